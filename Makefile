@@ -1,0 +1,31 @@
+# The environment is .venv in this folder; every target builds it when it is missing or out of date.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test check fix bench clean
+
+demo: .venv/ready  ## fit the embedded example and print what it found
+	$(BIN)/coview demo
+
+test: .venv/ready  ## run the whole test suite
+	$(BIN)/pytest --cov --cov-fail-under=95
+
+check: .venv/ready  ## everything CI runs: format, lint, types, tests, demo
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(MAKE) test
+	$(MAKE) demo
+
+fix: .venv/ready  ## format and repair what can be repaired
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## remove everything that make built
+	rm -rf .venv demo-run .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "coview needs Python 3.11 or newer; try: make PYTHON=python3.12")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
+	touch $@

@@ -1,0 +1,60 @@
+"""coview: one shared latent space and one clustering from several views of the same samples."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from coview.core.assign import Codebook, Directions
+    from coview.errors import InputError
+    from coview.kernels import RBF, Cosine, Linear, NormalizedPolynomial, Polynomial, Precomputed
+    from coview.methods import METHODS
+    from coview.methods.kpca import KPCA
+    from coview.methods.ksc import KSC
+    from coview.methods.tmvkscr import TMvKSCR
+    from coview.views import Views, as_views, stack_views
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "coview.core.assign": ["Codebook", "Directions"],
+    "coview.errors": ["InputError"],
+    "coview.kernels": ["RBF", "Cosine", "Linear", "NormalizedPolynomial", "Polynomial", "Precomputed"],
+    "coview.methods": ["METHODS"],
+    "coview.methods.kpca": ["KPCA"],
+    "coview.methods.ksc": ["KSC"],
+    "coview.methods.tmvkscr": ["TMvKSCR"],
+    "coview.views": ["Views", "as_views", "stack_views"],
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "KPCA",
+    "KSC",
+    "METHODS",
+    "RBF",
+    "Codebook",
+    "Cosine",
+    "Directions",
+    "InputError",
+    "Linear",
+    "NormalizedPolynomial",
+    "Polynomial",
+    "Precomputed",
+    "TMvKSCR",
+    "Views",
+    "as_views",
+    "stack_views",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load public names on first use: the command's --help needs none of them."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'coview' has no attribute {name!r}")
+    value = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,170 @@
+"""Assignment: from score variables to clusters, for training rows and for any others.
+
+An assigner is a frozen value; its `fit` learns from training scores and returns an `Assignment` that labels any rows.
+Clusters are numbered by decreasing size in the training rows. No rule depends on the signs of eigenvectors.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coview.errors import InputError
+from coview.views import Array
+
+Labels = NDArray[np.int64]
+
+# Decisions are taken on numbers rounded far above rounding error and far below anything meaningful, so that a tie in
+# exact arithmetic is a tie here too, and a row gets the same label alone and in any batch.
+_DECIMALS = 9
+
+
+class Assigner(ABC):
+    """How clusters are read from scores."""
+
+    @abstractmethod
+    def fit(self, scores: Array, n_clusters: int, rng: np.random.Generator) -> Assignment:
+        """Learn clusters from the training scores (samples, components)."""
+
+
+class Assignment(ABC):
+    """Learnt clusters."""
+
+    @property
+    @abstractmethod
+    def n_found(self) -> int:
+        """How many clusters there are; fewer than asked for when the scores do not hold that many."""
+
+    @abstractmethod
+    def assign(self, scores: Array) -> Labels:
+        """Return the cluster of each row."""
+
+
+@dataclass(frozen=True)
+class Codebook(Assigner):
+    """The paper's rule: the most frequent sign patterns of the scores are the code words, and the nearest one wins.
+
+    Nearest is by Hamming distance. The paper leaves two ties open, which for ten clusters concern a fifth of the
+    samples; both are decided by the scores themselves: among equally frequent patterns, the one whose members have
+    the larger total score length enters the codebook; among equally near code words, the one whose members' mean
+    direction is nearest wins.
+    """
+
+    def fit(self, scores: Array, n_clusters: int, rng: np.random.Generator) -> CodeWords:
+        directions = unit_rows(scores)
+        patterns, member, counts = np.unique(_signs(scores), axis=0, return_inverse=True, return_counts=True)
+        member = member.ravel()
+        lengths = np.bincount(member, weights=_lengths(scores))
+        frequent = np.lexsort((-_rounded(lengths / (lengths.max() or 1.0)), -counts))[:n_clusters]
+        sums = np.zeros(patterns.shape)
+        np.add.at(sums, member, directions)
+        return _by_size(CodeWords(patterns[frequent], unit_rows(sums[frequent])), scores)
+
+
+@dataclass(frozen=True)
+class CodeWords(Assignment):
+    """A codebook: its sign patterns (clusters, components) and the mean direction of each one's members."""
+
+    words: Array
+    centres: Array
+
+    @property
+    def n_found(self) -> int:
+        return len(self.words)
+
+    def assign(self, scores: Array) -> Labels:
+        matches = _signs(scores) @ self.words.T  # components - 2 × Hamming distance, exact in small integers
+        nearness = _rounded(unit_rows(scores) @ self.centres.T)
+        nearness[matches < matches.max(axis=1, keepdims=True)] = -np.inf
+        return nearness.argmax(axis=1).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Directions(Assigner):
+    """k-means on the directions of the scores, that is on rows scaled to length 1.
+
+    Samples of one cluster lie on one ray from the origin, near it or far out; the direction is what they share.
+
+    Parameters
+    ----------
+    n_init : int
+        Number of k-means starts; the best is kept.
+    """
+
+    n_init: int = 10
+
+    def __post_init__(self) -> None:
+        if not self.n_init >= 1:
+            raise InputError(f"Directions(n_init={self.n_init!r}): n_init must be at least 1")
+
+    def fit(self, scores: Array, n_clusters: int, rng: np.random.Generator) -> Centres:
+        from sklearn.cluster import KMeans
+
+        directions = unit_rows(scores)
+        distinct = np.unique(_rounded(directions), axis=0)
+        if len(distinct) <= n_clusters:
+            return _by_size(Centres(distinct), scores)
+        kmeans = KMeans(n_clusters, n_init=self.n_init, random_state=int(rng.integers(2**31)))
+        return _by_size(Centres(kmeans.fit(directions).cluster_centers_), scores)
+
+
+@dataclass(frozen=True)
+class Centres(Assignment):
+    """Mean directions (clusters, components); the nearest one wins."""
+
+    centres: Array
+
+    @property
+    def n_found(self) -> int:
+        return len(self.centres)
+
+    def assign(self, scores: Array) -> Labels:
+        nearness = unit_rows(scores) @ self.centres.T - np.square(self.centres).sum(axis=1) / 2
+        return _rounded(nearness).argmax(axis=1).astype(np.int64)
+
+
+ASSIGNERS: Mapping[str, type[Assigner]] = {"directions": Directions, "codebook": Codebook}
+
+
+def as_assigner(assigner: Any) -> Assigner:
+    """Return the assigner, or the one of this name."""
+    if isinstance(assigner, Assigner):
+        return assigner
+    if isinstance(assigner, str) and assigner in ASSIGNERS:
+        return ASSIGNERS[assigner]()
+    raise InputError(
+        f"assigner={assigner!r} is unknown; use one of {', '.join(ASSIGNERS)}, or a value such as Codebook()"
+    )
+
+
+def unit_rows(scores: Array) -> Array:
+    """Return the rows scaled to length 1; rows of zeros stay zero."""
+    lengths = _lengths(scores)
+    return scores / np.where(lengths > 0, lengths, 1.0)[:, None]
+
+
+def _lengths(scores: Array) -> Array:
+    largest = np.abs(scores).max(axis=1)  # taken out first: squares of extreme scores leave the range of floats
+    scaled = scores / np.where(largest > 0, largest, 1.0)[:, None]
+    return largest * np.sqrt(np.square(scaled).sum(axis=1))
+
+
+def _signs(scores: Array) -> Array:
+    return np.where(scores >= 0, 1.0, -1.0)
+
+
+def _rounded(x: Array) -> Array:
+    return np.round(x, _DECIMALS) + 0.0  # + 0.0 makes -0.0 and 0.0 one number
+
+
+def _by_size(assignment: Any, scores: Array) -> Any:
+    """Number the clusters by decreasing size among these rows, without the empty ones."""
+    counts = np.bincount(assignment.assign(scores), minlength=assignment.n_found)
+    order = np.argsort(-counts, kind="stable")
+    order = order[counts[order] > 0]
+    return replace(assignment, **{name: field[order] for name, field in vars(assignment).items()})
