@@ -59,9 +59,7 @@ class Products(Similarity):
 
     def __call__(self, x: Matrix) -> Array:
         left = self.kernel.left(x, self.centre)
-        block = left @ self.right.T
-        if sp.issparse(block):
-            block = block.toarray()
+        block = _dense(left @ self.right.T)
         self.kernel.finish(block)
         return block
 
@@ -165,7 +163,8 @@ class Differences(Similarity):
         # Differences first, sigma after: dividing huge rows by a tiny sigma could overflow on both sides.
         with np.errstate(over="ignore"):
             distances = cdist(_dense(x), _dense(self.rows), "euclidean")
-            return np.exp(-np.square(distances / math.sqrt(self.kernel.sigma2)))
+            similarities: Array = np.exp(-np.square(distances / math.sqrt(self.kernel.sigma2)))
+        return similarities
 
 
 @dataclass(frozen=True)
@@ -289,22 +288,23 @@ def _power(block: Array, degree: int) -> None:
 
 
 def _dense(x: Matrix) -> Array:
-    dense: Array = x.toarray() if isinstance(x, sp.csr_array) else x
+    dense: Array = x.toarray() if sp.issparse(x) else x
     return dense.astype(np.float64, copy=False)
 
 
 def _column(x: Matrix, j: int) -> Array:
-    return x[:, [j]].toarray().ravel() if isinstance(x, sp.csr_array) else x[:, j]
+    column: Array = x[:, [j]].toarray().ravel() if sp.issparse(x) else x[:, j]
+    return column
 
 
 def _hstack(x: Matrix, *columns: Array) -> Matrix:
-    if isinstance(x, sp.csr_array):
+    if sp.issparse(x):
         return sp.csr_array(sp.hstack([x, sp.csr_array(np.column_stack(columns))], format="csr"))
     return np.column_stack([x, *columns])
 
 
 def _squared_lengths(x: Matrix) -> Array:
-    if isinstance(x, sp.csr_array):
+    if sp.issparse(x):
         return np.asarray(x.multiply(x).sum(axis=1)).ravel()
     lengths: Array = np.einsum("ij,ij->i", x, x)
     return lengths
@@ -321,7 +321,7 @@ def _unit_rows(x: Matrix) -> Matrix:
 
 def _scale_rows(x: Matrix, divisors: Array) -> Matrix:
     divisors = np.where(divisors > 0, divisors, 1.0)[:, None]
-    return sp.csr_array(x.multiply(1 / divisors)) if isinstance(x, sp.csr_array) else x / divisors
+    return sp.csr_array(x.multiply(1 / divisors)) if sp.issparse(x) else x / divisors
 
 
 def _median_squared_distance(x: Matrix, rng: np.random.Generator | None) -> float:

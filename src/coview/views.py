@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from numbers import Integral
 from typing import Any, TypeAlias
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from coview.errors import InputError, InputTypeError
 
 Array: TypeAlias = NDArray[Any]
-Matrix: TypeAlias = NDArray[Any] | sp.csr_array
+Matrix: TypeAlias = Any  # a float ndarray or csr_array; SciPy's sparse arrays have no types
 Layout: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
 
 
@@ -213,7 +214,7 @@ def _as_float(label: str, matrix: Any) -> Matrix:
     else:
         wanted = np.float64
     try:
-        return matrix.astype(wanted, copy=False)  # type: ignore[no-any-return]
+        return matrix.astype(wanted, copy=False)
     except TypeError as error:
         raise InputTypeError(f"{label} holds objects that are not numbers ({error}); encode or drop them") from None
     except ValueError:
@@ -231,7 +232,7 @@ def _cut(
         if sum(views) != width or any(w < 1 for w in views):
             raise InputError(f"views={list(views)} must be positive widths that add up to the {width} columns of X")
         ends = np.cumsum([0, *views]).tolist()
-        views = [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        views = [slice(a, b) for a, b in pairwise(ends)]
     tables = {}
     for name, chosen in _named(views).items():
         positions = _positions(name, chosen, columns, width)
@@ -263,7 +264,7 @@ def _positions(name: str, chosen: Any, columns: tuple[str, ...] | None, width: i
         if len(wanted) != width:
             raise InputError(f"view {name!r} is a mask of {len(wanted)} columns, but X has {width}")
         return np.flatnonzero(wanted)
-    if not all(isinstance(c, Integral) and -width <= c < width for c in wanted):
+    if not all(isinstance(c, Integral) and -width <= int(c) < width for c in wanted):
         raise InputError(f"view {name!r} asks for columns outside the {width} columns of X: {wanted[:5]}")
     return np.array(wanted, dtype=np.intp) % width
 

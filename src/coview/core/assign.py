@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from coview.errors import InputError
 from coview.views import Array
 
 Labels = NDArray[np.int64]
+Learnt = TypeVar("Learnt", "CodeWords", "Centres")
 
 # Decisions are taken on numbers rounded far above rounding error and far below anything meaningful, so that a tie in
 # exact arithmetic is a tie here too, and a row gets the same label alone and in any batch.
@@ -81,7 +82,8 @@ class CodeWords(Assignment):
         matches = _signs(scores) @ self.words.T  # components - 2 × Hamming distance, exact in small integers
         nearness = _rounded(unit_rows(scores) @ self.centres.T)
         nearness[matches < matches.max(axis=1, keepdims=True)] = -np.inf
-        return nearness.argmax(axis=1).astype(np.int64)
+        labels: Labels = nearness.argmax(axis=1)
+        return labels
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,8 @@ class Centres(Assignment):
 
     def assign(self, scores: Array) -> Labels:
         nearness = unit_rows(scores) @ self.centres.T - np.square(self.centres).sum(axis=1) / 2
-        return _rounded(nearness).argmax(axis=1).astype(np.int64)
+        labels: Labels = _rounded(nearness).argmax(axis=1)
+        return labels
 
 
 ASSIGNERS: Mapping[str, type[Assigner]] = {"directions": Directions, "codebook": Codebook}
@@ -145,13 +148,15 @@ def as_assigner(assigner: Any) -> Assigner:
 def unit_rows(scores: Array) -> Array:
     """Return the rows scaled to length 1; rows of zeros stay zero."""
     lengths = _lengths(scores)
-    return scores / np.where(lengths > 0, lengths, 1.0)[:, None]
+    directions: Array = scores / np.where(lengths > 0, lengths, 1.0)[:, None]
+    return directions
 
 
 def _lengths(scores: Array) -> Array:
     largest = np.abs(scores).max(axis=1)  # taken out first: squares of extreme scores leave the range of floats
     scaled = scores / np.where(largest > 0, largest, 1.0)[:, None]
-    return largest * np.sqrt(np.square(scaled).sum(axis=1))
+    lengths: Array = largest * np.sqrt(np.square(scaled).sum(axis=1))
+    return lengths
 
 
 def _signs(scores: Array) -> Array:
@@ -162,7 +167,7 @@ def _rounded(x: Array) -> Array:
     return np.round(x, _DECIMALS) + 0.0  # + 0.0 makes -0.0 and 0.0 one number
 
 
-def _by_size(assignment: Any, scores: Array) -> Any:
+def _by_size(assignment: Learnt, scores: Array) -> Learnt:
     """Number the clusters by decreasing size among these rows, without the empty ones."""
     counts = np.bincount(assignment.assign(scores), minlength=assignment.n_found)
     order = np.argsort(-counts, kind="stable")

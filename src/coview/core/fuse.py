@@ -36,7 +36,8 @@ class Fusion:
 
     def problem(self, degree: Array) -> Problem:
         """Return the symmetric problem D^{-1/2} M D^{-1/2} of the fused matrix M and the diagonal D of degrees."""
-        assert self._added is not None and self._multiplied is not None
+        assert self._added is not None
+        assert self._multiplied is not None
         shift = _exponent(self._added)
         parts = [(self.rho, self._added, 0, shift), (1 - self.rho, self._multiplied, self._exponent, self._exponent)]
         parts = [part for part in parts if part[0] > 0 and part[1].any()]

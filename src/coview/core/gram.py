@@ -65,7 +65,7 @@ class Centering:
 
     def centre(self, block: Array) -> Array:
         """Return the centred block, (rows, training rows)."""
-        centred = block - (block @ self.weights)[:, None]
+        centred: Array = block - (block @ self.weights)[:, None]
         centred -= self.means - self.mean
         return centred
 

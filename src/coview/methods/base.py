@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -29,6 +30,9 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
     n_clusters: int
     views: Any = None  # methods that know one view have no such parameter
     random_state: Any
+    view_names_: tuple[str, ...]
+    view_n_features_: dict[str, int]
+    _view_columns: dict[str, tuple[str, ...] | None]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -197,9 +201,13 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         per_view : bool
             Return a dictionary of every view's own scores instead of their weighted mean.
         """
+        if per_view and _wraps_output(self):
+            raise InputError("transform(per_view=True) returns a dictionary; reset set_output to 'default' to get it")
         views = self._views_to_predict(X)
-        per = {name: e.astype(views.dtype, copy=False) for name, e in self._scores(views).items()}
-        return per if per_view else self._ensemble(per).astype(views.dtype, copy=False)
+        scores = self._scores(views)
+        if per_view:
+            return {name: e.astype(views.dtype, copy=False) for name, e in scores.items()}
+        return self._ensemble(scores).astype(views.dtype, copy=False)
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, and return the score variables of the training samples."""
@@ -227,6 +235,12 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
     def _ensemble(self, per_view: Mapping[str, Array]) -> Array:
         total = sum(self._beta[name] * scores for name, scores in per_view.items())
         return np.asarray(total)
+
+
+def _wraps_output(estimator: Any) -> bool:
+    """Whether scikit-learn will turn what `transform` returns into one data frame."""
+    chosen = getattr(estimator, "_sklearn_output_config", {}).get("transform")
+    return (chosen or get_config()["transform_output"]) != "default"
 
 
 def weights_per_view(parameter: str, weights: Any, names: tuple[str, ...], default: float) -> dict[str, float]:

@@ -1,0 +1,255 @@
+"""Promises that every entry of METHODS keeps."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import adjusted_rand_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from coview import METHODS, RBF, InputError, TMvKSCR, Views, as_views, stack_views
+from coview.methods.base import OneViewKernelClusterer
+
+from .conftest import make_blobs
+
+METHOD = pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+MULTI_VIEW = [m for m in METHODS.values() if not issubclass(m, OneViewKernelClusterer)]
+MULTI = pytest.mark.parametrize("method", MULTI_VIEW)
+
+
+def views_for(method, **settings):
+    """Views that the method takes (one for methods that know one view), and the true clusters."""
+    views, truth = make_blobs(**settings)
+    return (views if method in MULTI_VIEW else {"a": views["a"]}), truth
+
+
+def checks():
+    for method in METHODS.values():
+        for estimator, check in estimator_checks_generator(method(random_state=0)):
+            yield pytest.param(estimator, check, id=f"{method.__name__}-{getattr(check, 'func', check).__name__}")
+
+
+@pytest.mark.parametrize(("estimator", "check"), list(checks()))
+def test_scikit_learns_own_checks_pass(estimator, check, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # so that no check skips itself
+    check(estimator)
+
+
+@METHOD
+def test_fit_finds_well_separated_clusters(method):
+    views, truth = views_for(method)
+    model = method(3, random_state=0).fit(views)
+    assert adjusted_rand_score(truth, model.labels_) == 1
+
+
+@METHOD
+def test_new_samples_join_the_cluster_they_lie_in(method):
+    views, truth = views_for(method)
+    model = method(3, random_state=0).fit({name: x[:60] for name, x in views.items()})
+    assert adjusted_rand_score(truth[60:], model.predict({name: x[60:] for name, x in views.items()})) == 1
+
+
+@METHOD
+def test_labels_are_numbered_by_decreasing_size(method):
+    rng = np.random.default_rng(1)
+    truth = rng.permutation(np.repeat([0, 1, 2], [10, 40, 25]))
+    views = {"a": np.eye(3)[truth] * 9 + rng.normal(size=(75, 3))}
+    labels = method(3, random_state=0).fit(views).labels_
+    assert np.bincount(labels).tolist() == [40, 25, 10]
+    assert labels.dtype == np.int64
+
+
+@METHOD
+def test_predict_on_training_samples_gives_labels(method):
+    views, _ = views_for(method, spread=1.0)
+    model = method(3, random_state=0).fit(views)
+    np.testing.assert_array_equal(model.predict(views), model.labels_)
+    np.testing.assert_array_equal(method(3, random_state=0).fit_predict(views), model.labels_)
+    np.testing.assert_allclose(model.transform(views), model.scores_, atol=1e-12)
+    np.testing.assert_allclose(method(3, random_state=0).fit_transform(views), model.scores_, atol=1e-12)
+    for name, labels in model.predict(views, per_view=True).items():
+        np.testing.assert_array_equal(labels, model.view_labels_[name])
+
+
+@METHOD
+@pytest.mark.parametrize("random_state", [0, np.random.RandomState(3), np.random.default_rng(3)])
+def test_the_same_seed_gives_the_same_labels(method, random_state):
+    views, _ = views_for(method, spread=0.5)
+    first, second = (method(3, random_state=pickle.loads(pickle.dumps(random_state))).fit(views) for _ in range(2))
+    np.testing.assert_array_equal(first.labels_, second.labels_)
+
+
+@METHOD
+def test_fit_and_predict_leave_the_callers_arrays_alone(method):
+    views, _ = views_for(method)
+    views = {name: sp.csr_matrix(x) if name == "b" else x for name, x in views.items()}
+    before = pickle.dumps(views)
+    method(3, random_state=0).fit(views).predict(views)
+    assert pickle.dumps(views) == before
+
+
+@MULTI
+def test_every_form_of_the_same_views_gives_the_same_labels(method):
+    views, _ = make_blobs(spread=1.0)
+    stacked, layout = stack_views(views)
+    columns = [f"{name}{j}" for name, x in views.items() for j in range(x.shape[1])]
+    groups = {name: [c for c in columns if c.startswith(name)] for name in views}
+    frame = pd.DataFrame(stacked, columns=columns)
+    expected = method(3, random_state=0).fit(views).labels_
+    forms = [
+        (list(views.values()), None),
+        (tuple(views.values()), None),
+        (as_views(views), None),
+        ({name: sp.coo_array(x) for name, x in views.items()}, None),
+        ({name: pd.DataFrame(x) for name, x in views.items()}, None),
+        ({name: pl.DataFrame(x) for name, x in views.items()}, None),
+        (stacked, layout),
+        (stacked, [4, 6, 3]),
+        (sp.csr_matrix(stacked), layout),
+        (frame, groups),
+        (pl.DataFrame(frame.to_dict("list")), groups),
+    ]
+    for data, how in forms:
+        model = method(3, views=how, random_state=0).fit(data)
+        np.testing.assert_array_equal(model.labels_, expected)
+        np.testing.assert_array_equal(model.predict(data), expected)
+        assert model.n_features_in_ == 13
+        assert list(model.view_n_features_.values()) == [4, 6, 3]
+
+
+@MULTI
+def test_views_are_matched_by_name_when_predicting(method):
+    views, _ = make_blobs(spread=1.0)
+    model = method(3, random_state=0).fit(views)
+    turned = dict(reversed(views.items()))
+    np.testing.assert_array_equal(model.predict(turned), model.labels_)
+    np.testing.assert_array_equal(model.predict(list(views.values())), model.labels_)  # a list goes by order
+    assert model.view_names_ == ("a", "b", "c")
+
+
+@METHOD
+def test_float32_in_gives_float32_out(method):
+    views, _ = views_for(method, spread=1.0)
+    narrow = {name: x.astype(np.float32) for name, x in views.items()}
+    model = method(3, random_state=0).fit(narrow)
+    assert {model.latent_.dtype, model.scores_.dtype, model.transform(narrow).dtype} == {np.dtype(np.float32)}
+    assert all(e.dtype == np.float32 for e in model.transform(narrow, per_view=True).values())
+    wide = method(3, random_state=0).fit(views)
+    assert adjusted_rand_score(model.labels_, wide.labels_) == 1
+    assert wide.transform(views).dtype == np.float64
+
+
+@METHOD
+def test_transform_can_return_named_tables(method):
+    views, _ = views_for(method)
+    model = method(3, random_state=0).fit(views)
+    names = [f"{method.__name__.lower()}{j}" for j in range(2)]
+    assert model.get_feature_names_out().tolist() == names
+    assert model.set_output(transform="pandas").transform(views).columns.tolist() == names
+    assert model.set_output(transform="polars").transform(views).columns == names
+
+
+@METHOD
+def test_an_unfitted_model_says_so(method):
+    views, _ = views_for(method)
+    for call in (method(3).predict, method(3).transform):
+        with pytest.raises(NotFittedError):
+            call(views)
+
+
+@METHOD
+def test_identical_samples_give_one_cluster_and_a_warning(method):
+    with pytest.warns(ConvergenceWarning, match="found 1 distinct clusters instead of n_clusters=3"):
+        model = method(3, random_state=0).fit([np.ones((12, 4))])
+    assert model.labels_.tolist() == [0] * 12
+    assert model.predict([np.ones((2, 4))]).tolist() == [0, 0]
+
+
+@METHOD
+def test_duplicate_samples_and_constant_columns_do_no_harm(method):
+    views, truth = views_for(method)
+    doubled = {name: np.column_stack([x, np.full(len(x), 7.0)]).repeat(2, axis=0) for name, x in views.items()}
+    labels = method(3, random_state=0).fit(doubled).labels_
+    assert adjusted_rand_score(truth.repeat(2), labels) == 1
+
+
+@METHOD
+def test_one_cluster_of_one_view_is_the_trivial_answer(method):
+    model = method(1, random_state=0).fit(np.random.default_rng(0).normal(size=(9, 2)))
+    assert model.labels_.tolist() == [0] * 9
+
+
+@METHOD
+def test_explained_variance_adds_up_to_at_most_one(method):
+    views, _ = views_for(method)
+    model = method(5, random_state=0).fit(views)
+    assert (np.diff(model.eigenvalues_) <= 0).all()
+    assert 0 < model.explained_variance_ratio_.sum() <= 1
+
+
+def test_grid_search_splits_samples_of_stacked_views():
+    views, truth = make_blobs()
+    X, layout = stack_views(views)
+    grid = {"rho": [0.0, 1.0], "kernel": [RBF(), RBF(sigma2=1e-3)], "n_clusters": [2, 3]}
+    search = GridSearchCV(TMvKSCR(views=layout, random_state=0), grid, scoring="adjusted_rand_score", cv=3)
+    best = search.fit(X, truth).best_params_
+    assert best["n_clusters"] == 3
+    assert best["kernel"] == RBF()
+    assert search.best_score_ == 1
+
+
+def test_pipelines_and_column_transformers_keep_views_apart():
+    views, truth = make_blobs()
+    frame = pd.DataFrame({f"{name}{j}": x[:, j] for name, x in views.items() for j in range(x.shape[1])})
+    groups = {name: [c for c in frame if c.startswith(name)] for name in views}
+    model = make_pipeline(StandardScaler(), TMvKSCR(3, views=groups, random_state=0)).set_output(transform="pandas")
+    assert adjusted_rand_score(truth, model.fit(frame).predict(frame)) == 1
+    assert model.transform(frame).columns.tolist() == ["tmvkscr0", "tmvkscr1"]
+
+    scaled = ColumnTransformer([(name, StandardScaler(), cols) for name, cols in groups.items()])
+    scaled = scaled.set_output(transform="pandas")
+    prefixed = {name: [f"{name}__{c}" for c in cols] for name, cols in groups.items()}
+    model = make_pipeline(scaled, TMvKSCR(3, views=prefixed, random_state=0))
+    assert adjusted_rand_score(truth, model.fit(frame).predict(frame)) == 1
+
+
+@METHOD
+def test_clones_and_pickles_are_faithful(method):
+    views, _ = views_for(method, spread=1.0)
+    model = method(3, kernel=RBF(2.0), random_state=0).fit(views)
+    copy = clone(model)
+    assert copy.get_params() == model.get_params()
+    assert not hasattr(copy, "labels_")
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(views), model.labels_)
+
+
+def test_refitting_forgets_the_names_of_earlier_columns():
+    views, _ = make_blobs()
+    frame = pd.DataFrame(views["a"], columns=list("wxyz"))
+    model = TMvKSCR(3, random_state=0).fit(frame)
+    assert model.feature_names_in_.tolist() == list("wxyz")
+    model.fit(views)
+    assert not hasattr(model, "feature_names_in_")
+
+
+def test_per_view_scores_do_not_fit_into_one_table():
+    views, _ = make_blobs()
+    model = TMvKSCR(3, random_state=0).fit(views).set_output(transform="pandas")
+    with pytest.raises(InputError, match="per_view=True"):
+        model.transform(views, per_view=True)
+
+
+def test_views_pass_through_unchanged():
+    views = as_views(make_blobs()[0])
+    assert isinstance(views, Views)
+    assert as_views(views) is views

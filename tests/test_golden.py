@@ -1,0 +1,113 @@
+"""Numbers that the authors' programs (or their specification) gave on identical input."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from coview import KSC, RBF, NormalizedPolynomial, TMvKSCR
+
+from .conftest import shared_folder
+
+GOLDEN = shared_folder("golden")
+pytestmark = pytest.mark.skipif(GOLDEN is None, reason="reference numbers absent: set COVIEW_GOLDEN to their folder")
+
+
+def golden(pattern):
+    return sorted(path.stem for path in GOLDEN.glob(pattern)) if GOLDEN else []
+
+
+def load(stem):
+    return dict(np.load(GOLDEN / f"{stem}.npz", allow_pickle=False))
+
+
+def inputs(answer):
+    data = dict(np.load(GOLDEN / "inputs" / f"{answer['dataset']}.npz", allow_pickle=False))
+    views = [data[f"X{v}"] for v in range(int(data["V"]))]
+    if "z-score" in str(answer.get("preprocess", "")):
+        views = [(x - x.mean(axis=0)) / x.std(axis=0, ddof=1) for x in views]
+    return views
+
+
+def as_kernel(spec):
+    name, *numbers = spec
+    return RBF(*numbers) if name == "rbf" else NormalizedPolynomial(offset=numbers[0], degree=numbers[1])
+
+
+def assert_equal_up_to_sign(ours, theirs, rtol):
+    scale = np.abs(theirs).max(axis=0)
+    signs = np.sign((ours * theirs).sum(axis=0))
+    np.testing.assert_allclose(ours * signs / scale, theirs / scale, atol=rtol)
+
+
+def is_free_of_ties(scores, n_clusters):
+    """Whether the paper's codebook says everything: no tie in count at the last place, none in Hamming distance."""
+    signs = np.where(scores >= 0, 1, -1)
+    codes, counts = np.unique(signs, axis=0, return_counts=True)
+    order = np.argsort(-counts)
+    if len(counts) > n_clusters and counts[order[n_clusters - 1]] == counts[order[n_clusters]]:
+        return False
+    distances = (signs[:, None, :] != codes[order[:n_clusters]][None]).sum(axis=2)
+    return ((distances == distances.min(axis=1, keepdims=True)).sum(axis=1) == 1).all()
+
+
+def mean_scores(answer):
+    return answer["E"].mean(axis=0) if answer["E"].ndim == 3 else answer["E"]
+
+
+def fitted(answer):
+    """Our model in the setting of the answer, with the paper's codebook."""
+    views, k = inputs(answer), int(answer["k"])
+    kernel = json.loads(str(answer["kernel"]))
+    if "view" in answer:
+        return KSC(k, kernel=as_kernel(kernel), assigner="codebook").fit(views[int(answer["view"])])
+    settings = {"rho": float(answer["rho"]), "kappa": float(answer["kappa"])}
+    return TMvKSCR(k, kernel=[as_kernel(spec) for spec in kernel], assigner="codebook", **settings).fit(views)
+
+
+TMVKSCR = [stem for stem in golden("tmvkscr_*") if "_oos_" not in stem]
+KSC_STEMS = golden("ksc_*")
+TIE_FREE = [stem for stem in TMVKSCR + KSC_STEMS if is_free_of_ties(mean_scores(load(stem)), int(load(stem)["k"]))]
+
+
+@pytest.mark.parametrize("stem", TMVKSCR)
+def test_tmvkscr_agrees_with_the_authors_program(stem):
+    answer = load(stem)
+    model = fitted(answer)
+    np.testing.assert_allclose(model.eigenvalues_, answer["eigenvalues"], rtol=1e-8)
+    assert_equal_up_to_sign(model.latent_, answer["H"], 1e-8)
+    scores = model.transform(inputs(answer), per_view=True)
+    for ours, theirs in zip(scores.values(), answer["E"], strict=True):
+        assert_equal_up_to_sign(ours, theirs, 1e-8)
+
+
+@pytest.mark.parametrize("stem", KSC_STEMS)
+def test_ksc_agrees_with_the_authors_program(stem):
+    answer = load(stem)
+    model = fitted(answer)
+    np.testing.assert_allclose(model.eigenvalues_, answer["eigenvalues"], rtol=1e-8)
+    assert_equal_up_to_sign(model.latent_, answer["alpha"], 1e-8)
+    assert_equal_up_to_sign(model.scores_, answer["E"], 1e-8)
+
+
+@pytest.mark.parametrize("stem", TIE_FREE)
+def test_labels_are_those_of_the_authors_program_where_its_rule_decides(stem):
+    answer = load(stem)
+    assert adjusted_rand_score(answer["labels_authors"], fitted(answer).labels_) == 1
+
+
+@pytest.mark.parametrize("stem", golden("tmvkscr_oos_*"))
+def test_tmvkscr_scores_new_samples_as_specified(stem):
+    answer = load(stem)
+    kernel = RBF(float(str(answer["kernel"]).split("=")[1])) if "rbf" in str(answer["kernel"]) else None
+    kernel = kernel or NormalizedPolynomial(degree=2, offset=2.0)
+    views = inputs(answer)
+    train = [x[answer["train_idx"]] for x in views]
+    test = [x[answer["test_idx"]] for x in views]
+    model = TMvKSCR(int(answer["k"]), kernel=kernel, rho=float(answer["rho"]), assigner="codebook").fit(train)
+    np.testing.assert_allclose(model.eigenvalues_, answer["eigenvalues"], rtol=1e-8)
+    signs = np.sign((model.latent_ * answer["H"]).sum(axis=0))
+    scores = model.transform(test, per_view=True)
+    for ours, theirs in zip(scores.values(), answer["E_test"], strict=True):
+        np.testing.assert_allclose(ours * signs, theirs, rtol=1e-8, atol=1e-8 * np.abs(theirs).max())
