@@ -1,0 +1,83 @@
+import numpy as np
+import pytest
+
+from coview import KPCA, KSC, RBF, Cosine, Linear, TMvKSCR
+from tests import naive
+from tests.conftest import make_blobs
+
+
+def assert_equal_up_to_sign(ours, theirs, atol):
+    np.testing.assert_allclose(ours * np.sign((ours * theirs).sum(axis=0)), theirs, atol=atol)
+
+
+@pytest.mark.parametrize("n_samples", [40, 450])  # dense solver, Lanczos
+@pytest.mark.parametrize("rho", [0.0, 0.25, 1.0])
+def test_fit_is_its_slow_twin(rho, n_samples):
+    views, _ = make_blobs(n_samples, spread=1.0)
+    kernels = {"a": RBF(5.0), "b": RBF(9.0), "c": RBF(2.0)}
+    kappa = {"a": 1.0, "b": 0.3, "c": 2.0}
+    model = TMvKSCR(4, kernel=kernels, rho=rho, kappa=kappa, random_state=0).fit(views)
+    grams = [np.exp(-((x[:, None] - x[None]) ** 2).sum(axis=2) / kernels[name].sigma2) for name, x in views.items()]
+    values, latent, scores = naive.tmvkscr(grams, 3, list(kappa.values()), rho)
+    np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-9)
+    assert_equal_up_to_sign(model.latent_, latent, atol=1e-9 * np.abs(latent).max() * 100)
+    for ours, theirs in zip(model.transform(views, per_view=True).values(), scores, strict=True):
+        assert_equal_up_to_sign(ours, theirs, atol=1e-7 * np.abs(theirs).max())
+
+
+def test_new_samples_are_scored_as_by_the_slow_twin():
+    views, _ = make_blobs(30, spread=1.0)
+    train, new = ({name: x[rows] for name, x in views.items()} for rows in (slice(20), slice(20, 30)))
+    model = TMvKSCR(3, kernel=RBF(4.0), random_state=0).fit(train)
+    for name, scores in model.transform(new, per_view=True).items():
+        gram = naive.rbf(train[name], train[name], 4.0)
+        rows = naive.rbf(new[name], train[name], 4.0)
+        expected = [naive.new_row_scores(row, gram, model.latent_) for row in rows]
+        np.testing.assert_allclose(scores, expected, atol=1e-12)
+
+
+def test_beta_weighs_the_views_in_the_ensemble():
+    views, _ = make_blobs(spread=1.0)
+    model = TMvKSCR(3, beta=[0.5, 0.0, 2.0], random_state=0).fit(views)
+    per_view = model.transform(views, per_view=True)
+    np.testing.assert_allclose(model.scores_, 0.5 * per_view["a"] + 2.0 * per_view["c"], atol=1e-13)
+    equal = TMvKSCR(3, random_state=0).fit(views)
+    np.testing.assert_allclose(equal.scores_, sum(equal.transform(views, per_view=True).values()) / 3, atol=1e-13)
+
+
+def test_each_view_may_have_its_own_kernel():
+    views, _ = make_blobs()
+    positive = {name: np.abs(x) for name, x in views.items()}
+    by_list = TMvKSCR(3, kernel=["rbf", Linear(), Cosine()], random_state=0).fit(positive)
+    by_name = TMvKSCR(3, kernel={"c": "cosine", "a": RBF(), "b": "linear"}, random_state=0).fit(positive)
+    np.testing.assert_array_equal(by_list.labels_, by_name.labels_)
+    assert by_name.kernels_["b"] == Linear()
+    assert by_name.kernels_["a"].sigma2 > 0
+
+
+def test_individual_assignment_labels_every_view_by_its_own_scores():
+    views, truth = make_blobs()
+    views["noise"] = np.random.default_rng(5).normal(size=(90, 4))
+    model = TMvKSCR(3, random_state=0).fit(views)
+    assert set(model.view_labels_) == set(views)
+    for name, labels in model.predict(views, per_view=True).items():
+        np.testing.assert_array_equal(labels, model.view_labels_[name])
+    assert not np.array_equal(model.view_labels_["noise"], model.labels_)
+
+
+def test_kernel_pca_is_its_slow_twin():
+    x = make_blobs(35, spread=1.0)[0]["a"]
+    model = KPCA(4, kernel=RBF(3.0), random_state=0).fit(x)
+    values, latent, scores = naive.kpca(naive.rbf(x, x, 3.0), 3)
+    np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-10)
+    assert_equal_up_to_sign(model.latent_, latent, atol=1e-10)
+    assert_equal_up_to_sign(model.scores_, scores, atol=1e-10)
+
+
+def test_ksc_is_its_slow_twin():
+    x = make_blobs(35, spread=1.0)[0]["a"]
+    model = KSC(4, kernel=RBF(3.0), random_state=0).fit(x)
+    values, latent, scores = naive.tmvkscr([naive.rbf(x, x, 3.0)], 3, [1.0], 1.0)
+    np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-10)
+    assert_equal_up_to_sign(model.latent_, latent, atol=1e-10)
+    assert_equal_up_to_sign(model.scores_, scores[0], atol=1e-10)
