@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from coview.core.assign import Labels, as_assigner
+from coview.core.assign import Assignment, Labels, as_assigner
 from coview.core.eigen import Eigenpairs
 from coview.core.gram import Centering, training_gram
 from coview.core.score import ScoreMap
@@ -186,9 +186,11 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         scores = self._ensemble(per_view)
         self.scores_ = scores.astype(views.dtype, copy=False)
         self._assignment = assigner.fit(scores, self.n_clusters, rng)
-        self._view_assignments = {name: assigner.fit(e, self.n_clusters, rng) for name, e in per_view.items()}
+        self._assigner = assigner
+        self._view_scores = per_view
+        self._view_assignments: dict[str, Assignment] = {}
+        self._view_seed = int(rng.integers(2**31))
         self.labels_ = self._assignment.assign(scores)
-        self.view_labels_ = {name: self._view_assignments[name].assign(e) for name, e in per_view.items()}
         self._warn_if_fewer(self._assignment.n_found)
         return self
 
@@ -225,9 +227,23 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         """
         scores = self._scores(self._views_to_predict(X))
         if per_view:
-            return {name: self._view_assignments[name].assign(e) for name, e in scores.items()}
+            return {name: self._view_assignment(name).assign(e) for name, e in scores.items()}
         labels: Labels = self._assignment.assign(self._ensemble(scores))
         return labels
+
+    @property
+    def view_labels_(self) -> dict[str, Labels]:
+        """Clusters of the training samples by each view's own scores (individual assignment)."""
+        check_is_fitted(self)
+        return {name: self._view_assignment(name).assign(e) for name, e in self._view_scores.items()}
+
+    def _view_assignment(self, name: str) -> Assignment:
+        """Learn a view's own clusters when somebody first asks for them: most never do."""
+        if name not in self._view_assignments:
+            rng = np.random.default_rng(self._view_seed)
+            scores = self._view_scores[name]
+            self._view_assignments[name] = self._assigner.fit(scores, self.n_clusters, rng)
+        return self._view_assignments[name]
 
     def _scores(self, views: Views) -> dict[str, Array]:
         return {name: self._score_maps[name](x) for name, x in views.items()}
@@ -240,7 +256,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
 def _wraps_output(estimator: Any) -> bool:
     """Whether scikit-learn will turn what `transform` returns into one data frame."""
     chosen = getattr(estimator, "_sklearn_output_config", {}).get("transform")
-    return (chosen or get_config()["transform_output"]) != "default"
+    return bool((chosen or get_config()["transform_output"]) != "default")
 
 
 def weights_per_view(parameter: str, weights: Any, names: tuple[str, ...], default: float) -> dict[str, float]:

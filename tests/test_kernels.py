@@ -1,0 +1,329 @@
+"""Kernels: each against its plain formula, where floats are kind to it and where they are not."""
+
+import math
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from coview import RBF, Cosine, InputError, Linear, NormalizedPolynomial, Polynomial, Precomputed
+from coview.kernels import KERNELS, Kernel, kernel_per_view
+
+X = np.array([[1.0, 0.0, 2.0], [0.0, -1.5, 0.0], [2.5, 0.5, -1.0], [1.0, 0.0, 2.0], [0.25, 3.0, 0.0]])
+Y = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 2.0], [-2.0, 0.5, 1.5]])
+
+# A handful of roundings of numbers near 1, with room for another order of summation.
+CLOSE = {"rtol": 1e-12, "atol": 1e-12}
+
+FORMATS = pytest.mark.parametrize("make", [np.array, sp.csr_array], ids=["dense", "csr"])
+
+
+def gaussian(sigma2):
+    return lambda a, b: math.exp(-sum((i - j) ** 2 for i, j in zip(a, b, strict=True)) / sigma2)
+
+
+def inner(a, b):
+    return sum(i * j for i, j in zip(a, b, strict=True))
+
+
+def polynomial(degree, t):
+    return lambda a, b: (inner(a, b) + t**2) ** degree
+
+
+def normalized(degree, t):
+    plain = polynomial(degree, t)
+    return lambda a, b: plain(a, b) / math.sqrt(plain(a, a) * plain(b, b))
+
+
+def cosine(a, b):
+    return inner(a, b) / math.sqrt(inner(a, a) * inner(b, b))
+
+
+def by_loops(formula, x, y):
+    return np.array([[formula(a, b) for b in y.tolist()] for a in x.tolist()])
+
+
+def squared_distances(x):
+    """Of each pair of rows once."""
+    table = np.square(x[:, None] - x).sum(axis=2)
+    return table[np.triu_indices(len(x), k=1)]
+
+
+# Formulas
+
+
+@FORMATS
+@pytest.mark.parametrize("shift", [0.0, 1e8], ids=["near the origin", "far from the origin"])
+@pytest.mark.parametrize(
+    ("kernel", "formula"),
+    [
+        (RBF(sigma2=0.7), gaussian(0.7)),
+        (RBF(sigma2=20.0), gaussian(20.0)),
+        (Linear(), inner),
+        (Polynomial(), polynomial(2, 1.0)),
+        (Polynomial(degree=1, offset=0.0), polynomial(1, 0.0)),
+        (Polynomial(degree=3, offset=1.5), polynomial(3, 1.5)),
+        (NormalizedPolynomial(), normalized(2, 1.0)),
+        (NormalizedPolynomial(degree=1, offset=0.5), normalized(1, 0.5)),
+        (NormalizedPolynomial(degree=3, offset=1.5), normalized(3, 1.5)),
+        (NormalizedPolynomial(degree=3, offset=0.0), normalized(3, 0.0)),
+        (Cosine(), cosine),
+    ],
+    ids=lambda value: repr(value) if isinstance(value, Kernel) else "",
+)
+def test_similarities_follow_the_plain_formula(kernel, formula, shift, make):
+    x, y = X + shift, Y + shift
+    np.testing.assert_allclose(kernel(make(x), make(y)), by_loops(formula, x, y), **CLOSE)
+    np.testing.assert_allclose(kernel(make(x)), by_loops(formula, x, x), **CLOSE)
+
+
+@FORMATS
+def test_precomputed_similarities_are_taken_as_they_are(make):
+    block = Precomputed()(make(X), make(Y))
+    assert isinstance(block, np.ndarray)
+    np.testing.assert_array_equal(block, X)
+
+
+@FORMATS
+@pytest.mark.parametrize(
+    "kernel", [RBF(0.7), Linear(), Polynomial(), NormalizedPolynomial(), Cosine(), Precomputed()], ids=repr
+)
+def test_single_precision_rows_are_compared_in_double_precision(kernel, make):
+    single = (X / 3).astype(np.float32)
+    similarities = kernel(make(single))
+    assert similarities.dtype == np.float64
+    np.testing.assert_allclose(similarities, kernel(make(single.astype(np.float64))), **CLOSE)
+
+
+@FORMATS
+def test_an_all_zero_row_has_cosine_zero_with_everything(make):
+    similarities = Cosine()(make(np.array([[0.0, 0.0], [3.0, 4.0]])))
+    np.testing.assert_allclose(similarities, [[0.0, 0.0], [0.0, 1.0]], **CLOSE)
+
+
+# Extremes
+
+
+@FORMATS
+@pytest.mark.parametrize("unit", [1e5, 1e9, 1e160, 1e300])
+def test_rows_a_huge_number_of_sigmas_apart_are_alike_only_when_equal(unit, make):
+    place = np.array([0, 1, 0, 2, 1, 3])
+    rows = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, -1.0], [1.0, 1.0]])[place] * unit
+    np.testing.assert_array_equal(RBF(sigma2=1.0)(make(rows)), place[:, None] == place)
+
+
+@FORMATS
+def test_close_pairs_stay_accurate_among_rows_far_apart(make):
+    rows = np.array([[0.1], [0.8], [1e7 + 0.1], [1e7 + 0.8]])
+    np.testing.assert_allclose(RBF(sigma2=2.0)(make(rows)), by_loops(gaussian(2.0), rows, rows), **CLOSE)
+
+
+@FORMATS
+@pytest.mark.parametrize("sigma", [1.0, 1e-150])
+@pytest.mark.parametrize("far", [1e10, 1e160, 1e300])
+def test_a_new_row_far_away_has_no_similarity_with_any(far, sigma, make):
+    new = np.array([[far, -far, 0.0], X[0] * sigma])
+    expected = [np.zeros(5), by_loops(gaussian(1.0), X[:1], X)[0]]
+    np.testing.assert_allclose(RBF(sigma2=sigma**2)(make(new), make(X * sigma)), expected, **CLOSE)
+
+
+@FORMATS
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+@pytest.mark.parametrize(
+    ("kernel_at", "power"),
+    [
+        (lambda s: RBF(2.0 * s * s), 0),
+        (lambda s: RBF(), 0),
+        (lambda s: Cosine(), 0),
+        (lambda s: NormalizedPolynomial(degree=2, offset=0.0), 0),
+        (lambda s: NormalizedPolynomial(degree=3, offset=1.5 * s), 0),
+        (lambda s: Linear(), 2),
+        (lambda s: Polynomial(degree=1, offset=1.5 * s), 2),
+    ],
+    ids=["RBF", "RBF by the median", "Cosine", "NormalizedPolynomial", "with offset", "Linear", "Polynomial"],
+)
+def test_kernels_work_at_every_scale_of_the_rows(kernel_at, power, scale, make):
+    scaled = kernel_at(scale)(make(X * scale), make(Y * scale)) / scale**power
+    np.testing.assert_allclose(scaled, kernel_at(1.0)(X, Y), **CLOSE)
+
+
+@FORMATS
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+@pytest.mark.parametrize(
+    "kernel_at",
+    [lambda s: Cosine(), lambda s: NormalizedPolynomial(offset=0.0), lambda s: NormalizedPolynomial(offset=1.5 * s)],
+    ids=["Cosine", "NormalizedPolynomial", "with offset"],
+)
+def test_directions_are_compared_even_where_squares_leave_the_range_of_floats(kernel_at, scale, make):
+    np.testing.assert_allclose(kernel_at(scale)(make(X * scale), make(Y * scale)), kernel_at(1.0)(X, Y), **CLOSE)
+
+
+# The bandwidth rule
+
+
+@FORMATS
+@pytest.mark.parametrize("shift", [0.0, 1e4, 1e8])
+def test_the_bandwidth_is_the_median_squared_distance_of_pairs(shift, make):
+    # Adding the shift rounds the rows themselves, by 1e-8 at most.
+    resolved = RBF().resolve(make(X + shift))
+    assert resolved.sigma2 == pytest.approx(np.median(squared_distances(X)), rel=1e-6)
+
+
+@FORMATS
+def test_one_outlier_does_not_move_the_bandwidth_to_its_own_scale(make):
+    rows = np.array([[0.0], [1.0], [2.0], [4.0], [8.0], [1e8]])
+    resolved = RBF().resolve(make(rows))
+    assert resolved.sigma2 == pytest.approx(np.median(squared_distances(rows)), rel=1e-6)
+
+
+@FORMATS
+def test_the_bandwidth_is_the_mean_where_more_than_half_of_the_pairs_coincide(make):
+    rows = np.array([[0.1, 0.2]] * 4 + [[3.1, 0.2]])
+    assert np.median(squared_distances(rows)) == 0
+    assert RBF().resolve(make(rows)).sigma2 == pytest.approx(np.mean(squared_distances(rows)), rel=1e-12)
+
+
+@FORMATS
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e8 * math.pi, 1e-150])
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_the_bandwidth_is_one_where_all_rows_are_the_same(n, value, make):
+    assert RBF().resolve(make(np.full((n, 3), value))).sigma2 == 1.0
+
+
+def test_the_bandwidth_of_a_thousand_rows_uses_them_all():
+    rows = np.random.default_rng(0).normal(size=(1000, 2))
+    resolved = RBF().resolve(rows, np.random.default_rng(1))
+    assert resolved.sigma2 == pytest.approx(np.median(squared_distances(rows)), rel=1e-9)
+    assert resolved == RBF().resolve(rows, np.random.default_rng(2))
+
+
+def test_the_bandwidth_of_more_rows_depends_on_the_generator_only():
+    rows = np.random.default_rng(0).normal(size=(1500, 2))
+    first, again, other = (RBF().resolve(rows, np.random.default_rng(seed)) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+    assert RBF().resolve(rows) == RBF().resolve(rows)
+
+
+def test_the_bandwidth_of_a_call_comes_from_the_rows_compared_with():
+    np.testing.assert_array_equal(RBF()(X, Y), RBF().resolve(Y)(X, Y))
+
+
+def test_resolve_returns_a_new_kernel_and_keeps_the_old_one_open():
+    kernel = RBF()
+    resolved = kernel.resolve(X)
+    assert resolved.sigma2 > 0
+    assert kernel == RBF(sigma2=None)
+
+
+@pytest.mark.parametrize(
+    "kernel", [RBF(0.5), Linear(), Polynomial(3), NormalizedPolynomial(3), Cosine(), Precomputed()], ids=repr
+)
+def test_a_kernel_with_nothing_open_resolves_to_itself(kernel):
+    assert kernel.resolve(X) == kernel
+
+
+# Kernels as values
+
+
+@pytest.mark.parametrize(
+    ("kernel", "parameter"),
+    [(RBF(), "sigma2"), (Polynomial(), "degree"), (NormalizedPolynomial(), "offset")],
+    ids=["RBF", "Polynomial", "NormalizedPolynomial"],
+)
+def test_a_kernel_cannot_be_changed(kernel, parameter):
+    with pytest.raises(FrozenInstanceError):
+        setattr(kernel, parameter, 2)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "text"),
+    [
+        (RBF(), "RBF(sigma2=None)"),
+        (RBF(0.5), "RBF(sigma2=0.5)"),
+        (Linear(), "Linear()"),
+        (Polynomial(), "Polynomial(degree=2, offset=1.0)"),
+        (NormalizedPolynomial(degree=3), "NormalizedPolynomial(degree=3, offset=1.0)"),
+        (Cosine(), "Cosine()"),
+        (Precomputed(), "Precomputed()"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_kernel_is_what_its_repr_says(kernel, text):
+    assert repr(kernel) == text
+    same = eval(text)
+    assert same == kernel
+    assert hash(same) == hash(kernel)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(RBF(0.5), RBF(0.6)), (RBF(), RBF(1.0)), (Polynomial(), NormalizedPolynomial()), (Linear(), Cosine())],
+    ids=repr,
+)
+def test_kernels_with_other_numbers_or_names_are_not_equal(one, other):
+    assert one != other
+
+
+@pytest.mark.parametrize(
+    ("make", "parameter", "value"),
+    [
+        *((RBF, "sigma2", value) for value in (0, -1.0, math.nan, math.inf, "wide")),
+        *(
+            (kernel, parameter, value)
+            for kernel in (Polynomial, NormalizedPolynomial)
+            for parameter, value in [
+                ("degree", 0),
+                ("degree", -2),
+                ("degree", 2.5),
+                ("degree", math.nan),
+                ("degree", math.inf),
+                ("degree", "two"),
+                ("offset", -0.1),
+                ("offset", math.nan),
+                ("offset", math.inf),
+                ("offset", "none"),
+            ]
+        ),
+    ],
+)
+def test_parameters_out_of_range_are_refused_by_name(make, parameter, value):
+    with pytest.raises(InputError, match=rf"^{make.__name__}\({parameter}={value!r}\): {parameter} must be "):
+        make(**{parameter: value})
+
+
+# One kernel for each view
+
+
+@pytest.mark.parametrize(
+    ("name", "kernel"),
+    [
+        ("rbf", RBF()),
+        ("linear", Linear()),
+        ("poly", Polynomial()),
+        ("normpoly", NormalizedPolynomial()),
+        ("cosine", Cosine()),
+        ("precomputed", Precomputed()),
+    ],
+)
+def test_a_name_stands_for_the_kernel_with_its_defaults(name, kernel):
+    assert kernel_per_view(name, ("a", "b")) == {"a": kernel, "b": kernel}
+
+
+def test_every_kernel_has_a_name():
+    assert set(KERNELS.values()) == {RBF, Linear, Polynomial, NormalizedPolynomial, Cosine, Precomputed}
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        [RBF(0.5), "linear"],
+        (RBF(0.5), Linear()),
+        {"b": "linear", "a": RBF(0.5)},
+    ],
+    ids=["list", "tuple", "mapping"],
+)
+def test_each_view_gets_its_own_kernel(kernel):
+    kernels = kernel_per_view(kernel, ("a", "b"))
+    assert list(kernels.items()) == [("a", RBF(0.5)), ("b", Linear())]

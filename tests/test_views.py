@@ -1,0 +1,390 @@
+"""Views: what the gate accepts, what it makes of it, and that it leaves the caller's data alone."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+
+from coview import Views, as_views, stack_views
+from coview.views import holds_several
+
+TEXT = np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 3.0], [4.0, 5.0, 0.0], [0.0, 6.0, 7.0]])
+IMAGE = np.array([[-1.0, 0.5], [0.0, 1.5], [2.5, 0.0], [3.5, -4.5]])
+STACKED = np.hstack([TEXT, IMAGE])
+COLUMNS = ("red", "green", "blue", "wide", "tall")
+
+FRAMES = {
+    "pandas": lambda table, columns: pd.DataFrame(table, columns=list(columns)),
+    "polars": lambda table, columns: pl.DataFrame(table, schema=list(columns), orient="row"),
+}
+SPARSE = [
+    f"{layout}_{kind}" for layout in ("csr", "csc", "coo", "dok", "lil", "bsr", "dia") for kind in ("matrix", "array")
+]
+
+
+def dense(x):
+    return x.toarray() if sp.issparse(x) else np.asarray(x)
+
+
+def with_duplicates():
+    """The table [[3, 0], [0, 4]] in CSR, its 3 stored as 1 + 2."""
+    return sp.csr_array((np.array([1.0, 2.0, 4.0]), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2))
+
+
+def read_only(table):
+    copy = table.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+# What counts as several views
+
+
+@pytest.mark.parametrize("container", [list, tuple])
+def test_views_of_a_list_are_numbered_in_order(container):
+    views = as_views(container([TEXT, IMAGE, TEXT[:, :1]]))
+    assert views.names == ("view0", "view1", "view2")
+    assert views.n_features == {"view0": 3, "view1": 2, "view2": 1}
+    np.testing.assert_array_equal(views["view1"], IMAGE)
+
+
+def test_a_mapping_keeps_its_names_and_order():
+    views = as_views({"text": TEXT, 7: IMAGE})
+    assert views.names == ("text", "7")
+    np.testing.assert_array_equal(views["7"], IMAGE)
+
+
+def test_checked_views_pass_through_as_they_are():
+    views = as_views([TEXT, IMAGE])
+    assert as_views(views) is views
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        TEXT,
+        TEXT.tolist(),
+        tuple(map(tuple, TEXT.tolist())),
+        list(TEXT),
+        sp.csr_array(TEXT),
+        np.ma.array(TEXT),
+        *(frame(TEXT, COLUMNS[:3]) for frame in FRAMES.values()),
+    ],
+    ids=["array", "rows as lists", "rows as tuples", "rows as arrays", "sparse", "nothing masked", *FRAMES],
+)
+def test_one_table_is_one_view(table):
+    assert not holds_several(table)
+    views = as_views(table)
+    assert views.names == ("view0",)
+    np.testing.assert_array_equal(dense(views["view0"]), TEXT)
+
+
+def test_nested_lists_in_two_dimensions_are_views():
+    nested = [TEXT.tolist(), IMAGE.tolist()]
+    assert holds_several(nested)
+    views = as_views(nested)
+    assert views.n_features == {"view0": 3, "view1": 2}
+    np.testing.assert_array_equal(views["view1"], IMAGE)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        [],
+        {},
+        {"text": TEXT},
+        [TEXT],
+        (TEXT, IMAGE),
+        [sp.coo_array(TEXT)],
+        [np.arange(4.0), TEXT],
+        as_views(TEXT),
+        *([frame(TEXT, COLUMNS[:3])] for frame in FRAMES.values()),
+    ],
+    ids=[
+        "empty list",
+        "empty mapping",
+        "mapping",
+        "list of one",
+        "tuple",
+        "sparse",
+        "one of two is 2-D",
+        "Views",
+        *FRAMES,
+    ],
+)
+def test_a_mapping_or_a_list_of_tables_holds_several(data):
+    assert holds_several(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [TEXT[0], TEXT[None], [1.0, 2.0], "text", None, 3.0],
+    ids=["1-D", "3-D", "numbers", "text", "None", "number"],
+)
+def test_anything_else_does_not_hold_several(data):
+    assert not holds_several(data)
+
+
+def test_views_of_different_kinds_go_together():
+    views = as_views({"array": TEXT, "sparse": sp.coo_array(TEXT), "frame": pd.DataFrame(TEXT), "rows": TEXT.tolist()})
+    for name in views:
+        np.testing.assert_array_equal(dense(views[name]), TEXT)
+
+
+# One stacked table
+
+
+@pytest.mark.parametrize("make", [np.array, sp.csr_array, sp.coo_matrix], ids=["array", "csr", "coo"])
+@pytest.mark.parametrize(
+    ("layout", "expected"),
+    [
+        ([3, 2], {"view0": [0, 1, 2], "view1": [3, 4]}),
+        (np.array([1, 4]), {"view0": [0], "view1": [1, 2, 3, 4]}),
+        ({"a": slice(0, 3), "b": slice(3, None)}, {"a": [0, 1, 2], "b": [3, 4]}),
+        ({"a": slice(None, None, 2), "b": slice(None, None, -1)}, {"a": [0, 2, 4], "b": [4, 3, 2, 1, 0]}),
+        ({"a": [4, 0], "b": (1,)}, {"a": [4, 0], "b": [1]}),
+        ({"a": [-1, -5], "b": np.array([-2, 2])}, {"a": [4, 0], "b": [3, 2]}),
+        ({"a": [True, False, False, True, False], "b": STACKED[0] > 0}, {"a": [0, 3], "b": [0, 2, 4]}),
+        ([slice(0, 2), slice(1, 5)], {"view0": [0, 1], "view1": [1, 2, 3, 4]}),
+        ([[1, 3], slice(2, 3)], {"view0": [1, 3], "view1": [2]}),
+    ],
+    ids=[
+        "widths",
+        "widths in an array",
+        "slices",
+        "steps",
+        "positions",
+        "negative",
+        "masks",
+        "list of slices",
+        "mixed",
+    ],
+)
+def test_a_stacked_table_is_cut_as_asked(make, layout, expected):
+    views = as_views(make(STACKED), views=layout)
+    assert views.names == tuple(expected)
+    for name, positions in expected.items():
+        np.testing.assert_array_equal(dense(views[name]), STACKED[:, positions])
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+@pytest.mark.parametrize(
+    ("layout", "expected"),
+    [
+        ({"colour": ["blue", "red"], "size": "tall"}, {"colour": ("blue", "red"), "size": ("tall",)}),
+        ([["green"], ("wide", "tall")], {"view0": ("green",), "view1": ("wide", "tall")}),
+        ({"colour": slice(0, 3), "size": [-1]}, {"colour": ("red", "green", "blue"), "size": ("tall",)}),
+        ([3, 2], {"view0": ("red", "green", "blue"), "view1": ("wide", "tall")}),
+    ],
+    ids=["names", "list of names", "positions", "widths"],
+)
+def test_a_stacked_frame_is_cut_by_name_or_position_and_keeps_its_column_names(kind, layout, expected):
+    views = as_views(FRAMES[kind](STACKED, COLUMNS), views=layout)
+    assert views.columns == expected
+    for name, columns in expected.items():
+        np.testing.assert_array_equal(views[name], STACKED[:, [COLUMNS.index(c) for c in columns]])
+
+
+# Tables
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("float64", "float64"),
+        ("float32", "float32"),
+        ("float16", "float32"),
+        (">f4", "float32"),
+        ("longdouble", "float64"),
+        ("int64", "float64"),
+        ("int8", "float64"),
+        ("uint16", "float64"),
+        ("bool", "float64"),
+        ("object", "float64"),
+    ],
+)
+def test_tables_become_floats_of_their_own_precision(given, kept):
+    table = np.array([[1, 0], [0, 1]], dtype=given)
+    x = as_views([table])["view0"]
+    assert x.dtype == np.dtype(kept)
+    np.testing.assert_array_equal(x, [[1, 0], [0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "expected"),
+    [(("f4", "f4"), "f4"), (("f4", "f8"), "f8"), (("f8", "f8"), "f8"), (("f4", "i1"), "f8")],
+)
+@pytest.mark.parametrize("make", [np.array, sp.csr_array], ids=["array", "csr"])
+def test_views_are_single_precision_only_when_each_of_them_is(make, dtypes, expected):
+    views = as_views([make(TEXT.astype(dtype)) for dtype in dtypes])
+    assert views.dtype == np.dtype(expected)
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_every_sparse_layout_becomes_a_csr_array(name):
+    table = getattr(sp, name)(TEXT)
+    assert not holds_several(table)
+    for x in (as_views(table)["view0"], as_views([table, IMAGE])["view0"]):
+        assert isinstance(x, sp.csr_array)
+        assert x.has_canonical_format
+        np.testing.assert_array_equal(x.toarray(), TEXT)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"), [("float32", "float32"), ("float64", "float64"), ("int32", "float64"), ("bool", "float64")]
+)
+def test_sparse_tables_become_floats_of_their_own_precision(given, kept):
+    assert as_views([sp.csc_array(TEXT.astype(given))])["view0"].dtype == np.dtype(kept)
+
+
+def test_entries_stored_twice_are_summed_in_a_copy():
+    table = with_duplicates()
+    np.testing.assert_array_equal(as_views([table])["view0"].data, [3.0, 4.0])
+    np.testing.assert_array_equal(table.data, [1.0, 2.0, 4.0])
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_frames_keep_their_column_names(kind):
+    views = as_views({"text": FRAMES[kind](TEXT, COLUMNS[:3]), "image": IMAGE})
+    assert views.columns == {"text": ("red", "green", "blue"), "image": None}
+    np.testing.assert_array_equal(views["text"], TEXT)
+
+
+def test_column_names_that_are_numbers_become_text():
+    assert as_views(pd.DataFrame(TEXT)).columns == {"view0": ("0", "1", "2")}
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"count": [1, 2], "seen": [True, False]}),
+        pd.DataFrame({"count": pd.array([1, 2], dtype="Int64"), "seen": pd.array([True, False], dtype="boolean")}),
+        pl.DataFrame({"count": [1, 2], "seen": [True, False]}),
+    ],
+    ids=["pandas", "pandas nullable", "polars"],
+)
+def test_whole_numbers_and_booleans_in_frames_become_floats(frame):
+    views = as_views([frame])
+    assert views.dtype == np.float64
+    np.testing.assert_array_equal(views["view0"], [[1.0, 1.0], [2.0, 0.0]])
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_frames_in_single_precision_stay_so(kind):
+    assert as_views([FRAMES[kind](TEXT.astype(np.float32), COLUMNS[:3])]).dtype == np.float32
+
+
+def test_frames_are_aligned_when_their_row_labels_agree_or_are_mere_numbers():
+    labels = ["p", "q", "r", "s"]
+    labelled, also = pd.DataFrame(TEXT, index=labels), pd.DataFrame(IMAGE, index=labels)
+    views = as_views([labelled, also, pd.DataFrame(IMAGE), TEXT])
+    assert len(views) == 4
+    np.testing.assert_array_equal(views["view1"], IMAGE)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_finite_values_whose_sum_overflows_are_fine(dtype):
+    largest = np.full((3, 2), np.finfo(dtype).max)
+    np.testing.assert_array_equal(as_views([largest, sp.csr_array(largest)])["view1"].toarray(), largest)
+
+
+# Views themselves
+
+
+def test_views_describe_themselves():
+    views = as_views({"text": TEXT, "image": sp.csr_array(IMAGE)})
+    assert (len(views), views.n_samples) == (2, 4)
+    assert views.n_features == {"text": 3, "image": 2}
+    assert repr(views) == "Views(4 samples; text: 3, image: 2)"
+
+
+def test_views_cannot_be_assigned_to():
+    views = as_views({"text": TEXT})
+    with pytest.raises(TypeError, match="item assignment"):
+        views["text"] = IMAGE
+
+
+def test_a_view_that_is_not_there_is_a_key_error():
+    with pytest.raises(KeyError, match="sound"):
+        as_views({"text": TEXT})["sound"]
+
+
+@pytest.mark.parametrize(
+    "rows", [slice(1, 3), [2, 0], np.array([3, 3, 1]), np.array([True, False, False, True])], ids=repr
+)
+def test_take_chooses_the_same_rows_of_every_view(rows):
+    views = as_views({"text": pd.DataFrame(TEXT, columns=list("rgb")), "image": sp.csr_array(IMAGE)})
+    taken = views.take(rows)
+    assert isinstance(taken, Views)
+    assert taken.columns == {"text": ("r", "g", "b"), "image": None}
+    np.testing.assert_array_equal(taken["text"], TEXT[rows])
+    np.testing.assert_array_equal(taken["image"].toarray(), IMAGE[rows])
+    assert views.n_samples == 4
+
+
+# Stacking
+
+
+@pytest.mark.parametrize(
+    ("views", "sparse"),
+    [
+        ([TEXT, IMAGE], False),
+        ({"text": TEXT, "image": IMAGE, "again": TEXT}, False),
+        ({"text": sp.csr_array(TEXT), "image": sp.csc_array(IMAGE)}, True),
+        ({"text": TEXT, "image": sp.csr_array(IMAGE)}, True),
+        ([TEXT.astype(np.float32), IMAGE.astype(np.float32)], False),
+        ([pd.DataFrame(TEXT), pl.DataFrame(IMAGE)], False),
+        (TEXT, False),
+    ],
+    ids=["list", "mapping", "sparse", "partly sparse", "single precision", "frames", "one table"],
+)
+def test_stacking_and_cutting_gives_the_views_back(views, sparse):
+    before = as_views(views)
+    stacked, layout = stack_views(views)
+    after = as_views(stacked, layout)
+    assert sp.issparse(stacked) == sparse
+    assert stacked.dtype == before.dtype
+    assert after.names == before.names
+    for name in before:
+        np.testing.assert_array_equal(dense(after[name]), dense(before[name]))
+
+
+def test_stacked_views_stand_side_by_side():
+    stacked, layout = stack_views({"text": TEXT, "image": IMAGE})
+    np.testing.assert_array_equal(stacked, STACKED)
+    assert layout == {"text": slice(0, 3), "image": slice(3, 5)}
+
+
+# The caller's own
+
+
+@pytest.mark.parametrize("use", [as_views, stack_views])
+@pytest.mark.parametrize(
+    "data",
+    [
+        [TEXT, IMAGE],
+        {"text": TEXT.astype(np.float16), "image": IMAGE.astype(int)},
+        [read_only(TEXT), np.asfortranarray(IMAGE), STACKED[:, ::2]],
+        [getattr(sp, name)(TEXT) for name in SPARSE],
+        [with_duplicates(), sp.coo_array(([1.0, 2.0], ([0, 0], [0, 0])), shape=(2, 2))],
+        [frame(TEXT, COLUMNS[:3]) for frame in FRAMES.values()],
+        [TEXT.tolist(), IMAGE.tolist()],
+        TEXT.tolist(),
+    ],
+    ids=["arrays", "other dtypes", "other memory", "sparse", "stored twice", "frames", "nested lists", "rows"],
+)
+def test_nothing_of_the_callers_is_changed(use, data):
+    before = pickle.dumps(data)
+    use(data)
+    assert pickle.dumps(data) == before
+
+
+@pytest.mark.parametrize("layout", [[3, 2], {"text": [0, -3], "image": [True, False, True, False, False]}], ids=repr)
+def test_cutting_changes_neither_the_table_nor_the_layout(layout):
+    table = read_only(STACKED)
+    before = pickle.dumps((table, layout))
+    as_views(table, views=layout)
+    assert pickle.dumps((table, layout)) == before
