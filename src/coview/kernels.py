@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,10 @@ class Kernel(ABC):
 
     def __call__(self, x: Matrix, y: Matrix | None = None) -> Array:
         """Return the similarities of the rows of x with the rows of y (by default: of x itself)."""
-        x = as_views(x)["view0"]
-        y = x if y is None else as_views(y)["view0"]
+        x = _one_table("x", x)
+        y = x if y is None else _one_table("y", y)
+        if x.shape[1] != y.shape[1] and not isinstance(self, Precomputed):
+            raise InputError(f"x has {x.shape[1]} columns and y has {y.shape[1]}; they must be the same columns")
         return self.resolve(y).against(y)(x)
 
     def resolve(self, x: Matrix, rng: np.random.Generator | None = None) -> Kernel:
@@ -104,7 +107,7 @@ class RBF(InnerProductKernel):
 
     def __post_init__(self) -> None:
         if self.sigma2 is not None:
-            _require("RBF", "sigma2", self.sigma2, self.sigma2 > 0, "a positive number or None")
+            _require(self, "sigma2", lambda value: value > 0, "a positive number or None")
 
     def resolve(self, x: Matrix, rng: np.random.Generator | None = None) -> RBF:
         return self if self.sigma2 is not None else replace(self, sigma2=_median_squared_distance(x, rng))
@@ -113,8 +116,8 @@ class RBF(InnerProductKernel):
         if self.sigma2 is None:
             return self.resolve(rows).against(rows)
         # The kernel does not change when all rows move together: near the origin the products cancel least.
-        centre = None if sp.issparse(rows) else rows.mean(axis=0, dtype=np.float64)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
+            centre = None if sp.issparse(rows) else np.nan_to_num(rows.mean(axis=0, dtype=np.float64))
             right = self.right(rows, centre)
             farthest = -_column(right, -1).min()
         if farthest <= _FAR:
@@ -143,8 +146,10 @@ class RBF(InnerProductKernel):
         lost = ~np.isfinite(lengths)
         if lost.any():
             # So far away that the square overflows: similarity 0 with everything, without inf - inf on the way.
-            keep = (~lost).astype(np.float64)[:, None]
-            scaled = np.nan_to_num(scaled) * keep if not sp.issparse(scaled) else sp.csr_array(scaled.multiply(keep))
+            if sp.issparse(scaled):
+                scaled.data[np.repeat(lost, np.diff(scaled.indptr))] = 0
+            else:
+                scaled[lost] = 0
             lengths[lost] = -1e300
         return scaled, lengths
 
@@ -183,7 +188,7 @@ class Polynomial(InnerProductKernel):
     offset: float = 1.0
 
     def __post_init__(self) -> None:
-        _require_polynomial(self.__class__.__name__, self.degree, self.offset)
+        _require_polynomial(self)
 
     def left(self, x: Matrix, centre: Array | None) -> Matrix:
         return x.astype(np.float64, copy=False)
@@ -204,7 +209,7 @@ class NormalizedPolynomial(InnerProductKernel):
     offset: float = 1.0
 
     def __post_init__(self) -> None:
-        _require_polynomial(self.__class__.__name__, self.degree, self.offset)
+        _require_polynomial(self)
 
     def left(self, x: Matrix, centre: Array | None) -> Matrix:
         if self.offset == 0:
@@ -252,14 +257,27 @@ KERNELS: Mapping[str, type[Kernel]] = {
 def kernel_per_view(kernel: Any, names: tuple[str, ...]) -> dict[str, Kernel]:
     """Give every view its kernel: one for all, a list in the order of the views, or a mapping by view name."""
     if isinstance(kernel, Mapping):
-        if set(kernel) != set(names):
-            raise InputError(f"kernel names the views {sorted(kernel)}, but the views are {sorted(names)}")
-        return {name: _as_kernel(kernel[name]) for name in names}
+        return {name: _as_kernel(value) for name, value in by_view_name("kernel", kernel, names).items()}
     if isinstance(kernel, (list, tuple)):
         if len(kernel) != len(names):
             raise InputError(f"kernel lists {len(kernel)} kernels for {len(names)} views ({', '.join(names)})")
         return dict(zip(names, map(_as_kernel, kernel), strict=True))
     return dict.fromkeys(names, _as_kernel(kernel))
+
+
+def by_view_name(parameter: str, values: Mapping[Any, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """Return a parameter given by view name in the order of the views."""
+    given = {str(name): value for name, value in values.items()}
+    if set(given) != set(names):
+        raise InputError(f"{parameter} names the views {', '.join(given)}, but the views are {', '.join(names)}")
+    return {name: given[name] for name in names}
+
+
+def _one_table(label: str, x: Any) -> Matrix:
+    views = as_views(x)
+    if len(views) > 1:
+        raise InputError(f"{label} holds {len(views)} views; a kernel compares the rows of one")
+    return next(iter(views.values()))
 
 
 def _as_kernel(kernel: Any) -> Kernel:
@@ -270,14 +288,15 @@ def _as_kernel(kernel: Any) -> Kernel:
     raise InputError(f"kernel={kernel!r} is not a kernel; use one of {', '.join(KERNELS)}, or a value such as RBF(0.5)")
 
 
-def _require(owner: str, parameter: str, value: Any, holds: bool, wanted: str) -> None:
-    if not (holds and math.isfinite(value)):
-        raise InputError(f"{owner}({parameter}={value!r}): {parameter} must be {wanted}")
+def _require(kernel: Kernel, parameter: str, holds: Callable[[Any], bool], wanted: str) -> None:
+    value = getattr(kernel, parameter)
+    if not (isinstance(value, Real) and math.isfinite(value) and holds(value)):
+        raise InputError(f"{type(kernel).__name__}({parameter}={value!r}): {parameter} must be {wanted}")
 
 
-def _require_polynomial(owner: str, degree: int, offset: float) -> None:
-    _require(owner, "degree", degree, degree >= 1 and degree == int(degree), "a whole number of at least 1")
-    _require(owner, "offset", offset, offset >= 0, "zero or a positive number")
+def _require_polynomial(kernel: Kernel) -> None:
+    _require(kernel, "degree", lambda value: value >= 1 and value == int(value), "a whole number of at least 1")
+    _require(kernel, "offset", lambda value: value >= 0, "zero or a positive number")
 
 
 def _power(block: Array, degree: int) -> None:
@@ -320,8 +339,11 @@ def _unit_rows(x: Matrix) -> Matrix:
 
 
 def _scale_rows(x: Matrix, divisors: Array) -> Matrix:
-    divisors = np.where(divisors > 0, divisors, 1.0)[:, None]
-    return sp.csr_array(x.multiply(1 / divisors)) if sp.issparse(x) else x / divisors
+    divisors = np.where(divisors > 0, divisors, 1.0)
+    if sp.issparse(x):
+        data = x.data / np.repeat(divisors, np.diff(x.indptr))
+        return sp.csr_array((data, x.indices, x.indptr), shape=x.shape)
+    return x / divisors[:, None]
 
 
 def _median_squared_distance(x: Matrix, rng: np.random.Generator | None) -> float:
@@ -340,9 +362,14 @@ def _median_squared_distance(x: Matrix, rng: np.random.Generator | None) -> floa
     if not sp.issparse(x):
         x = x - x.mean(axis=0)
     lengths = _squared_lengths(x)
-    products = x @ x.T
-    squared = lengths[:, None] + lengths - 2 * _dense(products)
-    squared[squared <= 1e-12 * (lengths[:, None] + lengths)] = 0  # equal rows, but for rounding
-    pairs = squared[np.triu_indices(n, k=1)]
-    typical = float(np.median(pairs)) or float(pairs.mean())
-    return max(typical * largest * largest, np.finfo(np.float64).tiny) if typical else 1.0
+    products = _dense(x @ x.T)
+    pairs = (lengths[:, None] + lengths - 2 * products)[np.triu_indices(n, k=1)]
+    typical = float(np.median(pairs))
+    if typical <= 1e-6 * lengths.max():  # an outlier or an offset: too many digits cancelled
+        from scipy.spatial.distance import pdist
+
+        pairs = pdist(_dense(x), "sqeuclidean")
+        typical = float(np.median(pairs)) or float(pairs.mean())
+    limits = np.finfo(np.float64)
+    with np.errstate(over="ignore"):
+        return float(np.clip(np.float64(typical) * largest * largest, limits.tiny, limits.max)) if typical else 1.0

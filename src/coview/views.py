@@ -192,7 +192,9 @@ def _from_frame(label: str, table: Any) -> tuple[Any, tuple[str, ...] | None]:
     frame = nw.from_native(table, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         return np.asarray(table), None
-    names = tuple(str(name) for name in frame.columns)
+    names = tuple(
+        str(name) for name in (table.columns if nw.dependencies.is_pandas_dataframe(table) else frame.columns)
+    )
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"{label} has two columns named {twice!r}; rename one")
@@ -217,6 +219,8 @@ def _as_float(label: str, matrix: Any) -> Matrix:
         return matrix.astype(wanted, copy=False)
     except TypeError as error:
         raise InputTypeError(f"{label} holds objects that are not numbers ({error}); encode or drop them") from None
+    except OverflowError:
+        raise InputError(f"{label} holds numbers too large for a float; scale them down") from None
     except ValueError:
         raise InputError(f"{label} holds text; encode it as numbers or drop those columns") from None
 
@@ -228,6 +232,8 @@ def _cut(
     width = matrix.shape[1]
     if views is None:
         return {"view0": (matrix, columns)}
+    if not isinstance(views, (Mapping, list, tuple, np.ndarray)) or len(views) == 0:
+        raise InputError(f"views={views!r} must be a list of widths, or a mapping from view name to columns")
     if not isinstance(views, Mapping) and all(isinstance(w, Integral) for w in views):
         if sum(views) != width or any(w < 1 for w in views):
             raise InputError(f"views={list(views)} must be positive widths that add up to the {width} columns of X")
@@ -245,9 +251,9 @@ def _cut(
 
 def _positions(name: str, chosen: Any, columns: tuple[str, ...] | None, width: int) -> NDArray[np.intp]:
     """Column numbers of one view in a stacked table."""
-    if isinstance(chosen, slice) and not any(isinstance(end, str) for end in (chosen.start, chosen.stop)):
-        return np.arange(width)[chosen]
     try:
+        if isinstance(chosen, slice):
+            return np.arange(width)[chosen]
         wanted = [chosen] if isinstance(chosen, str) else list(chosen)
     except TypeError:
         raise InputError(

@@ -56,7 +56,7 @@ def test_each_view_may_have_its_own_kernel():
 
 
 def test_individual_assignment_labels_every_view_by_its_own_scores():
-    views, truth = make_blobs()
+    views, _ = make_blobs()
     views["noise"] = np.random.default_rng(5).normal(size=(90, 4))
     model = TMvKSCR(3, random_state=0).fit(views)
     assert set(model.view_labels_) == set(views)

@@ -20,7 +20,7 @@ from coview.core.eigen import Eigenpairs
 from coview.core.gram import Centering, training_gram
 from coview.core.score import ScoreMap
 from coview.errors import InputError
-from coview.kernels import RBF, kernel_per_view
+from coview.kernels import RBF, by_view_name, kernel_per_view
 from coview.views import Array, Views, as_views, holds_several
 
 
@@ -109,7 +109,10 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         seed = self.random_state
         if isinstance(seed, np.random.RandomState):
             seed = seed.randint(2**31)
-        return np.random.default_rng(seed)
+        try:
+            return np.random.default_rng(seed)
+        except (TypeError, ValueError):
+            raise InputError(f"random_state={seed!r} must be a whole number, a NumPy generator or None") from None
 
     def _warn_if_fewer(self, found: int) -> None:
         if found < self.n_clusters:
@@ -266,9 +269,7 @@ def weights_per_view(parameter: str, weights: Any, names: tuple[str, ...], defau
     if isinstance(weights, Real):
         weights = [weights] * len(names)
     if isinstance(weights, Mapping):
-        if set(weights) != set(names):
-            raise InputError(f"{parameter} names the views {sorted(weights)}, but the views are {sorted(names)}")
-        weights = [weights[name] for name in names]
+        weights = list(by_view_name(parameter, weights, names).values())
     try:
         given = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError):

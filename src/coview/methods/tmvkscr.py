@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,8 @@ class TMvKSCR(KernelClusterer):
     True
     """
 
+    _kappa: dict[str, float]
+
     def __init__(
         self,
         n_clusters: int = 2,
@@ -96,7 +99,7 @@ class TMvKSCR(KernelClusterer):
 
     def _views_to_fit(self, X: Any) -> Views:
         views = super()._views_to_fit(X)
-        if not 0 <= self.rho <= 1:
+        if not (isinstance(self.rho, Real) and 0 <= self.rho <= 1):
             raise InputError(f"rho={self.rho!r} must lie between 0 (product of the views) and 1 (sum of the views)")
         self._kappa = weights_per_view("kappa", self.kappa, views.names, default=1.0)
         self._beta = weights_per_view("beta", self.beta, views.names, default=1 / len(views))
