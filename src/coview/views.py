@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from numbers import Integral
@@ -189,19 +190,18 @@ def _from_frame(label: str, table: Any) -> tuple[Any, tuple[str, ...] | None]:
     """Read a pandas, polars or Arrow table, or anything else that NumPy can read."""
     import narwhals as nw
 
+    if nw.dependencies.is_pandas_dataframe(table):
+        counts = Counter(str(name) for name in table.columns)
+        twice = next((name for name, count in counts.items() if count > 1), None)
+        if twice is not None:
+            raise InputError(f"{label} has two columns named {twice!r}; rename one")
     frame = nw.from_native(table, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         return np.asarray(table), None
-    names = tuple(
-        str(name) for name in (table.columns if nw.dependencies.is_pandas_dataframe(table) else frame.columns)
-    )
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"{label} has two columns named {twice!r}; rename one")
     for name, kind in frame.schema.items():
         if isinstance(kind, (nw.String, nw.Categorical, nw.Enum, nw.Datetime, nw.Date, nw.Duration, nw.Time)):
             raise InputError(f"{label} has the column {name!r} of type {kind}; encode it as numbers or drop it")
-    return frame.to_numpy(), names
+    return frame.to_numpy(), tuple(str(name) for name in frame.columns)
 
 
 def _as_float(label: str, matrix: Any) -> Matrix:
@@ -262,10 +262,11 @@ def _positions(name: str, chosen: Any, columns: tuple[str, ...] | None, width: i
     if any(isinstance(c, str) for c in wanted):
         if columns is None:
             raise InputError(f"view {name!r} is chosen by column names, but X has none; pass a DataFrame or positions")
-        unknown = [c for c in wanted if c not in columns]
+        position = {column: i for i, column in enumerate(columns)}
+        unknown = [c for c in wanted if c not in position]
         if unknown:
             raise InputError(f"view {name!r} asks for columns that X does not have: {unknown[:5]}")
-        return np.array([columns.index(c) for c in wanted], dtype=np.intp)
+        return np.array([position[c] for c in wanted], dtype=np.intp)
     if wanted and all(isinstance(c, (bool, np.bool_)) for c in wanted):
         if len(wanted) != width:
             raise InputError(f"view {name!r} is a mask of {len(wanted)} columns, but X has {width}")
