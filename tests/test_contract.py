@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from coview import METHODS, RBF, InputError, TMvKSCR, Views, as_views, stack_views
-from coview.methods.base import OneViewKernelClusterer
+from coview.methods.kernel_clusterer import OneViewKernelClusterer
 
 from .conftest import make_blobs
 

@@ -192,7 +192,7 @@ def test_the_bandwidth_is_one_where_all_rows_are_the_same(n, value, make):
 
 
 def test_the_bandwidth_of_a_thousand_rows_uses_them_all():
-    rows = np.random.default_rng(0).normal(size=(1000, 2))
+    rows = np.random.default_rng(0).normal(size=(500, 2))
     resolved = RBF().resolve(rows, np.random.default_rng(1))
     assert resolved.sigma2 == pytest.approx(np.median(squared_distances(rows)), rel=1e-9)
     assert resolved == RBF().resolve(rows, np.random.default_rng(2))

@@ -19,9 +19,9 @@ import scipy.sparse as sp
 from coview.errors import InputError
 from coview.views import Array, Matrix, as_views
 
-# Where a squared length in units of sigma exceeds this, the products of RBF would lose more than 1e-9 to cancellation.
-_FAR = 1e6
-_MEDIAN_ROWS = 1000
+# Squared lengths of rows, in units of sigma², up to which RBF may use products: the exponents lose about 1e-9 and 1e-5.
+_FAR: Mapping[Any, float] = {np.float64: 1e6, np.float32: 100.0}
+_MEDIAN_ROWS = 500
 
 
 class Kernel(ABC):
@@ -39,50 +39,94 @@ class Kernel(ABC):
         """Return this kernel with what it leaves open filled in from the rows of x."""
         return self
 
+    def check_training(self, name: str, x: Matrix) -> None:
+        """Refuse training rows that this kernel cannot use; `name` is the view's."""
+
+    @property
+    def bounded(self) -> bool:
+        """Whether no similarity exceeds 1 in size, so that float32 holds it whatever the scale of the rows."""
+        return False
+
     @abstractmethod
-    def against(self, rows: Matrix) -> Similarity:
+    def against(self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64) -> Similarity:
         """Prepare the rows that others will be compared with, normally the training rows."""
 
 
 class Similarity(ABC):
     """A kernel and the prepared rows it compares with: call it with any block of rows."""
 
+    dtype: type[np.floating[Any]] = np.float64
+    nonnegative: bool = False
+
     @abstractmethod
     def __call__(self, x: Matrix) -> Array:
         """Return the similarities, shape (rows of x, prepared rows), each row independent of the others."""
 
+    @abstractmethod
+    def tile(self, rows: slice, columns: slice, out: Array) -> None:
+        """Write the similarities of some of the prepared rows with others of them."""
+
+    def forget_training(self) -> Similarity:
+        """Return what is needed for new rows only."""
+        return self
+
 
 @dataclass(frozen=True)
 class Products(Similarity):
-    """Similarities by one matrix product: finish(left(x) @ right.T)."""
+    """Similarities by one matrix product of prepared rows, finished in place."""
 
     kernel: InnerProductKernel
-    right: Matrix
+    prepared: Matrix
     centre: Array | None = None
 
+    @property
+    def dtype(self) -> type[np.floating[Any]]:  # type: ignore[override]
+        kind: type[np.floating[Any]] = self.prepared.dtype.type
+        return kind
+
+    @property
+    def nonnegative(self) -> bool:  # type: ignore[override]
+        return self.kernel.nonnegative
+
     def __call__(self, x: Matrix) -> Array:
-        left = self.kernel.left(x, self.centre)
-        block = _dense(left @ self.right.T)
+        left = self.kernel.turned(self.kernel.prepared(x, self.centre, self.dtype))
+        block = _as_array(left @ self.prepared.T)
         self.kernel.finish(block)
         return block
+
+    def tile(self, rows: slice, columns: slice, out: Array) -> None:
+        left, right = self.kernel.turned(self.prepared[rows]), self.prepared[columns]
+        if sp.issparse(right) or self.dtype != out.dtype:
+            block = _as_array(left @ right.T)
+            self.kernel.finish(block)
+            out[...] = block
+        else:
+            np.matmul(left, right.T, out=out)
+            self.kernel.finish(out)
 
 
 class InnerProductKernel(Kernel):
     """A kernel that is an elementwise function of inner products of prepared rows."""
 
-    @abstractmethod
-    def left(self, x: Matrix, centre: Array | None) -> Matrix:
-        """Prepare the rows on the left of the product."""
+    @property
+    def nonnegative(self) -> bool:
+        """Whether no similarity is negative."""
+        return False
 
-    def right(self, x: Matrix, centre: Array | None) -> Matrix:
-        """Prepare the rows on the right of the product."""
-        return self.left(x, centre)
+    @abstractmethod
+    def prepared(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
+        """Prepare rows for the product; this is the form they have on its right."""
+
+    def turned(self, prepared: Matrix) -> Matrix:
+        """Return prepared rows in the form they have on the left of the product."""
+        return prepared
 
     def finish(self, block: Array) -> None:
         """Turn inner products into similarities, in place."""
 
-    def against(self, rows: Matrix) -> Similarity:
-        return Products(self, self.right(rows, None))
+    def against(self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64) -> Similarity:
+        prepared = self.prepared(rows, None, dtype)
+        return Products(self, rows.copy() if prepared is rows else prepared)  # the caller's rows may change later
 
 
 @dataclass(frozen=True)
@@ -92,7 +136,7 @@ class RBF(InnerProductKernel):
     Parameters
     ----------
     sigma2 : float, optional
-        Squared bandwidth. By default the median squared distance between two training rows (of at most 1000 rows
+        Squared bandwidth. By default the median squared distance between two training rows (of at most 500 rows
         drawn with the estimator's `random_state`); where more than half of all pairs coincide, the mean instead.
 
     Examples
@@ -112,28 +156,43 @@ class RBF(InnerProductKernel):
     def resolve(self, x: Matrix, rng: np.random.Generator | None = None) -> RBF:
         return self if self.sigma2 is not None else replace(self, sigma2=_median_squared_distance(x, rng))
 
-    def against(self, rows: Matrix) -> Similarity:
+    @property
+    def bounded(self) -> bool:
+        return True
+
+    @property
+    def nonnegative(self) -> bool:
+        return True
+
+    def against(self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64) -> Similarity:
         if self.sigma2 is None:
-            return self.resolve(rows).against(rows)
+            return self.resolve(rows).against(rows, dtype)
         # The kernel does not change when all rows move together: near the origin the products cancel least.
         with np.errstate(over="ignore", invalid="ignore"):
             centre = None if sp.issparse(rows) else np.nan_to_num(rows.mean(axis=0, dtype=np.float64))
-            right = self.right(rows, centre)
-            farthest = -_column(right, -1).min()
-        if farthest <= _FAR:
-            return Products(self, right, centre)
-        return Differences(self, rows)
+            prepared = self.prepared(rows, centre, np.float64)
+            farthest = -_column(prepared, -1).min()
+        if farthest > _FAR[np.float64]:
+            return Differences(self, rows.copy())
+        return Products(self, prepared.astype(dtype if farthest <= _FAR[dtype] else np.float64, copy=False), centre)
 
-    def left(self, x: Matrix, centre: Array | None) -> Matrix:
+    def prepared(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
         scaled, lengths = self._scaled(x, centre)
-        return _hstack(scaled, lengths, np.ones_like(lengths))
+        return _hstack(scaled, np.ones_like(lengths), lengths).astype(dtype, copy=False)
 
-    def right(self, x: Matrix, centre: Array | None) -> Matrix:
-        scaled, lengths = self._scaled(x, centre)
-        return _hstack(scaled, np.ones_like(lengths), lengths)
+    def turned(self, prepared: Matrix) -> Matrix:
+        """Swap the last two columns: each row's length meets the other's 1."""
+        last = prepared.shape[1] - 1
+        if sp.issparse(prepared):
+            swapped = prepared.indices.copy()
+            swapped[prepared.indices == last] = last - 1
+            swapped[prepared.indices == last - 1] = last
+            return sp.csr_array((prepared.data, swapped, prepared.indptr), shape=prepared.shape)
+        turned = prepared.copy()
+        turned[:, [last - 1, last]] = prepared[:, [last, last - 1]]
+        return turned
 
     def finish(self, block: Array) -> None:
-        np.minimum(block, 0, out=block)  # rounding may leave a tiny positive exponent
         np.exp(block, out=block)
 
     def _scaled(self, x: Matrix, centre: Array | None) -> tuple[Matrix, Array]:
@@ -161,13 +220,21 @@ class Differences(Similarity):
     kernel: RBF
     rows: Matrix
 
+    nonnegative = True
+
     def __call__(self, x: Matrix) -> Array:
+        return self._compare(x, self.rows)
+
+    def tile(self, rows: slice, columns: slice, out: Array) -> None:
+        out[...] = self._compare(self.rows[rows], self.rows[columns])
+
+    def _compare(self, x: Matrix, y: Matrix) -> Array:
         from scipy.spatial.distance import cdist
 
         assert self.kernel.sigma2 is not None
         # Differences first, sigma after: dividing huge rows by a tiny sigma could overflow on both sides.
         with np.errstate(over="ignore"):
-            distances = cdist(_dense(x), _dense(self.rows), "euclidean")
+            distances = cdist(_dense(x), _dense(y), "euclidean")
             similarities: Array = np.exp(-np.square(distances / math.sqrt(self.kernel.sigma2)))
         return similarities
 
@@ -176,8 +243,8 @@ class Differences(Similarity):
 class Linear(InnerProductKernel):
     """Inner product of the rows. Views need a non-negative tendency: degrees must be positive."""
 
-    def left(self, x: Matrix, centre: Array | None) -> Matrix:
-        return x.astype(np.float64, copy=False)
+    def prepared(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
+        return x.astype(dtype, copy=False)
 
 
 @dataclass(frozen=True)
@@ -190,8 +257,12 @@ class Polynomial(InnerProductKernel):
     def __post_init__(self) -> None:
         _require_polynomial(self)
 
-    def left(self, x: Matrix, centre: Array | None) -> Matrix:
-        return x.astype(np.float64, copy=False)
+    def prepared(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
+        return x.astype(dtype, copy=False)
+
+    @property
+    def nonnegative(self) -> bool:
+        return self.degree % 2 == 0
 
     def finish(self, block: Array) -> None:
         block += self.offset**2
@@ -211,10 +282,19 @@ class NormalizedPolynomial(InnerProductKernel):
     def __post_init__(self) -> None:
         _require_polynomial(self)
 
-    def left(self, x: Matrix, centre: Array | None) -> Matrix:
-        if self.offset == 0:
-            return _unit_rows(x)
-        return _unit_rows(_hstack(x.astype(np.float64, copy=False), np.full(x.shape[0], float(self.offset))))
+    @property
+    def bounded(self) -> bool:
+        return True
+
+    @property
+    def nonnegative(self) -> bool:
+        return self.degree % 2 == 0
+
+    def prepared(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
+        x = x.astype(np.float64, copy=False)
+        if self.offset > 0:
+            x = _hstack(x, np.full(x.shape[0], float(self.offset)))
+        return _unit_rows(x).astype(dtype, copy=False)
 
     def finish(self, block: Array) -> None:
         _power(block, self.degree)
@@ -224,24 +304,43 @@ class NormalizedPolynomial(InnerProductKernel):
 class Cosine(InnerProductKernel):
     """Cosine of the angle between rows; an all-zero row has similarity 0 with everything."""
 
-    def left(self, x: Matrix, centre: Array | None) -> Matrix:
-        return _unit_rows(x)
+    @property
+    def bounded(self) -> bool:
+        return True
+
+    def prepared(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
+        return _unit_rows(x).astype(dtype, copy=False)
 
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
     """The view is itself a block of Gram matrix: samples by samples to fit, samples by training samples to predict."""
 
-    def against(self, rows: Matrix) -> Similarity:
-        return Given()
+    def check_training(self, name: str, x: Matrix) -> None:
+        if x.shape[0] != x.shape[1]:
+            raise InputError(f"view {name!r} is {x.shape[0]}×{x.shape[1]}; Precomputed() fits a square Gram matrix")
+        if abs(x - x.T).max() > 1e-7 * abs(x).max():
+            raise InputError(f"view {name!r} is not symmetric; Precomputed() fits a symmetric Gram matrix")
+
+    def against(self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64) -> Similarity:
+        return Given(rows)
 
 
 @dataclass(frozen=True)
 class Given(Similarity):
-    """Similarities that the caller computed."""
+    """Similarities that the caller computed: the Gram matrix of the training rows, while it is needed."""
+
+    gram: Matrix | None = None
 
     def __call__(self, x: Matrix) -> Array:
         return _dense(x)
+
+    def tile(self, rows: slice, columns: slice, out: Array) -> None:
+        assert self.gram is not None
+        out[...] = _as_array(self.gram[rows, columns])
+
+    def forget_training(self) -> Similarity:
+        return Given()
 
 
 KERNELS: Mapping[str, type[Kernel]] = {
@@ -306,9 +405,13 @@ def _power(block: Array, degree: int) -> None:
         np.power(block, degree, out=block)
 
 
+def _as_array(x: Matrix) -> Array:
+    array: Array = x.toarray() if sp.issparse(x) else x
+    return array
+
+
 def _dense(x: Matrix) -> Array:
-    dense: Array = x.toarray() if sp.issparse(x) else x
-    return dense.astype(np.float64, copy=False)
+    return _as_array(x).astype(np.float64, copy=False)
 
 
 def _column(x: Matrix, j: int) -> Array:
@@ -347,29 +450,24 @@ def _scale_rows(x: Matrix, divisors: Array) -> Matrix:
 
 
 def _median_squared_distance(x: Matrix, rng: np.random.Generator | None) -> float:
-    n = x.shape[0]
-    if n > _MEDIAN_ROWS:
+    if x.shape[0] > _MEDIAN_ROWS:
         rng = np.random.default_rng(0) if rng is None else rng
-        x = x[np.sort(rng.choice(n, _MEDIAN_ROWS, replace=False))]
-        n = _MEDIAN_ROWS
-    if n == 1:
-        return 1.0
-    x = x.astype(np.float64)
+        x = x[rng.choice(x.shape[0], _MEDIAN_ROWS, replace=False)]
     largest = float(abs(x).max())
-    if largest == 0:
+    if largest == 0 or x.shape[0] == 1:
         return 1.0
-    x = x / largest  # squares of very large or small values would leave the range of floats
+    x = x.astype(np.float64) / largest  # squares of very large or small values would leave the range of floats
     if not sp.issparse(x):
-        x = x - x.mean(axis=0)
+        x -= x.mean(axis=0)
     lengths = _squared_lengths(x)
-    products = _dense(x @ x.T)
-    pairs = (lengths[:, None] + lengths - 2 * products)[np.triu_indices(n, k=1)]
-    typical = float(np.median(pairs))
+    pairs = np.triu_indices(x.shape[0], k=1)
+    squared = (lengths[:, None] + lengths - 2 * _dense(x @ x.T))[pairs]
+    typical = float(np.median(squared))
     if typical <= 1e-6 * lengths.max():  # an outlier or an offset: too many digits cancelled
         from scipy.spatial.distance import pdist
 
-        pairs = pdist(_dense(x), "sqeuclidean")
-        typical = float(np.median(pairs)) or float(pairs.mean())
+        squared = pdist(_dense(x), "sqeuclidean")
+        typical = float(np.median(squared)) or float(squared.mean())
     limits = np.finfo(np.float64)
     with np.errstate(over="ignore"):
         return float(np.clip(np.float64(typical) * largest * largest, limits.tiny, limits.max)) if typical else 1.0

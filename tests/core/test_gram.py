@@ -2,39 +2,57 @@ import numpy as np
 import pytest
 
 from coview import RBF, InputError, Linear
-from coview.core.gram import Centering, positive_degrees
+from coview.core.gram import Centering, Grams
+from coview.core.threads import Workers
 from tests import naive
 
 
 @pytest.fixture
-def gram():
-    return RBF(2.0)(np.random.default_rng(0).normal(size=(9, 3)))
+def rows():
+    return np.random.default_rng(0).normal(size=(9, 3))
 
 
-def test_centring_is_the_papers_matrix_on_both_sides(gram):
-    centering = Centering.learn(gram, weights=1 / gram.sum(axis=1))
+def gram_of(kernel, x, dtype=np.float64, n_jobs=1):
+    with Workers(n_jobs) as workers:
+        (gram,) = Grams({"text": kernel.against(x, dtype)}, {"text": kernel}, len(x), dtype, workers)
+    return gram
+
+
+def test_degrees_are_gathered_while_tiles_are_filled(rows):
+    x = np.random.default_rng(0).normal(size=(1100, 3))  # three strips of tiles
+    expected = RBF(2.0)(x)
+    for n_jobs in (1, 2):
+        gram = gram_of(RBF(2.0), x, n_jobs=n_jobs)
+        np.testing.assert_allclose(gram.matrix.to_dense(), expected, atol=1e-12)
+        np.testing.assert_allclose(gram.positive_degrees(), expected.sum(axis=1), rtol=1e-12)
+    single = gram_of(RBF(2.0), x, np.float32)
+    np.testing.assert_allclose(single.matrix.to_dense(), expected, atol=1e-5)
+    np.testing.assert_allclose(single.positive_degrees(), expected.sum(axis=1), rtol=1e-5)
+
+
+def test_centring_is_the_papers_matrix_on_both_sides(rows):
+    gram = RBF(2.0)(rows)
     centring = naive.centring_matrix(gram)
-    np.testing.assert_allclose(centering.centre(gram), centring @ gram @ centring.T, atol=1e-14)
+    expected = centring @ gram @ centring.T
+    centering = Centering.learn(gram, weights=1 / gram.sum(axis=1))
+    tile = gram[2:5, 4:9].copy()
+    centering.centre(tile, slice(2, 5), slice(4, 9))
+    np.testing.assert_allclose(tile, expected[2:5, 4:9], atol=1e-14)
+    np.testing.assert_allclose(centering.centred_diagonal(gram.diagonal()), expected.diagonal(), atol=1e-14)
 
 
-def test_a_block_is_centred_by_training_rows_alone(gram):
-    centering = Centering.learn(gram[:6, :6], weights=1 / gram[:6, :6].sum(axis=1))
-    whole = centering.centre(gram[:, :6])
-    for i in range(9):
-        np.testing.assert_allclose(centering.centre(gram[i : i + 1, :6]), whole[i : i + 1], atol=1e-15)
-
-
-def test_folded_centring_gives_the_same_scores(gram):
-    centering = Centering.learn(gram[:6, :6], weights=1 / gram[:6, :6].sum(axis=1))
+def test_folded_centring_scores_new_rows_by_training_rows_alone(rows):
+    gram = RBF(2.0)(rows)
+    train = gram[:6, :6]
     latent = np.random.default_rng(1).normal(size=(6, 2))
-    coefficients, bias = centering.fold(latent)
-    expected = centering.centre(gram[:, :6]) @ latent
+    coefficients, bias = Centering.learn(train, weights=1 / train.sum(axis=1)).fold(latent)
+    expected = [naive.new_row_scores(row, train, latent) for row in gram[:, :6]]
     np.testing.assert_allclose(gram[:, :6] @ coefficients + bias, expected, atol=1e-14)
 
 
 def test_degrees_that_cancel_to_rounding_error_count_as_zero():
     x = np.random.default_rng(0).normal(size=(50, 3))
-    gram = Linear()(x - x.mean(axis=0))
-    assert (gram.sum(axis=1) > 0).any()  # noise, of either sign
+    x = x - x.mean(axis=0)
+    assert (Linear()(x).sum(axis=1) > 0).any()  # noise, of either sign
     with pytest.raises(InputError, match=r"view 'text' has 50 of 50 samples with degree <= 0 under Linear\(\)"):
-        positive_degrees("text", Linear(), gram)
+        gram_of(Linear(), x).positive_degrees()

@@ -2,56 +2,134 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from coview.core.eigen import Problem
+from coview.core.gram import Centering, Gram, Grams
+from coview.core.tiles import SymmetricTiles
 from coview.views import Array
+
+# The largest entry of the running product is kept below 2^60: room for one more view in float32.
+_HIGHEST = 60
 
 
 class Fusion:
     """Collect centred Gram matrices one view at a time: rho Σ_v kappa_v Ω_v + (1 - rho) ⊙_v Ω_v.
 
-    Memory is two n×n matrices however many views there are. Powers of two are taken out of the product after each
-    view, so that many small (or large) entries neither vanish nor overflow before the two parts meet.
+    Memory is the buffer of the current view, the sum and the product, however many views there are. Each view is
+    multiplied in after a power of two that makes its typical entry about 1, so that the product of many small
+    entries neither vanishes nor turns denormal; the powers are put back where sum and product meet.
     """
 
-    def __init__(self, rho: float) -> None:
-        self.rho = rho
-        self._added: Array | None = None
-        self._multiplied: Array | None = None
-        self._exponent = 0
+    def __init__(self, grams: Grams, rho: float, kappa: Mapping[str, float]) -> None:
+        if len(kappa) == 1:  # one view is its own product
+            kappa = {name: rho * weight + 1 - rho for name, weight in kappa.items()}
+            rho = 1.0
+        n, dtype, workers = grams.n_samples, grams.dtype, grams.workers
+        self._rho = rho
+        self._kappa = kappa
+        self._added = SymmetricTiles(n, dtype, workers)
+        self._added_diagonal = np.zeros(n)
+        self._multiplied = SymmetricTiles(n, dtype, workers) if rho < 1 else None
+        self._multiplied_diagonal = np.ones(n)
+        self._exponent = 0  # the true product is the stored one times 2^exponent
+        self._started = False
+        self._solved: tuple[SymmetricTiles, Array, int]
 
-    def add(self, centred: Array, kappa: float) -> None:
-        """Fold in the next view."""
-        if self._added is None or self._multiplied is None:
-            self._added, self._multiplied = kappa * centred, centred.copy()
-        else:
-            self._added += kappa * centred
-            factor = _exponent(centred)
-            self._multiplied *= np.ldexp(centred, -factor)
-            self._exponent += factor
-        shift = _exponent(self._multiplied)
-        np.ldexp(self._multiplied, -shift, out=self._multiplied)
-        self._exponent += shift
+    def add(self, gram: Gram, centering: Centering) -> None:
+        """Fold in the next view; its buffer is used up."""
+        added, multiplied, source = self._added, self._multiplied, gram.matrix
+        kappa, first = self._kappa[gram.name], not self._started
+        diagonal = np.maximum(centering.centred_diagonal(source.diagonal()), 0)
+        shift = self._shift(source, centering, diagonal) if multiplied is not None else 0
+        weight, factor = source.dtype.type(kappa), source.dtype.type(2.0**shift)
+
+        def fold(t: int, rows: slice, columns: slice) -> None:
+            tile = source.tiles[t]
+            centering.centre(tile, rows, columns)
+            if first:
+                np.multiply(tile, weight, out=added.tiles[t])
+            else:
+                added.tiles[t] += tile if kappa == 1 else weight * tile
+            if multiplied is not None:
+                tile *= factor
+                if first:
+                    multiplied.tiles[t][...] = tile
+                else:
+                    multiplied.tiles[t] *= tile
+
+        added.for_each(fold)
+        self._added_diagonal += kappa * diagonal
+        if multiplied is not None:
+            self._multiplied_diagonal *= np.ldexp(diagonal, shift)
+            self._exponent -= shift
+        self._started = True
+
+    def _shift(self, source: SymmetricTiles, centering: Centering, diagonal: Array) -> int:
+        """The power of two for this view: typical entries near 1, unless the largest product would grow too far."""
+        number = min(1, len(source.tiles) - 1)  # beside the diagonal where there is such a tile
+        sample = source.tiles[number].astype(np.float64)
+        centering.centre(sample, *source.places[number])
+        # Gram matrices are positive semi-definite, so nothing in their product exceeds its diagonal.
+        with np.errstate(divide="ignore"):
+            highest = float((np.log2(self._multiplied_diagonal) + np.log2(diagonal)).max())
+        wanted = -_exponent(np.abs(sample).mean())
+        return wanted if highest == -np.inf else min(wanted, _HIGHEST - int(highest))
 
     def problem(self, degree: Array) -> Problem:
-        """Return the symmetric problem D^{-1/2} M D^{-1/2} of the fused matrix M and the diagonal D of degrees."""
-        assert self._added is not None
-        assert self._multiplied is not None
-        shift = _exponent(self._added)
-        parts = [(self.rho, self._added, 0, shift), (1 - self.rho, self._multiplied, self._exponent, self._exponent)]
-        parts = [part for part in parts if part[0] > 0 and part[1].any()]
-        unit = max((size for *_, size in parts), default=0)
-        matrix = np.zeros_like(self._added)
-        for weight, part, exponent, _ in parts:
-            matrix += weight * np.ldexp(part, exponent - unit)
+        """Return the symmetric problem D^{-1/2} M D^{-1/2} of the fused matrix M and the diagonal D of degrees.
+
+        It takes the place of the product (of the sum, where there is no product), so this is done once.
+        """
         largest = _exponent(degree)
         root = np.sqrt(np.ldexp(degree, -largest))
-        matrix /= root[:, None]
-        matrix /= root
-        return Problem(matrix, exponent=unit - largest)
+        unit = self._unit()
+        for_sum = self._rho * 2.0**-unit if self._rho > 0 else 0.0
+        for_product = (1 - self._rho) * 2.0 ** (self._exponent - unit)
+        added, multiplied = self._added, self._multiplied
+        target = added if multiplied is None else multiplied
+        scale = (1 / root).astype(target.dtype)
+
+        def combine(t: int, rows: slice, columns: slice) -> None:
+            tile = target.tiles[t]
+            tile *= target.dtype.type(for_sum if multiplied is None else for_product)
+            if multiplied is not None:
+                tile += target.dtype.type(for_sum) * added.tiles[t]
+            tile *= scale[rows, None]
+            tile *= scale[columns]
+
+        target.for_each(combine)
+        diagonal = for_sum * self._added_diagonal
+        if multiplied is not None:
+            diagonal += for_product * self._multiplied_diagonal
+        self._solved = (target, root, unit)
+        return Problem(target, exponent=unit - largest, trace=float((diagonal / root**2).sum()))
+
+    def _unit(self) -> int:
+        """The power of two just above the largest entry of the fused matrix."""
+        exponents = []
+        if self._rho > 0 and self._added_diagonal.any():
+            exponents.append(_exponent(self._rho * self._added_diagonal))
+        if self._multiplied is not None and self._multiplied_diagonal.any():
+            exponents.append(_exponent((1 - self._rho) * self._multiplied_diagonal) + self._exponent)
+        return max(exponents, default=0)
+
+    def ensemble(self, latent: Array, beta: Mapping[str, float]) -> Array | None:
+        """Return Σ_v beta_v Ω_v H from the running sum, which serves when beta is kappa but for a factor."""
+        ratios = {beta[name] / weight if weight else np.nan for name, weight in self._kappa.items()}
+        if max(ratios) - min(ratios) > 1e-12 * max(ratios) or np.isnan(list(ratios)).any():
+            return None
+        target, root, unit = self._solved
+        if target is not self._added:
+            scores = self._added @ latent
+        else:  # the sum has become the problem itself: undo the degrees around the product
+            scores = np.ldexp(root[:, None] * (target @ (root[:, None] * latent)), unit)
+        scores *= max(ratios)
+        return scores
 
 
-def _exponent(x: Array) -> int:
-    """The power of two just above the largest entry; 0 for a matrix of zeros."""
-    return int(np.frexp(max(x.max(), -x.min()))[1])
+def _exponent(x: Array | float) -> int:
+    """The power of two just above the largest entry; 0 for zeros."""
+    return int(np.frexp(np.abs(x).max())[1])

@@ -10,7 +10,7 @@ from coview.core.gram import Centering
 from coview.kernels import Similarity
 from coview.views import Array, Matrix
 
-_EPS = np.finfo(np.float64).eps
+_BLOCK_ROWS = 512
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,36 @@ class ScoreMap:
     def learn(cls, similarity: Similarity, centering: Centering, latent: Array, largest: float) -> ScoreMap:
         """Fold centring and latent space together; `largest` is the largest similarity among training rows."""
         coefficients, bias = centering.fold(latent)
-        # A score smaller than its own rounding error is zero: else its sign would depend on the batch it came in.
-        floor = 16 * _EPS * largest * np.abs(coefficients).sum(axis=0)
-        return cls(similarity, coefficients, bias, floor)
+        # Rounding may leave this much where a score is zero.
+        floor = 16 * np.finfo(similarity.dtype).eps * largest * np.abs(coefficients).sum(axis=0)
+        return cls(similarity.forget_training(), coefficients.astype(similarity.dtype), bias, floor)
+
+    @property
+    def n_training(self) -> int:
+        return len(self.coefficients)
 
     def __call__(self, x: Matrix) -> Array:
         """Return the scores of these rows, (rows, components)."""
-        scores = self.similarity(x) @ self.coefficients
-        scores += self.bias
-        scores[np.abs(scores) <= self.floor] = 0.0
+        return silence(self.raw(x), self.floor)
+
+    def raw(self, x: Matrix) -> Array:
+        """Return the scores as computed, rounding included."""
+        scores: Array = self.similarity(x) @ self.coefficients + self.bias
         return scores
+
+    def of_training_rows(self) -> Array:
+        """Return the scores of the rows that the map was learnt from."""
+        n = self.n_training
+        scores = np.empty((n, len(self.bias)))
+        for start in range(0, n, _BLOCK_ROWS):
+            rows = slice(start, min(start + _BLOCK_ROWS, n))
+            block = np.empty((rows.stop - rows.start, n), self.similarity.dtype)
+            self.similarity.tile(rows, slice(0, n), out=block)
+            scores[rows] = block @ self.coefficients + self.bias
+        return silence(scores, self.floor)
+
+
+def silence(scores: Array, floor: Array) -> Array:
+    """Set scores within their rounding error to zero: else their signs would depend on the batch they came in."""
+    scores[np.abs(scores) <= floor] = 0.0
+    return scores

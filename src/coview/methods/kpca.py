@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from coview.core.eigen import top_eigenpairs
 from coview.core.fuse import Fusion
-from coview.core.gram import Centering
-from coview.methods.base import LatentSpace, OneViewKernelClusterer
-from coview.views import Array
+from coview.core.gram import Centering, Grams
+from coview.methods.kernel_clusterer import LatentSpace, OneViewKernelClusterer
 
 
 class KPCA(OneViewKernelClusterer):
@@ -25,7 +22,7 @@ class KPCA(OneViewKernelClusterer):
     kernel : kernel or name
     assigner : assigner or name
         "directions" (k-means on score directions) or "codebook" (sign patterns).
-    random_state : int, Generator, RandomState or None
+    dtype, batch_size, n_jobs, progress, random_state : as in TMvKSCR
 
     Attributes
     ----------
@@ -42,11 +39,11 @@ class KPCA(OneViewKernelClusterer):
     array([0, 0, 0, 1, 1])
     """
 
-    def _latent_space(self, grams: Mapping[str, Array], n_components: int) -> LatentSpace:
-        ((name, gram),) = grams.items()
-        ones = np.ones(len(gram))
-        centering = Centering.learn(gram, weights=ones)
-        fusion = Fusion(rho=1.0)
-        fusion.add(centering.centre(gram), kappa=1.0)
+    def _latent_space(self, grams: Grams, n_components: int) -> LatentSpace:
+        (gram,) = grams
+        ones = np.ones(grams.n_samples)
+        centering = Centering.learn(gram.matrix, weights=ones)
+        fusion = Fusion(grams, rho=1.0, kappa={gram.name: 1.0})
+        fusion.add(gram, centering)
         eigenpairs = top_eigenpairs(fusion.problem(ones), n_components)
-        return LatentSpace(eigenpairs, eigenpairs.vectors, {name: centering})
+        return LatentSpace(eigenpairs, eigenpairs.vectors, {gram.name: centering}, fusion)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from coview.core.eigen import top_eigenpairs
 from coview.core.fuse import Fusion
-from coview.core.gram import Centering, positive_degrees
-from coview.methods.base import LatentSpace, OneViewKernelClusterer
-from coview.views import Array
+from coview.core.gram import Centering, Grams
+from coview.methods.kernel_clusterer import LatentSpace, OneViewKernelClusterer
 
 
 class KSC(OneViewKernelClusterer):
@@ -25,7 +22,7 @@ class KSC(OneViewKernelClusterer):
     kernel : kernel or name
     assigner : assigner or name
         "directions" (k-means on score directions) or "codebook" (the published rule).
-    random_state : int, Generator, RandomState or None
+    dtype, batch_size, n_jobs, progress, random_state : as in TMvKSCR
 
     Attributes
     ----------
@@ -42,11 +39,12 @@ class KSC(OneViewKernelClusterer):
     array([0, 0, 0, 1, 1])
     """
 
-    def _latent_space(self, grams: Mapping[str, Array], n_components: int) -> LatentSpace:
-        ((name, gram),) = grams.items()
-        degree = positive_degrees(name, self.kernels_[name], gram)
-        centering = Centering.learn(gram, weights=degree.min() / degree)
-        fusion = Fusion(rho=1.0)
-        fusion.add(centering.centre(gram), kappa=1.0)
+    def _latent_space(self, grams: Grams, n_components: int) -> LatentSpace:
+        (gram,) = grams
+        degree = gram.positive_degrees()
+        centering = Centering.learn(gram.matrix, weights=degree.min() / degree)
+        fusion = Fusion(grams, rho=1.0, kappa={gram.name: 1.0})
+        fusion.add(gram, centering)
         eigenpairs = top_eigenpairs(fusion.problem(degree), n_components)
-        return LatentSpace(eigenpairs, eigenpairs.vectors / np.sqrt(degree)[:, None], {name: centering})
+        latent = eigenpairs.vectors / np.sqrt(degree)[:, None]
+        return LatentSpace(eigenpairs, latent, {gram.name: centering}, fusion)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from numbers import Real
 from typing import Any
 
@@ -10,11 +9,12 @@ import numpy as np
 
 from coview.core.eigen import top_eigenpairs
 from coview.core.fuse import Fusion
-from coview.core.gram import Centering, positive_degrees
+from coview.core.gram import Centering, Grams
 from coview.errors import InputError
 from coview.kernels import RBF
-from coview.methods.base import KernelClusterer, LatentSpace, weights_per_view
-from coview.views import Array, Views
+from coview.methods.base import weights_per_view
+from coview.methods.kernel_clusterer import KernelClusterer, LatentSpace
+from coview.views import Views
 
 
 class TMvKSCR(KernelClusterer):
@@ -44,8 +44,17 @@ class TMvKSCR(KernelClusterer):
         "directions" (k-means on score directions) or "codebook" (the paper's rule).
     views : list or mapping, optional
         How to cut a stacked X into views; see `as_views`.
+    dtype : "auto", "float32" or "float64"
+        Precision of the Gram matrices. "auto" takes float32 above 2000 samples, when all kernels are bounded (RBF,
+        normalised polynomial, cosine) and none is nearly constant; labels stay the same, see docs/performance.md.
+    batch_size : "auto" or int
+        Rows of new samples that are worked on at a time.
+    n_jobs : int, optional
+        Number of threads: -1 for all processors; by default as many as BLAS may use. Labels do not depend on it.
+    progress : callable, optional
+        Called as progress(stage, done, total) after each stage of a fit.
     random_state : int, Generator, RandomState or None
-        Source of randomness of the bandwidth rule (over 1000 samples) and of the direction assigner.
+        Source of randomness of the bandwidth rule (above 500 samples) and of the direction assigner.
 
     Attributes
     ----------
@@ -86,6 +95,10 @@ class TMvKSCR(KernelClusterer):
         beta: Any = None,
         assigner: Any = "directions",
         views: Any = None,
+        dtype: Any = "auto",
+        batch_size: Any = "auto",
+        n_jobs: int | None = None,
+        progress: Any = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -95,6 +108,10 @@ class TMvKSCR(KernelClusterer):
         self.beta = beta
         self.assigner = assigner
         self.views = views
+        self.dtype = dtype
+        self.batch_size = batch_size
+        self.n_jobs = n_jobs
+        self.progress = progress
         self.random_state = random_state
 
     def _views_to_fit(self, X: Any) -> Views:
@@ -105,15 +122,16 @@ class TMvKSCR(KernelClusterer):
         self._beta = weights_per_view("beta", self.beta, views.names, default=1 / len(views))
         return views
 
-    def _latent_space(self, grams: Mapping[str, Array], n_components: int) -> LatentSpace:
-        fusion = Fusion(self.rho)
+    def _latent_space(self, grams: Grams, n_components: int) -> LatentSpace:
+        fusion = Fusion(grams, self.rho, self._kappa)
         centerings = {}
-        total_degree = np.zeros(len(next(iter(grams.values()))))
-        for name, gram in grams.items():
+        total_degree = np.zeros(grams.n_samples)
+        for gram in grams:
             # Degrees come from the uncentred matrix, as in KSC; centred rows sum to about zero.
-            degree = positive_degrees(name, self.kernels_[name], gram)
-            centerings[name] = Centering.learn(gram, weights=degree.min() / degree)
-            fusion.add(centerings[name].centre(gram), self._kappa[name])
+            degree = gram.positive_degrees()
+            centerings[gram.name] = Centering.learn(gram.matrix, weights=degree.min() / degree)
+            fusion.add(gram, centerings[gram.name])
             total_degree += degree
         eigenpairs = top_eigenpairs(fusion.problem(total_degree), n_components)
-        return LatentSpace(eigenpairs, eigenpairs.vectors / np.sqrt(total_degree)[:, None], centerings)
+        latent = eigenpairs.vectors / np.sqrt(total_degree)[:, None]
+        return LatentSpace(eigenpairs, latent, centerings, fusion)

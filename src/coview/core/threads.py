@@ -1,0 +1,66 @@
+"""Threads over blocks: NumPy releases the interpreter lock, and BLAS is held to one thread in each worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import cache
+from numbers import Integral
+from typing import Any, Self, TypeVar
+
+from coview.errors import InputError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Workers:
+    """A pool of threads for the time of a `with` block; what it computes does not depend on how many there are."""
+
+    def __init__(self, n_jobs: int | None = 1) -> None:
+        self.n_threads = count_threads(n_jobs)
+        self._pool: ThreadPoolExecutor | None = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._stack.enter_context(_controller().limit(limits=1))
+        if self.n_threads > 1:
+            self._pool = self._stack.enter_context(ThreadPoolExecutor(self.n_threads))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._pool = None
+        self._stack.close()
+
+    def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """Return the function of every item, in their order."""
+        if self._pool is None or len(items) < 2:
+            return [function(item) for item in items]
+        # One task per thread, not per item: a future costs as much as a small block.
+        shares = [range(start, len(items), self.n_threads) for start in range(self.n_threads)]
+        done = self._pool.map(lambda share: [function(items[i]) for i in share], shares)
+        results: list[Any] = [None] * len(items)
+        for share, values in zip(shares, done, strict=True):
+            for i, value in zip(share, values, strict=True):
+                results[i] = value
+        return results
+
+
+def count_threads(n_jobs: int | None) -> int:
+    """Return the number of threads: scikit-learn's counting, and for None as many as BLAS may use here."""
+    if n_jobs is None:
+        return max((library["num_threads"] for library in _controller().info()), default=1)
+    if not isinstance(n_jobs, Integral) or n_jobs == 0:
+        raise InputError(f"n_jobs={n_jobs!r} must be a whole number other than 0, or None; -1 means all processors")
+    from joblib import effective_n_jobs
+
+    return int(effective_n_jobs(int(n_jobs)))
+
+
+@cache
+def _controller() -> Any:
+    """Looking up the loaded libraries takes milliseconds, so it is done once."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -1,0 +1,280 @@
+"""What the kernel methods share: the road from views to labels, for training rows and for new ones."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from coview.core.assign import Assignment, Labels, as_assigner
+from coview.core.eigen import Eigenpairs
+from coview.core.fuse import Fusion
+from coview.core.gram import Centering, Grams
+from coview.core.memory import require_memory
+from coview.core.score import ScoreMap, silence
+from coview.core.threads import Workers
+from coview.core.tiles import SymmetricTiles
+from coview.errors import InputError
+from coview.kernels import RBF, Kernel, kernel_per_view
+from coview.methods.base import MultiViewClusterer
+from coview.views import Array, Views
+
+_FLOAT64_UP_TO = 2000
+_FLATTEST = 1e-3
+_BLOCK_BYTES = 2**21
+
+
+@dataclass(frozen=True)
+class LatentSpace:
+    """What a kernel method learns from its Gram matrices: one latent space and how each view is centred."""
+
+    eigenpairs: Eigenpairs
+    latent: Array
+    centerings: dict[str, Centering]
+    fusion: Fusion
+
+
+class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer):
+    """Kernel methods: views → Gram matrices → latent space → scores → labels, the same road for new rows.
+
+    A method says only how its latent space comes from the Gram matrices (`_latent_space`).
+    """
+
+    kernel: Any
+    assigner: Any
+    dtype: Any
+    batch_size: Any
+    n_jobs: Any
+    progress: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @abstractmethod
+    def _latent_space(self, grams: Grams, n_components: int) -> LatentSpace:
+        """Solve the method's eigenproblem."""
+
+    def _views_to_fit(self, X: Any) -> Views:
+        """Check the views and parameters; the views weigh the same in the ensemble score unless a method says more."""
+        views = super()._views_to_fit(X)
+        if self.batch_size != "auto" and not (isinstance(self.batch_size, Integral) and int(self.batch_size) >= 1):
+            raise InputError(f"batch_size={self.batch_size!r} must be 'auto' or a number of rows of at least 1")
+        self._beta = dict.fromkeys(views, 1 / len(views))
+        return views
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the shared latent space and the clusters.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+            The training samples.
+        y : ignored
+        """
+        views = self._views_to_fit(X)
+        rng = self._generator()
+        assigner = as_assigner(self.assigner)
+        kernels = kernel_per_view(self.kernel, views.names)
+        for name, x in views.items():
+            kernels[name].check_training(name, x)
+        dtype = _gram_dtype(self.dtype, kernels, views)
+        require_memory(
+            3 * SymmetricTiles.nbytes(views.n_samples, dtype),
+            f"fitting {views.n_samples} samples in {np.dtype(dtype)}",
+            "fit on a part of the samples and predict the others"
+            + (", or set dtype='float32'" if dtype == np.float64 else ""),
+        )
+        report = _Stages(self.progress, total=len(views) + 3)
+        kernels = {name: kernels[name].resolve(x, rng) for name, x in views.items()}
+        similarities = {name: kernels[name].against(x, dtype) for name, x in views.items()}
+        with Workers(self.n_jobs) as workers:
+            grams = Grams(similarities, kernels, views.n_samples, dtype, workers, report)
+            space = self._latent_space(grams, max(1, self.n_clusters - 1))
+            report("eigenvectors")
+            scores = space.fusion.ensemble(space.latent, self._beta)
+
+        self.kernels_ = kernels
+        self.eigenvalues_ = space.eigenpairs.values
+        self.explained_variance_ratio_ = space.eigenpairs.shares
+        self.latent_ = space.latent.astype(views.dtype, copy=False)
+        self._n_features_out = space.latent.shape[1]
+        self._score_maps = {
+            name: ScoreMap.learn(similarity, space.centerings[name], space.latent, grams.largest[name])
+            for name, similarity in similarities.items()
+        }
+        floor = sum(self._beta[name] * score_map.floor for name, score_map in self._score_maps.items())
+        self._floor = np.asarray(floor)
+        scores = self._by_block(self._ensemble, views) if scores is None else silence(scores, self._floor)
+        self.scores_ = scores.astype(views.dtype, copy=False)
+        report("scores")
+
+        self._assigner = assigner
+        self._assignment = assigner.fit(scores, self.n_clusters, rng)
+        self.labels_ = self._assignment.assign(scores)
+        self._view_seed = int(rng.integers(2**31))
+        self._view_assignments: dict[str, Assignment] = {}
+        # Scores of single views can be had from the kept training rows later on; a given Gram matrix is not kept.
+        self._view_scores = {
+            name: self._score_maps[name](views[name])
+            for name, similarity in similarities.items()
+            if similarity.forget_training() is not similarity
+        }
+        report("labels")
+        self._warn_if_fewer(self._assignment.n_found)
+        return self
+
+    def transform(self, X: Any, per_view: bool = False) -> Any:
+        """Return the score variables of these samples.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+        per_view : bool
+            Return a dictionary of every view's own scores instead of their weighted mean.
+        """
+        if per_view and _wraps_output(self):
+            raise InputError("transform(per_view=True) returns a dictionary; reset set_output to 'default' to get it")
+        views = self._views_to_predict(X)
+        if per_view:
+            return {name: scores.astype(views.dtype, copy=False) for name, scores in self._per_view(views).items()}
+        return self._by_block(self._ensemble, views).astype(views.dtype, copy=False)
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit, and return the score variables of the training samples."""
+        return self.fit(X).scores_
+
+    def predict(self, X: Any, per_view: bool = False) -> Any:
+        """Return the cluster of each sample; a sample gets the same label alone and in any batch.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+        per_view : bool
+            Return a dictionary of labels by every view's own scores (individual assignment) instead of the labels by
+            the ensemble of the views.
+        """
+        views = self._views_to_predict(X)
+        if per_view:
+            return {name: self._view_assignment(name).assign(e) for name, e in self._per_view(views).items()}
+        return self._by_block(lambda block: self._assignment.assign(self._ensemble(block)), views)
+
+    @property
+    def view_labels_(self) -> dict[str, Labels]:
+        """Clusters of the training samples by each view's own scores (individual assignment)."""
+        check_is_fitted(self)
+        return {name: self._view_assignment(name).assign(self._view_scores[name]) for name in self.view_names_}
+
+    def _view_assignment(self, name: str) -> Assignment:
+        """Learn a view's own clusters when somebody first asks for them: most never do."""
+        if name not in self._view_assignments:
+            if name not in self._view_scores:
+                self._view_scores[name] = self._score_maps[name].of_training_rows()
+            rng = np.random.default_rng(self._view_seed)
+            self._view_assignments[name] = self._assigner.fit(self._view_scores[name], self.n_clusters, rng)
+        return self._view_assignments[name]
+
+    def _ensemble(self, views: Views) -> Array:
+        """Weighted mean of the views' scores."""
+        scores = sum(self._beta[name] * self._score_maps[name].raw(x) for name, x in views.items())
+        return silence(np.asarray(scores), self._floor)
+
+    def _per_view(self, views: Views) -> dict[str, Array]:
+        def scores(block: Views) -> Array:
+            ((name, x),) = block.items()
+            return self._score_maps[name](x)
+
+        return {name: self._by_block(scores, Views({name: x})) for name, x in views.items()}
+
+    def _by_block(self, function: Callable[[Views], Array], views: Views) -> Array:
+        """Apply a function of rows to blocks of rows, in threads, with memory for a few blocks."""
+        n, rows = views.n_samples, self.batch_size
+        if rows == "auto":
+            widest = max(self._score_maps[name].n_training for name in views)
+            rows = min(max(_BLOCK_BYTES // (4 * widest), 64), 8192)
+        if n <= rows:
+            return function(views)
+        with Workers(self.n_jobs) as workers:
+            blocks = [slice(start, start + rows) for start in range(0, n, rows)]
+            return np.concatenate(workers.map(lambda block: function(views.take(block)), blocks))
+
+
+class OneViewKernelClusterer(KernelClusterer):
+    """Kernel methods that know one view only."""
+
+    def __init__(
+        self,
+        n_clusters: int = 2,
+        *,
+        kernel: Any = RBF(),  # noqa: B008 - a frozen value
+        assigner: Any = "directions",
+        dtype: Any = "auto",
+        batch_size: Any = "auto",
+        n_jobs: int | None = None,
+        progress: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.kernel = kernel
+        self.assigner = assigner
+        self.dtype = dtype
+        self.batch_size = batch_size
+        self.n_jobs = n_jobs
+        self.progress = progress
+        self.random_state = random_state
+
+    def _views_to_fit(self, X: Any) -> Views:
+        views = super()._views_to_fit(X)
+        if len(views) > 1:
+            raise InputError(
+                f"{type(self).__name__} clusters one view and got {len(views)} ({', '.join(views)}); "
+                "use TMvKSCR, pass one of them, or put them side by side with stack_views"
+            )
+        return views
+
+
+def _gram_dtype(dtype: Any, kernels: Mapping[str, Kernel], views: Views) -> type[np.floating[Any]]:
+    """The precision of Gram matrices; "auto" is float32 where that is faster and leaves the labels alone.
+
+    It stays with float64 up to 2000 samples, where there is little to gain; for kernels without bound; and where a
+    kernel is so flat (a bandwidth far too large) that what distinguishes samples drowns in the rounding of float32.
+    """
+    if dtype == "auto":
+        if views.n_samples <= _FLOAT64_UP_TO or not all(kernel.bounded for kernel in kernels.values()):
+            return np.float64
+        rows = np.linspace(0, views.n_samples - 1, 256).astype(int)
+        flat = any(1 - kernels[name](x[rows]).mean() < _FLATTEST for name, x in views.items())
+        return np.float64 if flat else np.float32
+    try:
+        known = {np.dtype(kind): kind for kind in (np.float32, np.float64)}
+        return known[np.dtype(dtype)]
+    except (KeyError, TypeError):
+        raise InputError(f"dtype={dtype!r} must be 'auto', 'float32' or 'float64'") from None
+
+
+class _Stages:
+    """Tell the caller's function how far a fit has come: progress(stage, number done, number in all)."""
+
+    def __init__(self, progress: Callable[[str, int, int], object] | None, total: int) -> None:
+        self._progress = progress
+        self._total = total
+        self._done = 0
+
+    def __call__(self, stage: str) -> None:
+        self._done += 1
+        if self._progress is not None:
+            self._progress(stage, self._done, self._total)
+
+
+def _wraps_output(estimator: Any) -> bool:
+    """Whether scikit-learn will turn what `transform` returns into one data frame."""
+    chosen = getattr(estimator, "_sklearn_output_config", {}).get("transform")
+    return bool((chosen or get_config()["transform_output"]) != "default")
