@@ -9,18 +9,20 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from coview.errors import InputError
 from coview.views import Array, Matrix, as_views
 
-# Squared lengths of rows, in units of sigma², up to which RBF may use products: the exponents lose about 1e-9 and 1e-5.
-_FAR: Mapping[Any, float] = {np.float64: 1e6, np.float32: 100.0}
+# Squared lengths of rows, in units of sigma², beyond which RBF does not trust products: exponents lose 1e-12 and 1e-5.
+_FAR: Mapping[Any, float] = {np.float64: 1e4, np.float32: 64.0}
+_SLAB_BYTES = 2**25
 _MEDIAN_ROWS = 500
 
 
@@ -57,6 +59,8 @@ class Similarity(ABC):
 
     dtype: type[np.floating[Any]] = np.float64
     nonnegative: bool = False
+    bounded: bool = False
+    noise: float = 0.0  # relative error of a similarity, in units of rounding, beyond that of any product
 
     @abstractmethod
     def __call__(self, x: Matrix) -> Array:
@@ -87,6 +91,10 @@ class Products(Similarity):
     @property
     def nonnegative(self) -> bool:  # type: ignore[override]
         return self.kernel.nonnegative
+
+    @property
+    def bounded(self) -> bool:  # type: ignore[override]
+        return self.kernel.bounded
 
     def __call__(self, x: Matrix) -> Array:
         left = self.kernel.turned(self.kernel.prepared(x, self.centre, self.dtype))
@@ -170,11 +178,11 @@ class RBF(InnerProductKernel):
         # The kernel does not change when all rows move together: near the origin the products cancel least.
         with np.errstate(over="ignore", invalid="ignore"):
             centre = None if sp.issparse(rows) else np.nan_to_num(rows.mean(axis=0, dtype=np.float64))
-            prepared = self.prepared(rows, centre, np.float64)
-            farthest = -_column(prepared, -1).min()
-        if farthest > _FAR[np.float64]:
-            return Differences(self, rows.copy())
-        return Products(self, prepared.astype(dtype if farthest <= _FAR[dtype] else np.float64, copy=False), centre)
+        prepared = self.prepared(rows, centre, dtype)
+        lengths = -_column(prepared, -1)
+        far = np.flatnonzero(lengths > _FAR[dtype])
+        noise = float(np.delete(lengths, far).max(initial=0))
+        return GaussianProducts(self, prepared, centre, far, rows[far], noise)
 
     def prepared(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
         scaled, lengths = self._scaled(x, centre)
@@ -209,33 +217,53 @@ class RBF(InnerProductKernel):
                 scaled.data[np.repeat(lost, np.diff(scaled.indptr))] = 0
             else:
                 scaled[lost] = 0
-            lengths[lost] = -1e300
+            lengths[lost] = -1e30
         return scaled, lengths
 
 
 @dataclass(frozen=True)
-class Differences(Similarity):
-    """RBF from differences of rows: slower than products, and exact where rows lie millions of sigma apart."""
+class GaussianProducts(Products):
+    """RBF similarities by products, and by differences between rows that both lie far out.
 
-    kernel: RBF
-    rows: Matrix
+    The exponent of a product is the small difference of large numbers when both rows are long. Where only one is,
+    the exponent is large itself and the similarity 0 all the same.
+    """
 
-    nonnegative = True
+    far: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))
+    far_rows: Matrix = None
+    noise: float = 0.0
 
     def __call__(self, x: Matrix) -> Array:
-        return self._compare(x, self.rows)
+        prepared = self.kernel.prepared(x, self.centre, self.dtype)
+        block = _as_array(self.kernel.turned(prepared) @ self.prepared.T)
+        self.kernel.finish(block)
+        if len(self.far):
+            both = np.flatnonzero(-_column(prepared, -1) > _FAR[self.dtype])
+            block[np.ix_(both, self.far)] = self._by_differences(x[both], self.far_rows)
+        return block
 
     def tile(self, rows: slice, columns: slice, out: Array) -> None:
-        out[...] = self._compare(self.rows[rows], self.rows[columns])
+        super().tile(rows, columns, out)
+        r, c = (slice(*np.searchsorted(self.far, (part.start, part.stop))) for part in (rows, columns))
+        if r.stop > r.start and c.stop > c.start:
+            place = np.ix_(self.far[r] - rows.start, self.far[c] - columns.start)
+            out[place] = self._by_differences(self.far_rows[r], self.far_rows[c])
 
-    def _compare(self, x: Matrix, y: Matrix) -> Array:
+    def _by_differences(self, x: Matrix, y: Matrix) -> Array:
         from scipy.spatial.distance import cdist
 
+        assert isinstance(self.kernel, RBF)
         assert self.kernel.sigma2 is not None
-        # Differences first, sigma after: dividing huge rows by a tiny sigma could overflow on both sides.
-        with np.errstate(over="ignore"):
-            distances = cdist(_dense(x), _dense(y), "euclidean")
-            similarities: Array = np.exp(-np.square(distances / math.sqrt(self.kernel.sigma2)))
+        sigma = math.sqrt(self.kernel.sigma2)
+        squared = np.empty((x.shape[0], y.shape[0]))
+        step = max(_SLAB_BYTES // (8 * x.shape[1]), 1)  # sparse rows are made dense a slab at a time
+        for i in range(0, x.shape[0], step):
+            for j in range(0, y.shape[0], step):
+                a, b = _dense(x[i : i + step]), _dense(y[j : j + step])
+                # Differences first, sigma after: huge rows by a tiny sigma could overflow on both sides.
+                with np.errstate(over="ignore"):
+                    squared[i : i + step, j : j + step] = np.square(cdist(a, b) / sigma)
+        similarities: Array = np.exp(-squared)
         return similarities
 
 

@@ -1,7 +1,8 @@
 """Assignment: from score variables to clusters, for training rows and for any others.
 
 An assigner is a frozen value; its `fit` learns from training scores and returns an `Assignment` that labels any rows.
-Clusters are numbered by decreasing size in the training rows. No rule depends on the signs of eigenvectors.
+Clusters are numbered by decreasing size in the training rows. Flipping the sign of an eigenvector flips a column of
+the scores and changes no cluster, but for scores that are exactly zero.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,7 +24,7 @@ Learnt = TypeVar("Learnt", "CodeWords", "Centres")
 
 # Decisions are taken on numbers rounded far above rounding error and far below anything meaningful, so that a tie in
 # exact arithmetic is a tie here too, and a row gets the same label alone and in any batch.
-_DECIMALS = 9
+DECIMALS: Mapping[Any, int] = {np.float64: 9, np.float32: 4}
 _START_ROWS = 2000
 
 
@@ -30,8 +32,8 @@ class Assigner(ABC):
     """How clusters are read from scores."""
 
     @abstractmethod
-    def fit(self, scores: Array, n_clusters: int, rng: np.random.Generator) -> Assignment:
-        """Learn clusters from the training scores (samples, components)."""
+    def fit(self, scores: Array, n_clusters: int, rng: np.random.Generator, decimals: int = 9) -> Assignment:
+        """Learn clusters from the training scores (samples, components), which are good to this many decimals."""
 
 
 class Assignment(ABC):
@@ -57,15 +59,15 @@ class Codebook(Assigner):
     direction is nearest wins.
     """
 
-    def fit(self, scores: Array, n_clusters: int, rng: np.random.Generator) -> CodeWords:
+    def fit(self, scores: Array, n_clusters: int, rng: np.random.Generator, decimals: int = 9) -> CodeWords:
         directions = unit_rows(scores)
         patterns, member, counts = np.unique(_signs(scores), axis=0, return_inverse=True, return_counts=True)
         member = member.ravel()
         lengths = np.bincount(member, weights=_lengths(scores))
-        frequent = np.lexsort((-_rounded(lengths / (lengths.max() or 1.0)), -counts))[:n_clusters]
+        frequent = np.lexsort((-_rounded(lengths / (lengths.max() or 1.0), decimals), -counts))[:n_clusters]
         sums = np.zeros(patterns.shape)
         np.add.at(sums, member, directions)
-        return _by_size(CodeWords(patterns[frequent], unit_rows(sums[frequent])), scores)
+        return _by_size(CodeWords(patterns[frequent], unit_rows(sums[frequent]), decimals), scores)
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ class CodeWords(Assignment):
 
     words: Array
     centres: Array
+    decimals: int
 
     @property
     def n_found(self) -> int:
@@ -81,7 +84,7 @@ class CodeWords(Assignment):
 
     def assign(self, scores: Array) -> Labels:
         matches = _signs(scores) @ self.words.T  # components - 2 × Hamming distance, exact in small integers
-        nearness = _rounded(unit_rows(scores) @ self.centres.T)
+        nearness = _rounded(unit_rows(scores) @ self.centres.T, self.decimals)
         nearness[matches < matches.max(axis=1, keepdims=True)] = -np.inf
         labels: Labels = nearness.argmax(axis=1)
         return labels
@@ -102,19 +105,21 @@ class Directions(Assigner):
     n_init: int = 10
 
     def __post_init__(self) -> None:
-        if not self.n_init >= 1:
-            raise InputError(f"Directions(n_init={self.n_init!r}): n_init must be at least 1")
+        if not (isinstance(self.n_init, Integral) and self.n_init >= 1):
+            raise InputError(f"Directions(n_init={self.n_init!r}): n_init must be a whole number of at least 1")
 
-    def fit(self, scores: Array, n_clusters: int, rng: np.random.Generator) -> Centres:
+    def fit(self, scores: Array, n_clusters: int, rng: np.random.Generator, decimals: int = 9) -> Centres:
         from sklearn.cluster import KMeans
         from threadpoolctl import threadpool_limits
 
         directions = unit_rows(scores)
-        distinct = np.unique(_rounded(directions[: 4 * n_clusters]), axis=0)  # the first rows mostly settle it
+        distinct = np.unique(_rounded(directions[: 4 * n_clusters], decimals), axis=0)  # the first mostly settle it
         if len(distinct) <= n_clusters:
-            distinct = np.unique(_rounded(directions), axis=0)
+            distinct = np.unique(_rounded(directions, decimals), axis=0)
         if len(distinct) <= n_clusters:
-            return _by_size(Centres(distinct), scores)
+            return _by_size(Centres(distinct, decimals), scores)
+        # In an order of their own, so that random starts depend neither on the order of the samples nor on signs.
+        directions = directions[np.lexsort(_rounded(np.abs(directions[:, :3]), decimals).T)]
         some = directions
         if len(directions) > _START_ROWS:
             some = directions[rng.choice(len(directions), _START_ROWS, replace=False)]
@@ -124,7 +129,7 @@ class Directions(Assigner):
             centres = KMeans(n_clusters, n_init=self.n_init, random_state=seed).fit(some).cluster_centers_
             if some is not directions:
                 centres = KMeans(n_clusters, init=centres, n_init=1).fit(directions).cluster_centers_
-        return _by_size(Centres(centres), scores)
+        return _by_size(Centres(centres, decimals), scores)
 
 
 @dataclass(frozen=True)
@@ -132,6 +137,7 @@ class Centres(Assignment):
     """Mean directions (clusters, components); the nearest one wins."""
 
     centres: Array
+    decimals: int
 
     @property
     def n_found(self) -> int:
@@ -139,7 +145,7 @@ class Centres(Assignment):
 
     def assign(self, scores: Array) -> Labels:
         nearness = unit_rows(scores) @ self.centres.T - np.square(self.centres).sum(axis=1) / 2
-        labels: Labels = _rounded(nearness).argmax(axis=1)
+        labels: Labels = _rounded(nearness, self.decimals).argmax(axis=1)
         return labels
 
 
@@ -175,8 +181,8 @@ def _signs(scores: Array) -> Array:
     return np.where(scores >= 0, 1.0, -1.0)
 
 
-def _rounded(x: Array) -> Array:
-    return np.round(x, _DECIMALS) + 0.0  # + 0.0 makes -0.0 and 0.0 one number
+def _rounded(x: Array, decimals: int) -> Array:
+    return np.round(x, decimals) + 0.0  # + 0.0 makes -0.0 and 0.0 one number
 
 
 def _by_size(assignment: Learnt, scores: Array) -> Learnt:
@@ -184,4 +190,7 @@ def _by_size(assignment: Learnt, scores: Array) -> Learnt:
     counts = np.bincount(assignment.assign(scores), minlength=assignment.n_found)
     order = np.argsort(-counts, kind="stable")
     order = order[counts[order] > 0]
-    return replace(assignment, **{name: field[order] for name, field in vars(assignment).items()})
+    arrays: dict[str, Any] = {
+        name: value[order] for name, value in vars(assignment).items() if isinstance(value, np.ndarray)
+    }
+    return replace(assignment, **arrays)

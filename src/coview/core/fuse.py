@@ -9,6 +9,7 @@ import numpy as np
 from coview.core.eigen import Problem
 from coview.core.gram import Centering, Gram, Grams
 from coview.core.tiles import SymmetricTiles
+from coview.errors import InputError
 from coview.views import Array
 
 # The largest entry of the running product is kept below 2^60: room for one more view in float32.
@@ -60,8 +61,11 @@ class Fusion:
                 else:
                     multiplied.tiles[t] *= tile
 
-        added.for_each(fold)
-        self._added_diagonal += kappa * diagonal
+        with np.errstate(over="ignore"):
+            added.for_each(fold)
+            self._added_diagonal += kappa * diagonal
+        if not np.isfinite(self._added_diagonal).all():
+            raise InputError(f"view {gram.name!r} times its kappa={kappa} is too large to compute with; scale the view")
         if multiplied is not None:
             self._multiplied_diagonal *= np.ldexp(diagonal, shift)
             self._exponent -= shift

@@ -20,15 +20,17 @@ class ScoreMap:
     similarity: Similarity
     coefficients: Array
     bias: Array
+    largest: float
     floor: Array
 
     @classmethod
     def learn(cls, similarity: Similarity, centering: Centering, latent: Array, largest: float) -> ScoreMap:
         """Fold centring and latent space together; `largest` is the largest similarity among training rows."""
         coefficients, bias = centering.fold(latent)
-        # Rounding may leave this much where a score is zero.
-        floor = 16 * np.finfo(similarity.dtype).eps * largest * np.abs(coefficients).sum(axis=0)
-        return cls(similarity.forget_training(), coefficients.astype(similarity.dtype), bias, floor)
+        # What rounding may leave where a score is zero: of the similarities, and of a sum of so many of them.
+        rounding = 4 * np.finfo(similarity.dtype).eps * (np.sqrt(len(latent)) + similarity.noise + 8)
+        floor = rounding * (largest * np.linalg.norm(coefficients, axis=0) + np.abs(bias))
+        return cls(similarity.forget_training(), coefficients.astype(similarity.dtype), bias, largest, floor)
 
     @property
     def n_training(self) -> int:
@@ -36,12 +38,17 @@ class ScoreMap:
 
     def __call__(self, x: Matrix) -> Array:
         """Return the scores of these rows, (rows, components)."""
-        return silence(self.raw(x), self.floor)
+        return silence(*self.with_error(x))
 
-    def raw(self, x: Matrix) -> Array:
-        """Return the scores as computed, rounding included."""
-        scores: Array = self.similarity(x) @ self.coefficients + self.bias
-        return scores
+    def with_error(self, x: Matrix) -> tuple[Array, Array]:
+        """Return the scores of these rows as computed, and how far rounding may have moved them."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            block = self.similarity(x)
+            scores: Array = block @ self.coefficients + self.bias
+        if self.similarity.bounded:
+            return scores, self.floor
+        sizes = np.maximum(np.abs(block).max(axis=1) / (self.largest or 1.0), 1.0)  # new rows may be longer
+        return scores, sizes[:, None] * self.floor
 
     def of_training_rows(self) -> Array:
         """Return the scores of the rows that the map was learnt from."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import Any, Self
 
@@ -13,7 +14,7 @@ from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from coview.core.assign import Assignment, Labels, as_assigner
+from coview.core.assign import DECIMALS, Assignment, Labels, as_assigner
 from coview.core.eigen import Eigenpairs
 from coview.core.fuse import Fusion
 from coview.core.gram import Centering, Grams
@@ -94,7 +95,8 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
             + (", or set dtype='float32'" if dtype == np.float64 else ""),
         )
         report = _Stages(self.progress, total=len(views) + 3)
-        kernels = {name: kernels[name].resolve(x, rng) for name, x in views.items()}
+        seed = int(rng.integers(2**31))  # one for all, so that the order of the views does not matter
+        kernels = {name: kernels[name].resolve(x, np.random.default_rng(seed)) for name, x in views.items()}
         similarities = {name: kernels[name].against(x, dtype) for name, x in views.items()}
         with Workers(self.n_jobs) as workers:
             grams = Grams(similarities, kernels, views.n_samples, dtype, workers, report)
@@ -111,15 +113,18 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
             name: ScoreMap.learn(similarity, space.centerings[name], space.latent, grams.largest[name])
             for name, similarity in similarities.items()
         }
-        floor = sum(self._beta[name] * score_map.floor for name, score_map in self._score_maps.items())
-        self._floor = np.asarray(floor)
-        scores = self._by_block(self._ensemble, views) if scores is None else silence(scores, self._floor)
+        if scores is None:
+            scores = self._by_block(self._ensemble, views)
+        else:
+            error = sum(self._beta[name] * score_map.floor for name, score_map in self._score_maps.items())
+            scores = silence(scores, np.asarray(error))
         self.scores_ = scores.astype(views.dtype, copy=False)
         report("scores")
 
-        self._assigner = assigner
-        self._assignment = assigner.fit(scores, self.n_clusters, rng)
+        decimals = min(DECIMALS[similarity.dtype] for similarity in similarities.values())
+        self._assignment = assigner.fit(scores, self.n_clusters, rng, decimals)
         self.labels_ = self._assignment.assign(scores)
+        self._view_assigner = partial(assigner.fit, n_clusters=self.n_clusters, decimals=decimals)
         self._view_seed = int(rng.integers(2**31))
         self._view_assignments: dict[str, Assignment] = {}
         # Scores of single views can be had from the kept training rows later on; a given Gram matrix is not kept.
@@ -179,13 +184,21 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
             if name not in self._view_scores:
                 self._view_scores[name] = self._score_maps[name].of_training_rows()
             rng = np.random.default_rng(self._view_seed)
-            self._view_assignments[name] = self._assigner.fit(self._view_scores[name], self.n_clusters, rng)
+            self._view_assignments[name] = self._view_assigner(self._view_scores[name], rng=rng)
         return self._view_assignments[name]
 
     def _ensemble(self, views: Views) -> Array:
         """Weighted mean of the views' scores."""
-        scores = sum(self._beta[name] * self._score_maps[name].raw(x) for name, x in views.items())
-        return silence(np.asarray(scores), self._floor)
+        total, error = np.zeros((views.n_samples, self._n_features_out)), np.zeros(1)
+        for name, x in views.items():
+            scores, floor = self._score_maps[name].with_error(x)
+            if not np.isfinite(scores).all():
+                raise InputError(
+                    f"view {name!r} gives similarities too large to compute with under {self.kernels_[name]}; scale it"
+                )
+            total += self._beta[name] * scores
+            error = error + self._beta[name] * floor
+        return silence(total, error)
 
     def _per_view(self, views: Views) -> dict[str, Array]:
         def scores(block: Views) -> Array:

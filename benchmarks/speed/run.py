@@ -1,0 +1,352 @@
+"""Speed and memory as ratios, measured in one process: `make bench` writes them into docs/performance.md.
+
+Times are the best of several runs that alternate between the things compared, so that a busy moment of the machine
+hits both. Peak memory is the growth of the largest resident size of a child process over its size before the call.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import scipy.sparse as sp
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests import naive  # noqa: E402
+
+from coview import RBF, TMvKSCR  # noqa: E402
+from coview.core.threads import Workers, count_threads  # noqa: E402
+from coview.core.tiles import SymmetricTiles  # noqa: E402
+
+WIDTHS = (64, 225, 144, 73, 128)  # the views of the largest set in the paper's table
+CLUSTERS = 10
+RHO = 0.25
+
+
+def make_views(n: int, widths: tuple[int, ...] = WIDTHS, dtype: str = "float64", seed: int = 0) -> list[np.ndarray]:
+    """Gaussian clusters, hard to tell apart in one view and easy in all."""
+    rng = np.random.default_rng(seed)
+    cluster = rng.integers(CLUSTERS, size=n)
+    return [
+        (rng.standard_normal((CLUSTERS, d))[cluster] + 2 * rng.standard_normal((n, d))).astype(dtype) for d in widths
+    ]
+
+
+def bandwidths(views: list[np.ndarray]) -> list[float]:
+    return [2 * x.shape[1] * float(x.var()) for x in views]
+
+
+def model(views: list[np.ndarray], **settings) -> TMvKSCR:
+    kernels = [RBF(s) for s in bandwidths(views)]
+    return TMvKSCR(CLUSTERS, rho=RHO, kernel=kernels, random_state=0, **settings)
+
+
+def best(*functions: Callable[[], object], repeats: int = 5) -> list[float]:
+    """Best time of each function, in seconds; the functions take turns."""
+    times = [[] for _ in functions]
+    for _ in range(repeats):
+        for function, seconds in zip(functions, times, strict=True):
+            start = perf_counter()
+            function()
+            seconds.append(perf_counter() - start)
+    return [min(seconds) for seconds in times]
+
+
+def count_products(function: Callable[[], object]) -> int:
+    """How many products with a vector the eigensolver took."""
+    calls = [0]
+    original = SymmetricTiles.__matmul__
+
+    def counted(self, x):
+        calls[0] += 1
+        return original(self, x)
+
+    SymmetricTiles.__matmul__ = counted
+    try:
+        function()
+    finally:
+        SymmetricTiles.__matmul__ = original
+    return calls[0]
+
+
+def fit_lower_bound(views: list[np.ndarray], dtype: type, n_products: int, repeats: int) -> float:
+    """Seconds for the products of rows, the exponentials and the matrix-vector products of a fit, and nothing else."""
+    n = len(views[0])
+    with Workers() as workers:
+        tiles = SymmetricTiles(n, dtype, workers)
+        rows = [np.ascontiguousarray(x, dtype=dtype) for x in views]
+        exponents = -np.random.default_rng(0).random(tiles.tiles[0].shape).astype(dtype)
+        for tile in tiles.tiles:
+            tile[...] = exponents[: tile.shape[0], : tile.shape[1]]
+        vector = np.ones(n)
+
+        def products():
+            for x in rows:
+                tiles.for_each(lambda t, r, c, x=x: np.matmul(x[r], x[c].T, out=tiles.tiles[t]))
+
+        def exponentials():
+            for _ in rows:
+                tiles.for_each(
+                    lambda t, r, c: np.exp(exponents[: r.stop - r.start, : c.stop - c.start], out=tiles.tiles[t])
+                )
+
+        def matrix_vector():
+            for _ in range(n_products):
+                tiles @ vector
+
+        return sum(best(products, exponentials, matrix_vector, repeats=repeats))
+
+
+def predict_lower_bound(views: list[np.ndarray], m: int, dtype: type, rows: int, repeats: int) -> float:
+    """Seconds for the products, the exponentials and the products with the coefficients of predicting these rows."""
+    train = [np.ascontiguousarray(x[:m], dtype=dtype) for x in views]
+    narrow = [np.ascontiguousarray(x, dtype=dtype) for x in views]
+    coefficients = np.ones((m, CLUSTERS - 1), dtype)
+    exponents = -np.random.default_rng(0).random((rows, m)).astype(dtype)
+    blocks = [slice(start, start + rows) for start in range(0, len(views[0]), rows)]
+
+    def block(part: slice) -> None:
+        for x, t in zip(narrow, train, strict=True):
+            similarities = x[part] @ t.T
+            np.exp(exponents[: len(similarities)], out=similarities)
+            similarities @ coefficients
+
+    with Workers() as workers:
+        return best(lambda: workers.map(block, blocks), repeats=repeats)[0]
+
+
+def sparse_views(n: int, seed: int = 0) -> list[sp.csr_array]:
+    rng = np.random.default_rng(seed)
+    cluster = rng.integers(CLUSTERS, size=n)
+    views = []
+    for d in (5000, 8000):
+        counts = sp.random_array((n, d), density=0.01, rng=rng, format="csr")
+        topics = sp.csr_array(np.kron(np.eye(CLUSTERS), np.ones(d // CLUSTERS))[cluster] * (rng.random((n, d)) < 0.05))
+        views.append(sp.csr_array(counts + topics))
+    return views
+
+
+def peak_memory(task: str, *arguments: object) -> dict[str, float]:
+    """Run a task in a child process; return what it measured, its peak growth in bytes included."""
+    command = [sys.executable, __file__, "--child", task, *map(str, arguments)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+def child(task: str, *arguments: str) -> None:
+    """Measure the peak memory of one task in this process."""
+    import resource
+
+    import sklearn.cluster  # noqa: F401 - loaded before the measurement starts
+
+    def peak() -> int:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+    if task == "fit":
+        n, n_views, width, dtype = int(arguments[0]), int(arguments[1]), int(arguments[2]), arguments[3]
+        views = make_views(n, (width,) * n_views, dtype)
+        fitted = model(views, dtype=dtype)
+        model([x[:50] for x in views], dtype=dtype).fit([x[:50] for x in views])
+        before, start = peak(), perf_counter()
+        fitted.fit(views)
+        print(json.dumps({"bytes": peak() - before, "seconds": perf_counter() - start}))
+    elif task == "predict":
+        n, m = int(arguments[0]), int(arguments[1])
+        with tempfile.TemporaryDirectory() as folder:
+            files = []
+            for i, d in enumerate(WIDTHS):
+                file = np.lib.format.open_memmap(f"{folder}/{i}.npy", "w+", np.float32, (n, d))
+                for rows in range(0, n, 20_000):
+                    file[rows : rows + 20_000] = make_views(min(20_000, n - rows), (d,), "float32", seed=rows)[0]
+                files.append(file)
+            views = [np.array(x[:m]) for x in files]
+            fitted = model(views, dtype="float32").fit(views)
+            inputs = [np.array(x) for x in files]  # in memory: what is measured is on top of the inputs
+            fitted.predict([x[:10] for x in inputs])
+            before = peak()
+            fitted.predict(inputs)
+            print(json.dumps({"bytes": peak() - before}))
+
+
+def megabytes(n: float) -> str:
+    return f"{n / 1e6:.0f} MB"
+
+
+def half_matrix(n: int, dtype: str) -> int:
+    return n * n // 2 * np.dtype(dtype).itemsize
+
+
+def measure(quick: bool) -> list[tuple[str, str, str]]:
+    """All cases as (what, figure, target)."""
+    repeats = 2 if quick else 7
+    rows: list[tuple[str, str, str]] = []
+
+    def add(what: str, figure: str, target: str = "") -> None:
+        rows.append((what, figure, target))
+        print(f"{what}: {figure}" + (f"  (target: {target})" if target else ""), flush=True)
+
+    n = 1000 if quick else 4000
+    views = make_views(n)
+    s2 = bandwidths(views)
+    for dtype, kind in (("float32", np.float32), ("float64", np.float64)):
+        ours = model(views, dtype=dtype)
+        n_products = count_products(lambda ours=ours: ours.fit(views)) - len(views)  # without the centring of each view
+        plain, mine = best(
+            lambda: naive.plain_fit(views, s2, RHO, CLUSTERS), lambda ours=ours: ours.fit(views), repeats=repeats
+        )
+        bound = fit_lower_bound(views, kind, n_products, repeats)
+        targets = ("at least 8", "at most 2.5") if dtype == "float32" else ("", "")
+        add(f"fit, N={n}, V=5, {dtype}: plain NumPy / ours", f"{plain / mine:.1f}", targets[0])
+        add(f"fit, N={n}, V=5, {dtype}: ours / lower bound", f"{mine / bound:.2f}", targets[1])
+    add_scaling(add, quick, repeats)
+    add_predict(add, quick, repeats)
+    add_memory(add, quick)
+    add_others(add, quick, repeats, views)
+    return rows
+
+
+def add_scaling(add: Callable[..., None], quick: bool, repeats: int) -> None:
+    sizes = (500, 1000) if quick else (1000, 2000, 4000, 8000)
+    for dtype in ("float32", "float64"):
+        data = [make_views(n) for n in sizes]
+        models = [model(views, dtype=dtype) for views in data]
+        seconds = best(
+            *(lambda m=m, v=v: m.fit(v) for m, v in zip(models, data, strict=True)), repeats=max(repeats // 2, 2)
+        )
+        for small, large, a, b in zip(sizes, sizes[1:], seconds, seconds[1:], strict=False):
+            add(f"fit, V=5, {dtype}: N={large} / N={small}", f"{b / a:.2f}", "at most 4.4")
+    n = sizes[-2]
+    for n_views in (2, 5, 10):
+        views = make_views(n, (650 // n_views,) * n_views)
+        steps: dict[str, float] = {}
+
+        def record(stage: str, done: int, total: int, steps=steps) -> None:
+            now = perf_counter()
+            took = now - steps.get("now", now)
+            steps["now"] = now
+            if stage == "eigenvectors":
+                steps["eigen"] = min(steps.get("eigen", np.inf), took)
+
+        fitted = model(views, dtype="float32", progress=record)
+        products = count_products(lambda fitted=fitted, views=views: fitted.fit(views)) - n_views
+        for _ in range(repeats):
+            steps.pop("now", None)
+            fitted.fit(views)
+        if n_views == 5:
+            five = steps["eigen"] / products
+        if n_views == 10:
+            ratio = steps["eigen"] / products / five
+            add(f"eigen step per product, N={n}, 650 columns in all: V=10 / V=5", f"{ratio:.2f}", "at most 1.15")
+
+
+def add_predict(add: Callable[..., None], quick: bool, repeats: int) -> None:
+    n, m = (20_000, 500) if quick else (200_000, 1000)
+    views = make_views(2 * n, dtype="float32")
+    fitted = model([x[:m] for x in views], dtype="float32").fit([x[:m] for x in views])
+    once, twice = best(
+        lambda: fitted.predict([x[:n] for x in views]), lambda: fitted.predict(views), repeats=max(repeats // 2, 2)
+    )
+    bound = predict_lower_bound([x[:n] for x in views], m, np.float32, 512, max(repeats // 2, 2))
+    add(f"predict, {n} rows, m={m}, V=5, float32: ours / lower bound", f"{once / bound:.2f}", "at most 2")
+    add(f"predict: {2 * n} / {n} rows", f"{twice / once:.2f}", "at most 2.2")
+    add(
+        f"predict: peak memory above the inputs, {n} rows",
+        megabytes(peak_memory("predict", n, m)["bytes"]),
+        "under 400 MB",
+    )
+
+
+def add_memory(add: Callable[..., None], quick: bool) -> None:
+    n = 1000 if quick else 8000
+    for dtype in ("float32", "float64"):
+        grown = {}
+        for n_views in (2, 10):
+            grown[n_views] = peak_memory("fit", n, n_views, 650 // n_views, dtype)["bytes"]
+            multiple = grown[n_views] / half_matrix(n, dtype)
+            prepared = 650 * n * np.dtype(dtype).itemsize / half_matrix(n, dtype)
+            add(
+                f"fit, N={n}, V={n_views}, {dtype}: peak memory / half a matrix",
+                f"{multiple:.2f}",
+                f"at most 3.2 and small change (the rows prepared for products are {prepared:.2f})",
+            )
+        add(f"fit, N={n}, {dtype}: peak memory V=10 / V=2", f"{grown[10] / grown[2]:.2f}", "at most 1.1")
+    if not quick:
+        big = peak_memory("fit", 30_000, 3, 130, "float32")
+        add("fit, N=30000, V=3, float32: peak memory", f"{big['bytes'] / 1e9:.1f} GB", "inside 8 GB")
+
+
+def add_others(add: Callable[..., None], quick: bool, repeats: int, views: list[np.ndarray]) -> None:
+    from sklearn.cluster import SpectralClustering
+
+    stacked = np.hstack(views)
+    gamma = 1 / (2 * stacked.shape[1] * stacked.var())
+    other = SpectralClustering(CLUSTERS, affinity="rbf", gamma=gamma, random_state=0)
+    ours = model(views)
+    theirs, mine = best(lambda: other.fit(stacked), lambda: ours.fit(views), repeats=max(repeats // 2, 2))
+    add(
+        f"N={len(stacked)}, V=5: scikit-learn's SpectralClustering on stacked views / ours",
+        f"{theirs / mine:.1f}",
+        "at least 3",
+    )
+    n = 1000 if quick else 4000
+    sparse = sparse_views(n)
+    dense = [x.toarray() for x in sparse]
+    settings = {"kernel": RBF(2.0), "random_state": 0, "dtype": "float32"}
+    a, b = best(
+        lambda: TMvKSCR(CLUSTERS, **settings).fit(sparse), lambda: TMvKSCR(CLUSTERS, **settings).fit(dense), repeats=2
+    )
+    add(f"fit, N={n}, 5000 and 8000 columns, 6 % filled: sparse / dense", f"{a / b:.2f}")
+    start = perf_counter()
+    try:
+        TMvKSCR(2, kernel=RBF(1.0)).fit(np.zeros((2_000_000, 1), np.float32) + np.arange(2_000_000)[:, None])
+    except MemoryError as error:
+        add("a fit of 2,000,000 samples is refused", f"{perf_counter() - start:.2f} s: {error}", "under a second")
+
+
+def describe_machine() -> str:
+    model_name = next(
+        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
+        platform.processor(),
+    )
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    import scipy
+    import sklearn
+
+    return (
+        f"{count_threads(None)} threads on {os.cpu_count()} × {model_name}, {memory:.0f} GiB; "
+        f"Python {platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}, "
+        f"scikit-learn {sklearn.__version__}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs; writes nothing")
+    parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        child(*options.child)
+        return
+    rows = measure(options.quick)
+    if options.quick:
+        return
+    table = "\n".join(["| what | measured | target |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)])
+    page = ROOT / "docs" / "performance.md"
+    before, _, rest = page.read_text().partition("<!-- measured -->")
+    _, _, after = rest.partition("<!-- end -->")
+    page.write_text(f"{before}<!-- measured -->\n{describe_machine()}.\n\n{table}\n<!-- end -->{after}")
+
+
+if __name__ == "__main__":
+    main()
