@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from coview import Views, as_views, stack_views
+from coview import InputError, Views, as_views, stack_views
 from coview.views import holds_several
 
 TEXT = np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 3.0], [4.0, 5.0, 0.0], [0.0, 6.0, 7.0]])
@@ -388,3 +388,57 @@ def test_cutting_changes_neither_the_table_nor_the_layout(layout):
     before = pickle.dumps((table, layout))
     as_views(table, views=layout)
     assert pickle.dumps((table, layout)) == before
+
+
+def test_views_check_what_they_are_made_of():
+    for tables, word in (
+        ({"a": np.full((5, 2), np.nan)}, "view 'a' contains NaN"),
+        ({"a": np.ones((5, 2)), "b": np.ones((4, 2))}, "view 'b' has 4 samples"),
+        ({"a": np.ones(5)}, "view 'a' is 1-D"),
+        ({}, "there are no views"),
+    ):
+        with pytest.raises(InputError, match=word):
+            Views(tables)
+    views = Views([[[1, 2], [3, 4]], np.eye(2)])
+    assert views.names == ("view0", "view1")
+    assert views == views
+    assert views != Views([np.eye(2)])
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (slice(None), slice(None, None, -1)),
+        (slice(0, 20), slice(10, 30)),
+    ],
+)
+def test_pandas_rows_in_another_order_are_refused(first, second):
+    a, b = (pd.DataFrame(np.random.default_rng(i).normal(size=(30, 2))) for i in range(2))
+    with pytest.raises(InputError, match=r"view 'b' has .* row labels .*reset_index"):
+        as_views({"a": a.iloc[first], "b": b.iloc[second]})
+    with pytest.raises(InputError, match="another order"):
+        as_views({"a": a, "b": b.sample(frac=1, random_state=0)})
+    assert as_views({"a": a, "b": b.set_axis([f"s{i}" for i in range(30)])}).n_samples == 30  # nothing to compare
+
+
+def test_arrow_tables_are_read_by_column():
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"u": [1.0, 2.0], "v": [3, 4]})
+    views = as_views({"a": table})
+    np.testing.assert_array_equal(views["a"], [[1, 3], [2, 4]])
+    assert views.columns["a"] == ("u", "v")
+    twice = pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0])], names=["u", "u"])
+    with pytest.raises(InputError, match="view 'a' has two columns of the same name"):
+        as_views({"a": twice})
+
+
+def test_what_is_missing_or_not_a_table_is_called_so():
+    frame = pd.DataFrame({"u": pd.array([True, None], dtype="boolean"), "v": [1.0, 2.0]})
+    with pytest.raises(InputError, match="view 'a' contains NaN in 1 of 2 samples"):
+        as_views({"a": frame})
+    with pytest.raises(InputError, match="'u' of type List"):
+        as_views({"a": pl.DataFrame({"u": [[1.0], [2.0]]})})
+    with pytest.raises(InputError, match=r"collect\(\) it first"):
+        as_views({"a": pl.LazyFrame({"u": [1.0]})})
+    with pytest.raises(InputError, match="view 'a' is a dict, which is not a table"):
+        as_views({"a": {"u": [1.0]}})

@@ -49,6 +49,10 @@ def demo(
 
     from coview.datasets import digits_views
 
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise typer.BadParameter(f"cannot make the folder {output}: {error.strerror}") from None
     views, digits = digits_views()
     start = perf_counter()
     # Everything as a newcomer would leave it: the digits play no part in the fit or in these settings.
@@ -83,7 +87,6 @@ def demo(
     console.print(f"{views.n_samples} handwritten digits, views: {', '.join(views.names)}; fitted in {seconds:.2f} s")
     console.print(f"Against the known digits: ARI {summary['ari']:.3f}, NMI {summary['nmi']:.3f} (1 is perfect)")
 
-    output.mkdir(parents=True, exist_ok=True)
     lines = ["sample,cluster", *(f"{i},{label}" for i, label in enumerate(model.labels_.tolist()))]
     (output / "labels.csv").write_text("\n".join(lines) + "\n")
     (output / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")

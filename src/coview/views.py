@@ -22,16 +22,31 @@ Layout: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
 class Views(Mapping[str, Matrix]):
     """Checked, aligned views: a read-only mapping from view name to a float array or CSR array.
 
-    Make one with `as_views`; past that gate nothing doubts the data again.
+    Past this gate nothing doubts the data again.
+
+    Parameters
+    ----------
+    tables : mapping or list of 2-D tables
+        As in `as_views`, which also takes one stacked table.
     """
 
-    def __init__(
-        self,
-        matrices: Mapping[str, Matrix],
-        columns: Mapping[str, tuple[str, ...] | None] | None = None,
-    ) -> None:
-        self._matrices = dict(matrices)
-        self.columns = dict(columns) if columns else dict.fromkeys(self._matrices)
+    columns: dict[str, tuple[str, ...] | None]
+    _matrices: dict[str, Matrix]
+
+    def __init__(self, tables: Mapping[str, Any] | Sequence[Any]) -> None:
+        named = _named(tables)
+        checked = {name: _table(f"view {name!r}", table) for name, table in named.items()}
+        _check_index(named)
+        _check_together(checked)
+        self._matrices = {name: matrix for name, (matrix, _) in checked.items()}
+        self.columns = {name: columns for name, (_, columns) in checked.items()}
+
+    @classmethod
+    def trusted(cls, matrices: Mapping[str, Matrix], columns: Mapping[str, tuple[str, ...] | None]) -> Views:
+        """Wrap matrices that have been through the gate."""
+        views = cls.__new__(cls)
+        views._matrices, views.columns = dict(matrices), dict(columns)
+        return views
 
     def __getitem__(self, name: str) -> Matrix:
         return self._matrices[name]
@@ -65,7 +80,23 @@ class Views(Mapping[str, Matrix]):
 
     def take(self, rows: Any) -> Views:
         """Return the chosen rows of every view."""
-        return Views({name: x[rows] for name, x in self.items()}, self.columns)
+        return Views.trusted({name: x[rows] for name, x in self.items()}, self.columns)
+
+    def select(self, names: Sequence[str]) -> Views:
+        """Return these views, in this order."""
+        return Views.trusted({n: self[n] for n in names}, {n: self.columns[n] for n in names})
+
+    def rename(self, names: Sequence[str]) -> Views:
+        """Return the same views under other names."""
+        return Views.trusted(
+            dict(zip(names, self.values(), strict=True)), dict(zip(names, self.columns.values(), strict=True))
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        """Views are compared by identity: comparing tables entry by entry is not what == should cost."""
+        return self is other
 
 
 def as_views(data: Any, views: Layout = None) -> Views:
@@ -87,19 +118,16 @@ def as_views(data: Any, views: Layout = None) -> Views:
     >>> as_views(np.ones((4, 5)), views=[2, 3])
     Views(4 samples; view0: 2, view1: 3)
     """
-    if not isinstance(data, Views) and not holds_several(data):
-        return _checked(_cut(*_table("X", data), views))
+    if not holds_several(data):
+        cut = _cut(*_table("X", data), views)
+        _check_together(cut)
+        return Views.trusted({name: x for name, (x, _) in cut.items()}, {name: c for name, (_, c) in cut.items()})
     if views is not None:
         raise InputError(
             "views= says how to cut one stacked table, but several views were given; leave views=None or "
             "stack them first with stack_views"
         )
-    if isinstance(data, Views):
-        return data
-    named = _named(data)
-    tables = {name: _table(f"view {name!r}", table) for name, table in named.items()}
-    _check_index(named)
-    return _checked(tables)
+    return data if isinstance(data, Views) else Views(data)
 
 
 def stack_views(views: Any) -> tuple[Matrix, dict[str, slice]]:
@@ -190,18 +218,31 @@ def _from_frame(label: str, table: Any) -> tuple[Any, tuple[str, ...] | None]:
     """Read a pandas, polars or Arrow table, or anything else that NumPy can read."""
     import narwhals as nw
 
-    if nw.dependencies.is_pandas_dataframe(table):
+    if nw.dependencies.is_pandas_dataframe(table):  # narwhals would refuse with less to go on
         counts = Counter(str(name) for name in table.columns)
         twice = next((name for name, count in counts.items() if count > 1), None)
         if twice is not None:
             raise InputError(f"{label} has two columns named {twice!r}; rename one")
-    frame = nw.from_native(table, eager_only=True, pass_through=True)
+    try:
+        frame = nw.from_native(table, pass_through=True)
+        schema = frame.schema if isinstance(frame, nw.DataFrame) else {}
+    except nw.exceptions.DuplicateError:
+        raise InputError(f"{label} has two columns of the same name; rename one") from None
+    if isinstance(frame, nw.LazyFrame):
+        raise InputError(f"{label} is a lazy table; collect() it first")
     if not isinstance(frame, nw.DataFrame):
+        if not hasattr(table, "__array__"):
+            raise InputTypeError(
+                f"{label} is a {type(table).__name__}, which is not a table; give a 2-D array or frame"
+            )
         return np.asarray(table), None
-    for name, kind in frame.schema.items():
-        if isinstance(kind, (nw.String, nw.Categorical, nw.Enum, nw.Datetime, nw.Date, nw.Duration, nw.Time)):
+    for name, kind in schema.items():
+        if not (kind.is_numeric() or isinstance(kind, (nw.Boolean, nw.Object, nw.Unknown))):
             raise InputError(f"{label} has the column {name!r} of type {kind}; encode it as numbers or drop it")
-    return frame.to_numpy(), tuple(str(name) for name in frame.columns)
+    matrix = frame.to_numpy()
+    if matrix.dtype.kind == "O":  # nullable booleans and other objects: what is missing becomes NaN, which has a name
+        matrix = frame.with_columns(nw.selectors.boolean().cast(nw.Float64)).to_numpy()
+    return matrix, tuple(str(name) for name in frame.columns)
 
 
 def _as_float(label: str, matrix: Any) -> Matrix:
@@ -276,7 +317,7 @@ def _positions(name: str, chosen: Any, columns: tuple[str, ...] | None, width: i
     return np.array(wanted, dtype=np.intp) % width
 
 
-def _checked(tables: Mapping[str, tuple[Matrix, tuple[str, ...] | None]]) -> Views:
+def _check_together(tables: Mapping[str, tuple[Matrix, tuple[str, ...] | None]]) -> None:
     """Compare the views with each other, and look for values that no method can use."""
     first = next(iter(tables))
     expected = tables[first][0].shape[0]
@@ -290,7 +331,6 @@ def _checked(tables: Mapping[str, tuple[Matrix, tuple[str, ...] | None]]) -> Vie
             if count == 0:
                 raise InputError(f"view {name!r} has 0 {what}(s) (shape={x.shape}) while a minimum of 1 is required.")
         _check_finite(name, x)
-    return Views({name: x for name, (x, _) in tables.items()}, {name: c for name, (_, c) in tables.items()})
 
 
 def _check_finite(name: str, x: Matrix) -> None:
@@ -314,17 +354,20 @@ def _check_finite(name: str, x: Matrix) -> None:
 
 def _check_index(named: Mapping[str, Any]) -> None:
     """Refuse pandas tables whose row labels say that the samples are not in the same order."""
-    first: tuple[str, Any] | None = None
-    for name, table in named.items():
-        index = getattr(table, "index", None)
-        if index is None or callable(index) or type(index).__name__ == "RangeIndex":
-            continue  # no row labels, or only row numbers
-        if first is None:
-            first = (name, index)
-        elif len(index) == len(first[1]) and not index.equals(first[1]):
-            same = set(index) == set(first[1])
+    indexes = {name: table.index for name, table in named.items() if hasattr(getattr(table, "index", None), "equals")}
+    if not all(index.dtype.kind in "iu" for index in indexes.values()):
+        # Row numbers say nothing beside labels of another kind.
+        indexes = {name: index for name, index in indexes.items() if not _counts_rows(index)}
+    for name, index in indexes.items():
+        first = next(iter(indexes))
+        if len(index) == len(indexes[first]) and not index.equals(indexes[first]):
+            same = set(index) == set(indexes[first])
             what = "the same row labels in another order" if same else "other row labels"
             raise InputError(
-                f"view {name!r} has {what} than view {first[0]!r}; align them first, for example "
-                f"{name} = {name}.loc[{first[0]}.index]"
+                f"view {name!r} has {what} than view {first!r}; align them, for example {name}.loc[{first}.index], or "
+                "drop the labels with reset_index(drop=True) if the rows are already aligned"
             )
+
+
+def _counts_rows(index: Any) -> bool:
+    return index.dtype.kind in "iu" and np.array_equal(np.asarray(index), np.arange(len(index)))

@@ -33,9 +33,26 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         tags.input_tags.sparse = True
         return tags
 
-    @abstractmethod
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Cluster the views."""
+        """Find the shared latent space and the clusters; a fit that fails leaves the estimator as it was.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+            The training samples.
+        y : ignored
+        """
+        before = self.__dict__.copy()
+        try:
+            self._fit(X)
+        except BaseException:
+            self.__dict__ = before
+            raise
+        return self
+
+    @abstractmethod
+    def _fit(self, X: Any) -> None:
+        """Check the views, and learn from them."""
 
     def _views_to_fit(self, X: Any) -> Views:
         """Check the views and the number of clusters, and remember the shape of the views."""
@@ -59,11 +76,9 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         """Check new views against those of fit, and bring them into the same order."""
         check_is_fitted(self)
         views = as_views(X, self.views if not holds_several(X) else None)
-        if holds_several(X) and not isinstance(X, Mapping) and len(views) == len(self.view_names_):
-            views = Views(  # a list has no names of its own: its order counts
-                dict(zip(self.view_names_, views.values(), strict=True)),
-                dict(zip(self.view_names_, views.columns.values(), strict=True)),
-            )
+        named = isinstance(X, Mapping) and holds_several(X)
+        if not named and len(views) == len(self.view_names_):
+            views = views.rename(self.view_names_)  # a list or one table has no names: the order counts
         self._remember(X, views, reset=False)
         given, known = set(views.names), set(self.view_names_)
         if given != known:
@@ -85,14 +100,14 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
                     f"view {name!r} has the column {first[1]!r} where {first[0]!r} was when {type(self).__name__} was "
                     "fitted; use the same columns in the same order"
                 )
-        return Views({name: views[name] for name in self.view_names_})
+        return views.select(self.view_names_)
 
     def _remember(self, X: Any, views: Views, *, reset: bool) -> None:
         """Let scikit-learn record, or compare, the columns of one stacked table."""
         if not holds_several(X):
             try:
                 validate_data(self, X, reset=reset, skip_check_array=True)
-            except ValueError as error:
+            except (TypeError, ValueError) as error:
                 raise InputError(str(error)) from None
         elif reset:
             self.n_features_in_ = sum(views.n_features.values())
@@ -114,7 +129,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
                 f"found {found} distinct clusters instead of n_clusters={self.n_clusters}: "
                 "the samples do not differ enough under these kernels",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn import get_config
@@ -72,15 +72,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         self._beta = dict.fromkeys(views, 1 / len(views))
         return views
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the shared latent space and the clusters.
-
-        Parameters
-        ----------
-        X : views, as in `as_views`
-            The training samples.
-        y : ignored
-        """
+    def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
         rng = self._generator()
         assigner = as_assigner(self.assigner)
@@ -135,7 +127,6 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         }
         report("labels")
         self._warn_if_fewer(self._assignment.n_found)
-        return self
 
     def transform(self, X: Any, per_view: bool = False) -> Any:
         """Return the score variables of these samples.
@@ -205,7 +196,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
             ((name, x),) = block.items()
             return self._score_maps[name](x)
 
-        return {name: self._by_block(scores, Views({name: x})) for name, x in views.items()}
+        return {name: self._by_block(scores, views.select([name])) for name in views}
 
     def _by_block(self, function: Callable[[Views], Array], views: Views) -> Array:
         """Apply a function of rows to blocks of rows, in threads, with memory for a few blocks."""

@@ -1,0 +1,88 @@
+"""A row gets the same label alone and in any batch, also where it is hardest: on exact ties of symmetric data."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from coview import KSC, RBF, Codebook, Cosine, Directions, Linear, NormalizedPolynomial, Polynomial, TMvKSCR
+
+ASSIGNER = pytest.mark.parametrize("assigner", [Codebook(), Directions(n_init=2)])
+DTYPE = pytest.mark.parametrize("dtype", ["float32", "float64"])
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def assert_same_in_any_batch(model, views):
+    n = len(views[0]) if not sp.issparse(views[0]) else views[0].shape[0]
+    whole = model.predict(views)
+    single = np.concatenate([model.predict([x[[i]] for x in views]) for i in range(n)])
+    pairs = np.concatenate([model.predict([x[i : i + 2] for x in views]) for i in range(0, n, 2)])
+    np.testing.assert_array_equal(single, whole)
+    np.testing.assert_array_equal(pairs, whole)
+
+
+def mirrored(rng, n=20, shift=2.0):
+    """Rows and their mirror images: on the mirror every difference of the two sides is zero."""
+    half = np.abs(rng.normal(size=(n, 2))) + np.array([shift, 0])
+    return np.vstack([half, half[:, ::-1]])
+
+
+@ASSIGNER
+@DTYPE
+@pytest.mark.parametrize("seed", range(3))
+def test_views_that_contradict_each_other(assigner, dtype, seed):
+    x = np.random.default_rng(seed).normal(size=(10, 1))
+    x = np.vstack([x, -x])
+    model = TMvKSCR(2, kernel=RBF(1.0), assigner=assigner, dtype=dtype, random_state=0).fit([x, x])
+    new = np.linspace(0.05, 3, 60)[:, None]
+    assert_same_in_any_batch(model, [new, -new])
+
+
+@ASSIGNER
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(), NormalizedPolynomial(), Cosine(), RBF()], ids=repr)
+@pytest.mark.parametrize("length", [1.0, 1000.0])
+@pytest.mark.parametrize("n_clusters", [2, 3])
+def test_new_rows_on_the_mirror_of_symmetric_data(assigner, kernel, length, n_clusters):
+    rng = np.random.default_rng(0)
+    model = KSC(n_clusters, kernel=kernel, assigner=assigner, random_state=0).fit(mirrored(rng))
+    p = np.abs(rng.normal(size=40)) * length
+    assert_same_in_any_batch(model, [np.column_stack([p, p])])
+
+
+@ASSIGNER
+@pytest.mark.parametrize("distance", [30.0, 100.0, 650.0, 1e5])
+@pytest.mark.parametrize("n_clusters", [2, 3, 4])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_clusters_many_bandwidths_from_the_mean(assigner, distance, n_clusters, sparse):
+    rng = np.random.default_rng(0)
+    half = mirrored(rng, n=10, shift=1.0)
+    x = np.vstack([half + distance, half - distance])
+    p = rng.normal(size=60) + rng.choice([-distance, distance], size=60)
+    new = np.column_stack([p, p])
+    if sparse:
+        x, new = sp.csr_array(x), sp.csr_array(new)
+    model = KSC(n_clusters, kernel=RBF(1.0), assigner=assigner, random_state=0).fit(x)
+    assert_same_in_any_batch(model, [new])
+
+
+@DTYPE
+@pytest.mark.parametrize("batch_size", [1, 7, "auto"])
+def test_the_size_of_batches_and_the_number_of_threads_change_nothing(dtype, batch_size):
+    rng = np.random.default_rng(0)
+    views = [rng.normal(size=(3, d))[np.arange(900) % 3] + rng.normal(size=(900, d)) for d in (4, 6)]
+    train = [x[:800] for x in views]
+    expected = TMvKSCR(3, dtype=dtype, n_jobs=1, random_state=0).fit(train)
+    for n_jobs in (1, 2, 3):
+        model = TMvKSCR(3, dtype=dtype, n_jobs=n_jobs, batch_size=batch_size, random_state=0).fit(train)
+        np.testing.assert_array_equal(model.eigenvalues_, expected.eigenvalues_)
+        np.testing.assert_array_equal(model.scores_, expected.scores_)
+        np.testing.assert_array_equal(model.predict(views), expected.predict(views))
+
+
+def test_rows_are_read_from_files_block_by_block(tmp_path):
+    rng = np.random.default_rng(0)
+    views = [rng.normal(size=(500, d)).astype(np.float32) for d in (4, 6)]
+    model = TMvKSCR(3, batch_size=64, random_state=0).fit(views)
+    for i, x in enumerate(views):
+        np.save(tmp_path / f"{i}.npy", x)
+    mapped = [np.load(tmp_path / f"{i}.npy", mmap_mode="r") for i in range(2)]
+    np.testing.assert_array_equal(model.predict(mapped), model.labels_)
