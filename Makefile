@@ -21,11 +21,14 @@ fix: .venv/ready  ## format and repair what can be repaired
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+bench: .venv/ready  ## measure speed and memory as ratios; writes the table of docs/performance.md
+	$(BIN)/python benchmarks/speed/run.py
+
 clean:  ## remove everything that make built
 	rm -rf .venv demo-run .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "coview needs Python 3.11 or newer; try: make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $@

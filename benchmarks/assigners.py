@@ -5,49 +5,25 @@ sparse views their rows scaled to length 1; RBF kernels with the default bandwid
 samples, drawn with one seed; the number of clusters is that of the labels, which serve for nothing else but the score.
 """
 
-import os
-import sys
 import warnings
 from pathlib import Path
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
-from sklearn.preprocessing import StandardScaler, normalize
 
 from coview import TMvKSCR
+from real_data import ROOT, data_sets, prepared
 
-ROOT = Path(__file__).parents[1]
-DATA = Path(os.environ.get("COVIEW_DATA", ROOT.parent / "shared" / "data"))
 MOST_SAMPLES = 3000
 SEEDS = range(3)
 
 warnings.simplefilter("ignore", ConvergenceWarning)  # fewer codes than clusters shows in the table
 
 
-def load(path: Path) -> tuple[list, np.ndarray]:
-    """Read one data set: views as arrays or CSR, and the true clusters."""
-    with np.load(path, allow_pickle=False) as file:
-        views = []
-        for v in range(len(file["view_names"])):
-            if f"x{v}" in file.files:
-                views.append(file[f"x{v}"].astype(float))
-            else:
-                parts = [file[f"x{v}_{part}"] for part in ("data", "indices", "indptr")]
-                views.append(sp.csr_array((parts[0].astype(float), *parts[1:]), shape=tuple(file[f"x{v}_shape"])))
-        return views, file["y"].astype(int)
-
-
-def prepare(x):
-    return normalize(x) if sp.issparse(x) else StandardScaler().fit_transform(x)
-
-
 def measure(path: Path) -> list[str]:
     """One row of the table."""
-    views, truth = load(path)
-    rows = np.random.default_rng(0).permutation(len(truth))[:MOST_SAMPLES]
-    views, truth = [prepare(x[rows]) for x in views], truth[rows]
+    views, truth = prepared(path, MOST_SAMPLES)
     k = len(np.unique(truth))
     cells = [path.stem, str(len(truth)), str(len(views)), str(k)]
     for rho in (1.0, 0.25):
@@ -61,11 +37,8 @@ def measure(path: Path) -> list[str]:
 
 
 def main() -> None:
-    paths = sorted(DATA.glob("*.npz"))
-    if not paths:
-        sys.exit(f"no data sets in {DATA}; set COVIEW_DATA to their folder")
     table = []
-    for path in paths:
+    for path in data_sets():
         table.append(measure(path))
         print(*table[-1], flush=True)
     numbers = np.array([row[4:] for row in table], dtype=float)

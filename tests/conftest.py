@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 hypothesis.settings.register_profile("coview", deadline=None, derandomize=True, max_examples=60)
-hypothesis.settings.load_profile("coview")
+hypothesis.settings.register_profile("search", deadline=None, max_examples=2000)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "coview"))
 
 
 def shared_folder(name: str) -> Path | None:

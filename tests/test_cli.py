@@ -1,12 +1,13 @@
 import csv
 import json
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import coview
 from coview.cli import app, main
-from coview.datasets import digits_views
+from coview.datasets import _edge_orientations, _fourier_magnitudes, digits_views
 
 runner = CliRunner()
 
@@ -28,6 +29,12 @@ def test_the_demo_views_are_three_different_descriptions():
     views, digits = digits_views()
     assert views.names == ("pixels", "fourier", "gradients")
     assert views.n_samples == len(digits) == 1797
+    images = views["pixels"].reshape(-1, 8, 8)
+    moved = np.roll(images, 1, axis=2)
+    np.testing.assert_allclose(_fourier_magnitudes(moved), views["fourier"], atol=1e-12)  # does not see where
+    turned = _edge_orientations(images[:, ::-1])  # upside down: orientations change, their total does not
+    np.testing.assert_allclose(turned.sum(axis=1), views["gradients"].sum(axis=1), atol=1e-12)
+    assert not np.allclose(turned, views["gradients"])
 
 
 def test_version_and_help_and_mistakes():

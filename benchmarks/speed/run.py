@@ -268,7 +268,7 @@ def add_predict(add: Callable[..., None], quick: bool, repeats: int) -> None:
 
 
 def add_memory(add: Callable[..., None], quick: bool) -> None:
-    n = 1000 if quick else 8000
+    n = 4000 if quick else 8000
     for dtype in ("float32", "float64"):
         grown = {}
         for n_views in (2, 10):

@@ -77,15 +77,21 @@ def test_the_answer_is_that_of_plain_numpy():
 
 
 @pytest.mark.parametrize("assigner", ["directions", "codebook"])
-def test_the_order_of_samples_and_views_does_not_matter(assigner):
+def test_the_order_of_views_does_not_matter(assigner):
     views, _ = make_blobs(700, spread=0.7)
     model = TMvKSCR(4, assigner=assigner, random_state=0).fit(views)
-    order = np.random.default_rng(1).permutation(700)
     turned = TMvKSCR(4, assigner=assigner, random_state=0).fit(dict(reversed(views.items())))
     assert turned.kernels_ == model.kernels_
     assert adjusted_rand_score(turned.labels_, model.labels_) == 1
+
+
+@pytest.mark.parametrize(("assigner", "spread"), [("directions", 4.0), ("codebook", 0.7)])
+def test_the_order_of_samples_does_not_matter(assigner, spread):
+    views, _ = make_blobs(700, spread=spread)
+    model = TMvKSCR(3, assigner=assigner, random_state=0).fit(views)
+    order = np.random.default_rng(1).permutation(700)
     kernels = model.kernels_  # with their bandwidths, which are drawn from 500 samples otherwise
-    shuffled = TMvKSCR(4, assigner=assigner, kernel=kernels, random_state=0).fit(
+    shuffled = TMvKSCR(3, assigner=assigner, kernel=kernels, random_state=0).fit(
         {name: x[order] for name, x in views.items()}
     )
     assert adjusted_rand_score(shuffled.labels_, model.labels_[order]) == 1

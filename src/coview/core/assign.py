@@ -24,7 +24,7 @@ Learnt = TypeVar("Learnt", "CodeWords", "Centres")
 
 # Decisions are taken on numbers rounded far above rounding error and far below anything meaningful, so that a tie in
 # exact arithmetic is a tie here too, and a row gets the same label alone and in any batch.
-DECIMALS: Mapping[Any, int] = {np.float64: 9, np.float32: 4}
+DECIMALS: Mapping[Any, int] = {np.float64: 9, np.float32: 6}
 _START_ROWS = 2000
 
 
@@ -95,6 +95,7 @@ class Directions(Assigner):
     """k-means on the directions of the scores, that is on rows scaled to length 1.
 
     Samples of one cluster lie on one ray from the origin, near it or far out; the direction is what they share.
+    The starts are drawn by sample number, so where clusters overlap the order of the samples can play a part.
 
     Parameters
     ----------
@@ -118,8 +119,6 @@ class Directions(Assigner):
             distinct = np.unique(_rounded(directions, decimals), axis=0)
         if len(distinct) <= n_clusters:
             return _by_size(Centres(distinct, decimals), scores)
-        # In an order of their own, so that random starts depend neither on the order of the samples nor on signs.
-        directions = directions[np.lexsort(_rounded(np.abs(directions[:, :3]), decimals).T)]
         some = directions
         if len(directions) > _START_ROWS:
             some = directions[rng.choice(len(directions), _START_ROWS, replace=False)]
