@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from coview import KSC, RBF, Cosine, InputError, Linear, NormalizedPolynomial, Polynomial, Precomputed, TMvKSCR
@@ -49,13 +50,15 @@ def test_auto_takes_float32_only_where_it_is_safe():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(2100, 3))
 
-    def precision(kernel, rows):
-        return KSC(2, kernel=kernel, random_state=0).fit(rows)._score_maps["view0"].similarity.dtype
+    def precision(kernel, rows, assigner="directions"):
+        model = KSC(2, kernel=kernel, assigner=assigner, random_state=0).fit(rows)
+        return model._score_maps["view0"].similarity.dtype
 
     assert precision(RBF(), x) == np.float32
     assert precision(RBF(), x[:2000]) == np.float64  # little to gain
     assert precision(Linear(), np.abs(x)) == np.float64  # no bound
     assert precision(RBF(1e5), x) == np.float64  # nearly constant
+    assert precision(RBF(), x, assigner="codebook") == np.float64  # signs need all digits
     with pytest.raises(InputError, match="dtype='float16'"):
         KSC(2, dtype="float16").fit(x)
 
@@ -209,3 +212,18 @@ def test_one_view_needs_no_name_to_predict():
     model = KSC(3, random_state=0).fit({"a": views["a"]})
     np.testing.assert_array_equal(model.predict(views["a"]), model.labels_)
     np.testing.assert_array_equal(model.predict(pd.DataFrame(views["a"])), model.labels_)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_view_whose_samples_are_all_alike_says_nothing(first):
+    views, truth = make_blobs(200, spread=9.0)
+    constant = np.full((200, 2), 3.0)
+    both = [constant, views["a"]] if first else [views["a"], constant]
+    with_it = TMvKSCR(3, rho=1.0, random_state=0).fit(both)
+    assert adjusted_rand_score(truth, with_it.labels_) == 1
+    half = TMvKSCR(3, rho=0.5, random_state=0).fit(both)
+    assert adjusted_rand_score(with_it.labels_, half.labels_) == 1
+    with pytest.warns(ConvergenceWarning, match="found 1 distinct clusters"):  # the product of all views is zero
+        nothing = TMvKSCR(3, rho=0.0, random_state=0).fit(both)
+    assert nothing.eigenvalues_.tolist() == [0.0, 0.0]
+    assert nothing.labels_.tolist() == [0] * 200

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,8 @@ _START_ROWS = 2000
 
 class Assigner(ABC):
     """How clusters are read from scores."""
+
+    reads_signs: ClassVar[bool] = False  # a score near zero then needs all its digits
 
     @abstractmethod
     def fit(self, scores: Array, n_clusters: int, rng: np.random.Generator, decimals: int = 9) -> Assignment:
@@ -58,6 +60,8 @@ class Codebook(Assigner):
     the larger total score length enters the codebook; among equally near code words, the one whose members' mean
     direction is nearest wins.
     """
+
+    reads_signs = True
 
     def fit(self, scores: Array, n_clusters: int, rng: np.random.Generator, decimals: int = 9) -> CodeWords:
         directions = unit_rows(scores)

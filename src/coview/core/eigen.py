@@ -35,7 +35,10 @@ class Problem:
 
 @dataclass(frozen=True)
 class Eigenpairs:
-    """Eigenvalues in decreasing order, their eigenvectors as columns, and each one's share of the trace."""
+    """Eigenvalues in decreasing order, their eigenvectors as columns, and each one's share of the trace.
+
+    The vector of an eigenvalue that is zero but for rounding is zero: any other choice would be an accident.
+    """
 
     values: Array
     vectors: Array
@@ -52,8 +55,9 @@ def top_eigenpairs(problem: Problem, k: int) -> Eigenpairs:
     small = n <= 700 or n <= min(20 * k, 3000)
     values, vectors = _dense(problem, k) if small else _block_krylov(problem, k)
     shares = values / problem.trace if problem.trace > 0 else np.zeros(k)
+    vectors = _fix_signs(vectors) * (np.abs(values) > n * np.finfo(problem.matrix.dtype).eps * np.abs(values).max())
     with np.errstate(over="ignore"):
-        return Eigenpairs(np.ldexp(values, problem.exponent), _fix_signs(vectors), shares)
+        return Eigenpairs(np.ldexp(values, problem.exponent), vectors, shares)
 
 
 def _dense(problem: Problem, k: int) -> tuple[Array, Array]:

@@ -14,6 +14,8 @@ from coview.views import Array
 
 # The largest entry of the running product is kept below 2^60: room for one more view in float32.
 _HIGHEST = 60
+# A centred diagonal of so many roundings is zero.
+_NOISE = 64
 
 
 class Fusion:
@@ -26,7 +28,7 @@ class Fusion:
 
     def __init__(self, grams: Grams, rho: float, kappa: Mapping[str, float]) -> None:
         if len(kappa) == 1:  # one view is its own product
-            kappa = {name: rho * weight + 1 - rho for name, weight in kappa.items()}
+            kappa = {name: 1 + rho * (weight - 1) for name, weight in kappa.items()}
             rho = 1.0
         n, dtype, workers = grams.n_samples, grams.dtype, grams.workers
         self._rho = rho
@@ -43,7 +45,11 @@ class Fusion:
         """Fold in the next view; its buffer is used up."""
         added, multiplied, source = self._added, self._multiplied, gram.matrix
         kappa, first = self._kappa[gram.name], not self._started
-        diagonal = np.maximum(centering.centred_diagonal(source.diagonal()), 0)
+        uncentred = source.diagonal()
+        diagonal = np.maximum(centering.centred_diagonal(uncentred), 0)
+        if diagonal.max() <= _NOISE * np.finfo(source.dtype).eps * np.abs(uncentred).max():
+            self._add_nothing()
+            return
         shift = self._shift(source, centering, diagonal) if multiplied is not None else 0
         weight, factor = source.dtype.type(kappa), source.dtype.type(2.0**shift)
 
@@ -69,6 +75,14 @@ class Fusion:
         if multiplied is not None:
             self._multiplied_diagonal *= np.ldexp(diagonal, shift)
             self._exponent -= shift
+        self._started = True
+
+    def _add_nothing(self) -> None:
+        """Fold in a view whose rows are all alike: what centring leaves of it is rounding."""
+        for matrix in (self._multiplied, *((self._added,) if not self._started else ())):
+            if matrix is not None:
+                matrix.for_each(lambda t, rows, columns, tiles=matrix.tiles: tiles[t].fill(0))
+        self._multiplied_diagonal[:] = 0
         self._started = True
 
     def _shift(self, source: SymmetricTiles, centering: Centering, diagonal: Array) -> int:

@@ -27,9 +27,13 @@ class ScoreMap:
     def learn(cls, similarity: Similarity, centering: Centering, latent: Array, largest: float) -> ScoreMap:
         """Fold centring and latent space together; `largest` is the largest similarity among training rows."""
         coefficients, bias = centering.fold(latent)
-        # What rounding may leave where a score is zero: of the similarities, and of a sum of so many of them.
-        rounding = 4 * np.finfo(similarity.dtype).eps * (np.sqrt(len(latent)) + similarity.noise + 8)
-        floor = rounding * (largest * np.linalg.norm(coefficients, axis=0) + np.abs(bias))
+        # What rounding may leave where a score is zero: of similarities and of a sum of so many of them, and (always in
+        # float64) of the folding, whose terms may cancel.
+        sizes = np.linalg.norm(latent, axis=0) + np.linalg.norm(coefficients, axis=0)
+        folded = np.abs(centering.means) @ np.abs(latent) + abs(centering.mean) * np.abs(latent.sum(axis=0))
+        terms = np.sqrt(len(latent)) + similarity.noise + 8
+        floor = 4 * terms * np.finfo(similarity.dtype).eps * (largest * sizes + np.abs(bias))
+        floor += 4 * terms * np.finfo(np.float64).eps * folded
         return cls(similarity.forget_training(), coefficients.astype(similarity.dtype), bias, largest, floor)
 
     @property

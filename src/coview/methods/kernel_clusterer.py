@@ -14,7 +14,7 @@ from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from coview.core.assign import DECIMALS, Assignment, Labels, as_assigner
+from coview.core.assign import DECIMALS, Assigner, Assignment, Labels, as_assigner
 from coview.core.eigen import Eigenpairs
 from coview.core.fuse import Fusion
 from coview.core.gram import Centering, Grams
@@ -79,7 +79,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         kernels = kernel_per_view(self.kernel, views.names)
         for name, x in views.items():
             kernels[name].check_training(name, x)
-        dtype = _gram_dtype(self.dtype, kernels, views)
+        dtype = _gram_dtype(self.dtype, kernels, assigner, views)
         require_memory(
             3 * SymmetricTiles.nbytes(views.n_samples, dtype),
             f"fitting {views.n_samples} samples in {np.dtype(dtype)}",
@@ -245,14 +245,16 @@ class OneViewKernelClusterer(KernelClusterer):
         return views
 
 
-def _gram_dtype(dtype: Any, kernels: Mapping[str, Kernel], views: Views) -> type[np.floating[Any]]:
+def _gram_dtype(dtype: Any, kernels: Mapping[str, Kernel], assigner: Assigner, views: Views) -> type[np.floating[Any]]:
     """The precision of Gram matrices; "auto" is float32 where that is faster and leaves the labels alone.
 
-    It stays with float64 up to 2000 samples, where there is little to gain; for kernels without bound; and where a
-    kernel is so flat (a bandwidth far too large) that what distinguishes samples drowns in the rounding of float32.
+    It stays with float64 up to 2000 samples, where there is little to gain; for kernels without bound; for the signs
+    of the codebook; and where a kernel is so flat (a bandwidth far too large) that what distinguishes samples drowns
+    in the rounding of float32.
     """
     if dtype == "auto":
-        if views.n_samples <= _FLOAT64_UP_TO or not all(kernel.bounded for kernel in kernels.values()):
+        bounded = all(kernel.bounded for kernel in kernels.values())
+        if views.n_samples <= _FLOAT64_UP_TO or not bounded or assigner.reads_signs:
             return np.float64
         rows = np.linspace(0, views.n_samples - 1, 256).astype(int)
         flat = any(1 - kernels[name](x[rows]).mean() < _FLATTEST for name, x in views.items())

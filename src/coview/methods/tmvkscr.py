@@ -46,7 +46,8 @@ class TMvKSCR(KernelClusterer):
         How to cut a stacked X into views; see `as_views`.
     dtype : "auto", "float32" or "float64"
         Precision of the Gram matrices. "auto" takes float32 above 2000 samples, when all kernels are bounded (RBF,
-        normalised polynomial, cosine) and none is nearly constant; labels stay the same, see docs/performance.md.
+        normalised polynomial, cosine), none is nearly constant, and the assigner looks at more than signs; labels
+        stay the same, see docs/performance.md.
     batch_size : "auto" or int
         Rows of new samples that are worked on at a time.
     n_jobs : int, optional
