@@ -1,7 +1,7 @@
 """Speed and memory as ratios, measured in one process: `make bench` writes them into docs/performance.md.
 
 Times are the best of several runs that alternate between the things compared, so that a busy moment of the machine
-hits both. Peak memory is the growth of the largest resident size of a child process over its size before the call.
+hits both. Peak memory is the largest resident size of a child process during the call, less its size before.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def best(*functions: Callable[[], object], repeats: int = 5) -> list[float]:
 
 
 def count_products(function: Callable[[], object]) -> int:
-    """How many products with a vector the eigensolver took."""
+    """How many products with a block of vectors a fit takes."""
     calls = [0]
     original = SymmetricTiles.__matmul__
 
@@ -89,7 +89,7 @@ def fit_lower_bound(views: list[np.ndarray], dtype: type, n_products: int, repea
         exponents = -np.random.default_rng(0).random(tiles.tiles[0].shape).astype(dtype)
         for tile in tiles.tiles:
             tile[...] = exponents[: tile.shape[0], : tile.shape[1]]
-        vector = np.ones(n)
+        vectors = np.ones((n, 12))  # the eigensolver multiplies blocks of twelve
 
         def products():
             for x in rows:
@@ -103,27 +103,30 @@ def fit_lower_bound(views: list[np.ndarray], dtype: type, n_products: int, repea
 
         def matrix_vector():
             for _ in range(n_products):
-                tiles @ vector
+                tiles @ vectors
 
         return sum(best(products, exponentials, matrix_vector, repeats=repeats))
 
 
-def predict_lower_bound(views: list[np.ndarray], m: int, dtype: type, rows: int, repeats: int) -> float:
-    """Seconds for the products, the exponentials and the products with the coefficients of predicting these rows."""
-    train = [np.ascontiguousarray(x[:m], dtype=dtype) for x in views]
-    narrow = [np.ascontiguousarray(x, dtype=dtype) for x in views]
+def predict_lower_bound(views: list[np.ndarray], m: int, dtype: type, repeats: int) -> float:
+    """Seconds for the products, the exponentials and the products with the coefficients of predicting these rows.
+
+    The best of several block sizes.
+    """
+    train = [np.ascontiguousarray(x[:m], dtype=dtype) / 100 for x in views]  # exponents stay small
     coefficients = np.ones((m, CLUSTERS - 1), dtype)
-    exponents = -np.random.default_rng(0).random((rows, m)).astype(dtype)
-    blocks = [slice(start, start + rows) for start in range(0, len(views[0]), rows)]
 
     def block(part: slice) -> None:
-        for x, t in zip(narrow, train, strict=True):
+        for x, t in zip(views, train, strict=True):
             similarities = x[part] @ t.T
-            np.exp(exponents[: len(similarities)], out=similarities)
+            np.exp(similarities, out=similarities)
             similarities @ coefficients
 
     with Workers() as workers:
-        return best(lambda: workers.map(block, blocks), repeats=repeats)[0]
+        blocks = [
+            [slice(start, start + rows) for start in range(0, len(views[0]), rows)] for rows in (128, 256, 512, 1024)
+        ]
+        return min(best(*(lambda b=b: workers.map(block, b) for b in blocks), repeats=repeats))
 
 
 def sparse_views(n: int, seed: int = 0) -> list[sp.csr_array]:
@@ -146,21 +149,24 @@ def peak_memory(task: str, *arguments: object) -> dict[str, float]:
 
 def child(task: str, *arguments: str) -> None:
     """Measure the peak memory of one task in this process."""
-    import resource
-
     import sklearn.cluster  # noqa: F401 - loaded before the measurement starts
 
-    def peak() -> int:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    def memory(field: str) -> int:
+        status = Path("/proc/self/status").read_text()
+        return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith(field))
+
+    def start_measuring() -> int:
+        Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far, which includes the parent's
+        return memory("VmRSS")
 
     if task == "fit":
         n, n_views, width, dtype = int(arguments[0]), int(arguments[1]), int(arguments[2]), arguments[3]
         views = make_views(n, (width,) * n_views, dtype)
         fitted = model(views, dtype=dtype)
         model([x[:50] for x in views], dtype=dtype).fit([x[:50] for x in views])
-        before, start = peak(), perf_counter()
+        before = start_measuring()
         fitted.fit(views)
-        print(json.dumps({"bytes": peak() - before, "seconds": perf_counter() - start}))
+        print(json.dumps({"bytes": memory("VmHWM") - before}))
     elif task == "predict":
         n, m = int(arguments[0]), int(arguments[1])
         with tempfile.TemporaryDirectory() as folder:
@@ -174,9 +180,9 @@ def child(task: str, *arguments: str) -> None:
             fitted = model(views, dtype="float32").fit(views)
             inputs = [np.array(x) for x in files]  # in memory: what is measured is on top of the inputs
             fitted.predict([x[:10] for x in inputs])
-            before = peak()
+            before = start_measuring()
             fitted.predict(inputs)
-            print(json.dumps({"bytes": peak() - before}))
+            print(json.dumps({"bytes": memory("VmHWM") - before}))
 
 
 def megabytes(n: float) -> str:
@@ -201,7 +207,7 @@ def measure(quick: bool) -> list[tuple[str, str, str]]:
     s2 = bandwidths(views)
     for dtype, kind in (("float32", np.float32), ("float64", np.float64)):
         ours = model(views, dtype=dtype)
-        n_products = count_products(lambda ours=ours: ours.fit(views)) - len(views)  # without the centring of each view
+        n_products = count_products(lambda ours=ours: ours.fit(views))
         plain, mine = best(
             lambda: naive.plain_fit(views, s2, RHO, CLUSTERS), lambda ours=ours: ours.fit(views), repeats=repeats
         )
@@ -257,7 +263,7 @@ def add_predict(add: Callable[..., None], quick: bool, repeats: int) -> None:
     once, twice = best(
         lambda: fitted.predict([x[:n] for x in views]), lambda: fitted.predict(views), repeats=max(repeats // 2, 2)
     )
-    bound = predict_lower_bound([x[:n] for x in views], m, np.float32, 512, max(repeats // 2, 2))
+    bound = predict_lower_bound([x[:n] for x in views], m, np.float32, max(repeats // 2, 2))
     add(f"predict, {n} rows, m={m}, V=5, float32: ours / lower bound", f"{once / bound:.2f}", "at most 2")
     add(f"predict: {2 * n} / {n} rows", f"{twice / once:.2f}", "at most 2.2")
     add(

@@ -25,7 +25,7 @@ Learnt = TypeVar("Learnt", "CodeWords", "Centres")
 # Decisions are taken on numbers rounded far above rounding error and far below anything meaningful, so that a tie in
 # exact arithmetic is a tie here too, and a row gets the same label alone and in any batch.
 DECIMALS: Mapping[Any, int] = {np.float64: 9, np.float32: 6}
-_START_ROWS = 2000
+_START_ROWS = 1000
 
 
 class Assigner(ABC):
@@ -104,7 +104,7 @@ class Directions(Assigner):
     Parameters
     ----------
     n_init : int
-        Number of k-means starts. Above 2000 samples they run on 2000 drawn at random, and the best goes on with all.
+        Number of k-means starts. Above 1000 samples they run on 1000 drawn at random, and the best goes on with all.
     """
 
     n_init: int = 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 import scipy.linalg
@@ -14,7 +15,7 @@ from coview.views import Array
 
 # Residuals relative to the largest eigenvalue. Products in float32 carry errors of about 1e-7: less would never end.
 _TOLERANCE = {np.float64: 1e-11, np.float32: 1e-6}
-_EXTRA = 4  # vectors beyond those wanted, so that the last of them converges as well
+_EXTRA = 3  # vectors beyond those wanted, so that the last of them converges as well
 _BASIS = 6  # blocks in the basis before it is condensed
 _PASSES = 60  # problems with any gap take 5 to 30
 _DENSE_AFTER_ALL = 4000
@@ -76,12 +77,18 @@ def _block_krylov(problem: Problem, k: int) -> tuple[Array, Array]:
     """
     n, matrix = problem.size, problem.matrix
     tolerance = _TOLERANCE[matrix.dtype.type]
-    width = k + _EXTRA
-    basis = np.linalg.qr(np.random.default_rng(0).standard_normal((n, width)))[0]
-    image = matrix @ basis
+    width = 4 * ceil((k + _EXTRA) / 4)  # what BLAS multiplies best
+    basis, image = np.empty((n, 0)), np.empty((n, 0))
+    projected = np.empty((0, 0))
+    new = np.random.default_rng(0).standard_normal((n, width))
     for _ in range(_PASSES):
-        projected = basis.T @ image
-        values, rotation = np.linalg.eigh((projected + projected.T) / 2)
+        new = _orthonormal(new, basis)
+        new_image = matrix @ new
+        corner, side = new.T @ new_image, basis.T @ new_image
+        projected = np.block([[projected, side], [side.T, (corner + corner.T) / 2]])
+        basis, image = np.hstack([basis, new]), np.hstack([image, new_image])
+
+        values, rotation = np.linalg.eigh(projected)
         values, rotation = values[::-1], rotation[:, ::-1]
         vectors = basis @ rotation[:, :width]
         residuals = image @ rotation[:, :width] - vectors * values[:width]
@@ -89,13 +96,22 @@ def _block_krylov(problem: Problem, k: int) -> tuple[Array, Array]:
         if (errors[:k] <= tolerance).all():
             return values[:k], vectors[:, :k]
         if basis.shape[1] + width > _BASIS * width:
-            condensed = rotation[:, : width + width // 2]
-            basis, image = basis @ condensed, image @ condensed
+            kept = width + width // 2
+            basis, image = basis @ rotation[:, :kept], image @ rotation[:, :kept]
+            projected = np.diag(values[:kept])
         new = residuals[:, errors > tolerance / 10]
-        for _ in range(2):  # once leaves a trace of the basis where residuals are small
-            new = np.linalg.qr(new - basis @ (basis.T @ new))[0]
-        basis, image = np.hstack([basis, new]), np.hstack([image, matrix @ new])
     return _unconverged(problem, k, values[:k], vectors[:, :k], float(errors[:k].max()))
+
+
+def _orthonormal(new: Array, basis: Array) -> Array:
+    """Return an orthonormal basis of what the new columns add to the basis; columns that add nothing are dropped."""
+    for _ in range(2):  # once leaves a trace of the basis where the columns are small
+        new = new - basis @ (basis.T @ new)
+        new = new / np.linalg.norm(new, axis=0).clip(min=np.finfo(np.float64).tiny)
+        sizes, directions = np.linalg.eigh(new.T @ new)
+        kept = sizes > 1e-12 * sizes[-1]
+        new = new @ (directions[:, kept] / np.sqrt(sizes[kept]))
+    return new
 
 
 def _unconverged(problem: Problem, k: int, values: Array, vectors: Array, error: float) -> tuple[Array, Array]:

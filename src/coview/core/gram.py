@@ -80,8 +80,11 @@ def _fill(matrix: SymmetricTiles, similarity: Similarity) -> tuple[Array, Array]
         tile = matrix.tiles[t]
         with np.errstate(over="ignore", invalid="ignore"):
             similarity.tile(rows, columns, out=tile)
-            sizes = tile if similarity.nonnegative else np.abs(tile)
-            return [_row_sums(part) for part in (tile, tile.T, sizes, sizes.T)]
+            sums = [_row_sums(tile), _row_sums(tile.T)]
+            if similarity.nonnegative:
+                return sums * 2
+            sizes = np.abs(tile)
+            return [*sums, _row_sums(sizes), _row_sums(sizes.T)]
 
     degree, absolute = np.zeros(matrix.shape[0]), np.zeros(matrix.shape[0])
     for (rows, columns), sums in zip(matrix.places, matrix.for_each(one), strict=True):

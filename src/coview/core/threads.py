@@ -37,13 +37,16 @@ class Workers:
         """Return the function of every item, in their order."""
         if self._pool is None or len(items) < 2:
             return [function(item) for item in items]
-        # One task per thread, not per item: a future costs as much as a small block.
-        shares = [range(start, len(items), self.n_threads) for start in range(self.n_threads)]
-        done = self._pool.map(lambda share: [function(items[i]) for i in share], shares)
         results: list[Any] = [None] * len(items)
-        for share, values in zip(shares, done, strict=True):
-            for i, value in zip(share, values, strict=True):
-                results[i] = value
+        waiting = iter(range(len(items)))  # shared: whoever is free takes the next
+
+        def work(_: int) -> None:
+            for i in waiting:
+                results[i] = function(items[i])
+
+        # One task per thread, not per item: a future costs as much as a small block.
+        for _ in self._pool.map(work, range(self.n_threads)):
+            pass
         return results
 
 
