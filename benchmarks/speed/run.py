@@ -1,7 +1,7 @@
 """Speed and memory as ratios, measured in one process: `make bench` writes them into docs/performance.md.
 
-Times are the best of several runs that alternate between the things compared, so that a busy moment of the machine
-hits both. Peak memory is the largest resident size of a child process during the call, less its size before.
+The things compared take turns, and a ratio is the median over the rounds, so that a busy moment of the machine hits
+both or is outvoted. Peak memory is the largest resident size of a child process during the call, less its size before.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
 
@@ -52,69 +54,74 @@ def model(views: list[np.ndarray], **settings) -> TMvKSCR:
     return TMvKSCR(CLUSTERS, rho=RHO, kernel=kernels, random_state=0, **settings)
 
 
-def best(*functions: Callable[[], object], repeats: int = 5) -> list[float]:
-    """Best time of each function, in seconds; the functions take turns."""
-    times = [[] for _ in functions]
-    for _ in range(repeats):
-        for function, seconds in zip(functions, times, strict=True):
+def seconds(*functions: Callable[[], object], repeats: int = 5) -> np.ndarray:
+    """Times of each function, (repeats, functions); the functions take turns."""
+    times = np.empty((repeats, len(functions)))
+    for row in times:
+        for i, function in enumerate(functions):
             start = perf_counter()
             function()
-            seconds.append(perf_counter() - start)
-    return [min(seconds) for seconds in times]
+            row[i] = perf_counter() - start
+    return times
 
 
-def count_products(function: Callable[[], object]) -> int:
-    """How many products with a block of vectors a fit takes."""
-    calls = [0]
+def ratio(above: Callable[[], object], below: Callable[[], object], repeats: int) -> float:
+    """Time of one function over that of another: the median over rounds in which both ran."""
+    times = seconds(above, below, repeats=repeats)
+    return float(np.median(times[:, 0] / times[:, 1]))
+
+
+def record_products(function: Callable[[], object]) -> list[tuple[int, ...]]:
+    """Run a fit and return the shapes that it multiplied its tiles with."""
+    shapes: list[tuple[int, ...]] = []
     original = SymmetricTiles.__matmul__
 
-    def counted(self, x):
-        calls[0] += 1
+    def recorded(self, x):
+        shapes.append(np.shape(x))
         return original(self, x)
 
-    SymmetricTiles.__matmul__ = counted
+    SymmetricTiles.__matmul__ = recorded
     try:
         function()
     finally:
         SymmetricTiles.__matmul__ = original
-    return calls[0]
+    return shapes
 
 
-def fit_lower_bound(views: list[np.ndarray], dtype: type, n_products: int, repeats: int) -> float:
-    """Seconds for the products of rows, the exponentials and the matrix-vector products of a fit, and nothing else."""
+def augmented(x: np.ndarray, dtype: type) -> np.ndarray:
+    """Rows with two more columns, as the products of RBF have them."""
+    return np.hstack([x, np.ones((len(x), 2))]).astype(dtype)
+
+
+def fit_lower_bound(views: list[np.ndarray], dtype: type, shapes: list[tuple[int, ...]]) -> Callable[[], None]:
+    """The products of rows, the exponentials and the products with vectors of a fit, and nothing else."""
     n = len(views[0])
-    with Workers() as workers:
-        tiles = SymmetricTiles(n, dtype, workers)
-        rows = [np.ascontiguousarray(x, dtype=dtype) for x in views]
-        exponents = -np.random.default_rng(0).random(tiles.tiles[0].shape).astype(dtype)
-        for tile in tiles.tiles:
-            tile[...] = exponents[: tile.shape[0], : tile.shape[1]]
-        vectors = np.ones((n, 12))  # the eigensolver multiplies blocks of twelve
+    rows = [augmented(x, dtype) for x in views]
+    workers = Workers()
+    tiles = SymmetricTiles(n, dtype, workers)
+    exponents = -np.random.default_rng(0).random((1024, 1024)).astype(dtype)
 
-        def products():
+    def exponential(t: int, r: slice, c: slice) -> None:
+        np.exp(exponents[: r.stop - r.start, : c.stop - c.start], out=tiles.tiles[t])
+
+    def run() -> None:
+        with workers:
             for x in rows:
                 tiles.for_each(lambda t, r, c, x=x: np.matmul(x[r], x[c].T, out=tiles.tiles[t]))
-
-        def exponentials():
             for _ in rows:
-                tiles.for_each(
-                    lambda t, r, c: np.exp(exponents[: r.stop - r.start, : c.stop - c.start], out=tiles.tiles[t])
-                )
+                tiles.for_each(exponential)
+            for shape in shapes:
+                tiles @ np.ones(shape)
 
-        def matrix_vector():
-            for _ in range(n_products):
-                tiles @ vectors
-
-        return sum(best(products, exponentials, matrix_vector, repeats=repeats))
+    return run
 
 
-def predict_lower_bound(views: list[np.ndarray], m: int, dtype: type, repeats: int) -> float:
-    """Seconds for the products, the exponentials and the products with the coefficients of predicting these rows.
-
-    The best of several block sizes.
-    """
-    train = [np.ascontiguousarray(x[:m], dtype=dtype) / 100 for x in views]  # exponents stay small
+def predict_lower_bound(views: list[np.ndarray], m: int, dtype: type, rows: int) -> Callable[[], None]:
+    """The products, the exponentials and the products with the coefficients of predicting these rows."""
+    views = [augmented(x, dtype) for x in views]
+    train = [x[:m] / 100 for x in views]  # exponents stay small
     coefficients = np.ones((m, CLUSTERS - 1), dtype)
+    blocks = [slice(start, start + rows) for start in range(0, len(views[0]), rows)]
 
     def block(part: slice) -> None:
         for x, t in zip(views, train, strict=True):
@@ -122,11 +129,11 @@ def predict_lower_bound(views: list[np.ndarray], m: int, dtype: type, repeats: i
             np.exp(similarities, out=similarities)
             similarities @ coefficients
 
-    with Workers() as workers:
-        blocks = [
-            [slice(start, start + rows) for start in range(0, len(views[0]), rows)] for rows in (128, 256, 512, 1024)
-        ]
-        return min(best(*(lambda b=b: workers.map(block, b) for b in blocks), repeats=repeats))
+    def run() -> None:
+        with Workers() as workers:
+            workers.map(block, blocks)
+
+    return run
 
 
 def sparse_views(n: int, seed: int = 0) -> list[sp.csr_array]:
@@ -189,10 +196,6 @@ def megabytes(n: float) -> str:
     return f"{n / 1e6:.0f} MB"
 
 
-def half_matrix(n: int, dtype: str) -> int:
-    return n * n // 2 * np.dtype(dtype).itemsize
-
-
 def measure(quick: bool) -> list[tuple[str, str, str]]:
     """All cases as (what, figure, target)."""
     repeats = 2 if quick else 7
@@ -207,14 +210,12 @@ def measure(quick: bool) -> list[tuple[str, str, str]]:
     s2 = bandwidths(views)
     for dtype, kind in (("float32", np.float32), ("float64", np.float64)):
         ours = model(views, dtype=dtype)
-        n_products = count_products(lambda ours=ours: ours.fit(views))
-        plain, mine = best(
-            lambda: naive.plain_fit(views, s2, RHO, CLUSTERS), lambda ours=ours: ours.fit(views), repeats=repeats
-        )
-        bound = fit_lower_bound(views, kind, n_products, repeats)
+        shapes = record_products(lambda ours=ours: ours.fit(views))
+        plain = ratio(lambda: naive.plain_fit(views, s2, RHO, CLUSTERS), lambda ours=ours: ours.fit(views), repeats)
+        bound = ratio(lambda ours=ours: ours.fit(views), fit_lower_bound(views, kind, shapes), 2 * repeats)
         targets = ("at least 8", "at most 2.5") if dtype == "float32" else ("", "")
-        add(f"fit, N={n}, V=5, {dtype}: plain NumPy / ours", f"{plain / mine:.1f}", targets[0])
-        add(f"fit, N={n}, V=5, {dtype}: ours / lower bound", f"{mine / bound:.2f}", targets[1])
+        add(f"fit, N={n}, V=5, {dtype}: plain NumPy / ours", f"{plain:.1f}", targets[0])
+        add(f"fit, N={n}, V=5, {dtype}: ours / lower bound", f"{bound:.2f}", targets[1])
     add_scaling(add, quick, repeats)
     add_predict(add, quick, repeats)
     add_memory(add, quick)
@@ -224,53 +225,45 @@ def measure(quick: bool) -> list[tuple[str, str, str]]:
 
 def add_scaling(add: Callable[..., None], quick: bool, repeats: int) -> None:
     sizes = (500, 1000) if quick else (1000, 2000, 4000, 8000)
+    data = [make_views(n) for n in sizes]
     for dtype in ("float32", "float64"):
-        data = [make_views(n) for n in sizes]
         models = [model(views, dtype=dtype) for views in data]
-        seconds = best(
-            *(lambda m=m, v=v: m.fit(v) for m, v in zip(models, data, strict=True)), repeats=max(repeats // 2, 2)
-        )
-        for small, large, a, b in zip(sizes, sizes[1:], seconds, seconds[1:], strict=False):
-            add(f"fit, V=5, {dtype}: N={large} / N={small}", f"{b / a:.2f}", "at most 4.4")
+        for i, (small, large) in enumerate(pairwise(sizes)):
+            fits = [partial(models[j].fit, data[j]) for j in (i + 1, i)]
+            grown = ratio(*fits, repeats=repeats)
+            add(f"fit, V=5, {dtype}: N={large} / N={small}", f"{grown:.2f}", "at most 4.4")
     n = sizes[-2]
-    for n_views in (2, 5, 10):
-        views = make_views(n, (650 // n_views,) * n_views)
-        steps: dict[str, float] = {}
+    solve = {n_views: eigen_step(make_views(n, (650 // n_views,) * n_views)) for n_views in (5, 10)}
+    times = np.array([[solve[10](), solve[5]()] for _ in range(2 * repeats)])
+    step = f"{np.median(times[:, 0] / times[:, 1]):.2f}"
+    add(f"eigen step per vector multiplied, N={n}, 650 columns in all: V=10 / V=5", step, "at most 1.15")
 
-        def record(stage: str, done: int, total: int, steps=steps) -> None:
-            now = perf_counter()
-            took = now - steps.get("now", now)
-            steps["now"] = now
-            if stage == "eigenvectors":
-                steps["eigen"] = min(steps.get("eigen", np.inf), took)
 
-        fitted = model(views, dtype="float32", progress=record)
-        products = count_products(lambda fitted=fitted, views=views: fitted.fit(views)) - n_views
-        for _ in range(repeats):
-            steps.pop("now", None)
-            fitted.fit(views)
-        if n_views == 5:
-            five = steps["eigen"] / products
-        if n_views == 10:
-            ratio = steps["eigen"] / products / five
-            add(f"eigen step per product, N={n}, 650 columns in all: V=10 / V=5", f"{ratio:.2f}", "at most 1.15")
+def eigen_step(views: list[np.ndarray]) -> Callable[[], float]:
+    """Fit and return the seconds from the last similarities to the eigenvectors, per vector multiplied."""
+    marks: dict[str, float] = {}
+    fitted = model(views, dtype="float32", progress=lambda stage, done, total: marks.update({stage: perf_counter()}))
+    columns = sum(shape[1] for shape in record_products(lambda: fitted.fit(views)) if len(shape) == 2)
+
+    def run() -> float:
+        fitted.fit(views)
+        return (marks["eigenvectors"] - marks[f"similarities of view{len(views) - 1}"]) / columns
+
+    return run
 
 
 def add_predict(add: Callable[..., None], quick: bool, repeats: int) -> None:
     n, m = (20_000, 500) if quick else (200_000, 1000)
     views = make_views(2 * n, dtype="float32")
+    half = [x[:n] for x in views]
     fitted = model([x[:m] for x in views], dtype="float32").fit([x[:m] for x in views])
-    once, twice = best(
-        lambda: fitted.predict([x[:n] for x in views]), lambda: fitted.predict(views), repeats=max(repeats // 2, 2)
-    )
-    bound = predict_lower_bound([x[:n] for x in views], m, np.float32, max(repeats // 2, 2))
-    add(f"predict, {n} rows, m={m}, V=5, float32: ours / lower bound", f"{once / bound:.2f}", "at most 2")
-    add(f"predict: {2 * n} / {n} rows", f"{twice / once:.2f}", "at most 2.2")
-    add(
-        f"predict: peak memory above the inputs, {n} rows",
-        megabytes(peak_memory("predict", n, m)["bytes"]),
-        "under 400 MB",
-    )
+    bounds = {rows: predict_lower_bound(half, m, np.float32, rows) for rows in (128, 256, 512)}
+    once = max(ratio(lambda: fitted.predict(half), bound, 3) for bound in bounds.values())  # the tightest bound
+    twice = ratio(lambda: fitted.predict(views), lambda: fitted.predict(half), max(repeats // 2, 2))
+    add(f"predict, {n} rows, m={m}, V=5, float32: ours / lower bound", f"{once:.2f}", "at most 2")
+    add(f"predict: {2 * n} / {n} rows", f"{twice:.2f}", "at most 2.2")
+    peak = megabytes(peak_memory("predict", n, m)["bytes"])
+    add(f"predict: peak memory above the inputs, {n} rows", peak, "under 400 MB")
 
 
 def add_memory(add: Callable[..., None], quick: bool) -> None:
@@ -279,10 +272,11 @@ def add_memory(add: Callable[..., None], quick: bool) -> None:
         grown = {}
         for n_views in (2, 10):
             grown[n_views] = peak_memory("fit", n, n_views, 650 // n_views, dtype)["bytes"]
-            multiple = grown[n_views] / half_matrix(n, dtype)
-            prepared = 650 * n * np.dtype(dtype).itemsize / half_matrix(n, dtype)
+            one = SymmetricTiles.nbytes(n, dtype)
+            multiple = grown[n_views] / one
+            prepared = 650 * n * np.dtype(dtype).itemsize / one
             add(
-                f"fit, N={n}, V={n_views}, {dtype}: peak memory / half a matrix",
+                f"fit, N={n}, V={n_views}, {dtype}: peak memory / one matrix of symmetric tiles",
                 f"{multiple:.2f}",
                 f"at most 3.2 and small change (the rows prepared for products are {prepared:.2f})",
             )
@@ -299,20 +293,17 @@ def add_others(add: Callable[..., None], quick: bool, repeats: int, views: list[
     gamma = 1 / (2 * stacked.shape[1] * stacked.var())
     other = SpectralClustering(CLUSTERS, affinity="rbf", gamma=gamma, random_state=0)
     ours = model(views)
-    theirs, mine = best(lambda: other.fit(stacked), lambda: ours.fit(views), repeats=max(repeats // 2, 2))
+    times = ratio(lambda: other.fit(stacked), lambda: ours.fit(views), max(repeats // 2, 2))
     add(
-        f"N={len(stacked)}, V=5: scikit-learn's SpectralClustering on stacked views / ours",
-        f"{theirs / mine:.1f}",
-        "at least 3",
+        f"N={len(stacked)}, V=5: SpectralClustering of scikit-learn, stacked views / ours", f"{times:.1f}", "at least 3"
     )
     n = 1000 if quick else 4000
     sparse = sparse_views(n)
     dense = [x.toarray() for x in sparse]
     settings = {"kernel": RBF(2.0), "random_state": 0, "dtype": "float32"}
-    a, b = best(
-        lambda: TMvKSCR(CLUSTERS, **settings).fit(sparse), lambda: TMvKSCR(CLUSTERS, **settings).fit(dense), repeats=2
-    )
-    add(f"fit, N={n}, 5000 and 8000 columns, 6 % filled: sparse / dense", f"{a / b:.2f}")
+    models = [TMvKSCR(CLUSTERS, **settings) for _ in range(2)]
+    slower = ratio(lambda: models[0].fit(sparse), lambda: models[1].fit(dense), 3)
+    add(f"fit, N={n}, 5000 and 8000 columns, 6 % filled: sparse / dense", f"{slower:.2f}")
     start = perf_counter()
     try:
         TMvKSCR(2, kernel=RBF(1.0)).fit(np.zeros((2_000_000, 1), np.float32) + np.arange(2_000_000)[:, None])
