@@ -1,0 +1,54 @@
+"""Real data sets that are hard on the numerics; skipped where the files are not at hand."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics import adjusted_rand_score
+
+from coview import TMvKSCR
+
+from .conftest import shared_folder
+
+DATA = shared_folder("data")
+pytestmark = pytest.mark.skipif(DATA is None, reason="real data sets absent: set COVIEW_DATA to their folder")
+
+
+def load(name):
+    """Views as they are in the file, without any scaling, and the true clusters."""
+    with np.load(DATA / f"{name}.npz", allow_pickle=False) as file:
+        views = []
+        for v in range(len(file["view_names"])):
+            if f"x{v}" in file.files:
+                views.append(file[f"x{v}"])
+            else:
+                parts = tuple(file[f"x{v}_{part}"] for part in ("data", "indices", "indptr"))
+                views.append(sp.csr_array(parts, shape=tuple(file[f"x{v}_shape"])))
+        return views, file["y"].astype(int)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.25, 1.0])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "imgc",  # raw values of about 1e9
+        "proteinfold",  # twelve views multiplied together
+        "reuters600",  # sparse rows of unit length
+        "mfeat",
+    ],
+)
+def test_float32_gives_the_labels_of_float64_on_raw_views(name, rho):
+    views, truth = load(name)
+    k = len(np.unique(truth))
+    narrow, wide = (TMvKSCR(k, rho=rho, dtype=d, random_state=0).fit(views) for d in ("float32", "float64"))
+    np.testing.assert_allclose(narrow.eigenvalues_, wide.eigenvalues_, rtol=1e-4)  # twelve factors of 1e-6 each
+    assert adjusted_rand_score(narrow.labels_, wide.labels_) == 1
+
+
+def test_real_rows_get_the_same_label_in_any_batch():
+    views, truth = load("mfeat")
+    order = np.random.default_rng(0).permutation(len(truth))
+    for dtype in ("float32", "float64"):
+        model = TMvKSCR(10, dtype=dtype, random_state=0).fit([x[order[:500]] for x in views])
+        new = [x[order[500:700]] for x in views]
+        single = np.concatenate([model.predict([x[[i]] for x in new]) for i in range(200)])
+        np.testing.assert_array_equal(single, model.predict(new))
