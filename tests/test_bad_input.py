@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from coview import KSC, Cosine, InputError, Linear, Polynomial, Precomputed, TMvKSCR, as_views
+from coview import KSC, RBF, Cosine, Directions, InputError, Linear, Polynomial, Precomputed, TMvKSCR, as_views
 
 TEXT = np.array([[0.0, 0.1, 0.2], [0.3, 0.0, 0.1], [0.1, 0.2, 0.0], [5.0, 5.1, 5.3], [5.2, 5.0, 5.1], [5.1, 5.4, 5.0]])
 IMAGE = np.array([[1.0, 0.2], [1.1, 0.0], [0.9, 0.1], [0.1, 3.0], [0.0, 3.2], [0.2, 3.1]])
@@ -266,3 +266,22 @@ def test_new_rows_of_a_stacked_frame_must_have_the_columns_of_fit(columns, word)
     model = TMvKSCR(2, views=[3, 2], random_state=0).fit(FRAME)
     with pytest.raises(InputError, match=rf"feature names should match(.|\n)*{word}"):
         model.predict(FRAME.set_axis(columns, axis=1))
+
+
+@pytest.mark.parametrize("n_init", [0, 2.5, "ten"])
+def test_directions_refuses_a_number_of_starts_it_cannot_make(n_init):
+    with pytest.raises(InputError, match="n_init"):
+        Directions(n_init)
+
+
+@pytest.mark.parametrize("random_state", ["lucky", -1, 2.5])
+def test_fit_refuses_a_random_state_that_is_none(random_state):
+    with pytest.raises(InputError, match="random_state"):
+        TMvKSCR(2, random_state=random_state).fit(np.eye(4))
+
+
+def test_a_kernel_compares_rows_of_one_table():
+    with pytest.raises(InputError, match="x holds 2 views"):
+        RBF()([np.eye(3), np.eye(3)])
+    with pytest.raises(InputError, match="x has 3 columns and y has 2"):
+        RBF()(np.eye(3), np.eye(2))

@@ -48,3 +48,10 @@ def test_the_console_script_runs(monkeypatch):
     with pytest.raises(SystemExit) as stop:
         main()
     assert stop.value.code == 0
+
+
+def test_a_folder_that_cannot_be_made_is_known_before_the_work(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    result = runner.invoke(app, ["demo", "-o", str(tmp_path / "file" / "run")])
+    assert result.exit_code == 2
+    assert "cannot make the folder" in result.output

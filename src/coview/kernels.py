@@ -173,8 +173,6 @@ class RBF(InnerProductKernel):
         return True
 
     def against(self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64) -> Similarity:
-        if self.sigma2 is None:
-            return self.resolve(rows).against(rows, dtype)
         # The kernel does not change when all rows move together: near the origin the products cancel least.
         with np.errstate(over="ignore", invalid="ignore"):
             centre = None if sp.issparse(rows) else np.nan_to_num(rows.mean(axis=0, dtype=np.float64))
