@@ -428,7 +428,7 @@ def test_arrow_tables_are_read_by_column():
     np.testing.assert_array_equal(views["a"], [[1, 3], [2, 4]])
     assert views.columns["a"] == ("u", "v")
     twice = pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0])], names=["u", "u"])
-    with pytest.raises(InputError, match="view 'a' has two columns of the same name"):
+    with pytest.raises(InputError, match="view 'a' has two columns named 'u'"):
         as_views({"a": twice})
 
 

@@ -218,16 +218,12 @@ def _from_frame(label: str, table: Any) -> tuple[Any, tuple[str, ...] | None]:
     """Read a pandas, polars or Arrow table, or anything else that NumPy can read."""
     import narwhals as nw
 
-    if nw.dependencies.is_pandas_dataframe(table):  # narwhals would refuse with less to go on
-        counts = Counter(str(name) for name in table.columns)
-        twice = next((name for name, count in counts.items() if count > 1), None)
-        if twice is not None:
-            raise InputError(f"{label} has two columns named {twice!r}; rename one")
-    try:
-        frame = nw.from_native(table, pass_through=True)
-        schema = frame.schema if isinstance(frame, nw.DataFrame) else {}
-    except nw.exceptions.DuplicateError:
-        raise InputError(f"{label} has two columns of the same name; rename one") from None
+    # narwhals refuses two columns of one name with less to go on, or not at all, depending on the table.
+    labels = table.columns if nw.dependencies.is_pandas_dataframe(table) else getattr(table, "column_names", ())
+    twice = next((name for name, count in Counter(map(str, labels)).items() if count > 1), None)
+    if twice is not None:
+        raise InputError(f"{label} has two columns named {twice!r}; rename one")
+    frame = nw.from_native(table, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         raise InputError(f"{label} is a lazy table; collect() it first")
     if not isinstance(frame, nw.DataFrame):
@@ -236,7 +232,7 @@ def _from_frame(label: str, table: Any) -> tuple[Any, tuple[str, ...] | None]:
                 f"{label} is a {type(table).__name__}, which is not a table; give a 2-D array or frame"
             )
         return np.asarray(table), None
-    for name, kind in schema.items():
+    for name, kind in frame.schema.items():
         if not (kind.is_numeric() or isinstance(kind, (nw.Boolean, nw.Object, nw.Unknown))):
             raise InputError(f"{label} has the column {name!r} of type {kind}; encode it as numbers or drop it")
     matrix = frame.to_numpy()

@@ -53,7 +53,8 @@ class Workers:
 def count_threads(n_jobs: int | None) -> int:
     """Return the number of threads: scikit-learn's counting, and for None as many as BLAS may use here."""
     if n_jobs is None:
-        return max((library["num_threads"] for library in _controller().info()), default=1)
+        libraries = _controller().info()
+        return max((lib["num_threads"] for lib in libraries if lib["user_api"] == "blas"), default=1)
     if not isinstance(n_jobs, Integral) or n_jobs == 0:
         raise InputError(f"n_jobs={n_jobs!r} must be a whole number other than 0, or None; -1 means all processors")
     from joblib import effective_n_jobs
