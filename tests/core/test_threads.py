@@ -26,6 +26,16 @@ def test_blas_has_one_thread_inside_and_its_own_number_outside():
     assert blas_threads() == before
 
 
+def test_overlapping_uses_give_blas_its_threads_back():
+    before = blas_threads()
+    first, second = Workers(1), Workers(2)
+    with first:
+        second.__enter__()
+    assert blas_threads() == {1}  # the second is still inside
+    second.__exit__()
+    assert blas_threads() == before
+
+
 def test_errors_reach_the_caller_and_threads_end():
     def fail(i):
         raise KeyError(i)

@@ -160,10 +160,45 @@ def test_sums_that_overflow_are_refused_by_the_name_of_the_view(scale):
             assert np.bincount(model.labels_).tolist() == sizes.tolist()
 
 
-def test_weights_that_overflow_are_refused_by_the_name_of_the_view():
-    x = np.abs(np.random.default_rng(0).normal(size=(40, 3))) * 1e152
-    with pytest.raises(InputError, match=r"view 'view1' times its kappa=1e\+20 is too large"):
-        TMvKSCR(2, kernel="linear", kappa=[1, 1e20]).fit([x, x])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kappa", [1e-46, 1e39, 1e200])
+def test_only_the_ratios_of_weights_matter_to_labels(dtype, kappa):
+    views, truth = make_blobs()
+    extreme, plain = (TMvKSCR(3, rho=1.0, kappa=k, dtype=dtype, random_state=0).fit(views) for k in (kappa, 1.0))
+    np.testing.assert_allclose(extreme.explained_variance_ratio_, plain.explained_variance_ratio_, rtol=1e-5)
+    assert adjusted_rand_score(truth, extreme.labels_) == 1
+
+
+def test_a_graph_without_loops_is_a_kernel_too():
+    """Its diagonal is zero and it is indefinite; the largest algebraic eigenvalues still tell the clusters."""
+    rng = np.random.default_rng(0)
+    cluster = np.arange(60) % 2
+    graph = np.triu(rng.random((60, 60)) < np.where(cluster[:, None] == cluster, 0.8, 0.05), 1).astype(float)
+    graph += graph.T
+    for views in ([graph], [graph, graph]):
+        model = TMvKSCR(2, kernel="precomputed", rho=1.0, random_state=0).fit(views)
+        expected = naive.tmvkscr(views, 1, [1.0] * len(views), 1.0)[0]
+        np.testing.assert_allclose(model.eigenvalues_, expected, rtol=1e-9)
+        assert adjusted_rand_score(cluster, model.labels_) == 1
+
+
+def test_small_eigenvalues_count_in_float32_too():
+    rng = np.random.default_rng(0)
+    truth = np.arange(3000) % 3
+    x = np.column_stack([np.where(truth == 0, 0, 100.0), (truth == 2) * 1.0]) + 0.05 * rng.normal(size=(3000, 2))
+    for dtype in ("float32", "float64"):
+        model = KSC(3, kernel=RBF(1000.0), dtype=dtype, random_state=0).fit(x)
+        assert model.eigenvalues_[1] < 1e-3 * model.eigenvalues_[0]
+        assert adjusted_rand_score(truth, model.labels_) == 1
+
+
+def test_a_given_gram_matrix_in_float32_is_treated_as_such():
+    rng = np.random.default_rng(0)
+    half = np.abs(rng.normal(size=(300, 2))) + np.array([2.0, 0.0])
+    middle = np.abs(rng.normal(size=(60, 1))) + 1
+    gram = RBF(2.0)(np.vstack([half, half[:, ::-1], np.hstack([middle, middle])]))
+    model = KSC(2, kernel="precomputed", dtype="float32", random_state=0).fit(gram)
+    np.testing.assert_array_equal(model.predict(gram), model.labels_)
 
 
 def test_new_rows_too_large_to_compare_are_refused():

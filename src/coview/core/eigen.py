@@ -15,6 +15,7 @@ from coview.views import Array
 
 # Residuals relative to the largest eigenvalue. Products in float32 carry errors of about 1e-7: less would never end.
 _TOLERANCE = {np.float64: 1e-11, np.float32: 1e-6}
+_ZERO = {np.float64: 1e-13, np.float32: 1e-6}  # eigenvalues that rounding alone gives, relative to the largest
 _EXTRA = 3  # vectors beyond those wanted, so that the last of them converges as well
 _BASIS = 6  # blocks in the basis before it is condensed
 _PASSES = 60  # problems with any gap take 5 to 30
@@ -56,7 +57,7 @@ def top_eigenpairs(problem: Problem, k: int) -> Eigenpairs:
     small = n <= 700 or n <= min(20 * k, 3000)
     values, vectors = _dense(problem, k) if small else _block_krylov(problem, k)
     shares = values / problem.trace if problem.trace > 0 else np.zeros(k)
-    vectors = _fix_signs(vectors) * (np.abs(values) > n * np.finfo(problem.matrix.dtype).eps * np.abs(values).max())
+    vectors = _fix_signs(vectors) * (np.abs(values) > _ZERO[problem.matrix.dtype.type] * np.abs(values).max())
     with np.errstate(over="ignore"):
         return Eigenpairs(np.ldexp(values, problem.exponent), vectors, shares)
 

@@ -9,7 +9,6 @@ import numpy as np
 from coview.core.eigen import Problem
 from coview.core.gram import Centering, Gram, Grams
 from coview.core.tiles import SymmetricTiles
-from coview.errors import InputError
 from coview.views import Array
 
 # The largest entry of the running product is kept below 2^60: room for one more view in float32.
@@ -30,6 +29,9 @@ class Fusion:
         if len(kappa) == 1:  # one view is its own product
             kappa = {name: 1 + rho * (weight - 1) for name, weight in kappa.items()}
             rho = 1.0
+        # The weights are stored without their common power of two, which float32 might not hold.
+        self._kappa_exponent = _exponent(np.array(list(kappa.values())))
+        kappa = {name: float(np.ldexp(weight, -self._kappa_exponent)) for name, weight in kappa.items()}
         n, dtype, workers = grams.n_samples, grams.dtype, grams.workers
         self._rho = rho
         self._kappa = kappa
@@ -45,9 +47,9 @@ class Fusion:
         """Fold in the next view; its buffer is used up."""
         added, multiplied, source = self._added, self._multiplied, gram.matrix
         kappa, first = self._kappa[gram.name], not self._started
-        uncentred = source.diagonal()
-        diagonal = np.maximum(centering.centred_diagonal(uncentred), 0)
-        if diagonal.max() <= _NOISE * np.finfo(source.dtype).eps * np.abs(uncentred).max():
+        diagonal = centering.centred_diagonal(source.diagonal())
+        rounding = _NOISE * np.finfo(source.dtype).eps * gram.largest
+        if np.abs(diagonal).max() <= rounding and _largest_centred(source, centering) <= rounding:
             self._add_nothing()
             return
         shift = self._shift(source, centering, diagonal) if multiplied is not None else 0
@@ -67,11 +69,8 @@ class Fusion:
                 else:
                     multiplied.tiles[t] *= tile
 
-        with np.errstate(over="ignore"):
-            added.for_each(fold)
-            self._added_diagonal += kappa * diagonal
-        if not np.isfinite(self._added_diagonal).all():
-            raise InputError(f"view {gram.name!r} times its kappa={kappa} is too large to compute with; scale the view")
+        added.for_each(fold)
+        self._added_diagonal += kappa * diagonal
         if multiplied is not None:
             self._multiplied_diagonal *= np.ldexp(diagonal, shift)
             self._exponent -= shift
@@ -92,7 +91,7 @@ class Fusion:
         centering.centre(sample, *source.places[number])
         # Gram matrices are positive semi-definite, so nothing in their product exceeds its diagonal.
         with np.errstate(divide="ignore"):
-            highest = float((np.log2(self._multiplied_diagonal) + np.log2(diagonal)).max())
+            highest = float((np.log2(np.abs(self._multiplied_diagonal)) + np.log2(np.abs(diagonal))).max())
         wanted = -_exponent(np.abs(sample).mean())
         return wanted if highest == -np.inf else min(wanted, _HIGHEST - int(highest))
 
@@ -104,7 +103,7 @@ class Fusion:
         largest = _exponent(degree)
         root = np.sqrt(np.ldexp(degree, -largest))
         unit = self._unit()
-        for_sum = self._rho * 2.0**-unit if self._rho > 0 else 0.0
+        for_sum = self._rho * 2.0 ** (self._kappa_exponent - unit) if self._rho > 0 else 0.0
         for_product = (1 - self._rho) * 2.0 ** (self._exponent - unit)
         added, multiplied = self._added, self._multiplied
         target = added if multiplied is None else multiplied
@@ -129,7 +128,7 @@ class Fusion:
         """The power of two just above the largest entry of the fused matrix."""
         exponents = []
         if self._rho > 0 and self._added_diagonal.any():
-            exponents.append(_exponent(self._rho * self._added_diagonal))
+            exponents.append(_exponent(self._rho * self._added_diagonal) + self._kappa_exponent)
         if self._multiplied is not None and self._multiplied_diagonal.any():
             exponents.append(_exponent((1 - self._rho) * self._multiplied_diagonal) + self._exponent)
         return max(exponents, default=0)
@@ -143,9 +142,20 @@ class Fusion:
         if target is not self._added:
             scores = self._added @ latent
         else:  # the sum has become the problem itself: undo the degrees around the product
-            scores = np.ldexp(root[:, None] * (target @ (root[:, None] * latent)), unit)
+            scores = np.ldexp(root[:, None] * (target @ (root[:, None] * latent)), unit - self._kappa_exponent)
         scores *= max(ratios)
         return scores
+
+
+def _largest_centred(source: SymmetricTiles, centering: Centering) -> float:
+    """Largest entry in size of a matrix once it is centred."""
+
+    def one(t: int, rows: slice, columns: slice) -> float:
+        tile = source.tiles[t].copy()
+        centering.centre(tile, rows, columns)
+        return float(np.abs(tile).max())
+
+    return float(max(source.for_each(one)))
 
 
 def _exponent(x: Array | float) -> int:

@@ -24,11 +24,12 @@ class Gram:
     matrix: SymmetricTiles
     degree: Array
     absolute_degree: Array
+    largest: float
 
     def positive_degrees(self) -> Array:
         """Return the row sums; the methods divide by them, so they must be positive."""
         # A sum that cancels down to its own rounding error counts as zero.
-        rounding = np.finfo(self.matrix.dtype).eps * len(self.degree) * self.absolute_degree
+        rounding = 4 * np.finfo(self.matrix.dtype).eps * np.sqrt(len(self.degree)) * self.absolute_degree
         bad = np.count_nonzero(np.where(self.absolute_degree > self.degree, self.degree <= rounding, self.degree <= 0))
         if bad:
             raise InputError(
@@ -51,7 +52,6 @@ class Grams:
         report: Callable[[str], None] = lambda stage: None,
     ) -> None:
         self.n_samples = n_samples
-        self.n_views = len(similarities)
         self.dtype = dtype
         self.workers = workers
         self.report = report
@@ -62,25 +62,28 @@ class Grams:
     def __iter__(self) -> Iterator[Gram]:
         buffer = SymmetricTiles(self.n_samples, self.dtype, self.workers)
         for name, similarity in self._similarities.items():
-            degree, absolute = _fill(buffer, similarity)
+            degree, absolute, largest = _fill(buffer, similarity)
             if not np.isfinite(absolute).all():
                 raise InputError(
                     f"view {name!r} gives similarities too large to compute with under {self._kernels[name]}; "
                     "scale the view"
                 )
-            self.largest[name] = float(np.abs(buffer.diagonal()).max())
+            self.largest[name] = largest
             self.report(f"similarities of {name}")
-            yield Gram(name, self._kernels[name], buffer, degree, absolute)
+            yield Gram(name, self._kernels[name], buffer, degree, absolute, largest)
 
 
-def _fill(matrix: SymmetricTiles, similarity: Similarity) -> tuple[Array, Array]:
-    """Compute the tiles; return the row sums of the matrix and of its absolute values, gathered on the way."""
+def _fill(matrix: SymmetricTiles, similarity: Similarity) -> tuple[Array, Array, float]:
+    """Compute the tiles; return the row sums of the matrix and of its sizes, and the largest entry in size."""
+    largest = [1.0 if similarity.bounded else 0.0]
 
     def one(t: int, rows: slice, columns: slice) -> list[Array]:
         tile = matrix.tiles[t]
         with np.errstate(over="ignore", invalid="ignore"):
             similarity.tile(rows, columns, out=tile)
             sums = [_row_sums(tile), _row_sums(tile.T)]
+            if not similarity.bounded:
+                largest.append(float(max(tile.max(), -tile.min())))
             if similarity.nonnegative:
                 return sums * 2
             sizes = np.abs(tile)
@@ -93,7 +96,7 @@ def _fill(matrix: SymmetricTiles, similarity: Similarity) -> tuple[Array, Array]
         if rows != columns:
             degree[columns] += sums[1]
             absolute[columns] += sums[3]
-    return degree, absolute
+    return degree, absolute, max(largest)
 
 
 def _row_sums(tile: Array) -> Array:

@@ -32,7 +32,7 @@ class ScoreMap:
         sizes = np.linalg.norm(latent, axis=0) + np.linalg.norm(coefficients, axis=0)
         folded = np.abs(centering.means) @ np.abs(latent) + abs(centering.mean) * np.abs(latent.sum(axis=0))
         terms = np.sqrt(len(latent)) + similarity.noise + 8
-        floor = 4 * terms * np.finfo(similarity.dtype).eps * (largest * sizes + np.abs(bias))
+        floor = terms / 2 * np.finfo(similarity.dtype).eps * (largest * sizes + np.abs(bias))
         floor += 4 * terms * np.finfo(np.float64).eps * folded
         return cls(similarity.forget_training(), coefficients.astype(similarity.dtype), bias, largest, floor)
 

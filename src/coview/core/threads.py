@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from numbers import Integral
+from threading import Lock
 from typing import Any, Self, TypeVar
 
 from coview.errors import InputError
@@ -24,7 +25,7 @@ class Workers:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        self._stack.enter_context(_controller().limit(limits=1))
+        self._stack.enter_context(_one_blas_thread())
         if self.n_threads > 1:
             self._pool = self._stack.enter_context(ThreadPoolExecutor(self.n_threads))
         return self
@@ -41,8 +42,13 @@ class Workers:
         waiting = iter(range(len(items)))  # shared: whoever is free takes the next
 
         def work(_: int) -> None:
-            for i in waiting:
-                results[i] = function(items[i])
+            try:
+                for i in waiting:
+                    results[i] = function(items[i])
+            except BaseException:
+                for _ in waiting:  # nothing more to take for the others
+                    pass
+                raise
 
         # One task per thread, not per item: a future costs as much as a small block.
         for _ in self._pool.map(work, range(self.n_threads)):
@@ -60,6 +66,35 @@ def count_threads(n_jobs: int | None) -> int:
     from joblib import effective_n_jobs
 
     return int(effective_n_jobs(int(n_jobs)))
+
+
+@contextmanager
+def _one_blas_thread() -> Iterator[None]:
+    """Hold BLAS to one thread until the last of several overlapping uses, in any thread, has ended."""
+    with _limit.lock:
+        if _limit.users == 0:
+            _limit.limiter = _controller().limit(limits=1, user_api="blas")
+            _limit.limiter.__enter__()
+        _limit.users += 1
+    try:
+        yield
+    finally:
+        with _limit.lock:
+            _limit.users -= 1
+            if _limit.users == 0:
+                _limit.limiter.__exit__(None, None, None)
+
+
+class _Limit:
+    """The process has one BLAS, so there is one of this."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.users = 0
+        self.limiter: Any = None
+
+
+_limit = _Limit()
 
 
 @cache

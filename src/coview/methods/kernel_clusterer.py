@@ -64,6 +64,10 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
     def _latent_space(self, grams: Grams, n_components: int) -> LatentSpace:
         """Solve the method's eigenproblem."""
 
+    def _n_matrices(self, views: Views) -> int:
+        """How many n×n matrices a fit holds at a time: that of the current view, and their sum."""
+        return 2
+
     def _views_to_fit(self, X: Any) -> Views:
         """Check the views and parameters; the views weigh the same in the ensemble score unless a method says more."""
         views = super()._views_to_fit(X)
@@ -77,15 +81,17 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         rng = self._generator()
         assigner = as_assigner(self.assigner)
         kernels = kernel_per_view(self.kernel, views.names)
-        for name, x in views.items():
-            kernels[name].check_training(name, x)
         dtype = _gram_dtype(self.dtype, kernels, assigner, views)
+        n_columns = sum(views.n_features.values())
         require_memory(
-            3 * SymmetricTiles.nbytes(views.n_samples, dtype),
+            self._n_matrices(views) * SymmetricTiles.nbytes(views.n_samples, dtype)
+            + views.n_samples * n_columns * np.dtype(dtype).itemsize,  # rows prepared for products
             f"fitting {views.n_samples} samples in {np.dtype(dtype)}",
             "fit on a part of the samples and predict the others"
             + (", or set dtype='float32'" if dtype == np.float64 else ""),
         )
+        for name, x in views.items():
+            kernels[name].check_training(name, x)
         report = _Stages(self.progress, total=len(views) + 3)
         seed = int(rng.integers(2**31))  # one for all, so that the order of the views does not matter
         kernels = {name: kernels[name].resolve(x, np.random.default_rng(seed)) for name, x in views.items()}

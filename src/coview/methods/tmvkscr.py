@@ -123,6 +123,9 @@ class TMvKSCR(KernelClusterer):
         self._beta = weights_per_view("beta", self.beta, views.names, default=1 / len(views))
         return views
 
+    def _n_matrices(self, views: Views) -> int:
+        return 2 if len(views) == 1 or self.rho == 1 else 3  # and their product
+
     def _latent_space(self, grams: Grams, n_components: int) -> LatentSpace:
         fusion = Fusion(grams, self.rho, self._kappa)
         centerings = {}
