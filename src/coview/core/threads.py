@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 class Workers:
     """A pool of threads for the time of a `with` block; what it computes does not depend on how many there are."""
 
-    def __init__(self, n_jobs: int | None = 1) -> None:
+    def __init__(self, n_jobs: int | None) -> None:
         self.n_threads = count_threads(n_jobs)
         self._pool: ThreadPoolExecutor | None = None
         self._stack = ExitStack()
