@@ -224,7 +224,7 @@ def measure(quick: bool) -> list[tuple[str, str, str]]:
     for dtype, kind in (("float32", np.float32), ("float64", np.float64)):
         ours = model(views, dtype=dtype)
         shapes = record_products(lambda ours=ours: ours.fit(views))
-        plain = ratio(lambda: naive.plain_fit(views, s2, RHO, CLUSTERS), lambda ours=ours: ours.fit(views), repeats)
+        plain = ratio(lambda: naive.plain_fit(views, s2, RHO, CLUSTERS), lambda ours=ours: ours.fit(views), 2 * repeats)
         bound = ratio(lambda ours=ours: ours.fit(views), fit_lower_bound(views, kind, shapes), 2 * repeats)
         targets = ("at least 8", "at most 2.5") if dtype == "float32" else ("", "")
         add(f"fit, N={n}, V=5, {dtype}: plain NumPy / ours", f"{plain:.1f}", targets[0])

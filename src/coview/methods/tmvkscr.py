@@ -47,7 +47,7 @@ class TMvKSCR(KernelClusterer):
     dtype : "auto", "float32" or "float64"
         Precision of the Gram matrices. "auto" takes float32 above 2000 samples, when all kernels are bounded (RBF,
         normalised polynomial, cosine), none is nearly constant, and the assigner looks at more than signs; labels
-        stay the same, see docs/performance.md.
+        stay the same but for samples on the very edge of two clusters, see docs/performance.md.
     batch_size : "auto" or int
         Rows of new samples that are worked on at a time.
     n_jobs : int, optional
