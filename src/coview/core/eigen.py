@@ -50,11 +50,11 @@ class Eigenpairs:
 def top_eigenpairs(problem: Problem, k: int) -> Eigenpairs:
     """Return the k algebraically largest eigenpairs, always with the same signs for the same problem.
 
-    Small problems, and middling ones of which much is wanted, go to LAPACK, cubic in the number of rows; all others
+    Small problems, and larger ones of which much is wanted, go to LAPACK, cubic in the number of rows; all others
     to a block Krylov method with a fixed start, some ten passes over the matrix.
     """
     n = problem.size
-    small = n <= 700 or n <= min(20 * k, 3000)
+    small = n <= 700 or n <= min(20 * k, 3000) or n <= 2 * _BASIS * (k + _EXTRA)
     values, vectors = _dense(problem, k) if small else _block_krylov(problem, k)
     shares = values / problem.trace if problem.trace > 0 else np.zeros(k)
     vectors = _fix_signs(vectors) * (np.abs(values) > _ZERO[problem.matrix.dtype.type] * np.abs(values).max())

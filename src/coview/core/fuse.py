@@ -13,6 +13,9 @@ from coview.views import Array
 
 # The largest entry of the running product is kept below 2^60: room for one more view in float32.
 _HIGHEST = 60
+# Typical entries of the running product between 2^-30 and 2^30 are left alone: float32 ends at 2^-126.
+_CALM = 30
+_SAMPLE_ROWS = 64
 # A centred diagonal of so many roundings is zero.
 _NOISE = 64
 
@@ -20,9 +23,10 @@ _NOISE = 64
 class Fusion:
     """Collect centred Gram matrices one view at a time: rho Σ_v kappa_v Ω_v + (1 - rho) ⊙_v Ω_v.
 
-    Memory is the buffer of the current view, the sum and the product, however many views there are. Each view is
-    multiplied in after a power of two that makes its typical entry about 1, so that the product of many small
-    entries neither vanishes nor turns denormal; the powers are put back where sum and product meet.
+    Memory is the buffer of the current view, the sum and the product, however many views there are. Once typical
+    entries of the product become small (or large), further views are multiplied in after a power of two that makes
+    their typical entry about 1, so that the product of many small entries neither vanishes nor turns denormal; the
+    powers are put back where sum and product meet.
     """
 
     def __init__(self, grams: Grams, rho: float, kappa: Mapping[str, float]) -> None:
@@ -40,6 +44,7 @@ class Fusion:
         self._multiplied = SymmetricTiles(n, dtype, workers) if rho < 1 else None
         self._multiplied_diagonal = np.ones(n)
         self._exponent = 0  # the true product is the stored one times 2^exponent
+        self._typical = 0  # the power of two near typical entries of the stored product
         self._started = False
         self._solved: tuple[SymmetricTiles, Array, int]
 
@@ -63,7 +68,8 @@ class Fusion:
             else:
                 added.tiles[t] += tile if kappa == 1 else weight * tile
             if multiplied is not None:
-                tile *= factor
+                if shift:
+                    tile *= factor
                 if first:
                     multiplied.tiles[t][...] = tile
                 else:
@@ -85,15 +91,21 @@ class Fusion:
         self._started = True
 
     def _shift(self, source: SymmetricTiles, centering: Centering, diagonal: Array) -> int:
-        """The power of two for this view: typical entries near 1, unless the largest product would grow too far."""
+        """The power of two for this view: none, or typical entries near 1; less if the product would grow too far."""
         number = min(1, len(source.tiles) - 1)  # beside the diagonal where there is such a tile
-        sample = source.tiles[number].astype(np.float64)
-        centering.centre(sample, *source.places[number])
+        rows, columns = source.places[number]
+        rows = slice(rows.start, min(rows.start + _SAMPLE_ROWS, rows.stop))
+        sample = source.tiles[number][:_SAMPLE_ROWS].astype(np.float64)
+        centering.centre(sample, rows, columns)
+        typical = _exponent(np.abs(sample).mean())
         # Gram matrices are positive semi-definite, so nothing in their product exceeds its diagonal.
         with np.errstate(divide="ignore"):
             highest = float((np.log2(np.abs(self._multiplied_diagonal)) + np.log2(np.abs(diagonal))).max())
-        wanted = -_exponent(np.abs(sample).mean())
-        return wanted if highest == -np.inf else min(wanted, _HIGHEST - int(highest))
+        shift = 0 if abs(self._typical + typical) <= _CALM else -typical
+        if highest > -np.inf:
+            shift = min(shift, _HIGHEST - int(highest))
+        self._typical += typical + shift
+        return shift
 
     def problem(self, degree: Array) -> Problem:
         """Return the symmetric problem D^{-1/2} M D^{-1/2} of the fused matrix M and the diagonal D of degrees.
