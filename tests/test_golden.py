@@ -8,37 +8,9 @@ from sklearn.metrics import adjusted_rand_score
 
 from coview import KSC, RBF, NormalizedPolynomial, TMvKSCR
 
-from .conftest import shared_folder
+from .golden import as_kernel, assert_equal_up_to_sign, golden, inputs, load, needs_golden
 
-GOLDEN = shared_folder("golden")
-pytestmark = pytest.mark.skipif(GOLDEN is None, reason="reference numbers absent: set COVIEW_GOLDEN to their folder")
-
-
-def golden(pattern):
-    return sorted(path.stem for path in GOLDEN.glob(pattern)) if GOLDEN else []
-
-
-def load(stem):
-    return dict(np.load(GOLDEN / f"{stem}.npz", allow_pickle=False))
-
-
-def inputs(answer):
-    data = dict(np.load(GOLDEN / "inputs" / f"{answer['dataset']}.npz", allow_pickle=False))
-    views = [data[f"X{v}"] for v in range(int(data["V"]))]
-    if "z-score" in str(answer.get("preprocess", "")):
-        views = [(x - x.mean(axis=0)) / x.std(axis=0, ddof=1) for x in views]
-    return views
-
-
-def as_kernel(spec):
-    name, *numbers = spec
-    return RBF(*numbers) if name == "rbf" else NormalizedPolynomial(offset=numbers[0], degree=numbers[1])
-
-
-def assert_equal_up_to_sign(ours, theirs, rtol):
-    scale = np.abs(theirs).max(axis=0)
-    signs = np.sign((ours * theirs).sum(axis=0))
-    np.testing.assert_allclose(ours * signs / scale, theirs / scale, atol=rtol)
+pytestmark = needs_golden
 
 
 def is_free_of_ties(scores, n_clusters):

@@ -188,6 +188,15 @@ def _rounded(x: Array, decimals: int) -> Array:
     return np.round(x, decimals) + 0.0  # + 0.0 makes -0.0 and 0.0 one number
 
 
+def number_by_size(labels: Array) -> tuple[Labels, Labels]:
+    """Return labels 0, 1, … by decreasing cluster size, and the old label of each new one; equal sizes keep order."""
+    old, labels, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    new = np.empty(len(order), dtype=np.int64)
+    new[order] = np.arange(len(order))
+    return new[labels.ravel()], old[order]
+
+
 def _by_size(assignment: Learnt, scores: Array) -> Learnt:
     """Number the clusters by decreasing size among these rows, without the empty ones."""
     counts = np.bincount(assignment.assign(scores), minlength=assignment.n_found)

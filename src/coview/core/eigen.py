@@ -5,12 +5,12 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from math import ceil
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.linalg
 from sklearn.exceptions import ConvergenceWarning
 
-from coview.core.tiles import SymmetricTiles
 from coview.views import Array
 
 # Residuals relative to the largest eigenvalue. Products in float32 carry errors of about 1e-7: less would never end.
@@ -22,11 +22,25 @@ _PASSES = 60  # problems with any gap take 5 to 30
 _DENSE_AFTER_ALL = 4000
 
 
+class SymmetricOperator(Protocol):
+    """What the solver wants of a symmetric matrix: products with blocks of vectors, and itself when it is small."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+
+    def __matmul__(self, x: Array) -> Array: ...
+
+    def to_dense(self) -> Array: ...
+
+
 @dataclass(frozen=True)
 class Problem:
     """A symmetric matrix to decompose, stored as matrix × 2^exponent so that extreme scales stay in range."""
 
-    matrix: SymmetricTiles
+    matrix: SymmetricOperator
     exponent: int
     trace: float  # of the stored matrix
 
@@ -47,15 +61,16 @@ class Eigenpairs:
     shares: Array
 
 
-def top_eigenpairs(problem: Problem, k: int) -> Eigenpairs:
+def top_eigenpairs(problem: Problem, k: int, start: Array | None = None) -> Eigenpairs:
     """Return the k algebraically largest eigenpairs, always with the same signs for the same problem.
 
     Small problems, and larger ones of which much is wanted, go to LAPACK, cubic in the number of rows; all others
-    to a block Krylov method with a fixed start, some ten passes over the matrix.
+    to a block Krylov method with a fixed start, some ten passes over the matrix; vectors known to be near the answer
+    can be given as its `start`.
     """
     n = problem.size
     small = n <= 700 or n <= min(20 * k, 3000) or n <= 2 * _BASIS * (k + _EXTRA)
-    values, vectors = _dense(problem, k) if small else _block_krylov(problem, k)
+    values, vectors = _dense(problem, k) if small else _block_krylov(problem, k, start)
     shares = values / problem.trace if problem.trace > 0 else np.zeros(k)
     vectors = _fix_signs(vectors) * (np.abs(values) > _ZERO[problem.matrix.dtype.type] * np.abs(values).max())
     with np.errstate(over="ignore"):
@@ -70,7 +85,7 @@ def _dense(problem: Problem, k: int) -> tuple[Array, Array]:
     return values[: -k - 1 : -1], vectors[:, : -k - 1 : -1]
 
 
-def _block_krylov(problem: Problem, k: int) -> tuple[Array, Array]:
+def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array, Array]:
     """Rayleigh-Ritz on a basis that grows by the residuals of all wanted pairs at once.
 
     A block as wide as what is wanted finds equal eigenvalues, which a single start vector (Lanczos) can miss without
@@ -82,6 +97,8 @@ def _block_krylov(problem: Problem, k: int) -> tuple[Array, Array]:
     basis, image = np.empty((n, 0)), np.empty((n, 0))
     projected = np.empty((0, 0))
     new = np.random.default_rng(0).standard_normal((n, width))
+    if start is not None:  # the other columns stay random, so that nothing is out of reach
+        new[:, : start.shape[1]] = start
     for _ in range(_PASSES):
         new = _orthonormal(new, basis)
         new_image = matrix @ new

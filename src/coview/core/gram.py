@@ -12,7 +12,7 @@ from coview.core.threads import Workers
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
 from coview.kernels import Kernel, Similarity
-from coview.views import Array
+from coview.views import Array, Views
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Gram:
 
 
 class Grams:
-    """The views' Gram matrices one after the other; there is memory for one at a time."""
+    """The views' Gram matrices, one after the other in memory for one, or all of them at once."""
 
     def __init__(
         self,
@@ -60,17 +60,39 @@ class Grams:
         self._kernels = kernels
 
     def __iter__(self) -> Iterator[Gram]:
-        buffer = SymmetricTiles(self.n_samples, self.dtype, self.workers)
-        for name, similarity in self._similarities.items():
-            degree, absolute, largest = _fill(buffer, similarity)
-            if not np.isfinite(absolute).all():
-                raise InputError(
-                    f"view {name!r} gives similarities too large to compute with under {self._kernels[name]}; "
-                    "scale the view"
-                )
-            self.largest[name] = largest
-            self.report(f"similarities of {name}")
-            yield Gram(name, self._kernels[name], buffer, degree, absolute, largest)
+        buffer = self._memory()
+        for name in self._similarities:
+            yield self._gram(name, buffer)
+
+    def kept(self) -> list[Gram]:
+        """Return all of them, each in memory of its own, for methods that come back to every view."""
+        return [self._gram(name, self._memory()) for name in self._similarities]
+
+    def _memory(self) -> SymmetricTiles:
+        return SymmetricTiles(self.n_samples, self.dtype, self.workers)
+
+    def _gram(self, name: str, buffer: SymmetricTiles) -> Gram:
+        degree, absolute, largest = _fill(buffer, self._similarities[name])
+        if not np.isfinite(absolute).all():
+            raise InputError(
+                f"view {name!r} gives similarities too large to compute with under {self._kernels[name]}; "
+                "scale the view"
+            )
+        self.largest[name] = largest
+        self.report(f"similarities of {name}")
+        return Gram(name, self._kernels[name], buffer, degree, absolute, largest)
+
+
+def learn_similarities(
+    views: Views, kernels: Mapping[str, Kernel], dtype: Any, rng: np.random.Generator
+) -> tuple[dict[str, Kernel], dict[str, Similarity]]:
+    """Fill in what the kernels take from the data, and return them with the similarities to the training rows."""
+    for name, x in views.items():
+        kernels[name].check_training(name, x)
+    seed = int(rng.integers(2**31))  # one for all, so that the order of the views does not matter
+    resolved = {name: kernels[name].resolve(x, np.random.default_rng(seed)) for name, x in views.items()}
+    # One view after the other: in threads their temporaries would add up, for a fiftieth of the time.
+    return resolved, {name: resolved[name].against(x, dtype) for name, x in views.items()}
 
 
 def _fill(matrix: SymmetricTiles, similarity: Similarity) -> tuple[Array, Array, float]:

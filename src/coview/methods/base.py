@@ -13,9 +13,11 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from coview.core.alternate import Alternation
+from coview.core.assign import Labels, number_by_size
 from coview.errors import InputError
 from coview.kernels import by_view_name
-from coview.views import Views, as_views, holds_several
+from coview.views import Array, Views, as_views, holds_several
 
 
 class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
@@ -23,7 +25,12 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
 
     n_clusters: int
     views: Any = None  # methods that know one view have no such parameter
+    max_iter: int
+    tol: float
     random_state: Any
+    labels_: Labels
+    objective_: Array
+    n_iter_: int
     view_names_: tuple[str, ...]
     view_n_features_: dict[str, int]
     _view_columns: dict[str, tuple[str, ...] | None]
@@ -57,6 +64,14 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
     def _views_to_fit(self, X: Any) -> Views:
         """Check the views and the number of clusters, and remember the shape of the views."""
         views = as_views(X, self.views)
+        self._check_n_clusters(views)
+        self._remember(X, views, reset=True)
+        self.view_names_ = views.names
+        self.view_n_features_ = views.n_features
+        self._view_columns = views.columns
+        return views
+
+    def _check_n_clusters(self, views: Views) -> None:
         # scikit-learn's contract fits a plain X with n_clusters=1, so for one view the trivial answer is given.
         least = 1 if len(views) == 1 else 2
         if not isinstance(self.n_clusters, Integral) or self.n_clusters < least:
@@ -66,11 +81,6 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
                 f"n_samples={views.n_samples} is too few for n_clusters={self.n_clusters}; "
                 "give more samples or ask for fewer clusters"
             )
-        self._remember(X, views, reset=True)
-        self.view_names_ = views.names
-        self.view_n_features_ = views.n_features
-        self._view_columns = views.columns
-        return views
 
     def _views_to_predict(self, X: Any) -> Views:
         """Check new views against those of fit, and bring them into the same order."""
@@ -123,11 +133,36 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         except (TypeError, ValueError):
             raise InputError(f"random_state={seed!r} must be a whole number, a NumPy generator or None") from None
 
+    def _check_loop(self) -> None:
+        """Check the limits of an iterative method."""
+        if not (isinstance(self.max_iter, Integral) and self.max_iter >= 1):
+            raise InputError(f"max_iter={self.max_iter!r} must be a whole number of at least 1")
+        if not (isinstance(self.tol, Real) and self.tol >= 0):
+            raise InputError(f"tol={self.tol!r} must be a number of at least 0")
+
+    def _keep_loop(self, loop: Alternation[Any]) -> None:
+        """Keep the trace of an alternating loop, and warn if it has not settled."""
+        self.objective_ = loop.objective
+        self.n_iter_ = len(loop.objective)
+        if not loop.settled:
+            warnings.warn(
+                f"{type(self).__name__} has not settled after max_iter={self.max_iter} rounds; "
+                f"allow more, or a tol larger than {self.tol:g}",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _keep_labels(self, labels: Array) -> Labels:
+        """Keep labels, numbered by decreasing size; return the old label of each new number."""
+        self.labels_, order = number_by_size(labels)
+        self._warn_if_fewer(len(order))
+        return order
+
     def _warn_if_fewer(self, found: int) -> None:
         if found < self.n_clusters:
             warnings.warn(
                 f"found {found} distinct clusters instead of n_clusters={self.n_clusters}: "
-                "the samples do not differ enough under these kernels",
+                "the samples do not differ enough",
                 ConvergenceWarning,
                 stacklevel=4,
             )

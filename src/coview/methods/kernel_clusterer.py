@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from coview.core.assign import DECIMALS, Assigner, Assignment, Labels, as_assigner
 from coview.core.eigen import Eigenpairs
 from coview.core.fuse import Fusion
-from coview.core.gram import Centering, Grams
+from coview.core.gram import Centering, Grams, learn_similarities
 from coview.core.memory import require_memory
 from coview.core.score import ScoreMap, silence
 from coview.core.threads import Workers
@@ -90,13 +90,8 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
             "fit on a part of the samples and predict the others"
             + (", or set dtype='float32'" if dtype == np.float64 else ""),
         )
-        for name, x in views.items():
-            kernels[name].check_training(name, x)
         report = _Stages(self.progress, total=len(views) + 3)
-        seed = int(rng.integers(2**31))  # one for all, so that the order of the views does not matter
-        kernels = {name: kernels[name].resolve(x, np.random.default_rng(seed)) for name, x in views.items()}
-        # One view after the other: in threads their temporaries would add up, for a fiftieth of the time.
-        similarities = {name: kernels[name].against(x, dtype) for name, x in views.items()}
+        kernels, similarities = learn_similarities(views, kernels, dtype, rng)
         with Workers(self.n_jobs) as workers:
             grams = Grams(similarities, kernels, views.n_samples, dtype, workers, report)
             space = self._latent_space(grams, max(1, self.n_clusters - 1))
