@@ -36,3 +36,14 @@ def assert_equal_up_to_sign(ours, theirs, rtol):
     scale = np.abs(theirs).max(axis=0)
     signs = np.sign((ours * theirs).sum(axis=0))
     np.testing.assert_allclose(ours * signs / scale, theirs / scale, atol=rtol)
+
+
+def is_free_of_ties(scores, n_clusters):
+    """Whether the paper's codebook says everything: no tie in count at the last place, none in Hamming distance."""
+    signs = np.where(scores >= 0, 1, -1)
+    codes, counts = np.unique(signs, axis=0, return_counts=True)
+    order = np.argsort(-counts)
+    if len(counts) > n_clusters and counts[order[n_clusters - 1]] == counts[order[n_clusters]]:
+        return False
+    distances = (signs[:, None, :] != codes[order[:n_clusters]][None]).sum(axis=2)
+    return ((distances == distances.min(axis=1, keepdims=True)).sum(axis=1) == 1).all()

@@ -123,3 +123,21 @@ def plain_fit(views, sigma2, rho, n_clusters):
     scores = added @ (vectors[:, ::-1] / root[:, None]) / len(views)
     directions = scores / np.linalg.norm(scores, axis=1, keepdims=True)
     return values[::-1], KMeans(n_clusters, n_init=10, random_state=0).fit(directions).labels_
+
+
+def mvksc(grams, n_components, gamma):
+    """Eigenvalues and training scores of every view, from the published unsymmetric pencil A α = λ B α."""
+    n, n_views = len(grams[0]), len(grams)
+    centred = [centring_matrix(gram) @ gram @ centring_matrix(gram).T for gram in grams]
+    degrees = [gram.sum(axis=1) for gram in grams]
+    a, b = np.zeros((n_views * n, n_views * n)), np.eye(n_views * n)
+    for v, u in itertools.product(range(n_views), repeat=2):
+        block = np.ix_(range(v * n, (v + 1) * n), range(u * n, (u + 1) * n))
+        if u == v:
+            b[block] -= gamma[v] / n * np.diag(1 / degrees[v]) @ centred[v]
+        else:
+            a[block] = np.diag(degrees[v] ** -0.5) @ np.diag(degrees[u] ** -0.5) @ centred[u]
+    values, vectors = scipy.linalg.eig(a, b)
+    largest = np.argsort(-values.real)[:n_components]
+    alpha = vectors[:, largest].real.reshape(n_views, n, n_components)
+    return values.real[largest], [omega @ part for omega, part in zip(centred, alpha, strict=True)]

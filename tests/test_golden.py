@@ -8,20 +8,9 @@ from sklearn.metrics import adjusted_rand_score
 
 from coview import KSC, RBF, NormalizedPolynomial, TMvKSCR
 
-from .golden import as_kernel, assert_equal_up_to_sign, golden, inputs, load, needs_golden
+from .golden import as_kernel, assert_equal_up_to_sign, golden, inputs, is_free_of_ties, load, needs_golden
 
 pytestmark = needs_golden
-
-
-def is_free_of_ties(scores, n_clusters):
-    """Whether the paper's codebook says everything: no tie in count at the last place, none in Hamming distance."""
-    signs = np.where(scores >= 0, 1, -1)
-    codes, counts = np.unique(signs, axis=0, return_counts=True)
-    order = np.argsort(-counts)
-    if len(counts) > n_clusters and counts[order[n_clusters - 1]] == counts[order[n_clusters]]:
-        return False
-    distances = (signs[:, None, :] != codes[order[:n_clusters]][None]).sum(axis=2)
-    return ((distances == distances.min(axis=1, keepdims=True)).sum(axis=1) == 1).all()
 
 
 def mean_scores(answer):

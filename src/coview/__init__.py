@@ -4,24 +4,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from coview.compose import Concat, PerView
     from coview.core.assign import Codebook, Directions
     from coview.errors import InputError
     from coview.kernels import RBF, Cosine, Linear, NormalizedPolynomial, Polynomial, Precomputed
     from coview.methods import METHODS
     from coview.methods.kpca import KPCA
     from coview.methods.ksc import KSC
+    from coview.methods.mvksc import MvKSC
     from coview.methods.tmvkscr import TMvKSCR
     from coview.views import Views, as_views, stack_views
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "coview.compose": ["Concat", "PerView"],
     "coview.core.assign": ["Codebook", "Directions"],
     "coview.errors": ["InputError"],
     "coview.kernels": ["RBF", "Cosine", "Linear", "NormalizedPolynomial", "Polynomial", "Precomputed"],
     "coview.methods": ["METHODS"],
     "coview.methods.kpca": ["KPCA"],
     "coview.methods.ksc": ["KSC"],
+    "coview.methods.mvksc": ["MvKSC"],
     "coview.methods.tmvkscr": ["TMvKSCR"],
     "coview.views": ["Views", "as_views", "stack_views"],
 }
@@ -33,11 +37,14 @@ __all__ = [
     "METHODS",
     "RBF",
     "Codebook",
+    "Concat",
     "Cosine",
     "Directions",
     "InputError",
     "Linear",
+    "MvKSC",
     "NormalizedPolynomial",
+    "PerView",
     "Polynomial",
     "Precomputed",
     "TMvKSCR",

@@ -16,8 +16,6 @@ _HIGHEST = 60
 # Typical entries of the running product between 2^-30 and 2^30 are left alone: float32 ends at 2^-126.
 _CALM = 30
 _SAMPLE_ROWS = 64
-# A centred diagonal of so many roundings is zero.
-_NOISE = 64
 
 
 class Fusion:
@@ -53,8 +51,7 @@ class Fusion:
         added, multiplied, source = self._added, self._multiplied, gram.matrix
         kappa, first = self._kappa[gram.name], not self._started
         diagonal = centering.centred_diagonal(source.diagonal())
-        rounding = _NOISE * np.finfo(source.dtype).eps * gram.largest
-        if np.abs(diagonal).max() <= rounding and _largest_centred(source, centering) <= rounding:
+        if gram.is_rounding(diagonal) and gram.is_rounding(_largest_centred(source, centering)):
             self._add_nothing()
             return
         shift = self._shift(source, centering, diagonal) if multiplied is not None else 0
@@ -159,15 +156,15 @@ class Fusion:
         return scores
 
 
-def _largest_centred(source: SymmetricTiles, centering: Centering) -> float:
-    """Largest entry in size of a matrix once it is centred."""
+def _largest_centred(source: SymmetricTiles, centering: Centering) -> Array:
+    """Largest entry in size of each tile once it is centred."""
 
     def one(t: int, rows: slice, columns: slice) -> float:
         tile = source.tiles[t].copy()
         centering.centre(tile, rows, columns)
         return float(np.abs(tile).max())
 
-    return float(max(source.for_each(one)))
+    return np.array(source.for_each(one))
 
 
 def _exponent(x: Array | float) -> int:

@@ -14,6 +14,9 @@ from coview.errors import InputError
 from coview.kernels import Kernel, Similarity
 from coview.views import Array, Views
 
+# Centred entries of so many roundings are zero.
+_NOISE = 64
+
 
 @dataclass(frozen=True)
 class Gram:
@@ -37,6 +40,10 @@ class Gram:
                 "scale the view to be non-negative, drop all-zero samples, or use RBF()"
             )
         return self.degree
+
+    def is_rounding(self, centred: Array) -> bool:
+        """Whether what centring left of (some of) the matrix is no more than rounding, as for rows all alike."""
+        return bool(np.abs(centred).max() <= _NOISE * np.finfo(self.matrix.dtype).eps * self.largest)
 
 
 class Grams:

@@ -5,6 +5,12 @@ from collections.abc import Mapping
 from coview.methods.base import MultiViewClusterer
 from coview.methods.kpca import KPCA
 from coview.methods.ksc import KSC
+from coview.methods.mvksc import MvKSC
 from coview.methods.tmvkscr import TMvKSCR
 
-METHODS: Mapping[str, type[MultiViewClusterer]] = {"tmvkscr": TMvKSCR, "ksc": KSC, "kpca": KPCA}
+METHODS: Mapping[str, type[MultiViewClusterer]] = {
+    "tmvkscr": TMvKSCR,
+    "ksc": KSC,
+    "kpca": KPCA,
+    "mvksc": MvKSC,
+}

@@ -168,7 +168,9 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
             )
 
 
-def weights_per_view(parameter: str, weights: Any, names: tuple[str, ...], default: float) -> dict[str, float]:
+def weights_per_view(
+    parameter: str, weights: Any, names: tuple[str, ...], default: float, *, may_vanish: bool = False
+) -> dict[str, float]:
     """Check weights given as one number, a list in the order of the views, or a mapping by view name."""
     if weights is None:
         return dict.fromkeys(names, default)
@@ -182,6 +184,8 @@ def weights_per_view(parameter: str, weights: Any, names: tuple[str, ...], defau
         raise InputError(f"{parameter}={weights!r} must be one number for each view") from None
     if given.shape != (len(names),):
         raise InputError(f"{parameter} has {given.size} numbers for {len(names)} views ({', '.join(names)})")
-    if not (np.isfinite(given).all() and (given >= 0).all() and given.any()):
-        raise InputError(f"{parameter}={given.tolist()} must be finite, not negative, and not all zero")
+    if not (np.isfinite(given).all() and (given >= 0).all()):
+        raise InputError(f"{parameter}={given.tolist()} must be finite and not negative")
+    if not (may_vanish or given.any()):
+        raise InputError(f"{parameter}={given.tolist()} must not be all zero")
     return dict(zip(names, given.tolist(), strict=True))

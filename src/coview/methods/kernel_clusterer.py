@@ -34,12 +34,26 @@ _BLOCK_BYTES = 2**21
 
 @dataclass(frozen=True)
 class LatentSpace:
-    """What a kernel method learns from its Gram matrices: one latent space and how each view is centred."""
+    """What a kernel method learns from its Gram matrices.
 
-    eigenpairs: Eigenpairs
-    latent: Array
+    The hidden features of every view (one and the same array where the views share them), how each view is centred,
+    and the ensemble scores of the training rows under given view weights, or None where similarities have to be
+    computed again for them.
+    """
+
+    eigenvalues: Array
+    latent: Mapping[str, Array]
     centerings: dict[str, Centering]
-    fusion: Fusion
+    ensemble: Callable[[Mapping[str, float]], Array | None]
+    shares: Any = None  # of the trace, where the problem has one
+
+    @classmethod
+    def shared(
+        cls, eigenpairs: Eigenpairs, latent: Array, centerings: dict[str, Centering], fusion: Fusion
+    ) -> LatentSpace:
+        """A latent space that all views have in common."""
+        by_view = dict.fromkeys(centerings, latent)
+        return cls(eigenpairs.values, by_view, centerings, partial(fusion.ensemble, latent), eigenpairs.shares)
 
 
 class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer):
@@ -54,6 +68,8 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
     batch_size: Any
     n_jobs: Any
     progress: Any
+    latent_: Any
+    explained_variance_ratio_: Array
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -96,15 +112,14 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
             grams = Grams(similarities, kernels, views.n_samples, dtype, workers, report)
             space = self._latent_space(grams, max(1, self.n_clusters - 1))
             report("eigenvectors")
-            scores = space.fusion.ensemble(space.latent, self._beta)
+            scores = space.ensemble(self._beta)
 
         self.kernels_ = kernels
-        self.eigenvalues_ = space.eigenpairs.values
-        self.explained_variance_ratio_ = space.eigenpairs.shares
-        self.latent_ = space.latent.astype(views.dtype, copy=False)
-        self._n_features_out = space.latent.shape[1]
+        self.eigenvalues_ = space.eigenvalues
+        self._keep_latent(space, views.dtype)
+        self._n_features_out = len(space.eigenvalues)
         self._score_maps = {
-            name: ScoreMap.learn(similarity, space.centerings[name], space.latent, grams.largest[name])
+            name: ScoreMap.learn(similarity, space.centerings[name], space.latent[name], grams.largest[name])
             for name, similarity in similarities.items()
         }
         if scores is None:
@@ -129,6 +144,11 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         }
         report("labels")
         self._warn_if_fewer(self._assignment.n_found)
+
+    def _keep_latent(self, space: LatentSpace, dtype: Any) -> None:
+        """Keep the hidden features that all views share."""
+        self.latent_ = next(iter(space.latent.values())).astype(dtype, copy=False)
+        self.explained_variance_ratio_ = space.shares
 
     def transform(self, X: Any, per_view: bool = False) -> Any:
         """Return the score variables of these samples.

@@ -46,4 +46,4 @@ class KPCA(OneViewKernelClusterer):
         fusion = Fusion(grams, rho=1.0, kappa={gram.name: 1.0})
         fusion.add(gram, centering)
         eigenpairs = top_eigenpairs(fusion.problem(ones), n_components)
-        return LatentSpace(eigenpairs, eigenpairs.vectors, {gram.name: centering}, fusion)
+        return LatentSpace.shared(eigenpairs, eigenpairs.vectors, {gram.name: centering}, fusion)

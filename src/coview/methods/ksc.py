@@ -47,4 +47,4 @@ class KSC(OneViewKernelClusterer):
         fusion.add(gram, centering)
         eigenpairs = top_eigenpairs(fusion.problem(degree), n_components)
         latent = eigenpairs.vectors / np.sqrt(degree)[:, None]
-        return LatentSpace(eigenpairs, latent, {gram.name: centering}, fusion)
+        return LatentSpace.shared(eigenpairs, latent, {gram.name: centering}, fusion)

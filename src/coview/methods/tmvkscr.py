@@ -138,4 +138,4 @@ class TMvKSCR(KernelClusterer):
             total_degree += degree
         eigenpairs = top_eigenpairs(fusion.problem(total_degree), n_components)
         latent = eigenpairs.vectors / np.sqrt(total_degree)[:, None]
-        return LatentSpace(eigenpairs, latent, centerings, fusion)
+        return LatentSpace.shared(eigenpairs, latent, centerings, fusion)

@@ -1,0 +1,179 @@
+"""Eigenpairs of matrices that are coupled with each other, one for each view, without forming the coupled matrix."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil
+
+import numpy as np
+import scipy.linalg
+from sklearn.exceptions import ConvergenceWarning
+
+from coview.core.tiles import SymmetricTiles
+from coview.errors import InputError
+from coview.views import Array
+
+_TOLERANCE = {np.float64: 1e-10, np.float32: 1e-5}  # residuals relative to the largest eigenvalue
+_UNSEEN = 1e-7  # a residual that the inner product, a sum of squares, takes for rounding
+_ZERO = 1e-12  # eigenvalues that rounding alone gives, relative to the largest
+_EXTRA = 3  # vectors beyond those wanted, so that the last of them converges as well
+_BASIS = 8  # blocks in the basis before it is condensed
+_PASSES = 150
+_DENSE = 600  # rows of all views together
+_DENSE_AFTER_ALL = 4000
+
+
+@dataclass(frozen=True)
+class CoupledPairs:
+    """Eigenvalues in decreasing order; the eigenvectors' part in each view and its product with the view's matrix.
+
+    Vectors and images have shape (views, samples, k). A pair whose eigenvalue is not positive holds no agreement
+    between the views: its vectors are zero.
+    """
+
+    values: Array
+    vectors: Array
+    images: Array
+
+
+def coupled_eigenpairs(matrices: Sequence[SymmetricTiles], shrink: Array, k: int) -> CoupledPairs:
+    """Return the k algebraically largest λ with Σ_{u≠v} G_u x_u = λ (I - c_v G_v) x_v in every view v.
+
+    The matrices G_v are positive semi-definite, and c_v (`shrink`) times the largest eigenvalue of G_v is below 1.
+    Small problems go to LAPACK, cubic in the rows of all views together; all others to a block Krylov method.
+    """
+    values, images = _solve(matrices, shrink, k)
+    missing = max(0, k - len(values))
+    values = np.pad(values[:k], (0, missing))
+    images = np.pad(images[:, :, :k], ((0, 0), (0, 0), (0, missing)))
+    positive = values > _ZERO * np.abs(values).max(initial=0.0)
+    images = images * positive
+    # Vectors from their images by the equation itself: nothing is left in them that the matrices cannot see.
+    vectors = _coupling(images) / np.where(positive, values, 1.0) + shrink[:, None, None] * images
+    # One sign for all views: a pair covers them together.
+    largest = np.abs(_flat(vectors)).argmax(axis=0)
+    vectors *= np.where(_flat(vectors)[largest, np.arange(k)] < 0, -1.0, 1.0)
+    return CoupledPairs(values, vectors, _multiply(matrices, vectors))
+
+
+def _solve(matrices: Sequence[SymmetricTiles], shrink: Array, k: int) -> tuple[Array, Array]:
+    """At least k eigenvalues in decreasing order (fewer if there are no more) with their images."""
+    rows = len(matrices) * matrices[0].shape[0]
+    if rows <= _DENSE:
+        return _dense(matrices, shrink)
+    values, images, error = _block_krylov(matrices, shrink[:, None, None], k)
+    if error <= _TOLERANCE[matrices[0].dtype.type]:
+        return values, images
+    dense = rows <= _DENSE_AFTER_ALL
+    warnings.warn(
+        f"the {k} largest coupled eigenvalues are nearly equal to others (relative residual {error:.0e}), as with a "
+        f"bandwidth far too small; {'used the dense solver' if dense else 'kept the approximation'}",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
+    return _dense(matrices, shrink) if dense else (values, images)
+
+
+def _block_krylov(matrices: Sequence[SymmetricTiles], c: Array, k: int) -> tuple[Array, Array, float]:
+    """Eigenvalues, images and the largest relative residual of the wanted ones.
+
+    Multiplied by G_v the problem is a symmetric pencil, in which vectors x_v matter through their images G_v x_v only.
+    So Rayleigh-Ritz in its inner product ⟨x, y⟩ = Σ_v x_vᵀ G_v (I - c_v G_v) y_v, on a basis that grows by residuals,
+    needs nothing but products with each view's own matrix. What G_v maps to zero is invisible to that inner product
+    and must not grow unseen: the basis starts from what the equation itself gives for random images.
+    """
+    shape, width = (len(matrices), matrices[0].shape[0]), 4 * ceil((k + _EXTRA) / 4)
+    tolerance = _TOLERANCE[matrices[0].dtype.type]
+
+    basis, images = np.empty((*shape, 0)), np.empty((*shape, 0))
+    new = _coupling(_multiply(matrices, np.random.default_rng(0).standard_normal((*shape, width))))
+    new_images = _multiply(matrices, new)
+    values, rotation, error = np.empty(0), np.empty((0, 0)), 0.0
+    for _ in range(_PASSES):
+        new, new_images = _orthonormal(new, new_images, basis, images, c, np.finfo(matrices[0].dtype).eps)
+        if new.shape[2] == 0:  # nothing more to be seen
+            error = 0.0 if error <= _UNSEEN else error
+            break
+        basis, images = np.concatenate([basis, new], axis=2), np.concatenate([images, new_images], axis=2)
+        total, flat = images.sum(axis=0), _flat(images)
+        values, rotation = np.linalg.eigh(total.T @ total - flat.T @ flat)
+        values, rotation = values[::-1], rotation[:, ::-1]
+
+        vectors, image = basis @ rotation[:, :width], images @ rotation[:, :width]
+        new = _coupling(image) - values[:width] * (vectors - c * image)
+        new_images = _multiply(matrices, new)
+        # In the norm of the pencil, but for a factor near 1.
+        errors = np.sqrt(np.abs((new * new_images).sum(axis=(0, 1)))) / np.abs(values).max()
+        error = float(errors[:k].max())
+        if error <= tolerance:
+            break
+        if basis.shape[2] + width > _BASIS * width:
+            kept = rotation[:, : 2 * width]
+            basis, images = basis @ kept, images @ kept
+        unsettled = errors > tolerance / 10
+        new, new_images = new[:, :, unsettled], new_images[:, :, unsettled]
+    return values, images @ rotation, error
+
+
+def _orthonormal(new: Array, image: Array, basis: Array, images: Array, c: Array, eps: float) -> tuple[Array, Array]:
+    """Orthonormalise new vectors, with their images, in the inner product of the pencil; drop what adds nothing."""
+    for _ in range(2):
+        lengths = np.linalg.norm(_flat(new), axis=0).clip(min=np.finfo(np.float64).tiny)
+        new, image = new / lengths, image / lengths
+        overlap = _flat(basis - c * images).T @ _flat(image)
+        new, image = new - basis @ overlap, image - images @ overlap
+        inner = _flat(new - c * image).T @ _flat(image)
+        sizes, directions = np.linalg.eigh((inner + inner.T) / 2)
+        _require_positive(sizes, eps)
+        kept = sizes > 1e3 * eps
+        change = directions[:, kept] / np.sqrt(sizes[kept])
+        new, image = new @ change, image @ change
+    return new, image
+
+
+def _require_positive(sizes: Array, eps: float) -> None:
+    if sizes.min(initial=0.0) < -1e6 * eps:
+        raise InputError(
+            "gamma is too large for these kernels: it must stay below n_samples divided by the largest eigenvalue of "
+            "D^{-1/2} K D^{-1/2}, which is 1 for kernels without negative values"
+        )
+
+
+def _dense(matrices: Sequence[SymmetricTiles], shrink: Array) -> tuple[Array, Array]:
+    """All eigenvalues with their images, from the problem reduced to what the matrices can see.
+
+    With G_v = Q_v Λ_v Q_vᵀ and x_v = Q_v (Λ_v - c_v Λ_v²)^{-1/2} z_v it is an ordinary symmetric one, Fᵀ F z = λ z
+    without the diagonal blocks, F_v = Q_v Λ_v (Λ_v - c_v Λ_v²)^{-1/2}.
+    """
+    factors = []
+    for matrix, c in zip(matrices, shrink, strict=True):
+        size, directions = scipy.linalg.eigh(matrix.to_dense(), check_finite=False)
+        seen = size > max(1e-10 * size[-1], 1e3 * np.finfo(matrix.dtype).eps)
+        _require_positive(1 - c * size[seen], np.finfo(np.float64).eps)
+        factors.append(directions[:, seen] * np.sqrt(size[seen] / (1 - c * size[seen])))
+    all_factors = np.hstack(factors)
+    reduced = all_factors.T @ all_factors
+    ends = np.cumsum([0, *(factor.shape[1] for factor in factors)])
+    for start, end in pairwise(ends):
+        reduced[start:end, start:end] = 0
+    values, vectors = scipy.linalg.eigh(reduced, check_finite=False)
+    images = [factor @ vectors[start:end] for factor, (start, end) in zip(factors, pairwise(ends), strict=True)]
+    return values[::-1], np.stack(images)[:, :, ::-1]
+
+
+def _coupling(images: Array) -> Array:
+    """Every view's sum of the other views' images."""
+    others: Array = images.sum(axis=0) - images
+    return others
+
+
+def _multiply(matrices: Sequence[SymmetricTiles], x: Array) -> Array:
+    return np.stack([matrix @ part for matrix, part in zip(matrices, x, strict=True)])
+
+
+def _flat(x: Array) -> Array:
+    """Views below each other: (views × samples, vectors)."""
+    return x.reshape(x.shape[0] * x.shape[1], x.shape[2])
