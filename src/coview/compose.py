@@ -34,7 +34,7 @@ class Concat(MultiViewClusterer):
     Parameters
     ----------
     estimator : clusterer
-        What clusters the table, for example KSC(3).
+        What clusters the table, for example KSC(3); clusterers of scikit-learn serve as well.
     views : list or mapping, optional
         How to cut a stacked X into views; see `as_views`. It changes nothing but the checks of new samples.
 
@@ -91,7 +91,7 @@ class PerView(MultiViewClusterer):
     Parameters
     ----------
     estimator : clusterer, or mapping from view name to clusterer
-        What clusters a view, for example KSC(3).
+        What clusters a view, for example KSC(3); clusterers of scikit-learn serve as well.
     views : list or mapping, optional
         How to cut a stacked X into views; see `as_views`.
 
@@ -134,7 +134,7 @@ class PerView(MultiViewClusterer):
             estimators = by_view_name("estimator", self.estimator, views.names)
         for estimator in estimators.values():
             _require_clusterer(estimator)
-        self.estimators_ = {name: clone(estimators[name]).fit(views.select([name])) for name in views}
+        self.estimators_ = {name: clone(estimators[name]).fit(_one(views, name, estimators[name])) for name in views}
         self.view_labels_ = {name: estimator.labels_ for name, estimator in self.estimators_.items()}
         self.merits_ = _merits(self.view_labels_)
         self.best_view_ = max(self.merits_, key=lambda name: self.merits_[name])
@@ -151,9 +151,9 @@ class PerView(MultiViewClusterer):
             Return a dictionary of labels by every view instead.
         """
         views = self._views_to_predict(X)
-        if per_view:
-            return {name: self.estimators_[name].predict(views.select([name])) for name in views}
-        return self.estimators_[self.best_view_].predict(views.select([self.best_view_]))
+        names = views.names if per_view else [self.best_view_]
+        labels = {name: self.estimators_[name].predict(_one(views, name, self.estimators_[name])) for name in names}
+        return labels if per_view else labels[self.best_view_]
 
 
 def _merits(view_labels: Mapping[str, Labels]) -> dict[str, float]:
@@ -172,8 +172,13 @@ def _balance(labels: Labels) -> float:
     return float(-(shares * np.log(shares)).sum() / np.log(len(shares))) if len(shares) > 1 else 0.0
 
 
-def _side_by_side(views: Views) -> dict[str, Matrix]:
-    return {"all": stack_views(views)[0]}
+def _side_by_side(views: Views) -> Matrix:
+    return stack_views(views)[0]
+
+
+def _one(views: Views, name: str, estimator: Any) -> Any:
+    """One view, under its name where the estimator knows views: its messages then say which."""
+    return views.select([name]) if isinstance(estimator, MultiViewClusterer) else views[name]
 
 
 def _require_clusterer(estimator: Any) -> None:
