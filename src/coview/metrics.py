@@ -1,0 +1,83 @@
+"""How well clusters match known classes; the names of clusters and classes do not matter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from coview.errors import InputError
+from coview.views import Array
+
+
+def accuracy(truth: Any, labels: Any) -> float:
+    """Return the share of samples in the class of their cluster, under the best one-to-one matching of the two.
+
+    With more clusters than classes (or fewer), the samples of those left over count as wrong.
+
+    Examples
+    --------
+    >>> accuracy(["cat", "cat", "dog", "dog"], [1, 1, 0, 1])
+    0.75
+    >>> accuracy([0, 0, 1, 1], [0, 1, 2, 2])
+    0.75
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    counts = _counts(truth, labels)
+    matched = counts[linear_sum_assignment(counts, maximize=True)]
+    return float(matched.sum() / counts.sum())
+
+
+def purity(truth: Any, labels: Any) -> float:
+    """Return the share of samples in the most frequent class of their cluster; many small clusters make it easy.
+
+    Examples
+    --------
+    >>> purity(["cat", "cat", "dog", "dog"], [0, 1, 2, 3])
+    1.0
+    >>> purity(["cat", "cat", "dog", "dog"], [0, 0, 0, 0])
+    0.5
+    """
+    counts = _counts(truth, labels)
+    return float(counts.max(axis=0).sum() / counts.sum())
+
+
+def scores(truth: Any, labels: Any) -> dict[str, float]:
+    """Return the adjusted Rand index, the normalised mutual information (arithmetic mean), accuracy and purity.
+
+    Examples
+    --------
+    >>> scores([0, 0, 1, 1], [1, 1, 0, 0])
+    {'ari': 1.0, 'nmi': 1.0, 'accuracy': 1.0, 'purity': 1.0}
+    """
+    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
+    truth, labels = _aligned(truth, labels)
+    return {
+        "ari": float(adjusted_rand_score(truth, labels)),
+        "nmi": float(normalized_mutual_info_score(truth, labels)),
+        "accuracy": accuracy(truth, labels),
+        "purity": purity(truth, labels),
+    }
+
+
+def _counts(truth: Any, labels: Any) -> Array:
+    """How many samples of each class (rows) are in each cluster (columns)."""
+    class_numbers, cluster_numbers = _aligned(truth, labels)
+    counts = np.zeros((class_numbers.max() + 1, cluster_numbers.max() + 1), dtype=np.int64)
+    np.add.at(counts, (class_numbers, cluster_numbers), 1)
+    return counts
+
+
+def _aligned(truth: Any, labels: Any) -> tuple[Array, Array]:
+    """Check classes and clusters, whatever their names, and number each from 0."""
+    truth, labels = np.asarray(truth), np.asarray(labels)
+    for name, given in (("truth", truth), ("labels", labels)):
+        if given.ndim != 1:
+            raise InputError(f"{name} is {given.ndim}-D and must be 1-D, one entry for each sample")
+    if len(truth) != len(labels):
+        raise InputError(f"truth has {len(truth)} entries and labels has {len(labels)}; give both for the same samples")
+    if len(truth) == 0:
+        raise InputError("truth and labels are empty; give at least one sample")
+    return np.unique(truth, return_inverse=True)[1], np.unique(labels, return_inverse=True)[1]
