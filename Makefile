@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check fix bench clean
+.PHONY: demo test check fix bench bench-authors clean
 
 demo: .venv/ready  ## fit the embedded example and print what it found
 	$(BIN)/coview demo
@@ -23,6 +23,9 @@ fix: .venv/ready  ## format and repair what can be repaired
 
 bench: .venv/ready  ## measure speed and memory as ratios; writes the table of docs/performance.md
 	$(BIN)/python benchmarks/speed/run.py
+
+bench-authors: .venv/ready  ## time the methods beside their authors' programs; needs the reference input
+	$(BIN)/python benchmarks/speed/authors.py
 
 clean:  ## remove everything that make built
 	rm -rf .venv demo-run .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
