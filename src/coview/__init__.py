@@ -9,10 +9,17 @@ if TYPE_CHECKING:
     from coview.errors import InputError
     from coview.kernels import RBF, Cosine, Linear, NormalizedPolynomial, Polynomial, Precomputed
     from coview.methods import METHODS
+    from coview.methods.comic import COMIC
+    from coview.methods.coreg import CoReg
     from coview.methods.kpca import KPCA
     from coview.methods.ksc import KSC
     from coview.methods.mvksc import MvKSC
+    from coview.methods.mvscbp import MVSCBP
+    from coview.methods.op_lfmvc import OPLFMVC
+    from coview.methods.opmc import OPMC
+    from coview.methods.sfmc import SFMC
     from coview.methods.tmvkscr import TMvKSCR
+    from coview.methods.tsvd_msc import TSVDMSC
     from coview.views import Views, as_views, stack_views
 
 __version__ = "0.1.0"
@@ -23,19 +30,33 @@ _HOMES = {
     "coview.errors": ["InputError"],
     "coview.kernels": ["RBF", "Cosine", "Linear", "NormalizedPolynomial", "Polynomial", "Precomputed"],
     "coview.methods": ["METHODS"],
+    "coview.methods.comic": ["COMIC"],
+    "coview.methods.coreg": ["CoReg"],
     "coview.methods.kpca": ["KPCA"],
     "coview.methods.ksc": ["KSC"],
     "coview.methods.mvksc": ["MvKSC"],
+    "coview.methods.mvscbp": ["MVSCBP"],
+    "coview.methods.op_lfmvc": ["OPLFMVC"],
+    "coview.methods.opmc": ["OPMC"],
+    "coview.methods.sfmc": ["SFMC"],
     "coview.methods.tmvkscr": ["TMvKSCR"],
+    "coview.methods.tsvd_msc": ["TSVDMSC"],
     "coview.views": ["Views", "as_views", "stack_views"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "COMIC",
     "KPCA",
     "KSC",
     "METHODS",
+    "MVSCBP",
+    "OPLFMVC",
+    "OPMC",
     "RBF",
+    "SFMC",
+    "TSVDMSC",
+    "CoReg",
     "Codebook",
     "Concat",
     "Cosine",

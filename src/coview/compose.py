@@ -1,8 +1,10 @@
-"""Wrappers around any method: all views as one table, or one model for each view."""
+"""Wrappers around any method: all views as one table, one model for each view, or a model of some of the samples."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -10,10 +12,11 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
 from coview.core.assign import Labels
+from coview.core.select import as_selector
 from coview.errors import InputError, InputTypeError
-from coview.kernels import by_view_name
+from coview.kernels import RBF, by_view_name, kernel_per_view
 from coview.methods.base import MultiViewClusterer
-from coview.views import Matrix, Views, stack_views
+from coview.views import Array, Matrix, Views, stack_views
 
 
 def _inner_has(method: str) -> Any:
@@ -156,14 +159,155 @@ class PerView(MultiViewClusterer):
         return labels if per_view else labels[self.best_view_]
 
 
-def _merits(view_labels: Mapping[str, Labels]) -> dict[str, float]:
+class FixedSize(MultiViewClusterer):
+    """Train on some of the samples, and label all of them by the method's own rule for new samples.
+
+    A fit costs what the method costs for n_train samples, and then time and memory linear in all of them: labels are
+    made in blocks. Views may be memory-mapped files: they are never read whole.
+
+    Parameters
+    ----------
+    estimator : clusterer with predict
+        What is trained, for example TMvKSCR(6).
+    n_train : int, float or "auto"
+        Number of training samples, or their share. "auto" is 2000, or 50 for each cluster if that is more.
+    select : selector or name
+        How training samples are chosen: "uniform" (at random), "entropy" (far apart), "anchors" (near k-means centres),
+        or a value such as Stratified(days). See `coview.core.select`.
+    n_repeats : int
+        Train on so many choices of samples and keep the model whose labels agree best with those of the others: a
+        choice can be unlucky.
+    views : list or mapping, optional
+        How to cut a stacked X into views; see `as_views`.
+    random_state : int, Generator, RandomState or None
+        Source of randomness of the choice; the estimator has its own.
+
+    Attributes
+    ----------
+    estimator_ : clusterer
+        The trained estimator. What it has learnt can be had from this object as well, as in model.eigenvalues_.
+    train_rows_ : array of shape (n_train,)
+        The samples that it was trained on, in increasing order.
+    labels_ : array of shape (n_samples,)
+        Clusters of all samples.
+    agreements_ : array of shape (n_repeats,)
+        Mean adjusted Rand index of each repeat's labels with those of the others; 1 for a single repeat.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coview import TMvKSCR
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.integers(3, size=5000)
+    >>> text, image = (rng.normal(size=(3, d))[truth] * 4 + rng.normal(size=(5000, d)) for d in (5, 8))
+    >>> model = FixedSize(TMvKSCR(3, random_state=0), n_train=300, random_state=0).fit([text, image])
+    >>> model.labels_.shape, model.train_rows_.shape, model.latent_.shape
+    ((5000,), (300,), (300, 2))
+    """
+
+    estimator_: Any
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        n_train: Any = "auto",
+        select: Any = "uniform",
+        n_repeats: int = 1,
+        views: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_train = n_train
+        self.select = select
+        self.n_repeats = n_repeats
+        self.views = views
+        self.random_state = random_state
+
+    def _check_n_clusters(self, views: Views) -> None:
+        """The wrapped estimator does."""
+
+    def _fit(self, X: Any) -> None:
+        _require_clusterer(self.estimator)
+        if not hasattr(self.estimator, "predict"):
+            raise InputError(
+                f"{type(self.estimator).__name__} cannot label new samples, and FixedSize needs a method that can, "
+                "such as TMvKSCR, MvKSC, OPMC or MVSCBP"
+            )
+        if not (isinstance(self.n_repeats, Integral) and self.n_repeats >= 1):
+            raise InputError(f"n_repeats={self.n_repeats!r} must be a whole number of at least 1")
+        views = self._views_to_fit(X)
+        count, rng, selector = self._count(views), self._generator(), as_selector(self.select)
+        kernels = kernel_per_view(getattr(self.estimator, "kernel", RBF()), views.names)
+        best: list[Any] = []
+        for _ in range(self.n_repeats):
+            rows = selector.rows(views, count, rng, kernels)
+            estimator = clone(self.estimator).fit(views.take(rows))
+            best.append((rows, estimator, estimator.predict(views)))
+        self.agreements_ = _agreements([labels for *_, labels in best])
+        self.train_rows_, self.estimator_, self.labels_ = best[int(self.agreements_.argmax())]
+
+    def _count(self, views: Views) -> int:
+        n, wanted = views.n_samples, self.n_train
+        if isinstance(wanted, str) and wanted == "auto":
+            return min(n, max(2000, 50 * int(getattr(self.estimator, "n_clusters", 0))))
+        if isinstance(wanted, Integral) and 1 <= int(wanted) <= n:
+            return int(wanted)
+        if isinstance(wanted, Real) and not isinstance(wanted, Integral) and 0 < float(wanted) <= 1:
+            return max(1, round(float(wanted) * n))
+        raise InputError(
+            f"n_train={wanted!r} must be 'auto', a share between 0 and 1, or a number of samples up to n_samples={n}"
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        """What the trained estimator has learnt is learnt here, too."""
+        if name.endswith("_") and not name.startswith("_") and "estimator_" in self.__dict__:
+            return getattr(self.estimator_, name)
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    @_inner_has("predict")  # type: ignore[untyped-decorator]
+    def predict(self, X: Any, **settings: Any) -> Any:
+        """Return the cluster of each sample, as the trained estimator gives it.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+        **settings : passed on, such as per_view=True
+        """
+        return self.estimator_.predict(self._views_to_predict(X), **settings)
+
+    @_inner_has("transform")  # type: ignore[untyped-decorator]
+    def transform(self, X: Any, **settings: Any) -> Any:
+        """Return the score variables of these samples, as the trained estimator gives them.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+        **settings : passed on, such as per_view=True
+        """
+        return self.estimator_.transform(self._views_to_predict(X), **settings)
+
+
+def _agreements(labels: Sequence[Labels]) -> Array:
+    """Mean adjusted Rand index of each with the others; 1 where there are no others."""
     from sklearn.metrics import adjusted_rand_score
 
-    def agreement(name: str) -> float:
-        others = [labels for other, labels in view_labels.items() if other != name]
-        return float(np.mean([adjusted_rand_score(view_labels[name], labels) for labels in others])) if others else 1.0
+    if len(labels) == 1:
+        return np.ones(1)
+    between = np.eye(len(labels))
+    for i, j in combinations(range(len(labels)), 2):
+        between[i, j] = between[j, i] = adjusted_rand_score(labels[i], labels[j])
+    means: Array = (between.sum(axis=1) - 1) / (len(labels) - 1)
+    return means
 
-    return {name: agreement(name) * _balance(labels) for name, labels in view_labels.items()}
+
+def _merits(view_labels: Mapping[str, Labels]) -> dict[str, float]:
+    """Agreement with the other views times balance, for each view."""
+    agreements = _agreements(list(view_labels.values()))
+    return {
+        name: float(agreement * _balance(labels))
+        for (name, labels), agreement in zip(view_labels.items(), agreements, strict=True)
+    }
 
 
 def _balance(labels: Labels) -> float:

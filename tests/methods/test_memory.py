@@ -20,7 +20,7 @@ STATED = {
     "kpca": SQUARE,
     "mvksc": V / 2 * SQUARE,
     "coreg": V / 2 * SQUARE,
-    "tsvdmsc": (3 * V + 3) * SQUARE,
+    "tsvdmsc": (3 * V + 4) * SQUARE,
     "comic": 4 * TABLE,
     "oplfmvc": SQUARE,
     "opmc": TABLE,
