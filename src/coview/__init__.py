@@ -4,8 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from coview.compose import Concat, PerView
+    from coview.compose import Concat, FixedSize, PerView
     from coview.core.assign import Codebook, Directions
+    from coview.core.select import Anchors, Entropy, Stratified, Uniform
     from coview.errors import InputError
     from coview.kernels import RBF, Cosine, Linear, NormalizedPolynomial, Polynomial, Precomputed
     from coview.methods import METHODS
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "coview.compose": ["Concat", "PerView"],
+    "coview.compose": ["Concat", "FixedSize", "PerView"],
     "coview.core.assign": ["Codebook", "Directions"],
+    "coview.core.select": ["Anchors", "Entropy", "Stratified", "Uniform"],
     "coview.errors": ["InputError"],
     "coview.kernels": ["RBF", "Cosine", "Linear", "NormalizedPolynomial", "Polynomial", "Precomputed"],
     "coview.methods": ["METHODS"],
@@ -56,11 +58,14 @@ __all__ = [
     "RBF",
     "SFMC",
     "TSVDMSC",
+    "Anchors",
     "CoReg",
     "Codebook",
     "Concat",
     "Cosine",
     "Directions",
+    "Entropy",
+    "FixedSize",
     "InputError",
     "Linear",
     "MvKSC",
@@ -68,7 +73,9 @@ __all__ = [
     "PerView",
     "Polynomial",
     "Precomputed",
+    "Stratified",
     "TMvKSCR",
+    "Uniform",
     "Views",
     "as_views",
     "stack_views",

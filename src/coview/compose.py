@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
 from coview.core.assign import Labels
-from coview.core.select import as_selector
+from coview.core.select import Source, as_selector
 from coview.errors import InputError, InputTypeError
 from coview.kernels import RBF, by_view_name, kernel_per_view
 from coview.methods.base import MultiViewClusterer
 from coview.views import Array, Matrix, Views, stack_views
+
+_COMPARED = 10_000
 
 
 def _inner_has(method: str) -> Any:
@@ -175,8 +177,8 @@ class FixedSize(MultiViewClusterer):
         How training samples are chosen: "uniform" (at random), "entropy" (far apart), "anchors" (near k-means centres),
         or a value such as Stratified(days). See `coview.core.select`.
     n_repeats : int
-        Train on so many choices of samples and keep the model whose labels agree best with those of the others: a
-        choice can be unlucky.
+        Train on so many choices of samples and keep the model whose labels agree best with those of the others (on at
+        most 10,000 samples): a choice can be unlucky.
     views : list or mapping, optional
         How to cut a stacked X into views; see `as_views`.
     random_state : int, Generator, RandomState or None
@@ -228,6 +230,44 @@ class FixedSize(MultiViewClusterer):
         """The wrapped estimator does."""
 
     def _fit(self, X: Any) -> None:
+        views = self._views_to_fit(X)
+        self._train(views)
+        self.labels_ = self.estimator_.predict(views)
+
+    def train(self, source: Source) -> Self:
+        """Train on rows of any source, without labelling the others: then there is no labels_, use predict.
+
+        Parameters
+        ----------
+        source : object with n_samples and take(rows)
+            `take` returns the chosen rows as Views; increasing row numbers are asked for.
+        """
+        before = self.__dict__.copy()
+        try:
+            self.__dict__.pop("labels_", None)
+            self._views_to_fit(source.take(np.arange(1)))
+            self._train(source)
+        except BaseException:
+            self.__dict__ = before
+            raise
+        return self
+
+    def _train(self, source: Source) -> None:
+        self._check_settings()
+        count, rng, selector = self._count(source.n_samples), self._generator(), as_selector(self.select)
+        kernels = kernel_per_view(getattr(self.estimator, "kernel", RBF()), self.view_names_)
+        trained = []
+        for _ in range(self.n_repeats):
+            rows = selector.rows(source, count, rng, kernels)
+            trained.append((rows, clone(self.estimator).fit(source.take(rows))))
+        self.agreements_ = np.ones(1)
+        if len(trained) > 1:
+            some = rng.permutation(source.n_samples)[:_COMPARED]
+            compared = source.take(np.sort(some))
+            self.agreements_ = _agreements([estimator.predict(compared) for _, estimator in trained])
+        self.train_rows_, self.estimator_ = trained[int(self.agreements_.argmax())]
+
+    def _check_settings(self) -> None:
         _require_clusterer(self.estimator)
         if not hasattr(self.estimator, "predict"):
             raise InputError(
@@ -236,19 +276,9 @@ class FixedSize(MultiViewClusterer):
             )
         if not (isinstance(self.n_repeats, Integral) and self.n_repeats >= 1):
             raise InputError(f"n_repeats={self.n_repeats!r} must be a whole number of at least 1")
-        views = self._views_to_fit(X)
-        count, rng, selector = self._count(views), self._generator(), as_selector(self.select)
-        kernels = kernel_per_view(getattr(self.estimator, "kernel", RBF()), views.names)
-        best: list[Any] = []
-        for _ in range(self.n_repeats):
-            rows = selector.rows(views, count, rng, kernels)
-            estimator = clone(self.estimator).fit(views.take(rows))
-            best.append((rows, estimator, estimator.predict(views)))
-        self.agreements_ = _agreements([labels for *_, labels in best])
-        self.train_rows_, self.estimator_, self.labels_ = best[int(self.agreements_.argmax())]
 
-    def _count(self, views: Views) -> int:
-        n, wanted = views.n_samples, self.n_train
+    def _count(self, n: int) -> int:
+        wanted = self.n_train
         if isinstance(wanted, str) and wanted == "auto":
             return min(n, max(2000, 50 * int(getattr(self.estimator, "n_clusters", 0))))
         if isinstance(wanted, Integral) and 1 <= int(wanted) <= n:
@@ -261,7 +291,8 @@ class FixedSize(MultiViewClusterer):
 
     def __getattr__(self, name: str) -> Any:
         """What the trained estimator has learnt is learnt here, too."""
-        if name.endswith("_") and not name.startswith("_") and "estimator_" in self.__dict__:
+        learnt = name.endswith("_") and not name.startswith("_") and name != "labels_"  # theirs are of some samples
+        if learnt and "estimator_" in self.__dict__:
             return getattr(self.estimator_, name)
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,16 +24,26 @@ _PATIENCE = 4  # blocks without a swap, after which there is little left to gain
 _WIDTH = 64  # columns of a view that are enough to tell rows apart
 
 
+class Source(Protocol):
+    """Where rows come from: Views in memory, or files and clusters that hand out the rows asked for."""
+
+    @property
+    def n_samples(self) -> int: ...
+
+    def take(self, rows: Any) -> Views:
+        """Return the chosen rows, given in increasing order, of every view."""
+
+
 class Selector(ABC):
     """A rule that chooses training rows."""
 
     @abstractmethod
-    def rows(self, views: Views, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
+    def rows(self, source: Source, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
         """Return so many different rows in increasing order.
 
         Parameters
         ----------
-        views : Views
+        source : Views, or any other source of rows
         count : int
         rng : numpy.random.Generator
         kernels : mapping
@@ -45,8 +55,8 @@ class Selector(ABC):
 class Uniform(Selector):
     """Rows drawn at random, all with the same chance. The cheapest rule, and hard to beat."""
 
-    def rows(self, views: Views, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
-        return np.sort(rng.choice(views.n_samples, count, replace=False))
+    def rows(self, source: Source, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
+        return np.sort(rng.choice(source.n_samples, count, replace=False))
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +71,12 @@ class Stratified(Selector):
 
     groups: Any
 
-    def rows(self, views: Views, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
+    def rows(self, source: Source, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
         groups = np.asarray(self.groups)
-        if groups.shape != (views.n_samples,):
+        if groups.shape != (source.n_samples,):
             raise InputError(
                 f"Stratified(groups=…) has shape {groups.shape}; it must have one entry for each of the "
-                f"{views.n_samples} rows"
+                f"{source.n_samples} rows"
             )
         _, member, sizes = np.unique(groups, return_inverse=True, return_counts=True)
         exact = count * sizes / len(groups)
@@ -81,7 +91,7 @@ class Stratified(Selector):
 class Entropy(Selector):
     """Rows that lie far apart: their quadratic Rényi entropy, -log of the mean similarity, is made large by swaps.
 
-    The similarity of two rows is the mean over the views, under the kernels of the method. Starting from random rows,
+    The similarity of two rows is the sum over the views, under the kernels of the method. Starting from random rows,
     random candidates take the place of the row whose leaving gains most, as long as that helps. A candidate costs one
     row of similarities to the chosen ones, O(count) beside the kernel itself; there are at most `draws` of them for
     each chosen row.
@@ -97,26 +107,28 @@ class Entropy(Selector):
     def __post_init__(self) -> None:
         _require_count("Entropy", "draws", self.draws)
 
-    def rows(self, views: Views, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
-        pool = rng.permutation(views.n_samples)[: count * (1 + self.draws)]
-        chosen, waiting = pool[:count].copy(), pool[count:]
+    def rows(self, source: Source, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
+        pool = np.sort(rng.permutation(source.n_samples)[: count * (1 + self.draws)])
+        views = source.take(pool)
+        order = rng.permutation(len(pool))
+        chosen, waiting = order[:count].copy(), order[count:]
         kernels = {name: kernel.resolve(views[name][chosen], rng) for name, kernel in kernels.items()}
 
         def similarities(a: Rows, b: Rows) -> Array:
-            blocks = [kernel.against(views[name][b])(views[name][a]) for name, kernel in kernels.items()]
-            return np.mean(blocks, axis=0, dtype=np.float64)
+            total = np.zeros((len(a), len(b)))
+            for name, kernel in kernels.items():
+                total += kernel.against(views[name][b])(views[name][a])
+            return total
 
         among = similarities(chosen, chosen)
         without_change = 0
         for start in range(0, len(waiting), _BLOCK):
-            candidates = waiting[start : start + _BLOCK]
-            swapped = _swap(
-                chosen, among, candidates, similarities(candidates, chosen), similarities(candidates, candidates)
-            )
+            some = waiting[start : start + _BLOCK]
+            swapped = _swap(chosen, among, some, similarities(some, chosen), similarities(some, some))
             without_change = 0 if swapped else without_change + 1
             if without_change == _PATIENCE:
                 break
-        return np.sort(chosen)
+        return np.sort(pool[chosen])
 
 
 def _swap(chosen: Rows, among: Array, candidates: Rows, to_chosen: Array, to_each_other: Array) -> int:
@@ -150,13 +162,13 @@ class Anchors(Selector):
     a random pool of 20 rows for each wanted one is clustered.
     """
 
-    def rows(self, views: Views, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
+    def rows(self, source: Source, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
         from sklearn.cluster import MiniBatchKMeans
         from sklearn.metrics import pairwise_distances_argmin
         from threadpoolctl import threadpool_limits
 
-        pool = np.sort(rng.permutation(views.n_samples)[: _POOL * count])
-        table = np.hstack([_sketch(x[pool], rng) for x in views.values()])
+        pool = np.sort(rng.permutation(source.n_samples)[: _POOL * count])
+        table = np.hstack([_sketch(x, rng) for x in source.take(pool).values()])
         seed = int(rng.integers(2**31))
         with threadpool_limits(1):
             means = MiniBatchKMeans(count, n_init=1, batch_size=max(1024, 2 * count), random_state=seed).fit(table)
@@ -178,7 +190,7 @@ def _sketch(x: Any, rng: np.random.Generator) -> Array:
 
 
 def _require_count(selector: str, parameter: str, value: Any) -> None:
-    if not (isinstance(value, Integral) and value >= 1):
+    if not (isinstance(value, Integral) and int(value) >= 1):
         raise InputError(f"{selector}({parameter}={value!r}): {parameter} must be a whole number of at least 1")
 
 

@@ -261,8 +261,8 @@ class OneViewKernelClusterer(KernelClusterer):
         views = super()._views_to_fit(X)
         if len(views) > 1:
             raise InputError(
-                f"{type(self).__name__} clusters one view and got {len(views)} ({', '.join(views)}); pass one of them, wrap "
-                f"it as Concat({type(self).__name__}(…)) or PerView({type(self).__name__}(…)), or use TMvKSCR"
+                f"{type(self).__name__} clusters one view and got {len(views)} ({', '.join(views)}); pass one of them, "
+                f"wrap it as Concat({type(self).__name__}(…)) or PerView({type(self).__name__}(…)), or use TMvKSCR"
             )
         return views
 
