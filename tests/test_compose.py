@@ -1,15 +1,31 @@
-"""Wrappers: all views as one table, one model for each view."""
+"""Wrappers: all views as one table, one model for each view, a model of some of the samples."""
 
 import pickle
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
 
-from coview import KSC, RBF, Concat, InputError, PerView, TMvKSCR, stack_views
+from coview import (
+    KSC,
+    METHODS,
+    MVSCBP,
+    OPMC,
+    RBF,
+    Concat,
+    FixedSize,
+    InputError,
+    PerView,
+    Stratified,
+    TMvKSCR,
+    Uniform,
+    as_views,
+    stack_views,
+)
 from tests.conftest import make_blobs
 
 WRAPPER = pytest.mark.parametrize("wrapper", [Concat, PerView])
@@ -123,3 +139,119 @@ def test_multi_view_methods_can_be_wrapped_too():
 def test_one_view_methods_point_to_the_wrappers():
     with pytest.raises(InputError, match=r"Concat\(KSC\(…\)\) or PerView\(KSC\(…\)\)"):
         KSC(3).fit(make_blobs()[0])
+
+
+class Rows:
+    """A source that hands out rows and remembers which."""
+
+    def __init__(self, views):
+        self.views, self.asked = as_views(views), []
+
+    @property
+    def n_samples(self):
+        return self.views.n_samples
+
+    def take(self, rows):
+        self.asked.append(np.asarray(rows))
+        return self.views.take(rows)
+
+
+@pytest.mark.parametrize("select", ["uniform", "entropy", "anchors", Stratified(np.arange(900) % 2)])
+@pytest.mark.parametrize("estimator", [TMvKSCR(3, random_state=0), OPMC(3, random_state=0), MVSCBP(3, random_state=0)])
+def test_fixed_size_labels_all_samples_by_a_model_of_some(select, estimator):
+    views, truth = make_blobs(900, spread=8.0)
+    model = FixedSize(estimator, n_train=90, select=select, random_state=0).fit(views)
+    assert model.train_rows_.shape == (90,)
+    assert adjusted_rand_score(truth, model.labels_) == 1
+    alone = clone(estimator).fit(as_views(views).take(model.train_rows_))
+    np.testing.assert_array_equal(model.labels_, alone.predict(views))
+    np.testing.assert_array_equal(model.predict(views), model.labels_)
+
+
+def test_fixed_size_has_what_the_model_inside_has():
+    views, _ = make_blobs(300)
+    model = FixedSize(TMvKSCR(3, random_state=0), n_train=60, random_state=0).fit(views)
+    assert model.latent_.shape == (60, 2)
+    np.testing.assert_array_equal(model.eigenvalues_, model.estimator_.eigenvalues_)
+    np.testing.assert_array_equal(model.transform(views), model.estimator_.transform(views))
+    assert set(model.predict(views, per_view=True)) == {"a", "b", "c"}
+    assert not hasattr(FixedSize(OPMC(3)), "transform")
+    assert not hasattr(model, "nonsense_")
+    assert not hasattr(FixedSize(TMvKSCR(3)), "latent_")
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.labels_, model.labels_)
+
+
+@pytest.mark.parametrize(("n_train", "count"), [("auto", 300), (60, 60), (0.5, 150), (1.0, 300), (np.int64(7), 7)])
+def test_the_number_of_training_samples_can_be_given_in_three_ways(n_train, count):
+    views, _ = make_blobs(300)
+    model = FixedSize(KSC(3, random_state=0), n_train=n_train, random_state=0).fit(views["a"])
+    assert len(model.train_rows_) == count
+
+
+def test_auto_grows_with_the_number_of_clusters():
+    views = {"a": np.random.default_rng(0).normal(size=(4000, 2))}
+    assert len(FixedSize(OPMC(2, n_init=1), random_state=0).fit(views).train_rows_) == 2000
+    assert len(FixedSize(OPMC(50, n_init=1), random_state=0).fit(views).train_rows_) == 2500
+
+
+def test_the_repeat_that_the_others_confirm_is_kept():
+    views, _ = make_blobs(600, spread=1.0)
+    model = FixedSize(KSC(3, random_state=0), n_train=25, n_repeats=5, random_state=0).fit(views["a"])
+    assert model.agreements_.shape == (5,)
+    rng = np.random.default_rng(0)
+    rows = [Uniform().rows(as_views(views["a"]), 25, rng, {}) for _ in range(5)]
+    labels = [KSC(3, random_state=0).fit(views["a"][r]).predict(views["a"]) for r in rows]
+    means = [np.mean([adjusted_rand_score(a, b) for j, b in enumerate(labels) if j != i]) for i, a in enumerate(labels)]
+    np.testing.assert_allclose(model.agreements_, means)
+    np.testing.assert_array_equal(model.train_rows_, rows[int(np.argmax(means))])
+    np.testing.assert_array_equal(model.labels_, labels[int(np.argmax(means))])
+
+
+@pytest.mark.parametrize("select", ["uniform", "entropy", "anchors"])
+def test_training_on_a_source_asks_for_few_rows(select):
+    views, truth = make_blobs(20_000, spread=8.0)
+    source = Rows(views)
+    settings = {"n_train": 50, "select": select, "random_state": 0}
+    model = FixedSize(TMvKSCR(3, random_state=0), **settings).train(source)
+    assert sum(map(len, source.asked)) < 1200
+    assert all((np.diff(rows) > 0).all() for rows in source.asked)
+    assert not hasattr(model, "labels_")
+    fitted = FixedSize(TMvKSCR(3, random_state=0), **settings).fit(views)
+    np.testing.assert_array_equal(model.train_rows_, fitted.train_rows_)
+    np.testing.assert_array_equal(model.predict(views), fitted.labels_)
+    assert adjusted_rand_score(truth, fitted.labels_) == 1
+    assert model.view_names_ == ("a", "b", "c")
+
+
+def test_training_that_fails_changes_nothing():
+    views, _ = make_blobs(100)
+    model = FixedSize(TMvKSCR(3, random_state=0), n_train=50, random_state=0).fit(views)
+    labels = model.labels_
+    with pytest.raises(InputError, match="n_train=500 must be"):
+        model.set_params(n_train=500).train(Rows(views))
+    assert model.labels_ is labels
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"n_train": 0},
+            "n_train=0 must be 'auto', a share between 0 and 1, or a number of samples up to n_samples=90",
+        ),
+        ({"n_train": 1.5}, "n_train=1.5"),
+        ({"n_train": "many"}, "n_train='many'"),
+        ({"n_repeats": 0}, "n_repeats=0 must be a whole number"),
+        ({"select": "best"}, "select='best' is unknown"),
+    ],
+)
+def test_fixed_size_names_settings_that_cannot_be_used(settings, message):
+    with pytest.raises(InputError, match=message):
+        FixedSize(TMvKSCR(3), **settings).fit(make_blobs()[0])
+
+
+@pytest.mark.parametrize("method", [m for m in METHODS.values() if not hasattr(m, "predict")])
+def test_methods_that_cannot_label_new_samples_cannot_be_of_fixed_size(method):
+    with pytest.raises(InputError, match=f"{method.__name__} cannot label new samples"):
+        FixedSize(method()).fit(make_blobs()[0])

@@ -16,7 +16,20 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from coview import KSC, METHODS, RBF, Concat, InputError, MvKSC, PerView, TMvKSCR, Views, as_views, stack_views
+from coview import (
+    KSC,
+    METHODS,
+    RBF,
+    Concat,
+    FixedSize,
+    InputError,
+    MvKSC,
+    PerView,
+    TMvKSCR,
+    Views,
+    as_views,
+    stack_views,
+)
 from coview.methods.kernel_clusterer import KernelClusterer, OneViewKernelClusterer
 
 from .conftest import make_blobs
@@ -55,7 +68,8 @@ def views_for(method, **settings):
 
 
 def checks():
-    wrapped = [Concat(KSC(random_state=0)), PerView(KSC(random_state=0))]
+    wrapped = [wrapper(KSC(random_state=0)) for wrapper in (Concat, PerView)]
+    wrapped.append(FixedSize(KSC(random_state=0), n_train=0.9, random_state=0))
     for model in [*(method(random_state=0) for method in METHODS.values()), *wrapped]:
         for estimator, check in estimator_checks_generator(model):
             yield pytest.param(estimator, check, id=f"{type(model).__name__}-{getattr(check, 'func', check).__name__}")
@@ -233,6 +247,14 @@ def test_identical_samples_give_one_cluster_and_a_warning(method):
     assert model.labels_.tolist() == [0] * 12
     if hasattr(model, "predict"):
         assert model.predict([np.ones((2, 4))]).tolist() == [0, 0]
+
+
+@METHOD
+@pytest.mark.parametrize("value", [0.0, 1e-150, 1.0, 1e150])
+@pytest.mark.filterwarnings("ignore:found 1 distinct:sklearn.exceptions.ConvergenceWarning")
+def test_identical_samples_never_give_two_clusters(method, value):
+    labels = make(method, 2).fit(np.full((7, 3), value)).labels_
+    assert labels.tolist() == [0] * 7
 
 
 @NUMBER_GIVEN

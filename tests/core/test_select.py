@@ -1,0 +1,105 @@
+"""Which rows are chosen for training."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from coview import RBF, Anchors, Entropy, InputError, Stratified, Uniform, as_views
+from coview.core.select import _swap, as_selector
+from tests.conftest import make_blobs
+
+VIEWS = as_views(make_blobs(400, widths=(4, 100))[0])
+KERNELS = dict.fromkeys(VIEWS, RBF())
+SELECTOR = pytest.mark.parametrize(
+    "selector", [Uniform(), Entropy(), Anchors(), Stratified(np.arange(400) % 3)], ids=str
+)
+
+
+def entropy(rows):
+    """Quadratic Rényi entropy of the chosen rows, written out."""
+    total = sum(RBF(VIEWS[name].shape[1])(x[rows]) for name, x in VIEWS.items())
+    return -np.log(total.mean())
+
+
+@SELECTOR
+@pytest.mark.parametrize("count", [1, 40, 399, 400])
+def test_rows_are_different_and_in_order(selector, count):
+    rows = selector.rows(VIEWS, count, np.random.default_rng(0), KERNELS)
+    assert rows.shape == (count,)
+    assert (np.diff(rows) > 0).all()
+    assert rows[0] >= 0
+    assert rows[-1] < 400
+
+
+@SELECTOR
+def test_the_same_generator_chooses_the_same_rows(selector):
+    first, again, other = (selector.rows(VIEWS, 40, np.random.default_rng(seed), KERNELS) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
+@SELECTOR
+def test_sparse_views_serve(selector):
+    sparse = as_views({name: sp.csr_array(x) for name, x in VIEWS.items()})
+    dense, other = (selector.rows(v, 40, np.random.default_rng(0), KERNELS) for v in (VIEWS, sparse))
+    assert len(np.intersect1d(dense, other)) >= 36  # equal but for distances that differ by rounding
+
+
+def test_entropy_is_larger_than_by_chance():
+    by_chance = [entropy(Uniform().rows(VIEWS, 30, np.random.default_rng(seed), KERNELS)) for seed in range(30)]
+    kernels = {name: RBF(VIEWS[name].shape[1]) for name in VIEWS}
+    chosen = [entropy(Entropy().rows(VIEWS, 30, np.random.default_rng(seed), kernels)) for seed in range(5)]
+    assert min(chosen) > max(by_chance)
+
+
+def test_swaps_keep_their_books():
+    """What the swaps keep up to date is what one would compute afresh, and the sum of similarities only falls."""
+    x = np.random.default_rng(0).normal(size=(60, 3))
+    gram = RBF(2.0)(x)
+    chosen, some = np.arange(20), np.arange(20, 60)
+    among, to_chosen = gram[:20, :20].copy(), gram[20:, :20].copy()
+    before = among.sum()
+    swapped = _swap(chosen, among, some, to_chosen, gram[20:, 20:])
+    assert swapped > 0
+    assert among.sum() < before
+    assert len(set(chosen.tolist())) == 20
+    np.testing.assert_allclose(among, gram[np.ix_(chosen, chosen)])
+    np.testing.assert_allclose(to_chosen, gram[np.ix_(some, chosen)])
+
+
+def test_entropy_stops_when_nothing_is_gained():
+    """All similarities alike: no swap helps, and the rows drawn first stay."""
+    alike = as_views([np.ones((5000, 2))])
+    rows = Entropy(draws=1000).rows(alike, 2, np.random.default_rng(0), {"view0": RBF(1.0)})
+    assert len(rows) == 2
+
+
+def test_anchors_cover_every_cluster():
+    rng = np.random.default_rng(0)
+    cluster = np.repeat(np.arange(20), [981, *[1] * 19])  # nineteen samples far from all others
+    x = 50.0 * rng.normal(size=(20, 5))[cluster] + rng.normal(size=(1000, 5))
+    rows = Anchors().rows(as_views([x]), 60, rng, {})
+    assert len(np.unique(cluster[rows])) > 12
+    assert len(np.unique(cluster[Uniform().rows(as_views([x]), 60, rng, {})])) < 8
+
+
+def test_copies_of_one_row_do_not_reduce_the_number():
+    rows = Anchors().rows(as_views([np.ones((50, 2)) * (np.arange(50) % 3)[:, None]]), 10, np.random.default_rng(0), {})
+    assert len(np.unique(rows)) == 10
+
+
+def test_groups_are_represented_in_proportion():
+    groups = np.repeat(["a", "b", "c"], [200, 150, 50])
+    rows = Stratified(groups).rows(VIEWS, 41, np.random.default_rng(0), KERNELS)
+    assert np.unique(groups[rows], return_counts=True)[1].tolist() == [21, 15, 5]
+
+
+def test_settings_that_cannot_be_used_are_named():
+    with pytest.raises(InputError, match=r"Stratified\(groups=…\) has shape \(3,\)"):
+        Stratified([1, 2, 3]).rows(VIEWS, 10, np.random.default_rng(0), KERNELS)
+    with pytest.raises(InputError, match=r"Entropy\(draws=0\)"):
+        Entropy(draws=0)
+    with pytest.raises(InputError, match="select='nearest' is unknown; use one of uniform, entropy, anchors"):
+        as_selector("nearest")
+    assert as_selector("entropy") == Entropy()
+    assert as_selector(Uniform()) == Uniform()
