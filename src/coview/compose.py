@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
 from coview.core.assign import Labels
@@ -226,6 +227,12 @@ class FixedSize(MultiViewClusterer):
         self.views = views
         self.random_state = random_state
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if hasattr(self.estimator, "transform"):
+            tags.transformer_tags = get_tags(self.estimator).transformer_tags
+        return tags
+
     def _check_n_clusters(self, views: Views) -> None:
         """The wrapped estimator does."""
 
@@ -305,7 +312,8 @@ class FixedSize(MultiViewClusterer):
         X : views, as in `as_views`
         **settings : passed on, such as per_view=True
         """
-        return self.estimator_.predict(self._views_to_predict(X), **settings)
+        views = self._views_to_predict(X)
+        return self.estimator_.predict(views, **settings)
 
     @_inner_has("transform")  # type: ignore[untyped-decorator]
     def transform(self, X: Any, **settings: Any) -> Any:
@@ -316,7 +324,13 @@ class FixedSize(MultiViewClusterer):
         X : views, as in `as_views`
         **settings : passed on, such as per_view=True
         """
-        return self.estimator_.transform(self._views_to_predict(X), **settings)
+        views = self._views_to_predict(X)
+        return self.estimator_.transform(views, **settings)
+
+    @_inner_has("transform")  # type: ignore[untyped-decorator]
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit, and return the score variables of all samples."""
+        return self.fit(X).transform(X)
 
 
 def _agreements(labels: Sequence[Labels]) -> Array:
