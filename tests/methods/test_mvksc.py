@@ -80,6 +80,15 @@ def test_one_view_is_ksc():
     np.testing.assert_array_equal(ours.labels_, ksc.labels_)
 
 
+def test_one_view_beside_a_constant_one_is_ksc():
+    views, truth = make_blobs()
+    model = MvKSC(3, random_state=0).fit({"constant": np.full((90, 2), 7.0), "a": views["a"]})
+    ksc = KSC(3, random_state=0).fit({"a": views["a"]})
+    np.testing.assert_allclose(model.eigenvalues_, ksc.eigenvalues_, rtol=1e-12)
+    np.testing.assert_array_equal(model.labels_, ksc.labels_)
+    assert adjusted_rand_score(truth, model.labels_) == 1
+
+
 def test_float32_gives_the_labels_of_float64():
     views, truth = make_blobs(900, spread=2.0)
     narrow, wide = (MvKSC(3, dtype=dtype, random_state=0).fit(views) for dtype in ("float32", "float64"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from coview.core.coupled import CoupledPairs, coupled_eigenpairs
 from coview.core.eigen import Problem, top_eigenpairs
 from coview.core.gram import Centering, Gram, Grams
+from coview.core.spectral import scale_both_sides
 from coview.core.tiles import SymmetricTiles
 from coview.kernels import RBF
 from coview.methods.base import weights_per_view
@@ -28,7 +29,7 @@ class MvKSC(KernelClusterer):
     algebraically largest λ are of use: with the sign of a view turned around, every agreement has its negative.
     Fitting keeps one Gram matrix for each view; the matrix of the coupled problem, (views × n)², is never formed.
 
-    With one view there is nothing to agree with, and the method is KSC.
+    With one view (that is not constant) there is nothing to agree with, and the method is KSC.
 
     Parameters
     ----------
@@ -103,16 +104,18 @@ class MvKSC(KernelClusterer):
         return len(views)
 
     def _latent_space(self, grams: Grams, n_components: int) -> LatentSpace:
-        matrices, centerings, roots = [], {}, {}
-        for gram in grams.kept():
+        matrices, centerings, roots, telling = [], {}, {}, []
+        for v, gram in enumerate(grams.kept()):
             degree = gram.positive_degrees()
             roots[gram.name] = np.sqrt(degree)[:, None]
             centerings[gram.name] = Centering.learn(gram.matrix, weights=degree.min() / degree)
-            matrices.append(_normalised(gram, centerings[gram.name]))
-        shrink = np.array([self._gamma[name] / grams.n_samples for name in centerings])
-        if len(matrices) == 1:
-            pairs = _one_view(matrices[0], n_components)
+            if not gram.is_rounding(centerings[gram.name].centred_diagonal(gram.matrix.diagonal())):
+                telling.append(v)
+            matrices.append(_normalised(gram, centerings[gram.name], v in telling))
+        if len(telling) <= 1:  # nothing to agree with
+            pairs = _one_view(matrices, telling[0] if telling else 0, n_components)
         else:
+            shrink = np.array([self._gamma[name] / grams.n_samples for name in centerings])
             pairs = coupled_eigenpairs(matrices, shrink, n_components)
         scores = {name: root * image for (name, root), image in zip(roots.items(), pairs.images, strict=True)}
 
@@ -126,25 +129,20 @@ class MvKSC(KernelClusterer):
         self.latent_ = {name: alpha.astype(dtype, copy=False) for name, alpha in space.latent.items()}
 
 
-def _normalised(gram: Gram, centering: Centering) -> SymmetricTiles:
+def _normalised(gram: Gram, centering: Centering, telling: bool) -> SymmetricTiles:
     """D^{-1/2} Ω D^{-1/2} of the centred Gram matrix Ω, in the memory of the Gram matrix."""
     matrix, scale = gram.matrix, (1 / np.sqrt(gram.degree)).astype(gram.matrix.dtype)
-    alike = gram.is_rounding(centering.centred_diagonal(matrix.diagonal()))
-
-    def one(t: int, rows: slice, columns: slice) -> None:
-        tile = matrix.tiles[t]
-        if alike:  # rows without a difference: what centring leaves is rounding, of either sign
-            tile.fill(0)
-            return
-        centering.centre(tile, rows, columns)
-        tile *= scale[rows, None]
-        tile *= scale[columns]
-
-    matrix.for_each(one)
-    return matrix
+    if telling:
+        matrix.for_each(lambda t, rows, columns: centering.centre(matrix.tiles[t], rows, columns))
+    else:  # rows without a difference: what centring leaves is rounding, of either sign
+        scale[:] = 0
+    return scale_both_sides(matrix, scale)
 
 
-def _one_view(matrix: SymmetricTiles, n_components: int) -> CoupledPairs:
-    """KSC's own problem, in the form of a coupled one."""
+def _one_view(matrices: Sequence[SymmetricTiles], telling: int, n_components: int) -> CoupledPairs:
+    """KSC's own problem for the one view that tells anything, in the form of a coupled one."""
+    matrix = matrices[telling]
     pairs = top_eigenpairs(Problem(matrix, exponent=0, trace=float(matrix.diagonal().sum())), n_components)
-    return CoupledPairs(pairs.values, pairs.vectors[None], (pairs.vectors * pairs.values)[None])
+    vectors = np.zeros((len(matrices), *pairs.vectors.shape))
+    vectors[telling] = pairs.vectors
+    return CoupledPairs(pairs.values, vectors, vectors * pairs.values)
