@@ -7,8 +7,10 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.cluster import AgglomerativeClustering, KMeans
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from coview import (
     KSC,
@@ -73,6 +75,22 @@ def test_merit_is_agreement_times_balance():
         list(model.merits_.values()), [(1 + agreement) / 2, (1 + agreement) / 2, agreement * balance]
     )
     assert model.best_view_ == "view0"
+
+
+def test_a_view_without_clusters_is_not_chosen():
+    views, truth = make_blobs()
+    constant = {"constant": np.ones((90, 2)), "a": views["a"]}
+    with pytest.warns(ConvergenceWarning, match="found 1 distinct"):
+        model = PerView(KSC(3, random_state=0)).fit(constant)
+    assert model.best_view_ == "a"
+    assert adjusted_rand_score(truth, model.labels_) == 1
+
+
+def test_pipelines_can_be_wrapped():
+    views, truth = make_blobs()
+    model = Concat(make_pipeline(StandardScaler(), KSC(3, random_state=0))).fit(views)
+    assert adjusted_rand_score(truth, model.labels_) == 1
+    np.testing.assert_array_equal(model.predict(views), model.labels_)
 
 
 def test_one_view_is_confirmed_by_nobody_and_chosen():
@@ -238,8 +256,10 @@ def test_training_that_fails_changes_nothing():
     [
         (
             {"n_train": 0},
-            "n_train=0 must be 'auto', a share between 0 and 1, or a number of samples up to n_samples=90",
+            r"n_train=0 must be 'auto', or .* at least 3 \(n_clusters\) and at most n_samples=90",
         ),
+        ({"n_train": 2}, "n_train=2 must be"),
+        ({"n_train": True}, "n_train=True must be"),
         ({"n_train": 1.5}, "n_train=1.5"),
         ({"n_train": "many"}, "n_train='many'"),
         ({"n_repeats": 0}, "n_repeats=0 must be a whole number"),
@@ -249,6 +269,16 @@ def test_training_that_fails_changes_nothing():
 def test_fixed_size_names_settings_that_cannot_be_used(settings, message):
     with pytest.raises(InputError, match=message):
         FixedSize(TMvKSCR(3), **settings).fit(make_blobs()[0])
+
+
+def test_fixed_size_says_what_it_cannot_train():
+    views, _ = make_blobs()
+    with pytest.raises(InputError, match=r"wrap KMeans, as in Concat\(KMeans\(…\)\)"):
+        FixedSize(KMeans(3)).fit(views)
+    with pytest.raises(InputError, match="FixedSize chooses rows of features"):
+        FixedSize(TMvKSCR(3, kernel="precomputed")).fit({"a": RBF(1.0)(views["a"])})
+    wrapped = FixedSize(Concat(KMeans(3, n_init=3, random_state=0)), n_train=45, random_state=0).fit(views)
+    assert len(wrapped.labels_) == 90
 
 
 @pytest.mark.parametrize("method", [m for m in METHODS.values() if not hasattr(m, "predict")])

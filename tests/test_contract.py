@@ -19,8 +19,11 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from coview import (
     KSC,
     METHODS,
+    OPLFMVC,
     RBF,
+    TSVDMSC,
     Concat,
+    CoReg,
     FixedSize,
     InputError,
     MvKSC,
@@ -255,6 +258,15 @@ def test_identical_samples_give_one_cluster_and_a_warning(method):
 def test_identical_samples_never_give_two_clusters(method, value):
     labels = make(method, 2).fit(np.full((7, 3), value)).labels_
     assert labels.tolist() == [0] * 7
+
+
+@some(lambda method: takes_number(method) and method is not TSVDMSC)  # which looks at directions only
+def test_a_large_constant_column_does_no_harm_to_sparse_views(method):
+    views, truth = views_for(method, spread=8.0)
+    by_kernel = issubclass(method, KernelClusterer) or method in (CoReg, OPLFMVC)
+    kernel = {"kernel": RBF(100.0)} if by_kernel else {}
+    stamped = {name: sp.csr_array(np.column_stack([x, np.full(len(x), 1e6)])) for name, x in views.items()}
+    assert adjusted_rand_score(truth, make(method, **kernel).fit(stamped).labels_) == 1
 
 
 @NUMBER_GIVEN

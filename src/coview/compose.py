@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from coview.core.assign import Labels
 from coview.core.select import Source, as_selector
 from coview.errors import InputError, InputTypeError
-from coview.kernels import RBF, by_view_name, kernel_per_view
+from coview.kernels import RBF, Precomputed, by_view_name, kernel_per_view
 from coview.methods.base import MultiViewClusterer
 from coview.views import Array, Matrix, Views, stack_views
 
@@ -71,8 +71,8 @@ class Concat(MultiViewClusterer):
     def _fit(self, X: Any) -> None:
         _require_clusterer(self.estimator)
         views = self._views_to_fit(X)
-        self.estimator_ = clone(self.estimator).fit(_side_by_side(views))
-        self.labels_ = self.estimator_.labels_
+        self.estimator_ = clone(self.estimator)
+        self.labels_ = self.estimator_.fit_predict(_side_by_side(views))
 
     @_inner_has("predict")  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Labels:
@@ -91,8 +91,9 @@ class PerView(MultiViewClusterer):
     """Cluster each view by itself, and choose the view whose clusters the others confirm best.
 
     No labels are needed: a view's merit is the mean adjusted Rand index between its clusters and those of every other
-    view, times the balance of its clusters (entropy of their sizes over the largest possible), since a split into one
-    huge cluster and some crumbs tells little. `view_labels_` has every view's clusters, for those who choose otherwise.
+    view (0 if negative), times the balance of its clusters (entropy of their sizes over that of equal ones), since a
+    split into one huge cluster and some crumbs tells little. Two views confirm each other equally, so balance decides.
+    `view_labels_` has every view's clusters, for those who choose otherwise.
 
     Parameters
     ----------
@@ -140,10 +141,12 @@ class PerView(MultiViewClusterer):
             estimators = by_view_name("estimator", self.estimator, views.names)
         for estimator in estimators.values():
             _require_clusterer(estimator)
-        self.estimators_ = {name: clone(estimators[name]).fit(_one(views, name, estimators[name])) for name in views}
-        self.view_labels_ = {name: estimator.labels_ for name, estimator in self.estimators_.items()}
-        self.merits_ = _merits(self.view_labels_)
-        self.best_view_ = max(self.merits_, key=lambda name: self.merits_[name])
+        self.estimators_ = {name: clone(estimators[name]) for name in views}
+        self.view_labels_ = {
+            name: estimator.fit_predict(_one(views, name, estimator)) for name, estimator in self.estimators_.items()
+        }
+        self.merits_, balances = _merits(self.view_labels_)
+        self.best_view_ = max(views, key=lambda name: (self.merits_[name], balances[name]))
         self.labels_ = self.view_labels_[self.best_view_]
 
     @_inner_has("predict")  # type: ignore[untyped-decorator]
@@ -263,6 +266,8 @@ class FixedSize(MultiViewClusterer):
         self._check_settings()
         count, rng, selector = self._count(source.n_samples), self._generator(), as_selector(self.select)
         kernels = kernel_per_view(getattr(self.estimator, "kernel", RBF()), self.view_names_)
+        if any(isinstance(kernel, Precomputed) for kernel in kernels.values()):
+            raise InputError("FixedSize chooses rows of features; with kernel='precomputed' fit the method itself")
         trained = []
         for _ in range(self.n_repeats):
             rows = selector.rows(source, count, rng, kernels)
@@ -276,6 +281,11 @@ class FixedSize(MultiViewClusterer):
 
     def _check_settings(self) -> None:
         _require_clusterer(self.estimator)
+        if not isinstance(self.estimator, MultiViewClusterer):
+            raise InputTypeError(
+                f"FixedSize trains methods of this library; wrap {type(self.estimator).__name__}, as in "
+                f"Concat({type(self.estimator).__name__}(…))"
+            )
         if not hasattr(self.estimator, "predict"):
             raise InputError(
                 f"{type(self.estimator).__name__} cannot label new samples, and FixedSize needs a method that can, "
@@ -285,16 +295,19 @@ class FixedSize(MultiViewClusterer):
             raise InputError(f"n_repeats={self.n_repeats!r} must be a whole number of at least 1")
 
     def _count(self, n: int) -> int:
-        wanted = self.n_train
+        wanted, n_clusters = self.n_train, int(getattr(self.estimator, "n_clusters", 1))
         if isinstance(wanted, str) and wanted == "auto":
-            return min(n, max(2000, 50 * int(getattr(self.estimator, "n_clusters", 0))))
-        if isinstance(wanted, Integral) and 1 <= int(wanted) <= n:
-            return int(wanted)
-        if isinstance(wanted, Real) and not isinstance(wanted, Integral) and 0 < float(wanted) <= 1:
-            return max(1, round(float(wanted) * n))
-        raise InputError(
-            f"n_train={wanted!r} must be 'auto', a share between 0 and 1, or a number of samples up to n_samples={n}"
-        )
+            return min(n, max(2000, 50 * n_clusters))
+        whole = isinstance(wanted, Integral) and not isinstance(wanted, bool)
+        share = isinstance(wanted, Real) and not isinstance(wanted, Integral) and 0 < float(wanted) <= 1
+        count = int(wanted) if whole else round(float(wanted) * n) if share else 0
+        least = min(max(2, n_clusters), n)
+        if not least <= count <= n:
+            raise InputError(
+                f"n_train={wanted!r} must be 'auto', or a number of samples, or a share of them, that comes to at "
+                f"least {least} (n_clusters) and at most n_samples={n}"
+            )
+        return count
 
     def __getattr__(self, name: str) -> Any:
         """What the trained estimator has learnt is learnt here, too."""
@@ -346,19 +359,19 @@ def _agreements(labels: Sequence[Labels]) -> Array:
     return means
 
 
-def _merits(view_labels: Mapping[str, Labels]) -> dict[str, float]:
-    """Agreement with the other views times balance, for each view."""
-    agreements = _agreements(list(view_labels.values()))
-    return {
-        name: float(agreement * _balance(labels))
-        for (name, labels), agreement in zip(view_labels.items(), agreements, strict=True)
-    }
+def _merits(view_labels: Mapping[str, Labels]) -> tuple[dict[str, float], dict[str, float]]:
+    """Agreement with the other views times balance, for each view; and the balance itself, which decides ties."""
+    most = max(len(np.unique(labels)) for labels in view_labels.values())
+    balances = {name: _balance(labels, most) for name, labels in view_labels.items()}
+    # No agreement at all is as bad as any disagreement: below zero, balance would count against a view.
+    agreements = np.maximum(_agreements(list(view_labels.values())), 0.0)
+    return {name: float(a * balances[name]) for name, a in zip(view_labels, agreements, strict=True)}, balances
 
 
-def _balance(labels: Labels) -> float:
-    """Entropy of the cluster sizes over its largest value: 1 for equal sizes."""
+def _balance(labels: Labels, n_clusters: int) -> float:
+    """Entropy of the cluster sizes over its largest value for so many clusters: 1 for equal sizes."""
     shares = np.unique(labels, return_counts=True)[1] / len(labels)
-    return float(-(shares * np.log(shares)).sum() / np.log(len(shares))) if len(shares) > 1 else 0.0
+    return float(-(shares * np.log(shares)).sum() / np.log(n_clusters)) if n_clusters > 1 else 0.0
 
 
 def _side_by_side(views: Views) -> Matrix:

@@ -97,6 +97,23 @@ def test_float32_gives_the_labels_of_float64():
     assert adjusted_rand_score(truth, wide.labels_) > 0.9
 
 
+@pytest.mark.parametrize("n_clusters", [3, 10])
+def test_large_fits_in_float32_converge(n_clusters):
+    """Above 2000 samples "auto" takes float32; a warning would be an error here."""
+    views, _ = make_blobs(2100, n_clusters, widths=(4, 6), spread=2.0)
+    auto, wide = (MvKSC(n_clusters, dtype=dtype, random_state=0).fit(views) for dtype in ("auto", "float64"))
+    np.testing.assert_allclose(auto.eigenvalues_, wide.eigenvalues_, rtol=1e-4)
+    assert adjusted_rand_score(auto.labels_, wide.labels_) > 0.99
+
+
+@pytest.mark.parametrize("n_samples", [60, 450])  # dense, and by products
+def test_indefinite_kernels_are_refused(n_samples):
+    views, _ = make_blobs(n_samples)
+    grams = [RBF(10.0)(x) - 0.5 * np.eye(n_samples) for x in views.values()]
+    with pytest.raises(InputError, match="not positive semi-definite"):
+        MvKSC(3, kernel=Precomputed()).fit(grams)
+
+
 def test_given_kernel_matrices_serve():
     views, _ = make_blobs(spread=1.0)
     rbf = MvKSC(3, kernel=RBF(5.0), random_state=0).fit(views)

@@ -337,3 +337,21 @@ def test_bad_settings_are_refused(settings, words):
     with pytest.raises(InputError) as caught:
         MVSCBP(3, **settings).fit(views)
     assert all(word in str(caught.value) for word in words)
+
+
+@pytest.mark.parametrize("settings", [{"n_anchors": 4}, {"n_anchors": 6}, {"n_anchors": 10, "n_neighbors": 10}, {}])
+@pytest.mark.parametrize("n_samples", [12, 15, 60])
+def test_a_cluster_of_few_anchors_is_not_outvoted(settings, n_samples):
+    """With as many votes as there are anchors, the cluster with most of them would win everywhere."""
+    views, truth = make_blobs(n_samples, spread=8.0)
+    model = MVSCBP(3, random_state=0, **{"n_anchors": 6, **settings}).fit(views)
+    assert adjusted_rand_score(model.labels_, model.predict(views)) == 1
+    if n_samples == 60:
+        assert adjusted_rand_score(truth, model.labels_) == 1
+
+
+def test_anchors_of_copies_are_one_anchor():
+    x = np.random.default_rng(0).normal(size=(2, 5))[np.arange(60) % 2] * 1.1
+    model = MVSCBP(2, random_state=0).fit([x])
+    assert len(model.anchor_labels_) == 2
+    np.testing.assert_array_equal(model.predict([x]), model.labels_)

@@ -12,6 +12,7 @@ from coview.errors import InputError
 from coview.views import Array, Matrix
 
 _BLOCK = 2**20  # numbers in a block: 8 MB
+_FAR = 1e3  # squared distance of the points from the origin, in units of their spread, that costs three digits
 _GRAIN = 2.0**-36  # far above the rounding of a distance, so that ties stay ties; far below anything meaningful
 
 
@@ -49,8 +50,9 @@ class Anchors:
         largest = float(np.abs(points.data if sp.issparse(points) else points).max(initial=0.0))
         self.unit = float(np.ldexp(0.5, np.frexp(largest)[1])) if largest > 0 else 1.0
         # Far from the origin the digits of a distance cancel, so points move to it: their median, as a mean would
-        # follow a single one far away. Sparse points stay, or they would lose their zeros.
-        self._origin = None if sp.issparse(points) else np.median(points, axis=0).astype(np.float64)
+        # follow a single one far away. Sparse points would lose their zeros, and move only if they must.
+        origin = _median(points)
+        self._origin = None if sp.issparse(points) and _is_near(points / self.unit, origin / self.unit) else origin
         self._points = self._moved(points)
         self._lengths = _squared_lengths(self._points)
 
@@ -107,6 +109,23 @@ class Anchors:
             np.maximum(rounded, 0.0, out=rounded)
             rounded *= grain
         return _first(distances, last, count)
+
+
+def _median(points: Matrix) -> Array:
+    """The median of each column; zero for columns of a sparse matrix that are mostly empty."""
+    if not sp.issparse(points):
+        return np.median(points, axis=0).astype(np.float64)
+    origin = np.zeros(points.shape[1])
+    full = np.flatnonzero(2 * points.count_nonzero(axis=0) > points.shape[0])
+    origin[full] = np.median(points[:, full].toarray(), axis=0) if len(full) else 0.0
+    return origin
+
+
+def _is_near(points: Matrix, origin: Array) -> bool:
+    """Whether distances between points keep their digits when they are measured from zero instead of the origin."""
+    away = float(origin @ origin)
+    spread = float(np.median(_squared_lengths(points) - 2 * (points @ origin) + away))
+    return away <= _FAR * max(spread, 0.0)
 
 
 def _squared_lengths(x: Matrix) -> Array:

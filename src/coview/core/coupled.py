@@ -17,6 +17,7 @@ from coview.errors import InputError
 from coview.views import Array
 
 _TOLERANCE = {np.float64: 1e-10, np.float32: 1e-5}  # residuals relative to the largest eigenvalue
+_LEAST = {np.float64: 2e-13, np.float32: 1e-6}  # squared lengths in the inner product that are taken for rounding
 _UNSEEN = 1e-7  # a residual that the inner product, a sum of squares, takes for rounding
 _ZERO = 1e-12  # eigenvalues that rounding alone gives, relative to the largest
 _EXTRA = 3  # vectors beyond those wanted, so that the last of them converges as well
@@ -68,9 +69,10 @@ def _solve(matrices: Sequence[SymmetricTiles], shrink: Array, k: int) -> tuple[A
     if error <= _TOLERANCE[matrices[0].dtype.type]:
         return values, images
     dense = rows <= _DENSE_AFTER_ALL
+    outcome = "used the dense solver" if dense else "kept the approximation"
     warnings.warn(
-        f"the {k} largest coupled eigenvalues are nearly equal to others (relative residual {error:.0e}), as with a "
-        f"bandwidth far too small; {'used the dense solver' if dense else 'kept the approximation'}",
+        f"the {k} largest coupled eigenvalues are nearly equal to others, or to rounding (relative residual "
+        f"{error:.0e}), as with a bandwidth far from the data; {outcome}",
         ConvergenceWarning,
         stacklevel=4,
     )
@@ -91,9 +93,12 @@ def _block_krylov(matrices: Sequence[SymmetricTiles], c: Array, k: int) -> tuple
     basis, images = np.empty((*shape, 0)), np.empty((*shape, 0))
     new = _coupling(_multiply(matrices, np.random.default_rng(0).standard_normal((*shape, width))))
     new_images = _multiply(matrices, new)
+    # About the largest eigenvalue of all matrices: what is small is small beside it.
+    unit = float((np.linalg.norm(_flat(new_images), axis=0) / _lengths(new)).max())
+    least = _LEAST[matrices[0].dtype.type] * unit
     values, rotation, error = np.empty(0), np.empty((0, 0)), 0.0
     for _ in range(_PASSES):
-        new, new_images = _orthonormal(new, new_images, basis, images, c, np.finfo(matrices[0].dtype).eps)
+        new, new_images = _orthonormal(new, new_images, basis, images, c, least)
         if new.shape[2] == 0:  # nothing more to be seen
             error = 0.0 if error <= _UNSEEN else error
             break
@@ -118,27 +123,28 @@ def _block_krylov(matrices: Sequence[SymmetricTiles], c: Array, k: int) -> tuple
     return values, images @ rotation, error
 
 
-def _orthonormal(new: Array, image: Array, basis: Array, images: Array, c: Array, eps: float) -> tuple[Array, Array]:
+def _orthonormal(new: Array, image: Array, basis: Array, images: Array, c: Array, least: float) -> tuple[Array, Array]:
     """Orthonormalise new vectors, with their images, in the inner product of the pencil; drop what adds nothing."""
     for _ in range(2):
-        lengths = np.linalg.norm(_flat(new), axis=0).clip(min=np.finfo(np.float64).tiny)
+        lengths = _lengths(new)
         new, image = new / lengths, image / lengths
         overlap = _flat(basis - c * images).T @ _flat(image)
         new, image = new - basis @ overlap, image - images @ overlap
         inner = _flat(new - c * image).T @ _flat(image)
         sizes, directions = np.linalg.eigh((inner + inner.T) / 2)
-        _require_positive(sizes, eps)
-        kept = sizes > 1e3 * eps
+        _require_positive(sizes, 1e3 * least)
+        kept = sizes > least
         change = directions[:, kept] / np.sqrt(sizes[kept])
         new, image = new @ change, image @ change
     return new, image
 
 
-def _require_positive(sizes: Array, eps: float) -> None:
-    if sizes.min(initial=0.0) < -1e6 * eps:
+def _require_positive(sizes: Array, rounding: float) -> None:
+    if sizes.min(initial=0.0) < -rounding:
         raise InputError(
-            "gamma is too large for these kernels: it must stay below n_samples divided by the largest eigenvalue of "
-            "D^{-1/2} K D^{-1/2}, which is 1 for kernels without negative values"
+            "gamma is too large for these kernels, or one of them is not positive semi-definite; gamma must stay below "
+            "n_samples divided by the largest eigenvalue of a view's centred and normalised kernel matrix, which is at "
+            "most 1 for kernels without negative values"
         )
 
 
@@ -151,8 +157,10 @@ def _dense(matrices: Sequence[SymmetricTiles], shrink: Array) -> tuple[Array, Ar
     factors = []
     for matrix, c in zip(matrices, shrink, strict=True):
         size, directions = scipy.linalg.eigh(matrix.to_dense(), check_finite=False)
-        seen = size > max(1e-10 * size[-1], 1e3 * np.finfo(matrix.dtype).eps)
-        _require_positive(1 - c * size[seen], np.finfo(np.float64).eps)
+        least = _LEAST[matrix.dtype.type]
+        _require_positive(size, 1e3 * least * size[-1] + 4 * np.finfo(matrix.dtype).eps)
+        seen = size > max(1e-10, least) * size[-1]
+        _require_positive(1 - c * size[seen], 0.0)
         factors.append(directions[:, seen] * np.sqrt(size[seen] / (1 - c * size[seen])))
     all_factors = np.hstack(factors)
     reduced = all_factors.T @ all_factors
@@ -172,6 +180,11 @@ def _coupling(images: Array) -> Array:
 
 def _multiply(matrices: Sequence[SymmetricTiles], x: Array) -> Array:
     return np.stack([matrix @ part for matrix, part in zip(matrices, x, strict=True)])
+
+
+def _lengths(x: Array) -> Array:
+    lengths: Array = np.linalg.norm(_flat(x), axis=0).clip(min=np.finfo(np.float64).tiny)
+    return lengths
 
 
 def _flat(x: Array) -> Array:

@@ -41,9 +41,14 @@ class Gram:
             )
         return self.degree
 
+    @property
+    def rounding(self) -> float:
+        """The size of centred entries that are zero but for rounding."""
+        return float(_NOISE * np.finfo(self.matrix.dtype).eps * self.largest)
+
     def is_rounding(self, centred: Array) -> bool:
         """Whether what centring left of (some of) the matrix is no more than rounding, as for rows all alike."""
-        return bool(np.abs(centred).max() <= _NOISE * np.finfo(self.matrix.dtype).eps * self.largest)
+        return bool(np.abs(centred).max() <= self.rounding)
 
 
 class Grams:

@@ -31,9 +31,9 @@ def normalised_similarity(gram: Gram) -> SymmetricTiles:
 
 @dataclass(frozen=True)
 class PlusLowRank:
-    """The symmetric matrix L + F Fᵀ, or F Fᵀ alone, for a factor F of shape (samples, few)."""
+    """The symmetric matrix L + F Fᵀ for a factor F of shape (samples, few)."""
 
-    matrix: SymmetricTiles | None
+    matrix: SymmetricTiles
     factor: Array
 
     @property
@@ -46,16 +46,15 @@ class PlusLowRank:
 
     @property
     def trace(self) -> float:
-        own = 0.0 if self.matrix is None else float(self.matrix.diagonal().sum())
-        return own + float(np.square(self.factor).sum())
+        return float(self.matrix.diagonal().sum() + np.square(self.factor).sum())
 
     def __matmul__(self, x: Array) -> Array:
-        product: Array = self.factor @ (self.factor.T @ x)
-        return product if self.matrix is None else product + self.matrix @ x
+        product: Array = self.factor @ (self.factor.T @ x) + self.matrix @ x
+        return product
 
     def to_dense(self) -> Array:
-        product: Array = self.factor @ self.factor.T
-        return product if self.matrix is None else product + self.matrix.to_dense()
+        dense: Array = self.factor @ self.factor.T + self.matrix.to_dense()
+        return dense
 
     def top_eigenpairs(self, k: int, start: Array | None = None) -> Eigenpairs:
         """Return the k algebraically largest eigenpairs, sought from a start that may be near them."""

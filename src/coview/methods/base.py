@@ -162,7 +162,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         if found < self.n_clusters:
             warnings.warn(
                 f"found {found} distinct clusters instead of n_clusters={self.n_clusters}: "
-                "the samples do not differ enough",
+                "the samples may not differ enough",
                 ConvergenceWarning,
                 stacklevel=4,
             )

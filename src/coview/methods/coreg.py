@@ -22,6 +22,8 @@ from coview.kernels import RBF, Kernel, kernel_per_view
 from coview.methods.base import MultiViewClusterer, weights_per_view
 from coview.views import Array, Views
 
+_ZERO = 1e-7  # singular values that rounding alone gives, relative to the largest
+
 
 @dataclass(frozen=True)
 class Embeddings:
@@ -73,7 +75,10 @@ def centroid_sweep(
 def consensus(views: Array, weights: Array) -> Array:
     """Return U*, the leading eigenvectors of Σ_v λ_v U_v U_vᵀ."""
     factor = side_by_side(np.sqrt(weights)[:, None, None] * views)
-    return PlusLowRank(None, factor).top_eigenpairs(views.shape[2], start=views[0]).vectors
+    vectors, sizes, _ = np.linalg.svd(factor, full_matrices=False)
+    k = views.shape[2]
+    leading: Array = vectors[:, :k] * (sizes[:k] > _ZERO * sizes[0])  # the vector of an eigenvalue zero is zero
+    return leading
 
 
 def side_by_side(views: Array) -> Array:
@@ -203,7 +208,7 @@ class CoReg(MultiViewClusterer):
 
     def _weights(self, views: Views) -> Array:
         """Check the scheme and its coupling; one number for each view."""
-        if self.scheme not in ("pairwise", "centroid"):
+        if not (isinstance(self.scheme, str) and self.scheme in ("pairwise", "centroid")):
             raise InputError(f"scheme={self.scheme!r} must be 'pairwise' or 'centroid'")
         if self.scheme == "pairwise" and not isinstance(self.coupling, Real):
             raise InputError(
@@ -216,9 +221,10 @@ class CoReg(MultiViewClusterer):
         """The number of the view that the labels are read from, if it is one."""
         if self.embedding is None:
             return None
-        if isinstance(self.embedding, Integral) and 0 <= int(self.embedding) < len(views):
+        number = isinstance(self.embedding, Integral) and not isinstance(self.embedding, bool)
+        if number and 0 <= int(self.embedding) < len(views):
             return int(self.embedding)
-        if self.embedding in views.names:
+        if isinstance(self.embedding, str) and self.embedding in views.names:
             return views.names.index(self.embedding)
         raise InputError(
             f"embedding={self.embedding!r} is not a view; use None for all of them, one of the names "

@@ -41,10 +41,18 @@ def salient_points(views: Views, count: int, rng: np.random.Generator) -> dict[s
     # One thread: sums come out in one order.
     with threadpool_limits(1), warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct samples than centres
-        centres = np.unique(kmeans.fit(together).cluster_centers_, axis=0)
+        centres = _distinct(kmeans.fit(together).cluster_centers_)
     parts = np.split(centres, np.cumsum(list(views.n_features.values()))[:-1], axis=1)
     named = zip(views.items(), parts, strict=True)
     return {name: sp.csr_array(part) if sp.issparse(x) else part for (name, x), part in named}
+
+
+def _distinct(centres: Array) -> Array:
+    """Centres without repetition; those of copies of one sample differ by rounding."""
+    unit = np.abs(centres).max(axis=0)
+    rounded = np.round(centres / np.where(unit > 0, unit, 1.0), 12) + 0.0  # + 0.0 makes -0.0 and 0.0 one number
+    kept: Array = centres[np.unique(rounded, axis=0, return_index=True)[1]]
+    return kept
 
 
 def link(views: Views, points: Mapping[str, Matrix], count: int) -> tuple[list[Anchors], list[Nearest]]:
@@ -252,6 +260,8 @@ class MVSCBP(MultiViewClusterer):
         order = self._keep_labels(clusters.assign(self.embedding_))
         # Clusters without samples are closed to anchors, and so to new samples.
         self.anchor_labels_ = replace(clusters, centres=clusters.centres[order]).assign(anchor_embedding)
+        # With more votes than a cluster has anchors, larger clusters would outvote it on its own ground.
+        self._n_votes = min(self._n_links, int(np.unique(self.anchor_labels_, return_counts=True)[1].min()))
         self.anchors_ = {anchors.name: anchors.points for anchors in self._anchors}
 
     def _learn(self, views: Views, points: Mapping[str, Matrix]) -> Alternation[Fusion]:
@@ -278,7 +288,7 @@ class MVSCBP(MultiViewClusterer):
         for start in range(0, views.n_samples, _PREDICT_ROWS):
             rows = slice(start, start + _PREDICT_ROWS)
             block = views.take(rows).values()
-            nearest = [a.nearest(x, self._n_links) for a, x in zip(self._anchors, block, strict=True)]
+            nearest = [a.nearest(x, self._n_votes) for a, x in zip(self._anchors, block, strict=True)]
             labels[rows] = vote(nearest, self._spreads, self.anchor_labels_)
         return labels
 

@@ -22,9 +22,6 @@ from coview.kernels import RBF, Kernel, kernel_per_view
 from coview.methods.base import MultiViewClusterer
 from coview.views import Array
 
-# A centred self-similarity of so many roundings is zero.
-_NOISE = 64
-
 
 @dataclass(frozen=True)
 class Fused:
@@ -56,14 +53,13 @@ def centred_unit_diagonal(gram: Gram) -> SymmetricTiles:
     centering = Centering.learn(matrix, weights=np.ones(n))
     matrix.for_each(lambda t, rows, columns: centering.centre(matrix.tiles[t], rows, columns))
     diagonal = matrix.diagonal()
-    rounding = _NOISE * np.finfo(np.float64).eps * gram.largest
-    negative = np.count_nonzero(diagonal < -rounding)
+    negative = np.count_nonzero(diagonal < -gram.rounding)
     if negative:
         raise InputError(
             f"view {gram.name!r} has {negative} of {n} samples with a negative self-similarity after centring under "
             f"{gram.kernel}; use a positive semi-definite kernel such as RBF()"
         )
-    something = diagonal > rounding
+    something = diagonal > gram.rounding
     return scale_both_sides(matrix, np.where(something, 1 / np.sqrt(np.where(something, diagonal, 1.0)), 0.0))
 
 
