@@ -17,7 +17,7 @@ LAYERS = [
     ["core"],
     ["methods"],
     ["compose"],
-    ["scale", "compare", "persist", "summary", "datasets", "io", "metrics"],
+    ["scale", "stream", "compare", "persist", "summary", "datasets", "io", "metrics"],
     ["plots"],
     ["report"],
     ["cli"],

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from coview.methods.sfmc import SFMC
     from coview.methods.tmvkscr import TMvKSCR
     from coview.methods.tsvd_msc import TSVDMSC
+    from coview.stream import ViewsReader, label_file
     from coview.views import Views, as_views, stack_views
 
 __version__ = "0.1.0"
@@ -43,6 +44,7 @@ _HOMES = {
     "coview.methods.sfmc": ["SFMC"],
     "coview.methods.tmvkscr": ["TMvKSCR"],
     "coview.methods.tsvd_msc": ["TSVDMSC"],
+    "coview.stream": ["ViewsReader", "label_file"],
     "coview.views": ["Views", "as_views", "stack_views"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -77,7 +79,9 @@ __all__ = [
     "TMvKSCR",
     "Uniform",
     "Views",
+    "ViewsReader",
     "as_views",
+    "label_file",
     "stack_views",
 ]
 

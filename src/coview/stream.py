@@ -1,0 +1,539 @@
+"""Streams: views that do not fit in memory, read from files in aligned blocks of rows and labelled on the way."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
+from numbers import Integral
+from pathlib import Path
+from secrets import token_hex
+from typing import IO, Any
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coview.errors import InputError, InputTypeError
+from coview.views import Array, Views
+
+_Block = tuple[Array, Any]  # rows of one view, and their ids as an Arrow array or None
+_Columns = tuple[str, ...] | None
+
+_TABLES = {".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc"}
+_ENDINGS = (".npy", ".npz", *_TABLES)
+_SCAN_ROWS = 4096  # of a Parquet file at a time: some megabytes even where there are hundreds of columns
+
+
+class ViewsReader:
+    """Views on file: aligned blocks of rows of all views, or some chosen rows, without reading everything.
+
+    Row counts are compared at once, from the files' own headers. The reader can be iterated over any number of times,
+    and serves as the source of `FixedSize.train`.
+
+    Parameters
+    ----------
+    sources : mapping from view name to path or array
+        A `.npy` file (mapped block by block, so that what has been read does not stay in memory); a `.npz` file with
+        one array (read into memory whole); a Parquet, Arrow or Feather file (`.parquet`, `.arrow`, `.feather`), or a
+        folder of such files in the order of their names; or a NumPy array or memmap. An Arrow file is read by its own
+        record batches, which should be small; a Parquet file takes about two of its pages for each column.
+    ids : str, optional
+        The column of the table files that holds the ids of the samples. It is no feature; ids must agree row by row.
+        Arrays have no ids: their rows count.
+    batch_size : int
+        Largest number of rows in a block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> reader = ViewsReader({"text": np.ones((5, 3)), "image": np.ones((5, 2))}, batch_size=2)
+    >>> for views in reader:
+    ...     print(views)
+    Views(2 samples; text: 3, image: 2)
+    Views(2 samples; text: 3, image: 2)
+    Views(1 samples; text: 3, image: 2)
+    >>> reader.take([0, 4])
+    Views(2 samples; text: 3, image: 2)
+    """
+
+    def __init__(self, sources: Mapping[str, Any], *, ids: str | None = None, batch_size: Any = 16384) -> None:
+        if not isinstance(sources, Mapping):
+            raise InputTypeError(f"sources={sources!r} must be a mapping from view name to a path or an array")
+        if len(sources) == 0:
+            raise InputError("there are no sources; give at least one view")
+        if not (isinstance(batch_size, Integral) and int(batch_size) >= 1):
+            raise InputError(f"batch_size={batch_size!r} must be a number of rows of at least 1")
+        self.ids = ids
+        self.batch_size = int(batch_size)
+        self._sources = {str(name): _open(str(name), source, ids) for name, source in sources.items()}
+        self._with_ids = [name for name, source in self._sources.items() if source.id_type is not None]
+        self._check_together()
+
+    def _check_together(self) -> None:
+        first, *others = self._sources.values()
+        for other in others:
+            if other.n_samples != first.n_samples:
+                raise InputError(
+                    f"{other.where} has {other.n_samples} rows but {first.where} has {first.n_samples}; "
+                    "every view needs the same samples in the same order"
+                )
+        if self.ids is not None and not self._with_ids:
+            raise InputError(f"ids={self.ids!r} names a column, but no source is a table with columns; leave ids=None")
+        for name in self._with_ids[1:]:
+            expected, found = self._sources[self._with_ids[0]], self._sources[name]
+            if _kind_of_id(found.id_type) != _kind_of_id(expected.id_type):
+                raise InputError(
+                    f"the ids in column {self.ids!r} are {found.id_type} in {found.where} but {expected.id_type} in "
+                    f"{expected.where}; store them as the same type"
+                )
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name}: {width}" for name, width in self.n_features.items())
+        return f"ViewsReader({self.n_samples} samples; {shapes})"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._sources)
+
+    @property
+    def n_samples(self) -> int:
+        return next(iter(self._sources.values())).n_samples
+
+    @property
+    def n_features(self) -> dict[str, int]:
+        return {name: source.n_features for name, source in self._sources.items()}
+
+    def __iter__(self) -> Iterator[Views]:
+        for views, _ in self._blocks():
+            yield views
+
+    def take(self, rows: Any) -> Views:
+        """Return the chosen rows of every view; memory is needed for these only.
+
+        Parameters
+        ----------
+        rows : array of int
+            Row numbers in increasing order. Tables are scanned up to the last of them.
+        """
+        wanted = np.asarray(rows)
+        if wanted.ndim != 1 or wanted.dtype.kind not in "iu" or not len(wanted):
+            raise InputError("rows must be a list of row numbers")
+        wanted = wanted.astype(np.int64)
+        if wanted[0] < 0 or wanted[-1] >= self.n_samples or not (np.diff(wanted) > 0).all():
+            raise InputError(f"rows must be different row numbers below {self.n_samples} in increasing order")
+        return self._aligned({name: source.take(wanted) for name, source in self._sources.items()}, wanted)[0]
+
+    def _blocks(self) -> Iterator[tuple[Views, Any]]:
+        """Blocks of rows in order, with their ids."""
+        streams = [source.blocks(self.batch_size) for source in self._sources.values()]
+        start = 0
+        for parts in zip(*streams, strict=True):
+            rows = np.arange(start, start + len(parts[0][0]))
+            yield self._aligned(dict(zip(self._sources, parts, strict=True)), rows)
+            start += len(rows)
+
+    def _aligned(self, parts: Mapping[str, _Block], rows: NDArray[np.int64]) -> tuple[Views, Any]:
+        """Check the same rows of all views: their ids, and the values at the gate."""
+        ids = parts[self._with_ids[0]][1] if self._with_ids else None
+        for name in self._with_ids[1:]:
+            self._check_ids(name, ids, parts[name][1], rows)
+        values = {name: part for name, (part, _) in parts.items()}
+        try:
+            checked = Views(values)
+        except InputError:
+            raise self._not_finite(values, rows) from None
+        return Views.trusted(checked, {name: source.columns for name, source in self._sources.items()}), ids
+
+    def _check_ids(self, name: str, expected: Any, found: Any, rows: NDArray[np.int64]) -> None:
+        differ = np.flatnonzero(found.to_numpy(zero_copy_only=False) != expected.to_numpy(zero_copy_only=False))
+        if len(differ):
+            i = int(differ[0])
+            raise InputError(
+                f"{self._sources[name].where} has the {self.ids} {found[i].as_py()!r} in row {rows[i]}, where "
+                f"{self._sources[self._with_ids[0]].where} has {expected[i].as_py()!r}; "
+                "bring both into the same order"
+            )
+
+    def _not_finite(self, values: Mapping[str, Array], rows: NDArray[np.int64]) -> InputError:
+        """The gate's refusal, in rows of the file: sources are tables of numbers, so only their values can be wrong."""
+        bad = {name: np.flatnonzero(~np.isfinite(x).all(axis=1)) for name, x in values.items()}
+        name = next(name for name, found in bad.items() if len(found))
+        first, count = rows[bad[name][0]], len(bad[name])
+        return InputError(
+            f"{self._sources[name].where} contains NaN or infinity in row {first} (and in {count} of the {len(rows)} "
+            f"rows between {rows[0]} and {rows[-1]}); fill these values in or drop those samples from every view"
+        )
+
+
+def label_file(model: Any, reader: ViewsReader, path: str | os.PathLike[str]) -> Path:
+    """Label all rows of a reader and write the labels as they are made; return the path.
+
+    Memory is needed for a block or two. The file appears when it is complete: a run that fails or is interrupted
+    leaves what was there before.
+
+    Parameters
+    ----------
+    model : fitted model with predict
+    reader : ViewsReader
+    path : path that ends in .npy or .parquet
+        `.npy` holds the labels as int64. `.parquet` has the column `label`, after the ids if the reader has them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from coview import TMvKSCR
+    >>> x = np.array([[1.0], [1.1], [1.2], [1.8], [1.9]])
+    >>> model = TMvKSCR(2, random_state=0).fit({"height": x, "weight": 50 * x})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     labels = label_file(model, ViewsReader({"height": x, "weight": 50 * x}), f"{folder}/labels.npy")
+    ...     np.load(labels)
+    array([0, 0, 0, 1, 1])
+    """
+    path = Path(path)
+    if not hasattr(model, "predict"):
+        raise InputTypeError(f"{type(model).__name__} has no predict, and labels of new rows need a model that has")
+    if not isinstance(reader, ViewsReader):
+        raise InputTypeError(f"reader is a {type(reader).__name__}; give a ViewsReader of the files to label")
+    write = _WRITERS.get(path.suffix)
+    if write is None:
+        raise InputError(f"{path} has an unknown ending for labels; use one of {', '.join(_WRITERS)}")
+    if path.suffix == ".parquet" and reader.ids == "label":
+        raise InputError("ids='label' is the name of the column of labels; rename the ids, or write a .npy file")
+    if not path.parent.is_dir() or path.is_dir():
+        raise InputError(f"{path} cannot be written: its folder must exist, and it must not be a folder itself")
+    if path.exists() and any(path.samefile(file) for source in reader._sources.values() for file in source.files):
+        raise InputError(f"{path} is one of the sources; write the labels to another file")
+    with _complete_or_absent(path) as file:
+        write(file, reader, _labelled(model, reader))
+    return path
+
+
+def _labelled(model: Any, reader: ViewsReader) -> Iterator[tuple[Array, Any]]:
+    """Labels of each block, and its ids."""
+    for views, ids in reader._blocks():
+        labels = np.asarray(model.predict(views))
+        if labels.shape != (views.n_samples,) or labels.dtype.kind not in "iu":
+            raise InputError(
+                f"{type(model).__name__}.predict gave {labels.dtype} of shape {labels.shape} for {views.n_samples} "
+                "rows; one whole number for each row is needed"
+            )
+        yield labels.astype(np.int64), ids
+
+
+@contextmanager
+def _complete_or_absent(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write to under another name, which gets its own once everything is on disk."""
+    temporary = path.with_name(f".{path.name}.{token_hex(4)}.part")
+    try:
+        with temporary.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _write_npy(file: IO[bytes], reader: ViewsReader, labelled: Iterator[tuple[Array, Any]]) -> None:
+    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(np.int64)), "fortran_order": False}
+    np.lib.format.write_array_header_1_0(file, header | {"shape": (reader.n_samples,)})
+    for labels, _ in labelled:
+        file.write(labels.tobytes())
+
+
+def _write_parquet(file: IO[bytes], reader: ViewsReader, labelled: Iterator[tuple[Array, Any]]) -> None:
+    pa, parquet = _arrow("pyarrow"), _arrow("pyarrow.parquet")
+    fields = [(reader.ids, reader._sources[name].id_type) for name in reader._with_ids[:1]]
+    schema = pa.schema([*fields, ("label", pa.int64())])
+    with parquet.ParquetWriter(file, schema) as writer:
+        for labels, ids in labelled:
+            columns = [pa.array(labels)] if ids is None else [ids, pa.array(labels)]
+            writer.write_batch(pa.record_batch(columns, schema=schema))
+
+
+_WRITERS: Mapping[str, Callable[[IO[bytes], ViewsReader, Iterator[tuple[Array, Any]]], None]] = {
+    ".npy": _write_npy,
+    ".parquet": _write_parquet,
+}
+
+
+class _Source(ABC):
+    """The rows of one view; `where` is how messages name it."""
+
+    where: str
+    n_samples: int
+    n_features: int
+    columns: _Columns = None
+    id_type: Any = None
+    files: tuple[Path, ...] = ()
+
+    @abstractmethod
+    def blocks(self, size: int) -> Iterator[_Block]:
+        """All rows in order, in blocks of this size and a smaller last one."""
+
+    @abstractmethod
+    def take(self, rows: NDArray[np.int64]) -> _Block:
+        """The chosen rows, given in increasing order."""
+
+    def _check_shape(self) -> None:
+        for what, count in (("rows", self.n_samples), ("feature columns", self.n_features)):
+            if count == 0:
+                raise InputError(f"{self.where} has no {what}; at least one is needed")
+
+
+class _ArraySource(_Source):
+    """An array in memory, or one that is mapped anew for each block: pages of a map dropped leave the memory."""
+
+    def __init__(self, where: str, array: Callable[[], Array], files: tuple[Path, ...] = ()) -> None:
+        self.where, self.files, self._array = where, files, array
+        opened = array()
+        if opened.ndim != 2:
+            raise InputError(f"{where} is {opened.ndim}-D and must be 2-D, samples by features")
+        if opened.dtype.kind not in "fiub":
+            raise InputError(f"{where} holds {opened.dtype}, which are not real numbers; encode or drop them")
+        self.n_samples, self.n_features = opened.shape
+        self._check_shape()
+
+    def _opened(self) -> Array:
+        array = self._array()
+        if array.shape != (self.n_samples, self.n_features):
+            raise InputError(f"{self.where} has changed since the reader was made; make a new ViewsReader")
+        return array
+
+    def blocks(self, size: int) -> Iterator[_Block]:
+        for start in range(0, self.n_samples, size):
+            yield self._opened()[start : start + size], None
+
+    def take(self, rows: NDArray[np.int64]) -> _Block:
+        return np.asarray(self._opened()[rows]), None
+
+
+class _TableSource(_Source):
+    """Parquet or Arrow files, read by record batches."""
+
+    def __init__(self, where: str, files: tuple[Path, ...], ids: str | None) -> None:
+        self.where, self.files, self._ids = where, files, ids
+        self._format = _TABLES[files[0].suffix]
+        schemas, self._counts = [], []
+        for file in files:
+            with _reading(file):
+                data = _arrow("pyarrow.dataset").dataset(str(file), format=self._format)
+                schemas.append(data.schema)
+                self._counts.append(data.count_rows())
+        self.columns = tuple(name for name in schemas[0].names if name not in {ids, *_index_columns(schemas[0])})
+        for file, schema in zip(files, schemas, strict=True):
+            self._check_columns(file, schema)
+        if ids is not None:
+            self.id_type = self._common_id_type(schemas)
+        self.n_samples, self.n_features = sum(self._counts), len(self.columns)
+        self._check_shape()
+        kinds = [schema.field(name).type.to_pandas_dtype() for schema in schemas for name in self.columns]
+        common = np.result_type(*kinds)
+        self._dtype = np.float32 if common.kind == "f" and common.itemsize <= 4 else np.float64  # as the gate has it
+
+    def _check_columns(self, file: Path, schema: Any) -> None:
+        types = _arrow("pyarrow").types
+        wanted = {*(self.columns or ()), *([] if self._ids is None else [self._ids])}
+        missing, unknown = sorted(wanted - set(schema.names)), sorted({*schema.names} - wanted - _index_columns(schema))
+        if missing:
+            raise InputError(f"{file} has no column {missing[0]!r}; every table of {self.where} needs it")
+        if unknown:
+            raise InputError(f"{file} has the column {unknown[0]!r}, which {self.files[0]} has not; drop it")
+        for name in self.columns or ():
+            kind = schema.field(name).type
+            if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
+                raise InputError(
+                    f"{file} has the column {name!r} of type {kind}; encode it as numbers, drop it, or name it by ids="
+                )
+
+    def _common_id_type(self, schemas: list[Any]) -> Any:
+        types = [schema.field(self._ids).type for schema in schemas]
+        types = [getattr(kind, "value_type", kind) for kind in types]  # of dictionaries
+        for file, kind in zip(self.files, types, strict=True):
+            if kind != types[0]:
+                raise InputError(
+                    f"{file} has the column {self._ids!r} of type {kind}, but it is {types[0]} in {self.files[0]}; "
+                    "store ids as the same type"
+                )
+        return types[0]
+
+    def blocks(self, size: int) -> Iterator[_Block]:
+        values, ids, filled = self._empty(size), [], 0
+        for _, batch in self._batches(0, self.n_samples):
+            at = 0
+            while at < batch.num_rows:
+                piece = batch.slice(at, size - filled)
+                self._fill(values[filled : filled + piece.num_rows], piece)
+                ids.append(piece)
+                at, filled = at + piece.num_rows, filled + piece.num_rows
+                if filled == size:
+                    yield values, self._ids_of(ids)
+                    values, ids, filled = self._empty(size), [], 0
+        if filled:
+            yield values[:filled], self._ids_of(ids)
+
+    def take(self, rows: NDArray[np.int64]) -> _Block:
+        values, ids, filled = self._empty(len(rows)), [], 0
+        for start, batch in self._batches(int(rows[0]), int(rows[-1]) + 1):
+            here = rows[slice(*np.searchsorted(rows, [start, start + batch.num_rows]))] - start
+            chosen = batch.take(_arrow("pyarrow").array(here))
+            self._fill(values[filled : filled + len(here)], chosen)
+            ids.append(chosen)
+            filled += len(here)
+        return values, self._ids_of(ids)
+
+    def _empty(self, n_rows: int) -> Array:
+        return np.empty((min(n_rows, self.n_samples), self.n_features), self._dtype)
+
+    def _batches(self, first: int, stop: int) -> Iterator[tuple[int, Any]]:
+        """Record batches with the row that each starts at, of all files that have rows from first up to stop."""
+        columns = [*(self.columns or ()), *([] if self._ids is None else [self._ids])]
+        ends = np.cumsum(self._counts)
+        for file, end, count in zip(self.files, ends.tolist(), self._counts, strict=True):
+            at = end - count
+            if end <= first or at >= stop:
+                continue
+            batches = _BATCHES[self._format](file)
+            while at < stop:
+                with _reading(file):
+                    batch = next(batches, None)
+                if batch is None:
+                    break
+                batch = batch.select(columns)
+                self._check_nulls(file, batch, at)
+                yield at, batch
+                at += batch.num_rows
+            if at < min(end, stop) or at > end:
+                raise InputError(f"{file} has changed since the reader was made; make a new ViewsReader")
+
+    def _check_nulls(self, file: Path, batch: Any, start: int) -> None:
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            if column.null_count:
+                row = start + int(column.is_null().to_numpy(zero_copy_only=False).argmax())
+                raise InputError(
+                    f"{file} has no value in column {name!r} in row {row} of {self.where}; fill it in or drop that "
+                    "sample from every view"
+                )
+
+    def _fill(self, values: Array, batch: Any) -> None:
+        for j in range(self.n_features):
+            values[:, j] = batch.column(j).to_numpy(zero_copy_only=False)
+
+    def _ids_of(self, batches: list[Any]) -> Any:
+        if self._ids is None:
+            return None
+        pa = _arrow("pyarrow")
+        columns = [batch.column(self.n_features) for batch in batches]
+        plain = [x.dictionary_decode() if pa.types.is_dictionary(x.type) else x for x in columns]
+        return pa.concat_arrays(plain)
+
+
+# Batches are pulled one by one: Arrow's dataset scanner reads ahead, and memory would grow with the rows.
+def _parquet_batches(file: Path) -> Iterator[Any]:
+    with _arrow("pyarrow.parquet").ParquetFile(file, buffer_size=2**16, pre_buffer=False) as opened:
+        yield from opened.iter_batches(_SCAN_ROWS)
+
+
+def _ipc_batches(file: Path) -> Iterator[Any]:
+    pa = _arrow("pyarrow")
+    with pa.OSFile(str(file)) as opened:
+        reader = pa.ipc.open_file(opened)
+        for i in range(reader.num_record_batches):
+            yield reader.get_batch(i)
+
+
+_BATCHES: Mapping[str, Callable[[Path], Iterator[Any]]] = {"parquet": _parquet_batches, "ipc": _ipc_batches}
+
+
+def _index_columns(schema: Any) -> set[str]:
+    """Columns that hold the row labels of a pandas table: they are no features."""
+    return {name for name in (schema.pandas_metadata or {}).get("index_columns", ()) if isinstance(name, str)}
+
+
+def _open(name: str, source: Any, ids: str | None) -> _Source:
+    """Find out what a source is."""
+    if isinstance(source, np.ndarray):
+        if np.ma.isMaskedArray(source):
+            raise InputError(f"view {name!r} is a masked array; fill the masked values in")
+        return _ArraySource(f"view {name!r}", lambda: source)
+    if not isinstance(source, (str, os.PathLike)):
+        raise InputTypeError(f"view {name!r} is a {type(source).__name__}; give a path or a NumPy array")
+    path = Path(source)
+    where = f"view {name!r} ({path})"
+    if not path.exists():
+        raise InputError(f"{where} does not exist")
+    if path.is_dir():
+        return _TableSource(where, _files_in(where, path), ids)
+    if path.suffix == ".npy":
+        return _ArraySource(where, partial(_mapped, path), (path,))
+    if path.suffix == ".npz":
+        array = _only_array(where, path)
+        return _ArraySource(where, lambda: array, (path,))
+    if path.suffix in _TABLES:
+        return _TableSource(where, (path,), ids)
+    raise InputError(f"{where} has an unknown ending; known are {', '.join(_ENDINGS)}, and folders of tables")
+
+
+def _files_in(where: str, folder: Path) -> tuple[Path, ...]:
+    """The table files of a folder and its subfolders; names that start with a dot or underscore are no data."""
+    below = (file.relative_to(folder) for file in folder.rglob("*") if file.suffix in _TABLES and file.is_file())
+    files = sorted(folder / file for file in below if not any(part.startswith((".", "_")) for part in file.parts))
+    endings = sorted({file.suffix for file in files})
+    if len(endings) != 1:
+        found = f"both {' and '.join(endings)} files" if endings else "no tables"
+        raise InputError(f"{where} is a folder with {found}; it needs files of one kind among {', '.join(_TABLES)}")
+    return tuple(files)
+
+
+def _mapped(path: Path) -> Array:
+    with _reading(path):
+        array: Array = np.lib.format.open_memmap(path, mode="r")
+        return array
+
+
+def _only_array(where: str, path: Path) -> Array:
+    # NumPy leaves a file that it opened itself open when it turns out to be damaged.
+    with _reading(path), path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        if len(archive.files) != 1:
+            raise InputError(
+                f"{where} holds {len(archive.files)} arrays ({', '.join(archive.files)}) and must hold one; save each "
+                "view as a .npy file, or pass the arrays themselves"
+            )
+        array: Array = archive[archive.files[0]]
+        return array
+
+
+def _kind_of_id(kind: Any) -> str:
+    """Ids of the same kind can be compared whatever their width."""
+    types = _arrow("pyarrow").types
+    if types.is_integer(kind):
+        return "integer"
+    if types.is_string(kind) or types.is_large_string(kind):
+        return "string"
+    return str(kind)
+
+
+@contextmanager
+def _reading(file: Path) -> Iterator[None]:
+    """Name the file that cannot be read."""
+    try:
+        yield
+    except (InputError, ImportError):
+        raise
+    except (OSError, ValueError, EOFError, NotImplementedError, BadZipFile) as error:  # Arrow's errors are among them
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{file} cannot be read ({reason}); it may be damaged, cut short or of another kind") from None
+
+
+def _arrow(module: str) -> Any:
+    """Load pyarrow when a table is first read or written."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise ImportError('reading and writing tables needs pyarrow: pip install "coview[io]"') from None
