@@ -1,4 +1,4 @@
-"""Wrappers: all views as one table, one model for each view, a model of some of the samples."""
+"""Wrappers: scaled views, all views as one table, one model for each view, a model of some of the samples."""
 
 import pickle
 
@@ -10,7 +10,7 @@ from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import StandardScaler, normalize
 
 from coview import (
     KSC,
@@ -22,6 +22,7 @@ from coview import (
     FixedSize,
     InputError,
     PerView,
+    Scaled,
     Stratified,
     TMvKSCR,
     Uniform,
@@ -275,7 +276,7 @@ def test_fixed_size_says_what_it_cannot_train():
     views, _ = make_blobs()
     with pytest.raises(InputError, match=r"wrap KMeans, as in Concat\(KMeans\(…\)\)"):
         FixedSize(KMeans(3)).fit(views)
-    with pytest.raises(InputError, match="FixedSize chooses rows of features"):
+    with pytest.raises(InputError, match="FixedSize needs views of features"):
         FixedSize(TMvKSCR(3, kernel="precomputed")).fit({"a": RBF(1.0)(views["a"])})
     wrapped = FixedSize(Concat(KMeans(3, n_init=3, random_state=0)), n_train=45, random_state=0).fit(views)
     assert len(wrapped.labels_) == 90
@@ -285,3 +286,82 @@ def test_fixed_size_says_what_it_cannot_train():
 def test_methods_that_cannot_label_new_samples_cannot_be_of_fixed_size(method):
     with pytest.raises(InputError, match=f"{method.__name__} cannot label new samples"):
         FixedSize(method()).fit(make_blobs()[0])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_scaled_is_the_method_on_standardised_views(sparse):
+    views, _ = make_blobs(spread=1.0)
+    given = {name: sp.csr_array(x) if sparse else 1e6 + x for name, x in views.items()}
+    by_hand = {name: StandardScaler(with_mean=not sparse).fit_transform(x) for name, x in given.items()}
+    model = Scaled(TMvKSCR(3, random_state=0)).fit(given)
+    alone = TMvKSCR(3, random_state=0).fit(by_hand)
+    np.testing.assert_array_equal(model.labels_, alone.labels_)
+    np.testing.assert_array_equal(model.predict(given), alone.labels_)
+    np.testing.assert_allclose(model.transform(given), alone.transform(by_hand), atol=1e-7)
+    np.testing.assert_allclose(model.eigenvalues_, alone.eigenvalues_)
+    assert set(model.means_) == set(model.spreads_) == set(views)
+
+
+def test_scaled_rows_have_length_one():
+    views, _ = make_blobs(spread=1.0)
+    model = Scaled(TMvKSCR(3, random_state=0), "l2").fit(views)
+    alone = TMvKSCR(3, random_state=0).fit({name: normalize(x) for name, x in views.items()})
+    np.testing.assert_array_equal(model.labels_, alone.labels_)
+    np.testing.assert_array_equal(model.predict({name: 7 * x for name, x in views.items()}), alone.labels_)
+    assert not hasattr(model, "means_")
+
+
+def test_scaled_forgets_means_of_an_earlier_fit():
+    views, _ = make_blobs()
+    model = Scaled(TMvKSCR(3, random_state=0)).fit(views)
+    model.set_params(how="l2").fit(views)
+    assert not hasattr(model, "means_")
+
+
+def test_new_samples_are_scaled_like_those_of_the_training():
+    """A single row has no standard deviation of its own."""
+    views, _ = make_blobs(spread=1.0)
+    model = Scaled(TMvKSCR(3, random_state=0)).fit(views)
+    one_by_one = [model.predict({name: x[i : i + 1] for name, x in views.items()})[0] for i in range(90)]
+    np.testing.assert_array_equal(one_by_one, model.labels_)
+
+
+def test_scaled_labels_in_blocks_and_keeps_the_type(monkeypatch):
+    views, _ = make_blobs(spread=1.0)
+    views = {name: x.astype(np.float32) for name, x in views.items()}
+    model = Scaled(TMvKSCR(3, random_state=0)).fit(views)
+    whole = model.predict(views), model.transform(views), model.predict(views, per_view=True)
+    monkeypatch.setattr("coview.compose._SCALED_ROWS", 7)
+    np.testing.assert_array_equal(model.predict(views), whole[0])
+    np.testing.assert_allclose(model.transform(views), whole[1], atol=1e-6)
+    for name, labels in model.predict(views, per_view=True).items():
+        np.testing.assert_array_equal(labels, whole[2][name])
+    assert model.transform(views).dtype == np.float32
+
+
+def test_constant_columns_are_only_moved():
+    views, _ = make_blobs()
+    views["a"][:, 0] = 0.1
+    model = Scaled(TMvKSCR(3, random_state=0)).fit(views)
+    assert model.spreads_["a"][0] == 1.0
+
+
+def test_fixed_size_around_scaled_takes_the_methods_own_settings():
+    views, _ = make_blobs(spread=1.0)
+    model = FixedSize(Scaled(TMvKSCR(3, random_state=0)), n_train=45, select="entropy", random_state=0).fit(views)
+    rows = {name: x[model.train_rows_] for name, x in views.items()}
+    alone = Scaled(TMvKSCR(3, random_state=0)).fit(rows)
+    np.testing.assert_array_equal(model.labels_, alone.predict(views))
+    with pytest.raises(InputError, match=r"at least 3 \(n_clusters\)"):
+        FixedSize(Scaled(TMvKSCR(3)), n_train=2).fit(views)
+
+
+def test_scaled_says_what_it_cannot_do():
+    views, _ = make_blobs()
+    with pytest.raises(InputError, match=r"wrap KMeans, as in Concat\(KMeans\(…\)\)"):
+        Scaled(KMeans(3)).fit(views)
+    with pytest.raises(InputError, match="how='robust' must be 'standard' or 'l2'"):
+        Scaled(TMvKSCR(3), "robust").fit(views)
+    with pytest.raises(InputError, match="Scaled needs views of features"):
+        Scaled(TMvKSCR(3, kernel="precomputed")).fit({"a": RBF(1.0)(views["a"])})
+    assert not hasattr(Scaled(METHODS["sfmc"](3)), "predict")

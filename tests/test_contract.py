@@ -28,6 +28,7 @@ from coview import (
     InputError,
     MvKSC,
     PerView,
+    Scaled,
     TMvKSCR,
     Views,
     as_views,
@@ -71,7 +72,7 @@ def views_for(method, **settings):
 
 
 def checks():
-    wrapped = [wrapper(KSC(random_state=0)) for wrapper in (Concat, PerView)]
+    wrapped = [wrapper(KSC(random_state=0)) for wrapper in (Concat, PerView, Scaled)]
     wrapped.append(FixedSize(KSC(random_state=0), n_train=0.9, random_state=0))
     for model in [*(method(random_state=0) for method in METHODS.values()), *wrapped]:
         for estimator, check in estimator_checks_generator(model):

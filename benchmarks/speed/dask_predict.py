@@ -64,7 +64,7 @@ def local_cluster(workers: int) -> LocalCluster:
         threads_per_worker=1,
         processes=True,
         host="127.0.0.1",
-        dashboard_address=None,
+        dashboard_address="127.0.0.1:0",
         silence_logs=logging.CRITICAL,
     )
 
@@ -97,7 +97,7 @@ def main() -> None:
         paths = write_views(Path(folder), settings.rows, settings.block)
         views = DaskViews({name: open_view(path, settings.block) for name, path in paths.items()})
         kernels = {name: RBF(2.0 * 5 * width) for name, width in WIDTHS.items()}  # each column has a variance of 5
-        inner = TMvKSCR(CLUSTERS, kernel=kernels, random_state=0)
+        inner = TMvKSCR(CLUSTERS, kernel=kernels, dtype="float32", random_state=0)
         model = fit(FixedSize(inner, n_train=settings.train, random_state=0), views)
 
         start = perf_counter()

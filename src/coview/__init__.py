@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from coview.compose import Concat, FixedSize, PerView
+    from coview.compose import Concat, FixedSize, PerView, Scaled
     from coview.core.assign import Codebook, Directions
     from coview.core.select import Anchors, Entropy, Stratified, Uniform
     from coview.errors import InputError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "coview.compose": ["Concat", "FixedSize", "PerView"],
+    "coview.compose": ["Concat", "FixedSize", "PerView", "Scaled"],
     "coview.core.assign": ["Codebook", "Directions"],
     "coview.core.select": ["Anchors", "Entropy", "Stratified", "Uniform"],
     "coview.errors": ["InputError"],
@@ -75,6 +75,7 @@ __all__ = [
     "PerView",
     "Polynomial",
     "Precomputed",
+    "Scaled",
     "Stratified",
     "TMvKSCR",
     "Uniform",

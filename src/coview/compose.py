@@ -1,4 +1,4 @@
-"""Wrappers around any method: all views as one table, one model for each view, or a model of some of the samples."""
+"""Wrappers around any method: scaled views, views as one table, one model for each view, a model of some samples."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.preprocessing import StandardScaler, normalize
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
 from coview.core.assign import Labels
 from coview.core.select import Source, as_selector
 from coview.errors import InputError, InputTypeError
-from coview.kernels import RBF, Precomputed, by_view_name, kernel_per_view
+from coview.kernels import RBF, Kernel, Precomputed, by_view_name, kernel_per_view
 from coview.methods.base import MultiViewClusterer
 from coview.views import Array, Matrix, Views, stack_views
 
 _COMPARED = 10_000
+_SCALED_ROWS = 16_384
 
 
 def _inner_has(method: str) -> Any:
@@ -165,7 +168,150 @@ class PerView(MultiViewClusterer):
         return labels if per_view else labels[self.best_view_]
 
 
-class FixedSize(MultiViewClusterer):
+class _Around(MultiViewClusterer):
+    """A wrapper whose trained estimator answers for it: it predicts, transforms and shows what it has learnt."""
+
+    estimator: Any
+    estimator_: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if hasattr(self.estimator, "transform"):
+            tags.transformer_tags = get_tags(self.estimator).transformer_tags
+        return tags
+
+    def _check_n_clusters(self, views: Views) -> None:
+        """The wrapped estimator does."""
+
+    def _require_method(self, purpose: str) -> None:
+        _require_clusterer(self.estimator)
+        if not isinstance(self.estimator, MultiViewClusterer):
+            kind = type(self.estimator).__name__
+            raise InputTypeError(
+                f"{type(self).__name__} {purpose} methods of this library; wrap {kind}, as in Concat({kind}(…))"
+            )
+        if any(isinstance(kernel, Precomputed) for kernel in self._kernels().values()):
+            raise InputError(
+                f"{type(self).__name__} needs views of features; with kernel='precomputed' fit the method itself"
+            )
+
+    def _kernels(self) -> dict[str, Kernel]:
+        """The kernels of the innermost method, which may be wrapped more than once."""
+        return kernel_per_view(_setting(self.estimator, "kernel", RBF()), self.view_names_)
+
+    def __getattr__(self, name: str) -> Any:
+        """What the trained estimator has learnt is learnt here, too."""
+        learnt = name.endswith("_") and not name.startswith("_") and name != "labels_"  # theirs may be of some samples
+        if learnt and "estimator_" in self.__dict__:
+            return getattr(self.estimator_, name)
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def _ask(self, method: str, views: Views, settings: Mapping[str, Any]) -> Any:
+        """What the trained estimator says about new samples."""
+        return getattr(self.estimator_, method)(views, **settings)
+
+    @_inner_has("predict")  # type: ignore[untyped-decorator]
+    def predict(self, X: Any, **settings: Any) -> Any:
+        """Return the cluster of each sample, as the trained estimator gives it.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+        **settings : passed on, such as per_view=True
+        """
+        return self._ask("predict", self._views_to_predict(X), settings)
+
+    @_inner_has("transform")  # type: ignore[untyped-decorator]
+    def transform(self, X: Any, **settings: Any) -> Any:
+        """Return the score variables of these samples, as the trained estimator gives them.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+        **settings : passed on, such as per_view=True
+        """
+        return self._ask("transform", self._views_to_predict(X), settings)
+
+    @_inner_has("transform")  # type: ignore[untyped-decorator]
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit, and return the score variables of all samples."""
+        return self.fit(X).transform(X)
+
+
+class Scaled(_Around):
+    """Scale the views before the method sees them, new samples like those of the training.
+
+    Parameters
+    ----------
+    estimator : clusterer
+        What is trained on the scaled views, for example TMvKSCR(6).
+    how : "standard" or "l2"
+        "standard" gives every column mean 0 and standard deviation 1 over the training samples; columns of sparse views
+        are only divided, so that zeros stay zeros. "l2" gives every row of every view length 1, as is usual for counts
+        of words.
+    views : list or mapping, optional
+        How to cut a stacked X into views; see `as_views`.
+
+    Attributes
+    ----------
+    estimator_ : clusterer
+        The trained estimator. What it has learnt can be had from this object as well, as in model.eigenvalues_.
+    means_, spreads_ : dict
+        What is subtracted from the columns of each view, and what they are divided by; only for "standard".
+    labels_ : array of shape (n_samples,)
+        Clusters of the training samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coview import OPMC
+    >>> height = np.array([[1.0], [1.1], [1.2], [1.8], [1.9]])
+    >>> noise = 1e6 * np.array([[3.0], [3.1], [3.0], [3.1], [3.0]])
+    >>> model = Scaled(OPMC(2, random_state=0)).fit({"height": height, "noise": noise})
+    >>> model.spreads_["noise"].round()
+    array([48990.])
+    """
+
+    def __init__(self, estimator: Any, how: str = "standard", *, views: Any = None) -> None:
+        self.estimator = estimator
+        self.how = how
+        self.views = views
+
+    def _fit(self, X: Any) -> None:
+        views = self._views_to_fit(X)
+        self._require_method("scales the views of")
+        if self.how not in ("standard", "l2"):
+            raise InputError(f"how={self.how!r} must be 'standard' or 'l2'")
+        for learnt in ("means_", "spreads_"):
+            self.__dict__.pop(learnt, None)
+        if self.how == "standard":
+            scalers = {name: StandardScaler(with_mean=not sp.issparse(x)).fit(x) for name, x in views.items()}
+            self.means_ = {
+                name: np.zeros(views[name].shape[1]) if sp.issparse(views[name]) else scaler.mean_
+                for name, scaler in scalers.items()
+            }
+            self.spreads_ = {name: scaler.scale_ for name, scaler in scalers.items()}
+        self.estimator_ = clone(self.estimator).fit(self._scaled(views))
+        self.labels_ = self.estimator_.labels_
+
+    def _scaled(self, views: Views) -> Views:
+        return Views.trusted({name: self._scaled_view(name, x) for name, x in views.items()}, views.columns)
+
+    def _scaled_view(self, name: str, x: Matrix) -> Matrix:
+        if self.how == "l2":
+            return normalize(x)
+        if sp.issparse(x):
+            return sp.csr_array(x.multiply(1 / self.spreads_[name]), dtype=x.dtype)
+        return ((x - self.means_[name]) / self.spreads_[name]).astype(x.dtype, copy=False)
+
+    def _ask(self, method: str, views: Views, settings: Mapping[str, Any]) -> Any:
+        """In blocks: a scaled copy of everything may not fit into memory."""
+        starts = range(0, views.n_samples, _SCALED_ROWS)
+        blocks = (views.take(slice(start, start + _SCALED_ROWS)) for start in starts)
+        return _joined([super(Scaled, self)._ask(method, self._scaled(block), settings) for block in blocks])
+
+
+class FixedSize(_Around):
     """Train on some of the samples, and label all of them by the method's own rule for new samples.
 
     A fit costs what the method costs for n_train samples, and then time and memory linear in all of them: labels are
@@ -211,8 +357,6 @@ class FixedSize(MultiViewClusterer):
     ((5000,), (300,), (300, 2))
     """
 
-    estimator_: Any
-
     def __init__(
         self,
         estimator: Any,
@@ -229,15 +373,6 @@ class FixedSize(MultiViewClusterer):
         self.n_repeats = n_repeats
         self.views = views
         self.random_state = random_state
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        if hasattr(self.estimator, "transform"):
-            tags.transformer_tags = get_tags(self.estimator).transformer_tags
-        return tags
-
-    def _check_n_clusters(self, views: Views) -> None:
-        """The wrapped estimator does."""
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
@@ -265,12 +400,9 @@ class FixedSize(MultiViewClusterer):
     def _train(self, source: Source) -> None:
         self._check_settings()
         count, rng, selector = self._count(source.n_samples), self._generator(), as_selector(self.select)
-        kernels = kernel_per_view(getattr(self.estimator, "kernel", RBF()), self.view_names_)
-        if any(isinstance(kernel, Precomputed) for kernel in kernels.values()):
-            raise InputError("FixedSize chooses rows of features; with kernel='precomputed' fit the method itself")
         trained = []
         for _ in range(self.n_repeats):
-            rows = selector.rows(source, count, rng, kernels)
+            rows = selector.rows(source, count, rng, self._kernels())
             trained.append((rows, clone(self.estimator).fit(source.take(rows))))
         self.agreements_ = np.ones(1)
         if len(trained) > 1:
@@ -280,12 +412,7 @@ class FixedSize(MultiViewClusterer):
         self.train_rows_, self.estimator_ = trained[int(self.agreements_.argmax())]
 
     def _check_settings(self) -> None:
-        _require_clusterer(self.estimator)
-        if not isinstance(self.estimator, MultiViewClusterer):
-            raise InputTypeError(
-                f"FixedSize trains methods of this library; wrap {type(self.estimator).__name__}, as in "
-                f"Concat({type(self.estimator).__name__}(…))"
-            )
+        self._require_method("trains")
         if not hasattr(self.estimator, "predict"):
             raise InputError(
                 f"{type(self.estimator).__name__} cannot label new samples, and FixedSize needs a method that can, "
@@ -295,7 +422,7 @@ class FixedSize(MultiViewClusterer):
             raise InputError(f"n_repeats={self.n_repeats!r} must be a whole number of at least 1")
 
     def _count(self, n: int) -> int:
-        wanted, n_clusters = self.n_train, int(getattr(self.estimator, "n_clusters", 1))
+        wanted, n_clusters = self.n_train, int(_setting(self.estimator, "n_clusters", 1))
         if isinstance(wanted, str) and wanted == "auto":
             return min(n, max(2000, 50 * n_clusters))
         whole = isinstance(wanted, Integral) and not isinstance(wanted, bool)
@@ -309,41 +436,19 @@ class FixedSize(MultiViewClusterer):
             )
         return count
 
-    def __getattr__(self, name: str) -> Any:
-        """What the trained estimator has learnt is learnt here, too."""
-        learnt = name.endswith("_") and not name.startswith("_") and name != "labels_"  # theirs are of some samples
-        if learnt and "estimator_" in self.__dict__:
-            return getattr(self.estimator_, name)
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
-    @_inner_has("predict")  # type: ignore[untyped-decorator]
-    def predict(self, X: Any, **settings: Any) -> Any:
-        """Return the cluster of each sample, as the trained estimator gives it.
+def _setting(estimator: Any, name: str, default: Any) -> Any:
+    """A parameter of the innermost method of one or more wrappers."""
+    while not hasattr(estimator, name) and isinstance(getattr(estimator, "estimator", None), MultiViewClusterer):
+        estimator = estimator.estimator
+    return getattr(estimator, name, default)
 
-        Parameters
-        ----------
-        X : views, as in `as_views`
-        **settings : passed on, such as per_view=True
-        """
-        views = self._views_to_predict(X)
-        return self.estimator_.predict(views, **settings)
 
-    @_inner_has("transform")  # type: ignore[untyped-decorator]
-    def transform(self, X: Any, **settings: Any) -> Any:
-        """Return the score variables of these samples, as the trained estimator gives them.
-
-        Parameters
-        ----------
-        X : views, as in `as_views`
-        **settings : passed on, such as per_view=True
-        """
-        views = self._views_to_predict(X)
-        return self.estimator_.transform(views, **settings)
-
-    @_inner_has("transform")  # type: ignore[untyped-decorator]
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Fit, and return the score variables of all samples."""
-        return self.fit(X).transform(X)
+def _joined(blocks: Sequence[Any]) -> Any:
+    """Answers for blocks of rows as one, whether they come as arrays or by view."""
+    if isinstance(blocks[0], Mapping):
+        return {name: _joined([block[name] for block in blocks]) for name in blocks[0]}
+    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
 
 def _agreements(labels: Sequence[Labels]) -> Array:

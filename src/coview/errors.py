@@ -7,3 +7,7 @@ class InputError(ValueError):
 
 class InputTypeError(InputError, TypeError):
     """A value has the wrong type altogether, such as a dictionary where a number belongs."""
+
+
+class ModelFileError(InputError):
+    """A file is no saved model that can be trusted; nothing of it was loaded."""

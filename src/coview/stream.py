@@ -10,7 +10,6 @@ from functools import partial
 from importlib import import_module
 from numbers import Integral
 from pathlib import Path
-from secrets import token_hex
 from typing import IO, Any
 from zipfile import BadZipFile
 
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coview.errors import InputError, InputTypeError
+from coview.files import complete_or_absent
 from coview.views import Array, Views
 
 _Block = tuple[Array, Any]  # rows of one view, and their ids as an Arrow array or None
@@ -208,7 +208,7 @@ def label_file(model: Any, reader: ViewsReader, path: str | os.PathLike[str]) ->
         raise InputError(f"{path} cannot be written: its folder must exist, and it must not be a folder itself")
     if path.exists() and any(path.samefile(file) for source in reader._sources.values() for file in source.files):
         raise InputError(f"{path} is one of the sources; write the labels to another file")
-    with _complete_or_absent(path) as file:
+    with complete_or_absent(path) as file:
         write(file, reader, _labelled(model, reader))
     return path
 
@@ -223,21 +223,6 @@ def _labelled(model: Any, reader: ViewsReader) -> Iterator[tuple[Array, Any]]:
                 "rows; one whole number for each row is needed"
             )
         yield labels.astype(np.int64), ids
-
-
-@contextmanager
-def _complete_or_absent(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write to under another name, which gets its own once everything is on disk."""
-    temporary = path.with_name(f".{path.name}.{token_hex(4)}.part")
-    try:
-        with temporary.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _write_npy(file: IO[bytes], reader: ViewsReader, labelled: Iterator[tuple[Array, Any]]) -> None:

@@ -1,0 +1,31 @@
+"""Files that are either complete or absent: whoever finds one can trust it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from secrets import token_hex
+from typing import IO
+
+
+@contextmanager
+def complete_or_absent(path: Path) -> Iterator[IO[bytes]]:
+    """Give a file to write to under another name, which gets its own once everything is on disk.
+
+    Parameters
+    ----------
+    path : Path
+        Where the file shall appear; what was there before stays until then.
+    """
+    temporary = path.with_name(f".{path.name}.{token_hex(4)}.part")
+    try:
+        with temporary.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
