@@ -2,6 +2,7 @@
 
 import sys
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -59,7 +60,13 @@ def as_feather(path, x, number):
     return path.with_suffix(".feather")
 
 
-KINDS = [as_npy, as_memmap, as_npz, as_parquet, as_folder, as_arrow, as_feather]
+def as_zarr(path, x, number):
+    zarr = pytest.importorskip("zarr", reason="pip install 'coview[zarr]'")
+    zarr.create_array(str(path.with_suffix(".zarr")), data=x, chunks=(17 + number, 2))
+    return path.with_suffix(".zarr")
+
+
+KINDS = [as_npy, as_memmap, as_npz, as_parquet, as_folder, as_arrow, as_feather, as_zarr]
 
 
 def stored(folder, views, kind):
@@ -221,6 +228,68 @@ def test_memory_does_not_grow_with_the_rows(tmp_path, kind):
     assert large_in_arrow < 1.5 * small_in_arrow + 500_000  # the whole file is 6.4 MB
 
 
+def resident_file_pages():
+    status = Path("/proc/self/status")
+    if not status.exists():
+        pytest.skip("the resident pages of files are known on Linux only")
+    return 1024 * int(next(line.split()[1] for line in status.read_text().splitlines() if line.startswith("RssFile")))
+
+
+def test_pages_of_a_map_leave_the_memory(tmp_path):
+    mapped = np.lib.format.open_memmap(tmp_path / "x.npy", "w+", np.float32, (64, 2**18))  # 64 MB
+    reader = ViewsReader({"a": mapped}, batch_size=8)
+    before = resident_file_pages()
+    for _ in reader:
+        assert resident_file_pages() - before < 16 * 2**20
+    reader.take(np.arange(64))
+    assert resident_file_pages() - before < 16 * 2**20
+
+
+def test_changes_in_a_private_map_are_kept(tmp_path):
+    mapped = np.load(as_npy(tmp_path / "x", np.ones((100, 2)), 0), mmap_mode="c")
+    mapped[:] = 5.0
+    assert all((views["a"] == 5.0).all() for views in ViewsReader({"a": mapped}, batch_size=30))
+    assert (mapped == 5.0).all()
+
+
+def test_labels_of_parquet_come_in_large_groups(tmp_path, monkeypatch):
+    monkeypatch.setattr("coview.stream._GROUP_ROWS", 40)
+    x = np.where(np.arange(100) % 3, 1.0, -1.0)[:, None]
+    path = label_file(ByFirstColumn(), ViewsReader({"a": x}, batch_size=10), tmp_path / "labels.parquet")
+    file = parquet.ParquetFile(path)
+    assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [40, 40, 20]
+    assert file.read().column("label").to_pylist() == (x[:, 0] > 0).astype(int).tolist()
+
+
+def test_an_archive_may_hold_one_array_for_each_view(tmp_path):
+    np.savez(tmp_path / "both.npz", a=np.zeros((3, 1)), b=np.ones((3, 2)))
+    (views,) = ViewsReader(dict.fromkeys("ab", tmp_path / "both.npz"))
+    assert views.n_features == {"a": 1, "b": 2}
+    assert views["b"].all()
+
+
+def test_endings_may_be_in_capitals(tmp_path):
+    np.save(tmp_path / "x.npy", np.ones((3, 1)))
+    (tmp_path / "x.npy").rename(tmp_path / "X.NPY")
+    as_parquet(tmp_path / "y", np.ones((3, 1)), 0).rename(tmp_path / "Y.PARQUET")
+    reader = ViewsReader({"x": tmp_path / "X.NPY", "y": tmp_path / "Y.PARQUET"})
+    assert parquet.read_table(label_file(ByFirstColumn(), reader, tmp_path / "L.Parquet")).num_rows == 3
+
+
+def test_a_missing_zarr_names_the_extra(tmp_path, monkeypatch):
+    (tmp_path / "x.zarr").mkdir()
+    monkeypatch.setitem(sys.modules, "zarr", None)
+    with pytest.raises(ImportError, match=r'pip install "coview\[zarr\]"'):
+        ViewsReader({"a": tmp_path / "x.zarr"})
+
+
+def test_a_damaged_zarr_is_named(tmp_path):
+    pytest.importorskip("zarr")
+    (tmp_path / "x.zarr").mkdir()
+    with pytest.raises(InputError, match=r"x.zarr cannot be read"):
+        ViewsReader({"a": tmp_path / "x.zarr"})
+
+
 def test_differing_row_counts_are_refused_at_once(tmp_path):
     sources = {"a": as_npy(tmp_path / "a", np.ones((5, 2)), 0), "b": as_parquet(tmp_path / "b", np.ones((6, 2)), 0)}
     with pytest.raises(InputError, match=r"view 'b' \(.*b.parquet\) has 6 rows but view 'a' \(.*a.npy\) has 5"):
@@ -313,6 +382,30 @@ def test_files_that_change_under_the_reader_are_noticed(tmp_path, kind, rows):
         list(reader)
 
 
+@pytest.mark.parametrize("columns", [{"y0": [1.0]}, {"x0": ["word"]}])
+def test_tables_whose_columns_change_under_the_reader_are_noticed(tmp_path, columns):
+    path = as_parquet(tmp_path / "x", np.ones((1, 1)), 0)
+    reader = ViewsReader({"a": path})
+    parquet.write_table(pa.table(columns), path)
+    with pytest.raises(InputError, match=rf"{path} has changed since the reader was made"):
+        list(reader)
+
+
+def test_damaged_texts_are_named(tmp_path):
+    """Offsets that point outside of the text would end the process if they were followed."""
+    path = tmp_path / "x.arrow"
+    offsets = np.array([0, 3, 6], dtype=np.int32)
+    with pa.ipc.new_file(path, pa.schema([("id", pa.string()), ("x0", pa.float64())])) as file:
+        texts = pa.StringArray.from_buffers(2, pa.py_buffer(offsets), pa.py_buffer(b"onetwo"))
+        file.write_batch(pa.record_batch([texts, pa.array([1.0, 2.0])], names=["id", "x0"]))
+    stored_offsets = offsets.tobytes()
+    whole = path.read_bytes()
+    assert whole.count(stored_offsets) == 1
+    path.write_bytes(whole.replace(stored_offsets, np.array([0, 2**30, 6], dtype=np.int32).tobytes()))
+    with pytest.raises(InputError, match=rf"{path} cannot be read"):
+        list(ViewsReader({"a": path}, ids="id"))
+
+
 @pytest.mark.parametrize("kind", [as_npy, as_parquet])
 def test_bad_values_are_named_with_file_and_rows(tmp_path, kind):
     x = np.ones((1000, 3), np.float32)
@@ -368,11 +461,11 @@ def test_unusable_sources_are_explained(tmp_path):
     as_parquet(tmp_path / "mixed" / "x", np.ones((2, 2)), 0)
     as_arrow(tmp_path / "mixed" / "x", np.ones((2, 2)), 0)
     for source, message in [
-        (tmp_path / "two.npz", r"two.npz\) holds 2 arrays \(left, right\) and must hold one"),
+        (tmp_path / "two.npz", r"two.npz\) holds 2 arrays \(left, right\), and none has the name of the view"),
         (tmp_path / "words.npy", r"words.npy\) holds <U4, which are not real numbers"),
         (tmp_path / "objects.npy", "objects.npy cannot be read"),
         (tmp_path / "twice.parquet", r"twice.parquet cannot be read \(.*duplicate field names"),
-        (tmp_path / "x.csv", "unknown ending; known are .npy, .npz, .parquet, .arrow, .feather"),
+        (tmp_path / "x.csv", "unknown ending; known are .npy, .npz, .zarr, .parquet, .arrow, .feather"),
         (tmp_path / "nothing", "is a folder with no tables"),
         (tmp_path / "mixed", "is a folder with both .arrow and .parquet files"),
         (tmp_path / "absent.npy", "does not exist"),

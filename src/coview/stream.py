@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -24,8 +25,9 @@ _Block = tuple[Array, Any]  # rows of one view, and their ids as an Arrow array 
 _Columns = tuple[str, ...] | None
 
 _TABLES = {".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc"}
-_ENDINGS = (".npy", ".npz", *_TABLES)
+_ENDINGS = (".npy", ".npz", ".zarr", *_TABLES)
 _SCAN_ROWS = 4096  # of a Parquet file at a time: some megabytes even where there are hundreds of columns
+_GROUP_ROWS = 2**17  # of a Parquet file of labels: readers work by groups, and small ones are slow
 
 
 class ViewsReader:
@@ -37,10 +39,11 @@ class ViewsReader:
     Parameters
     ----------
     sources : mapping from view name to path or array
-        A `.npy` file (mapped block by block, so that what has been read does not stay in memory); a `.npz` file with
-        one array (read into memory whole); a Parquet, Arrow or Feather file (`.parquet`, `.arrow`, `.feather`), or a
-        folder of such files in the order of their names; or a NumPy array or memmap. An Arrow file is read by its own
-        record batches, which should be small; a Parquet file takes about two of its pages for each column.
+        A `.npy` file or a `.zarr` array, read block by block; a `.npz` file with one array, or with one that has the
+        name of the view (read into memory whole); a Parquet, Arrow or Feather file (`.parquet`, `.arrow`, `.feather`),
+        or a folder of such files in the order of their names; or a NumPy array or memmap. What has been read does not
+        stay in memory. An Arrow file is read by its own record batches, which should be small; a Parquet file takes
+        about two of its pages for each column.
     ids : str, optional
         The column of the table files that holds the ids of the samples. It is no feature; ids must agree row by row.
         Arrays have no ids: their rows count.
@@ -199,10 +202,10 @@ def label_file(model: Any, reader: ViewsReader, path: str | os.PathLike[str]) ->
         raise InputTypeError(f"{type(model).__name__} has no predict, and labels of new rows need a model that has")
     if not isinstance(reader, ViewsReader):
         raise InputTypeError(f"reader is a {type(reader).__name__}; give a ViewsReader of the files to label")
-    write = _WRITERS.get(path.suffix)
+    write = _WRITERS.get(path.suffix.lower())
     if write is None:
         raise InputError(f"{path} has an unknown ending for labels; use one of {', '.join(_WRITERS)}")
-    if path.suffix == ".parquet" and reader.ids == "label":
+    if write is _write_parquet and reader.ids == "label":
         raise InputError("ids='label' is the name of the column of labels; rename the ids, or write a .npy file")
     if not path.parent.is_dir() or path.is_dir():
         raise InputError(f"{path} cannot be written: its folder must exist, and it must not be a folder itself")
@@ -237,9 +240,24 @@ def _write_parquet(file: IO[bytes], reader: ViewsReader, labelled: Iterator[tupl
     fields = [(reader.ids, reader._sources[name].id_type) for name in reader._with_ids[:1]]
     schema = pa.schema([*fields, ("label", pa.int64())])
     with parquet.ParquetWriter(file, schema) as writer:
-        for labels, ids in labelled:
-            columns = [pa.array(labels)] if ids is None else [ids, pa.array(labels)]
-            writer.write_batch(pa.record_batch(columns, schema=schema))
+        for group in _groups(labelled, _GROUP_ROWS):
+            batches = [
+                pa.record_batch([*([] if ids is None else [ids]), pa.array(labels)], schema=schema)
+                for labels, ids in group
+            ]
+            writer.write_table(pa.Table.from_batches(batches), row_group_size=_GROUP_ROWS)
+
+
+def _groups(labelled: Iterator[tuple[Array, Any]], rows: int) -> Iterator[list[tuple[Array, Any]]]:
+    """Blocks, as many together as make up at least so many rows; fewer at the end."""
+    group: list[tuple[Array, Any]] = []
+    for block in labelled:
+        group.append(block)
+        if sum(len(labels) for labels, _ in group) >= rows:
+            yield group
+            group = []
+    if group:
+        yield group
 
 
 _WRITERS: Mapping[str, Callable[[IO[bytes], ViewsReader, Iterator[tuple[Array, Any]]], None]] = {
@@ -273,7 +291,7 @@ class _Source(ABC):
 
 
 class _ArraySource(_Source):
-    """An array in memory, or one that is mapped anew for each block: pages of a map dropped leave the memory."""
+    """An array in memory, or one that is opened anew for each block: pages of a map dropped leave the memory."""
 
     def __init__(self, where: str, array: Callable[[], Array], files: tuple[Path, ...] = ()) -> None:
         self.where, self.files, self._array = where, files, array
@@ -288,15 +306,27 @@ class _ArraySource(_Source):
     def _opened(self) -> Array:
         array = self._array()
         if array.shape != (self.n_samples, self.n_features):
-            raise InputError(f"{self.where} has changed since the reader was made; make a new ViewsReader")
+            raise _changed(self.where)
         return array
 
     def blocks(self, size: int) -> Iterator[_Block]:
         for start in range(0, self.n_samples, size):
-            yield self._opened()[start : start + size], None
+            array = self._opened()
+            yield array[start : start + size], None
+            _forget_pages(array)
 
     def take(self, rows: NDArray[np.int64]) -> _Block:
-        return np.asarray(self._opened()[rows]), None
+        array = self._opened()
+        some: Array = array.oindex[rows] if hasattr(array, "oindex") else np.asarray(array[rows])  # zarr's word for it
+        _forget_pages(array)
+        return some, None
+
+
+def _forget_pages(array: Any) -> None:
+    """Let what was read of the caller's map leave the memory; it stays in the file."""
+    # A private map ("c") may hold changes that are nowhere else.
+    if isinstance(array, np.memmap) and array.mode != "c" and hasattr(mmap.mmap, "madvise"):
+        array._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
 
 
 class _TableSource(_Source):
@@ -304,7 +334,7 @@ class _TableSource(_Source):
 
     def __init__(self, where: str, files: tuple[Path, ...], ids: str | None) -> None:
         self.where, self.files, self._ids = where, files, ids
-        self._format = _TABLES[files[0].suffix]
+        self._format = _TABLES[files[0].suffix.lower()]
         schemas, self._counts = [], []
         for file in files:
             with _reading(file):
@@ -314,6 +344,7 @@ class _TableSource(_Source):
         self.columns = tuple(name for name in schemas[0].names if name not in {ids, *_index_columns(schemas[0])})
         for file, schema in zip(files, schemas, strict=True):
             self._check_columns(file, schema)
+        self._types = [{name: schema.field(name).type for name in self._wanted} for schema in schemas]
         if ids is not None:
             self.id_type = self._common_id_type(schemas)
         self.n_samples, self.n_features = sum(self._counts), len(self.columns)
@@ -322,9 +353,13 @@ class _TableSource(_Source):
         common = np.result_type(*kinds)
         self._dtype = np.float32 if common.kind == "f" and common.itemsize <= 4 else np.float64  # as the gate has it
 
+    @property
+    def _wanted(self) -> list[str]:
+        """The columns to read: features, and then ids."""
+        return [*(self.columns or ()), *([] if self._ids is None else [self._ids])]
+
     def _check_columns(self, file: Path, schema: Any) -> None:
-        types = _arrow("pyarrow").types
-        wanted = {*(self.columns or ()), *([] if self._ids is None else [self._ids])}
+        types, wanted = _arrow("pyarrow").types, set(self._wanted)
         missing, unknown = sorted(wanted - set(schema.names)), sorted({*schema.names} - wanted - _index_columns(schema))
         if missing:
             raise InputError(f"{file} has no column {missing[0]!r}; every table of {self.where} needs it")
@@ -378,9 +413,8 @@ class _TableSource(_Source):
 
     def _batches(self, first: int, stop: int) -> Iterator[tuple[int, Any]]:
         """Record batches with the row that each starts at, of all files that have rows from first up to stop."""
-        columns = [*(self.columns or ()), *([] if self._ids is None else [self._ids])]
         ends = np.cumsum(self._counts)
-        for file, end, count in zip(self.files, ends.tolist(), self._counts, strict=True):
+        for file, types, end, count in zip(self.files, self._types, ends.tolist(), self._counts, strict=True):
             at = end - count
             if end <= first or at >= stop:
                 continue
@@ -390,12 +424,16 @@ class _TableSource(_Source):
                     batch = next(batches, None)
                 if batch is None:
                     break
-                batch = batch.select(columns)
+                if any(
+                    name not in batch.schema.names or batch.schema.field(name).type != types[name] for name in types
+                ):
+                    raise _changed(file)
+                batch = batch.select(self._wanted)
                 self._check_nulls(file, batch, at)
                 yield at, batch
                 at += batch.num_rows
             if at < min(end, stop) or at > end:
-                raise InputError(f"{file} has changed since the reader was made; make a new ViewsReader")
+                raise _changed(file)
 
     def _check_nulls(self, file: Path, batch: Any, start: int) -> None:
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
@@ -419,6 +457,10 @@ class _TableSource(_Source):
         return pa.concat_arrays(plain)
 
 
+def _changed(where: Path | str) -> InputError:
+    return InputError(f"{where} has changed since the reader was made; make a new ViewsReader")
+
+
 # Batches are pulled one by one: Arrow's dataset scanner reads ahead, and memory would grow with the rows.
 def _parquet_batches(file: Path) -> Iterator[Any]:
     with _arrow("pyarrow.parquet").ParquetFile(file, buffer_size=2**16, pre_buffer=False) as opened:
@@ -430,7 +472,9 @@ def _ipc_batches(file: Path) -> Iterator[Any]:
     with pa.OSFile(str(file)) as opened:
         reader = pa.ipc.open_file(opened)
         for i in range(reader.num_record_batches):
-            yield reader.get_batch(i)
+            batch = reader.get_batch(i)
+            batch.validate(full=True)  # texts whose offsets are damaged would end the process, not raise
+            yield batch
 
 
 _BATCHES: Mapping[str, Callable[[Path], Iterator[Any]]] = {"parquet": _parquet_batches, "ipc": _ipc_batches}
@@ -453,23 +497,27 @@ def _open(name: str, source: Any, ids: str | None) -> _Source:
     where = f"view {name!r} ({path})"
     if not path.exists():
         raise InputError(f"{where} does not exist")
+    ending = path.suffix.lower()
+    if ending == ".zarr":
+        return _ArraySource(where, partial(_zarr_array, path), (path,))
     if path.is_dir():
         return _TableSource(where, _files_in(where, path), ids)
-    if path.suffix == ".npy":
+    if ending == ".npy":
         return _ArraySource(where, partial(_mapped, path), (path,))
-    if path.suffix == ".npz":
-        array = _only_array(where, path)
+    if ending == ".npz":
+        array = _array_of_archive(name, where, path)
         return _ArraySource(where, lambda: array, (path,))
-    if path.suffix in _TABLES:
+    if ending in _TABLES:
         return _TableSource(where, (path,), ids)
     raise InputError(f"{where} has an unknown ending; known are {', '.join(_ENDINGS)}, and folders of tables")
 
 
 def _files_in(where: str, folder: Path) -> tuple[Path, ...]:
     """The table files of a folder and its subfolders; names that start with a dot or underscore are no data."""
-    below = (file.relative_to(folder) for file in folder.rglob("*") if file.suffix in _TABLES and file.is_file())
+    tables = (file for file in folder.rglob("*") if file.suffix.lower() in _TABLES and file.is_file())
+    below = (file.relative_to(folder) for file in tables)
     files = sorted(folder / file for file in below if not any(part.startswith((".", "_")) for part in file.parts))
-    endings = sorted({file.suffix for file in files})
+    endings = sorted({file.suffix.lower() for file in files})
     if len(endings) != 1:
         found = f"both {' and '.join(endings)} files" if endings else "no tables"
         raise InputError(f"{where} is a folder with {found}; it needs files of one kind among {', '.join(_TABLES)}")
@@ -482,16 +530,26 @@ def _mapped(path: Path) -> Array:
         return array
 
 
-def _only_array(where: str, path: Path) -> Array:
+def _array_of_archive(name: str, where: str, path: Path) -> Array:
     # NumPy leaves a file that it opened itself open when it turns out to be damaged.
     with _reading(path), path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-        if len(archive.files) != 1:
+        member = name if name in archive.files else archive.files[0] if len(archive.files) == 1 else None
+        if member is None:
             raise InputError(
-                f"{where} holds {len(archive.files)} arrays ({', '.join(archive.files)}) and must hold one; save each "
-                "view as a .npy file, or pass the arrays themselves"
+                f"{where} holds {len(archive.files)} arrays ({', '.join(archive.files)}), and none has the name of the "
+                "view; name the view like its array, or save each view as a .npy file"
             )
-        array: Array = archive[archive.files[0]]
+        array: Array = archive[member]
         return array
+
+
+def _zarr_array(path: Path) -> Any:
+    try:
+        import zarr
+    except ImportError:
+        raise ImportError('reading zarr arrays needs zarr: pip install "coview[zarr]"') from None
+    with _reading(path):
+        return zarr.open_array(str(path), mode="r")
 
 
 def _kind_of_id(kind: Any) -> str:
