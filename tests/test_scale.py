@@ -307,13 +307,10 @@ def test_without_dask_the_message_says_how_to_get_it(monkeypatch):
         DaskViews({})
 
 
-def test_without_a_cluster_the_model_is_a_task_of_its_own(monkeypatch):
-    with_distributed = scale._model("key", b"")
-    monkeypatch.delitem(sys.modules, "distributed")
-    for task in (with_distributed, scale._model("key", b"")):
-        load, pickled = task
-        assert callable(load)
-        assert pickled == b""
+def test_without_a_cluster_the_model_is_a_task_of_its_own():
+    load, pickled = scale._model("key", b"")
+    assert callable(load)
+    assert pickled == b""
 
 
 def test_a_worker_that_lacks_something_else_says_what(monkeypatch):
@@ -367,6 +364,11 @@ def test_views_in_the_memory_of_a_cluster_serve(client, views, model):
     np.testing.assert_array_equal(predict(model, lazy).compute(), model.labels_)
     trained = fit(FixedSize(TMvKSCR(3, random_state=0), n_train=80, random_state=0), lazy)
     np.testing.assert_array_equal(trained.latent_, model.latent_)
+
+
+def test_another_scheduler_beside_a_cluster_serves(client, views, model):
+    with dask.config.set(scheduler="threads"):
+        np.testing.assert_array_equal(predict(model, in_chunks(views)).compute(), model.labels_)
 
 
 def test_a_model_is_sent_once_to_each_worker(client, views, model, tmp_path):

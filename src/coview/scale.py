@@ -6,7 +6,6 @@ to a model that is sent once. Install it with `pip install "coview[dask]"`.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from numbers import Integral
@@ -228,20 +227,18 @@ def _lazily(method: str, model: Any, views: DaskViews) -> DaskArray:
 
 def _model(key: str, pickled: bytes) -> Any:
     """The task that makes the model, or its future result where there is a cluster."""
-    load = _sent("_load")
-    if "distributed" in sys.modules:
-        import dask
-        from distributed import default_client
+    import dask
+    from dask.base import get_scheduler
 
-        try:
-            client = default_client()
-        except ValueError:
-            return load, pickled
-        # Submitted, not scattered: if all workers that have it die, the scheduler can make it again. It is sent once,
-        # so that advice about large graphs would be beside the point.
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
-            return client.submit(load, pickled, key=key)
-    return load, pickled
+    load = _sent("_load")
+    # The client itself, unless dask.config names another scheduler: a result on the cluster would be out of its reach.
+    client: Any = getattr(get_scheduler(), "__self__", None)
+    if not hasattr(client, "submit"):
+        return load, pickled
+    # Submitted, not scattered: if all workers that have it die, the scheduler can make it again. It is sent once,
+    # so that advice about large graphs would be beside the point.
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
+        return client.submit(load, pickled, key=key)
 
 
 class _Part(NamedTuple):
