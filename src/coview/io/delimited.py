@@ -1,0 +1,234 @@
+"""CSV and TSV: one reader for every installation, by the csv module and NumPy, a block of rows at a time."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coview.errors import InputError
+from coview.io.table import EXACT, TOO_LARGE, AsText, Source, Table, check_names
+
+_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "spaces"}
+_MISSING = {"", "na", "n/a", "#n/a", "nan", "null"}
+_TRUTH = {"true": "1", "false": "0"}
+_DOUBTFUL = {
+    True: "the first line counts the columns and was taken for their names",
+    False: "the first line holds numbers and was taken for a sample; the columns have no names",
+}
+_BLOCK_ROWS = 4096
+_LONGEST_LINE = 2**28  # characters; a line without an end must not fill the memory
+
+_Cells = Sequence[str]
+
+
+def read_delimited(source: Source, as_text: AsText) -> Table:
+    """Read a table of text; the ending says what separates its columns."""
+    source.refuse_variable()
+    _check_encoding(source)
+    late: set[int] = set()  # columns that turned out to be text after their first rows had been read as numbers
+    while True:
+        try:
+            with io.TextIOWrapper(source.opened(), encoding="utf-8-sig", newline="") as text:
+                return _read(source, text, as_text, late)
+        except _TextAfterNumbers as found:
+            late.add(found.column)
+
+
+class _TextAfterNumbers(Exception):  # noqa: N818 - no error, but a reason to begin again
+    def __init__(self, column: int) -> None:
+        self.column = column
+
+
+def _read(source: Source, text: io.TextIOWrapper, as_text: AsText, late: set[int]) -> Table:
+    delimiter = "\t" if source.ending == ".tsv" else ","
+    lines = _lines(source, text)
+    start = list(islice((line for line in lines if line.strip()), 2))
+    _check_delimiter(source, start, delimiter)
+    reader = csv.reader(chain(start, lines), delimiter=delimiter, skipinitialspace=True, strict=True)
+    rows = _rows(source, reader)
+    first = next(rows, None)
+    if first is None:
+        raise InputError(f"{source.where} is empty; it needs a line of column names and a line for each sample")
+    header = _is_header(first)
+    if not header:
+        rows = chain([first], rows)
+    second = next(rows, None)
+    if second is None:
+        raise InputError(f"{source.where} has column names but no samples")
+    # R writes row names without a name above them, pandas with an empty one.
+    above = ["", *first] if header and len(second) == len(first) + 1 else first
+    labelled = header and len(above) > 1 and not above[0].strip()
+    names = [(name.strip() if header else "") or f"column{i}" for i, name in enumerate(above)]
+    check_names(source, names)
+    texts = late | {i for i, name in enumerate(names) if as_text(name)} | ({0} if labelled else set())
+    columns = _Columns(source, len(names), texts)
+    for block in _blocks(chain([second], rows)):
+        columns.add(block)
+    notes = () if _as_numbers(first) is None else (_DOUBTFUL[header],)
+    return columns.table(names, header, labelled, notes)
+
+
+def _blocks(rows: Iterator[list[str]]) -> Iterator[list[list[str]]]:
+    while block := list(islice(rows, _BLOCK_ROWS)):
+        yield block
+
+
+class _Columns:
+    """The columns read so far: pieces of numbers, or all cells of those that hold text."""
+
+    def __init__(self, source: Source, width: int, texts: set[int]) -> None:
+        self._source = source
+        self._texts: dict[int, list[str]] = {i: [] for i in texts}
+        self._numbers: dict[int, list[NDArray[np.float64]]] = {i: [] for i in range(width) if i not in texts}
+        self._too_large: set[int] = set()
+        self._n_rows = 0
+
+    def add(self, block: list[list[str]]) -> None:
+        # Joining the pieces will take as much again as they do; how many there are, no header says.
+        self._source.require_memory((self._n_rows + len(block), len(self._numbers) + len(self._texts)))
+        for i, cells in enumerate(zip(*block, strict=True)):
+            if i in self._texts:
+                self._texts[i].extend(cells)
+                continue
+            values = _as_numbers(cells)
+            if values is not None:
+                self._numbers[i].append(values)
+                if _any_too_large(values, cells):
+                    self._too_large.add(i)
+            elif self._n_rows:
+                raise _TextAfterNumbers(i)
+            else:
+                del self._numbers[i]
+                self._texts[i] = list(cells)
+        self._n_rows += len(block)
+
+    def table(self, names: list[str], header: bool, labelled: bool, notes: tuple[str, ...]) -> Table:
+        row_names = tuple(cell.strip() for cell in self._texts.pop(0)) if labelled else None
+        kept = [i for i in self._numbers if i not in self._too_large]
+        numbers = np.empty((self._n_rows, len(kept)))
+        for j, i in enumerate(kept):
+            np.concatenate(self._numbers.pop(i), out=numbers[:, j])
+        return Table(
+            numbers,
+            tuple(names[i] for i in kept) if header else None,
+            {names[i]: [_cell(cell) for cell in cells] for i, cells in sorted(self._texts.items())},
+            {names[i]: TOO_LARGE for i in sorted(self._too_large)},
+            row_names,
+            notes,
+        )
+
+
+def _as_numbers(cells: _Cells) -> NDArray[np.float64] | None:
+    """The cells as numbers, NaN where missing, or None if they hold text."""
+    joined = "".join(cells)
+    if "_" in joined or not joined.isascii():  # Python reads 1_2 as twelve, but here it is a name
+        return None
+    try:
+        return np.array(cells, dtype=np.float64)
+    except ValueError:
+        pass
+    plain = [cell.strip().lower() for cell in cells]
+    try:
+        return np.array(["nan" if cell in _MISSING else _TRUTH.get(cell, cell) for cell in plain], dtype=np.float64)
+    except ValueError:
+        return None
+
+
+def _any_too_large(values: NDArray[np.float64], cells: _Cells) -> bool:
+    return any(cells[i].strip().lstrip("+-").isdigit() for i in np.flatnonzero(np.abs(values) > EXACT).tolist())
+
+
+def _cell(text: str) -> str | None:
+    text = text.strip()
+    return None if text.lower() in _MISSING else text
+
+
+def _is_header(row: list[str]) -> bool:
+    """Whether the first line names the columns; 0, 1, 2, ... or 1, 2, 3, ... are names, other numbers a sample."""
+    if _as_numbers(row) is None or all(_cell(cell) is None for cell in row):
+        return True
+    return len(row) > 1 and any(row == [str(i) for i in range(a, a + len(row))] for a in (0, 1))
+
+
+def _rows(source: Source, reader: Any) -> Iterator[list[str]]:
+    """The lines that are not empty; all as wide as the second, and the first as wide as it or one short."""
+    width, seen = 0, 0
+    while True:
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            raise InputError(
+                f"{source.where} is no valid table at line {reader.line_num} ({error}); look at its quotes"
+            ) from None
+        if row is None:
+            return
+        if not row:
+            continue
+        if seen == 0 or (seen == 1 and len(row) == width + 1):
+            width = len(row)
+        if len(row) != width:
+            raise InputError(
+                f"{source.where} has {len(row)} columns in line {reader.line_num} where {width} are expected; every "
+                "line needs the same number"
+            )
+        seen += 1
+        yield row
+
+
+def _lines(source: Source, text: io.TextIOWrapper) -> Iterator[str]:
+    number = 0
+    while True:
+        try:
+            line = text.readline(_LONGEST_LINE)
+        except UnicodeDecodeError:
+            raise InputError(
+                f"{source.where} is not UTF-8 from line {_undecodable_line(source)} on; save it as UTF-8 (it may be "
+                "Latin-1 or Windows-1252, or mix encodings)"
+            ) from None
+        if not line:
+            return
+        number += 1
+        if len(line) == _LONGEST_LINE:
+            raise InputError(f"{source.where} has a line {number} of more than {_LONGEST_LINE} characters")
+        yield line
+
+
+def _undecodable_line(source: Source) -> int:
+    with source.opened() as file:
+        return next(i for i, line in enumerate(file, start=1) if "\ufffd" in line.decode("utf-8", errors="replace"))
+
+
+def _check_encoding(source: Source) -> None:
+    with source.opened() as file:
+        start = file.read(4096)
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"{source.where} is UTF-16; save it as UTF-8")
+    if b"\0" in start:
+        raise InputError(f"{source.where} is no text, whatever its ending says; give the file its proper ending")
+
+
+def _check_delimiter(source: Source, start: list[str], delimiter: str) -> None:
+    """Notice a table whose lines cannot be taken apart as the ending says, but could be in another way."""
+    if not start or _n_fields(start[0], delimiter) > 1:
+        return
+    for other, called in _DELIMITERS.items():
+        counts = {_n_fields(line.strip(), other) for line in start}
+        if other != delimiter and len(counts) == 1 and max(counts) > 1:
+            expected = _DELIMITERS[delimiter]
+            raise InputError(
+                f"{source.where} is separated by {called}, but {source.ending} means {expected}; save it with "
+                f"{expected}" + (", or let its name end in .tsv" if other == "\t" else "")
+            )
+
+
+def _n_fields(line: str, delimiter: str) -> int:
+    try:
+        return len(next(csv.reader([line], delimiter=delimiter), []))
+    except csv.Error:
+        return 0

@@ -1,0 +1,84 @@
+"""What a file holds, as plain values."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from coview.io.formats import find, read_table
+from coview.io.table import Table, reading
+
+
+def describe_file(path: str | os.PathLike[str]) -> dict[str, Any]:
+    r"""Return what a file holds, as values that JSON can write.
+
+    Parameters
+    ----------
+    path : path
+        In any format that `read_views` reads; `::NAME` chooses a variable. Without it, a file with several is described
+        by its variables.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "x.csv")
+    ...     _ = path.write_text("sample,length\ns1,3\ns2,\n")
+    ...     described = describe_file(path)
+    >>> described["format"], described["shape"]
+    ('CSV', [2, 2])
+    >>> described["columns"][0]
+    {'name': 'length', 'type': 'number', 'missing': 1, 'min': 3.0, 'max': 3.0}
+    """
+    source, kind = find("file", path)
+    described: dict[str, Any] = {
+        "path": str(source.path),
+        "format": kind.name,
+        "bytes": source.path.stat().st_size,
+    }
+    if kind.variables is not None:
+        with reading(source):
+            described["variables"] = kind.variables(source)
+        if source.variable is None and "X" not in described["variables"] and len(described["variables"]) != 1:
+            return described
+    return described | _about(read_table(source, kind, lambda name: False))
+
+
+def _about(table: Table) -> dict[str, Any]:
+    numbers = table.numbers
+    n_others = len(table.texts) + len(table.others)
+    shape = list(numbers.shape)
+    if len(shape) == 2:
+        shape[1] += n_others
+    about: dict[str, Any] = {
+        "shape": shape,
+        "type": str(numbers.dtype),
+        "sparse": bool(sp.issparse(numbers)),
+        "row_names": None if table.row_names is None else list(table.row_names[:5]),
+    }
+    if sp.issparse(numbers):
+        about["stored_values"] = int(numbers.nnz)
+        about["columns"] = [{"name": name, "type": "number"} for name in table.names or ()]
+        return about
+    columns: list[dict[str, Any]] = [_number(name, numbers[:, j]) for j, name in enumerate(table.names or ())]
+    for name, cells in table.texts.items():
+        present = [cell for cell in cells if cell is not None]
+        about_text = {"missing": len(cells) - len(present), "different": len(set(present)), "examples": present[:3]}
+        columns.append({"name": name, "type": "text"} | about_text)
+    columns += [{"name": name, "type": what} for name, what in table.others.items()]
+    about["columns"] = columns
+    if numbers.dtype.kind == "f":
+        about["missing"] = int(np.isnan(numbers).sum()) + sum(
+            column.get("missing", 0) for column in columns if column["type"] == "text"
+        )
+    return about
+
+
+def _number(name: str, values: Any) -> dict[str, Any]:
+    finite = values[np.isfinite(values)]
+    limits = {"min": float(finite.min()), "max": float(finite.max())} if len(finite) else {"min": None, "max": None}
+    return {"name": name, "type": "number", "missing": int(np.isnan(values).sum())} | limits

@@ -1,0 +1,77 @@
+"""Which ending is read by what, and how a path names a variable."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from coview.errors import InputError, InputTypeError
+from coview.io.arrays import read_npy, read_npz, variables_of_npz
+from coview.io.arrow import read_ipc, read_parquet
+from coview.io.delimited import read_delimited
+from coview.io.hdf5 import read_anndata, variables_of_anndata
+from coview.io.matlab import read_mat, variables_of_mat
+from coview.io.matrix_market import read_matrix_market
+from coview.io.table import AsText, Source, Table, reading
+
+
+@dataclass(frozen=True)
+class Format:
+    """A kind of file: its name, how it is read and, if it holds several tables, how they are listed."""
+
+    name: str
+    read: Callable[[Source, AsText], Table]
+    variables: Callable[[Source], dict[str, str]] | None = None
+    may_be_zipped: bool = False
+
+
+FORMATS = {
+    ".csv": Format("CSV", read_delimited, may_be_zipped=True),
+    ".tsv": Format("TSV", read_delimited, may_be_zipped=True),
+    ".parquet": Format("Parquet", read_parquet),
+    ".feather": Format("Feather", read_ipc),
+    ".arrow": Format("Arrow", read_ipc),
+    ".npy": Format("NumPy array", read_npy),
+    ".npz": Format("NumPy archive", read_npz, variables_of_npz),
+    ".mtx": Format("Matrix Market", read_matrix_market, may_be_zipped=True),
+    ".mat": Format("MATLAB", read_mat, variables_of_mat),
+    ".h5ad": Format("AnnData", read_anndata, variables_of_anndata),
+    ".h5mu": Format("MuData", read_anndata, variables_of_anndata),
+}
+
+
+def find(what: str, path: Any, variable: str | None = None) -> tuple[Source, Format]:
+    """Find the file and its format; `path` may end in ::VARIABLE.
+
+    Parameters
+    ----------
+    what : str
+        What the file is for, in messages: view 'text'.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputTypeError(f"{what} is a {type(path).__name__}; give the path of a file")
+    written = os.fspath(path)
+    before, mark, after = written.rpartition("::")
+    if mark and not os.path.exists(written):
+        written, variable = before, variable or after
+    source = Source(what, Path(written), variable or None)
+    if not source.path.exists():
+        raise InputError(f"{source.where} does not exist")
+    if source.path.is_dir():
+        raise InputError(f"{source.where} is a folder; give a file")
+    if not source.path.is_file():
+        raise InputError(f"{source.where} is no file that can be read more than once; save it to disk first")
+    kind = FORMATS.get(source.ending)
+    if kind is None or (source.zipped and not kind.may_be_zipped):
+        known = ", ".join(FORMATS)
+        raise InputError(f"{source.where} has an unknown ending; known are {known}, and .gz after .csv, .tsv and .mtx")
+    return source, kind
+
+
+def read_table(source: Source, kind: Format, as_text: AsText) -> Table:
+    """Read a file; whatever is wrong with it is told in one line."""
+    with reading(source):
+        return kind.read(source, as_text)

@@ -1,0 +1,150 @@
+"""HDF5 files: AnnData (.h5ad), MuData (.h5mu) and MATLAB 7.3, read with h5py, and only the table that is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from coview.errors import InputError
+from coview.io.arrays import as_csr, from_array
+from coview.io.table import AsText, Source, Table, extra, spelt
+
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+
+
+def is_hdf5(path: Path) -> bool:
+    """Whether it begins as HDF5 does; MATLAB puts 512 bytes of its own before."""
+    with path.open("rb") as file:
+        start = file.read(520)
+    return _SIGNATURE in (start[:8], start[512:])
+
+
+def variables_of_anndata(source: Source) -> dict[str, str]:
+    """Name the tables of an AnnData or MuData file and their shapes."""
+    with _opened(source) as file:
+        return {name: _about(node) for name, node in _tables(source, file).items()}
+
+
+def read_anndata(source: Source, as_text: AsText) -> Table:
+    """Read X, or the entry of obsm or layers that is asked for; in MuData, of a modality."""
+    with _opened(source) as file:
+        tables = _tables(source, file)
+        if source.variable is None and "X" in tables:
+            name = "X"
+        elif source.variable is None:
+            plain = {name: _about(node) for name, node in tables.items() if "/" not in name}
+            name = source.choose(plain, "table")
+        else:
+            name = source.choose({name: _about(node) for name, node in tables.items()}, "table")
+        node = tables[name]
+        home = node.parent if node.name.endswith("/X") else node.parent.parent
+        values, names = _values(source, node)
+        if names is None and node.parent.name.rsplit("/", 1)[-1] != "obsm":
+            names = _index(home, "var")
+        return Table(values, names, row_names=_index(home, "obs"))
+
+
+def _tables(source: Source, file: Any) -> dict[str, Any]:
+    """Everything in the file that could be a view, by the name to ask for it."""
+    if "mod" not in file:
+        return _tables_of_one(file, "")
+    tables: dict[str, Any] = {}
+    for name, modality in file["mod"].items():
+        found = _tables_of_one(modality, f"{name}/")
+        tables |= {name if key == f"{name}/X" else key: node for key, node in found.items()}
+    return tables
+
+
+def _tables_of_one(group: Any, before: str) -> dict[str, Any]:
+    tables = {f"{before}X": group["X"]} if "X" in group else {}
+    for folder in ("obsm", "layers"):
+        for key, node in group.get(folder, {}).items():
+            tables.setdefault(f"{before}{key}", node)
+    return tables
+
+
+def _about(node: Any) -> str:
+    if hasattr(node, "shape"):
+        return f"({'x'.join(map(str, node.shape))})"
+    shape = node.attrs.get("shape")
+    return "(data frame)" if shape is None else f"({'x'.join(map(str, shape))} sparse)"
+
+
+def _values(source: Source, node: Any) -> tuple[Any, tuple[str, ...] | None]:
+    """A dense array, a sparse matrix, or a data frame with its column names."""
+    if hasattr(node, "shape"):
+        return from_array(source, _dense(source, node)).numbers, None
+    kind = str(node.attrs.get("encoding-type", ""))
+    if kind in ("csr_matrix", "csc_matrix"):
+        shape = tuple(int(n) for n in node.attrs["shape"])
+        source.require_memory((max(shape) + 1,))
+        stored = tuple(_dense(source, node[part]) for part in ("data", "indices", "indptr"))
+        make = sp.csr_array if kind == "csr_matrix" else sp.csc_array
+        return as_csr(source, make(stored, shape=shape)), None
+    if kind == "dataframe":
+        names = [str(name) for name in node.attrs["column-order"]]
+        if not all(hasattr(node[name], "dtype") and node[name].dtype.kind in "fiub" for name in names):
+            raise InputError(
+                f"{source.where} has columns in {node.name} that are no plain numbers; encode or drop them"
+            )
+        return np.column_stack([_dense(source, node[name]) for name in names]), tuple(names)
+    raise InputError(f"{source.where} holds a {kind or 'group'} in {node.name}, which is no table of numbers")
+
+
+def _dense(source: Source, dataset: Any) -> Any:
+    source.require_memory(dataset.shape, dataset.dtype.itemsize)
+    return dataset[()]
+
+
+def _index(home: Any, axis: str) -> tuple[str, ...] | None:
+    """The names of the rows (obs) or columns (var)."""
+    group = home.get(axis)
+    if group is None or not hasattr(group, "attrs"):
+        return None
+    names = group.get(group.attrs.get("_index", "_index"))
+    return None if names is None else tuple(spelt(name) or "" for name in names[()])
+
+
+def matlab_variables(source: Source) -> dict[str, str]:
+    """Name the variables of a MATLAB 7.3 file and their shapes."""
+    with _opened(source) as file:
+        return {name: _about_matlab(node) for name, node in _matlab_tables(file).items()}
+
+
+def read_matlab_hdf5(source: Source) -> Table:
+    """Read a variable of a MATLAB 7.3 file; it stores columns first, so that h5py sees it transposed."""
+    with _opened(source) as file:
+        tables = _matlab_tables(file)
+        node = tables[source.choose({name: _about_matlab(node) for name, node in tables.items()}, "variable")]
+        if "MATLAB_sparse" not in node.attrs:
+            return from_array(source, _dense(source, node).T)
+        source.require_memory((int(node.attrs["MATLAB_sparse"]) + 1,))
+        ends = _dense(source, node["jc"])
+        stored = (_dense(source, node[part]) if part in node else np.empty(0) for part in ("data", "ir"))
+        shape = (int(node.attrs["MATLAB_sparse"]), len(ends) - 1)
+        return from_array(source, sp.csc_array((*stored, ends), shape=shape))
+
+
+def _matlab_tables(file: Any) -> dict[str, Any]:
+    """Variables of numbers; names with # are MATLAB's own."""
+    return {
+        name: node
+        for name, node in file.items()
+        if not name.startswith("#") and ("MATLAB_sparse" in node.attrs or getattr(node, "dtype", "O") != "O")
+    }
+
+
+def _about_matlab(node: Any) -> str:
+    if "MATLAB_sparse" in node.attrs:
+        return f"({node.attrs['MATLAB_sparse']}x{len(node['jc']) - 1} sparse)"
+    return f"({'x'.join(map(str, node.shape[::-1]))})"
+
+
+def _opened(source: Source) -> Any:
+    h5py = extra("h5py", "scverse", "reading .h5ad, .h5mu and MATLAB 7.3 files")
+    if not is_hdf5(source.path):
+        raise InputError(f"{source.where} is no HDF5 file, whatever its ending says")
+    return h5py.File(source.path, "r")

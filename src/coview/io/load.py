@@ -1,0 +1,134 @@
+"""Views from files: read each, align their samples, and bring each to the columns that are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coview.errors import InputError, InputTypeError
+from coview.io.align import by_ids, by_order, take_ids
+from coview.io.features import Features, check_numbers
+from coview.io.formats import find, read_table
+from coview.io.table import reading
+from coview.views import Views
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Views as they came from files: what they hold, the ids of the samples if there are any, and what was noticed."""
+
+    views: Views
+    ids: tuple[str, ...] | None
+    notes: tuple[str, ...]
+
+
+def read_views(
+    sources: Mapping[str, Any],
+    *,
+    ids: str | None = None,
+    align: str = "strict",
+    categories: str = "refuse",
+    variables: Mapping[str, str] | None = None,
+    columns: Mapping[str, Sequence[str] | None] | None = None,
+) -> Loaded:
+    r"""Read one file for each view, and return the views with the ids of their samples and notes.
+
+    Parameters
+    ----------
+    sources : mapping from view name to path
+        CSV and TSV (also .gz), Parquet, Feather, Arrow, .npy, .npz, Matrix Market (also .gz), MATLAB, .h5ad and .h5mu,
+        told apart by their endings. A path may end in `::NAME` for a variable of the file.
+    ids : str, optional
+        The column that holds the ids of the samples; the views are brought into the order of the first.
+    align : {"strict", "inner"}
+        With ids: refuse samples that are not in every view, or drop them with a note.
+    categories : {"refuse", "onehot"}
+        What to do with columns of text: refuse them, or make one column of zeros and ones for each category.
+    variables : mapping from view name to variable, optional
+        Another way to give `::NAME`.
+    columns : mapping from view name to column names, optional
+        The columns that a model was trained on. Each view is brought to exactly these; `colour=red` is made from the
+        column `colour`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     text, image = Path(folder, "text.csv"), Path(folder, "image.csv")
+    ...     _ = text.write_text("sample,length\ns1,3\ns2,5\n")
+    ...     _ = image.write_text("sample,red,green\ns2,4,5\ns1,1,2\n")
+    ...     loaded = read_views({"text": text, "image": image}, ids="sample")
+    >>> loaded.views, loaded.ids
+    (Views(2 samples; text: 1, image: 2), ('s1', 's2'))
+    >>> loaded.views["image"]
+    array([[1., 2.],
+           [4., 5.]])
+    """
+    _check_choice("align", align, ("strict", "inner"))
+    _check_choice("categories", categories, ("refuse", "onehot"))
+    if align == "inner" and ids is None:
+        raise InputError("align='inner' keeps the samples that all views have; say which column names them with ids=")
+    if not isinstance(sources, Mapping):
+        raise InputTypeError(f"sources={sources!r} must be a mapping from view name to the path of a file")
+    if not sources:
+        raise InputError("there are no views; give at least one file")
+    _check_view_names(sources, variables, columns)
+    found, tables, ids_of = {}, {}, {}
+    for name, path in sources.items():
+        wanted = (columns or {}).get(name)
+        spelt = {*_encoded_columns(wanted), *(() if ids is None else (ids,))}
+        found[name], kind = find(f"view {name!r}", path, (variables or {}).get(name))
+        tables[name] = read_table(found[name], kind, spelt.__contains__)
+        check_numbers(found[name], tables[name])
+        if ids is not None:
+            tables[name], ids_of[name] = take_ids(found[name], tables[name], ids)
+    notes: list[str] = []
+    samples: tuple[str, ...] | None
+    if ids is None:
+        rows, samples = by_order(found, tables)
+    else:
+        rows, samples, notes = by_ids(found, tables, ids_of, align == "inner")
+    matrices, names = {}, {}
+    for name, source in found.items():
+        with reading(source):
+            features = Features(source, tables.pop(name), rows[name])
+            wanted = (columns or {}).get(name)
+            if wanted is None:
+                matrices[name], names[name] = features.all(onehot=categories == "onehot")
+            else:
+                matrices[name], names[name] = features.chosen(wanted)
+            notes += features.notes
+    return Loaded(Views.trusted(Views(matrices), names), samples, tuple(notes))
+
+
+def _encoded_columns(wanted: Sequence[str] | None) -> set[str]:
+    """Columns that may have been encoded as one column for each category: they are read as text again."""
+    stems = {column[:i] for column in wanted or () for i, letter in enumerate(column) if letter == "="}
+    return stems - set(wanted or ())
+
+
+def _check_choice(parameter: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise InputError(f"{parameter}={value!r} is unknown; use one of {', '.join(map(repr, known))}")
+
+
+def _check_view_names(
+    sources: Mapping[str, Any],
+    variables: Mapping[str, str] | None,
+    columns: Mapping[str, Sequence[str] | None] | None,
+) -> None:
+    for name in variables or ():
+        if name not in sources:
+            raise InputError(f"a variable is named for the view {name!r}, which has no file")
+    if columns is None:
+        return
+    for name in columns:
+        if name not in sources:
+            raise InputError(f"the model was trained on the view {name!r}, for which there is no file")
+    for name in sources:
+        if name not in columns:
+            raise InputError(
+                f"view {name!r} ({sources[name]}) is unknown to the model; it was trained on {', '.join(columns)}"
+            )

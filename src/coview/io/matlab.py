@@ -1,0 +1,146 @@
+"""MATLAB files of versions 5 to 7, read by NumPy (SciPy's reader can crash on damaged ones); 7.3 is HDF5."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import IO, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from coview.errors import InputError
+from coview.io.arrays import from_array
+from coview.io.hdf5 import is_hdf5, matlab_variables, read_matlab_hdf5
+from coview.io.table import AsText, Source, Table
+
+# The numbers that the format gives to types of stored values, and to classes of variables.
+_STORED = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
+_MATRIX, _COMPRESSED = 14, 15
+_CLASSES = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8"}
+_SPARSE = 5
+_NO_NUMBERS = {1: "cell array", 2: "structure", 3: "object", 4: "text", 16: "function", 17: "object"}
+_COMPLEX = 0x800
+_START = 8192  # bytes of a variable that surely hold its name and shape
+
+
+@dataclass(frozen=True)
+class _Variable:
+    flags: int
+    shape: tuple[int, ...]
+    at: int  # where it begins in the file
+    n_bytes: int  # once unpacked
+
+    @property
+    def about(self) -> str:
+        kind = self.flags & 0xFF
+        size = "x".join(map(str, self.shape))
+        return f"({size}{' sparse' if kind == _SPARSE else ''}{' ' + _NO_NUMBERS.get(kind, '')})".replace(" )", ")")
+
+
+def variables_of_mat(source: Source) -> dict[str, str]:
+    """Name the variables of a MATLAB file and their shapes."""
+    if is_hdf5(source.path):
+        return matlab_variables(source)
+    with source.path.open("rb") as file:
+        return {name: variable.about for name, variable in _variables(source, file, _byte_order(source, file)).items()}
+
+
+def read_mat(source: Source, as_text: AsText) -> Table:
+    """Read the variable that is asked for, or the only one that holds numbers."""
+    if is_hdf5(source.path):
+        return read_matlab_hdf5(source)
+    with source.path.open("rb") as file:
+        order = _byte_order(source, file)
+        variables = _variables(source, file, order)
+        usable = {name: v.about for name, v in variables.items() if (v.flags & 0xFF) not in _NO_NUMBERS}
+        listed = {name: v.about for name, v in variables.items()}
+        name = source.choose(listed if source.variable is not None or len(usable) != 1 else usable, "variable")
+        chosen = variables[name]
+        kind = chosen.flags & 0xFF
+        if kind in _NO_NUMBERS or chosen.flags & _COMPLEX:
+            what = "complex numbers" if kind not in _NO_NUMBERS else f"a {_NO_NUMBERS[kind]}"
+            raise InputError(f"{source.where} holds {what} in the variable {name!r}; save a plain matrix of numbers")
+        source.require_memory((chosen.n_bytes,), 3)
+        file.seek(chosen.at)
+        return from_array(source, _values(source, _unpacked(source, file, order, chosen.n_bytes), order))
+
+
+def _byte_order(source: Source, file: IO[bytes]) -> str:
+    order = {b"IM": "<", b"MI": ">"}.get(file.read(128)[126:])
+    if order is None:
+        raise InputError(f"{source.where} is no MATLAB file of version 5 or later; save it with -v7 or -v7.3")
+    return order
+
+
+def _variables(source: Source, file: IO[bytes], order: str) -> dict[str, _Variable]:
+    found = {}
+    size = file.seek(0, 2)
+    at = 128
+    while at < size:
+        file.seek(at)
+        _, length = struct.unpack(f"{order}II", file.read(8))
+        if at + 8 + length > size:
+            raise InputError(f"{source.where} is cut short: it ends within a variable")
+        file.seek(at)
+        start, n_bytes = _begin(source, file, order)
+        flags, shape, name, _ = _head(start, order)
+        found[name] = _Variable(flags, shape, at, n_bytes)
+        at += 8 + length
+    return found
+
+
+def _begin(source: Source, file: IO[bytes], order: str) -> tuple[bytes, int]:
+    """The first bytes of the variable that begins here, and how many there are in all."""
+    at = file.tell()
+    kind, n_bytes = struct.unpack(f"{order}II", file.read(8))
+    if kind == _COMPRESSED:
+        packed = file.read(min(n_bytes, _START))
+        start = zlib.decompressobj().decompress(packed, _START)
+        kind, n_bytes = struct.unpack(f"{order}II", start[:8])
+        start = start[8:]
+    else:
+        start = file.read(min(n_bytes, _START))
+    if kind != _MATRIX:
+        raise InputError(f"{source.where} is damaged at byte {at}: no variable begins there")
+    return start, n_bytes
+
+
+def _unpacked(source: Source, file: IO[bytes], order: str, n_bytes: int) -> bytes:
+    kind, length = struct.unpack(f"{order}II", file.read(8))
+    stored = file.read(length)
+    return zlib.decompressobj().decompress(stored, n_bytes + 8)[8:] if kind == _COMPRESSED else stored
+
+
+def _head(body: bytes, order: str) -> tuple[int, tuple[int, ...], str, int]:
+    """Flags, shape and name of a variable, and where its values begin."""
+    flags, at = _element(body, 0, order)
+    shape, at = _element(body, at, order)
+    name, at = _element(body, at, order)
+    return int(flags[0]), tuple(int(n) for n in shape), name.tobytes().decode("latin-1"), at
+
+
+def _element(body: bytes, at: int, order: str) -> tuple[Any, int]:
+    """The array of numbers that begins here, and where the next one does."""
+    (word,) = struct.unpack_from(f"{order}I", body, at)
+    if word >> 16:  # up to four bytes are stored in the place of their length
+        kind, length, start, end = word & 0xFFFF, word >> 16, at + 4, at + 8
+    else:
+        kind, (length,), start = word, struct.unpack_from(f"{order}I", body, at + 4), at + 8
+        end = start + length + -length % 8
+    return np.frombuffer(body[start : start + length], np.dtype(order + _STORED[kind])), end
+
+
+def _values(source: Source, body: bytes, order: str) -> Any:
+    flags, shape, _, at = _head(body, order)
+    if flags & 0xFF != _SPARSE:
+        stored, _ = _element(body, at, order)
+        return stored.reshape(shape, order="F").astype(_CLASSES[flags & 0xFF])
+    rows, at = _element(body, at, order)
+    ends, at = _element(body, at, order)
+    entries, _ = _element(body, at, order)
+    used = int(ends[-1])  # there may be room for more
+    source.require_memory((max(shape) + 1,))
+    plain = (entries[:used].astype(np.float64), rows[:used].astype(np.int64), ends.astype(np.int64))
+    return sp.csc_array(plain, shape=shape)

@@ -1,0 +1,81 @@
+"""Matrix Market files, read by NumPy: SciPy's compiled reader can crash on damaged ones."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import IO
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from coview.errors import InputError
+from coview.io.arrays import from_array
+from coview.io.table import AsText, Source, Table
+
+_LONGEST_LINE = 2**16
+
+
+def read_matrix_market(source: Source, as_text: AsText) -> Table:
+    """Read a dense array, or coordinates as a sparse matrix."""
+    source.refuse_variable()
+    with source.opened() as file:
+        layout, values, symmetry = _banner(source, file)
+        shape = _sizes(source, file, 3 if layout == "coordinate" else 2)
+        if layout == "array":
+            if symmetry != "general":
+                raise InputError(f"{source.where} stores half of a symmetric array; save the whole, or as coordinates")
+            source.require_memory(shape, 16)
+            return from_array(source, _body(source, file, shape[0] * shape[1], 1).reshape(shape, order="F"))
+        n_rows, n_columns, n_entries = shape
+        source.require_memory((n_rows + 6 * n_entries,))
+        body = _body(source, file, n_entries, 2 if values == "pattern" else 3)
+    rows, columns = (body[:, j].astype(np.int64) - 1 for j in (0, 1))
+    entries = np.ones(n_entries) if values == "pattern" else body[:, 2]
+    if any((x < 0).any() or (x >= n).any() for x, n in ((rows, n_rows), (columns, n_columns))):
+        raise InputError(f"{source.where} has entries outside its {n_rows} rows and {n_columns} columns")
+    if symmetry != "general":
+        below = rows != columns
+        sign = -1 if symmetry == "skew-symmetric" else 1
+        rows, columns = np.append(rows, columns[below]), np.append(columns, rows[below])
+        entries = np.append(entries, sign * entries[below])
+    return from_array(source, sp.coo_array((entries, (rows, columns)), shape=(n_rows, n_columns)))
+
+
+def _banner(source: Source, file: IO[bytes]) -> tuple[str, str, str]:
+    words = file.readline(_LONGEST_LINE).decode("latin-1").lower().split()
+    if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
+        raise InputError(f"{source.where} is no Matrix Market file; its first line must begin with '%%MatrixMarket'")
+    layout, values, symmetry = words[2:]
+    if (
+        layout not in ("coordinate", "array")
+        or values not in ("real", "double", "integer", "unsigned-integer", "pattern")
+        or symmetry not in ("general", "symmetric", "skew-symmetric")
+    ):
+        raise InputError(f"{source.where} holds a {' '.join(words[2:])} matrix; save it as real and general")
+    return layout, values, symmetry
+
+
+def _sizes(source: Source, file: IO[bytes], count: int) -> tuple[int, ...]:
+    line = file.readline(_LONGEST_LINE)
+    while line.startswith(b"%") or (line and not line.strip()):
+        line = file.readline(_LONGEST_LINE)
+    sizes = tuple(int(word) if word.isdigit() else -1 for word in line.split())
+    if len(sizes) != count or min(sizes) < 0:
+        raise InputError(f"{source.where} does not say its size in {count} whole numbers; it may be cut short")
+    return sizes
+
+
+def _body(source: Source, file: IO[bytes], n_lines: int, width: int) -> NDArray[np.float64]:
+    """Read the numbers below the header: as many lines as it says, all of the same width."""
+    if n_lines == 0:
+        return np.empty((0, width))
+    try:
+        body = np.loadtxt(islice(file, n_lines), comments="%", ndmin=2, dtype=np.float64)
+    except ValueError as error:
+        raise InputError(f"{source.where} holds what is no number ({error})") from None
+    if body.shape != (n_lines, width):
+        raise InputError(
+            f"{source.where} has {len(body)} lines of {body.shape[1]} numbers; its header says {n_lines} of {width}"
+        )
+    return body

@@ -1,0 +1,16 @@
+"""Every number that a report shows, gathered once into plain values; plots and report only read them."""
+
+from coview.summary.gather import summarize
+from coview.summary.values import Cluster, Feature, Points, Similarities, Summary, Truth, Uncertain, View
+
+__all__ = [
+    "Cluster",
+    "Feature",
+    "Points",
+    "Similarities",
+    "Summary",
+    "Truth",
+    "Uncertain",
+    "View",
+    "summarize",
+]

@@ -1,0 +1,363 @@
+"""Files that cannot be used, each with the words that its refusal must contain; the command's tests use them as well.
+
+Every case writes the files of two views: `good` is as it should be, and the message must name `bad` and its file.
+"""
+
+import gzip
+import io
+import pickle
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import scipy.io
+import scipy.sparse as sp
+
+N = 12  # samples in the good view
+GOOD = "sample,x,y\n" + "".join(f"s{i},{i}.5,{i * i}\n" for i in range(N))
+ROWS = [f"s{i},{i}.25,{2 * i}" for i in range(N)]
+
+
+@dataclass(frozen=True)
+class BadFile:
+    """How to write the file of the view `bad`, and what its refusal must say."""
+
+    write: Callable[
+        [Path], str
+    ]  # given a folder; returns the path as it is given to the reader, with ::NAME if need be
+    words: tuple[str, ...]
+    options: dict[str, str] = field(default_factory=dict)  # ids, align and categories of `read_views`
+    needs: str | None = None  # a library without which the case says nothing
+
+    def sources(self, folder: Path) -> dict[str, str]:
+        """Write both files and return the path of each view."""
+        (folder / "good.csv").write_text(
+            GOOD if "ids" in self.options else GOOD.replace("sample,", ",").replace("s", "")
+        )
+        return {"good": str(folder / "good.csv"), "bad": self.write(folder)}
+
+
+BAD_FILES: dict[str, BadFile] = {}
+
+
+def bad(name, *words, needs=None, ids="sample", **options):
+    """Register a case under a name."""
+
+    def register(write):
+        BAD_FILES[name] = BadFile(write, words, options if ids is None else {"ids": ids, **options}, needs)
+        return write
+
+    return register
+
+
+def by_order(name, *words, needs=None):
+    """Register a case that has no ids."""
+    return bad(name, *words, needs=needs, ids=None)
+
+
+def text(ending, content):
+    def write(folder):
+        path = folder / f"bad{ending}"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return str(path)
+
+    return write
+
+
+def lines(*rows, header="sample,x,y", ending=".csv"):
+    return text(ending, "\n".join([header, *rows]) + "\n")
+
+
+def array(values, ending=".npy"):
+    def write(folder):
+        path = folder / f"bad{ending}"
+        np.save(path, values) if ending == ".npy" else np.savez(path, X=values)
+        return str(path)
+
+    return write
+
+
+def table(**columns):
+    """A Parquet file."""
+
+    def write(folder):
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        parquet.write_table(pa.table(columns), folder / "bad.parquet")
+        return str(folder / "bad.parquet")
+
+    return write
+
+
+def changed(write, change):
+    """The file of another case with other bytes."""
+
+    def write_changed(folder):
+        given = write(folder)
+        path = Path(given.partition("::")[0])
+        path.write_bytes(change(path.read_bytes()))
+        return given
+
+    return write_changed
+
+
+def cut(content):
+    return content[: len(content) // 2]
+
+
+def variable(write, name):
+    return lambda folder: f"{write(folder)}::{name}"
+
+
+def npz(**arrays):
+    def write(folder):
+        np.savez(folder / "bad.npz", **arrays)
+        return str(folder / "bad.npz")
+
+    return write
+
+
+def zip_of(member: bytes, claimed: int | None = None):
+    """A .npz whose archive may claim another size than it has."""
+
+    def write(folder):
+        with zipfile.ZipFile(folder / "bad.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("X.npy", member)
+            if claimed is not None:
+                archive.filelist[0].file_size = claimed
+        return str(folder / "bad.npz")
+
+    return write
+
+
+def npy_header(shape) -> bytes:
+    file = io.BytesIO()
+    header = {"descr": "<f8", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, header)
+    return file.getvalue()
+
+
+def mat(ending=".mat", **variables):
+    def write(folder):
+        scipy.io.savemat(folder / f"bad{ending}", variables, do_compression=True)
+        return str(folder / f"bad{ending}")
+
+    return write
+
+
+def hdf5(fill, ending=".h5ad", userblock=b""):
+    def write(folder):
+        import h5py
+
+        path = folder / f"bad{ending}"
+        with h5py.File(path, "w", userblock_size=512 if userblock else 0) as file:
+            fill(file)
+        if userblock:
+            with path.open("r+b") as raw:
+                raw.write(userblock)
+        return str(path)
+
+    return write
+
+
+def annotated(file, values):
+    import h5py
+
+    file["X"] = values
+    for axis, count in (("obs", N), ("var", 2)):
+        group = file.create_group(axis)
+        group.attrs["_index"] = "_index"
+        group.create_dataset("_index", data=[f"s{i}" for i in range(count)], dtype=h5py.string_dtype())
+
+
+WHOLE = np.arange(2.0 * N).reshape(N, 2)
+WITH_NAN = np.where(WHOLE == 5, np.nan, WHOLE)
+HUGE = 2**50
+
+# Paths
+by_order("missing file", "does not exist")(lambda folder: str(folder / "bad.csv"))
+by_order("unknown ending", "unknown ending", ".parquet")(text(".xlsx", b"PK\x03\x04"))
+by_order("no ending", "unknown ending")(text("", GOOD))
+by_order("zipped Parquet", "unknown ending", ".gz")(text(".parquet.gz", gzip.compress(b"PAR1")))
+by_order("variable of a table", "no variables")(variable(lines(*ROWS), "X"))
+
+
+@by_order("folder", "is a folder")
+def write_folder(folder):
+    (folder / "bad.csv").mkdir()
+    return str(folder / "bad.csv")
+
+
+# Text tables
+by_order("empty file", "is empty")(text(".csv", b""))
+by_order("blank lines only", "is empty")(text(".csv", b"\n\n  \n"))
+by_order("empty archive of text", "is empty")(text(".csv.gz", b""))
+by_order("header without samples", "no samples")(lines())
+bad("ragged: a value too few", "1 columns in line 4", "3 are expected")(lines(*ROWS[:2], "s2", *ROWS[3:]))
+bad("ragged: a value too many", "4 columns in line 5")(lines(*ROWS[:3], ROWS[3] + ",9", *ROWS[4:]))
+bad("text in a number column", "'about 7' in row 2", "column 'x'")(lines(*ROWS[:2], "s2,about 7,4", *ROWS[3:]))
+bad("column of text", "column 'y'", "onehot", "'red' in row 0")(
+    lines(*(f"s{i},1,{('red', 'blue')[i % 2]}" for i in range(N)))
+)
+bad("names encoded as categories", "look like names", categories="onehot")(
+    lines(*(f"s{i},1,name {i}" for i in range(N)))
+)
+bad("missing category", "no value in row 1, column 'y'", categories="onehot")(lines("s0,1,red", "s1,2,", *ROWS[2:]))
+bad("semicolons in .csv", "separated by semicolons", "commas")(
+    text(".csv", "\n".join(["sample;x;y", *ROWS]).replace(",", ";"))
+)
+bad("decimal commas", "separated by semicolons")(
+    text(".csv", "sample;x\n" + "".join(f"s{i};{i},5\n" for i in range(N)))
+)
+bad("quoted decimal commas", "decimal point", "'0,5' in row 0")(lines(*(f's{i},"{i},5",1' for i in range(N))))
+bad("tabs in .csv", "separated by tabs", ".tsv")(text(".csv", "\n".join(["sample,x,y", *ROWS]).replace(",", "\t")))
+bad("commas in .tsv", "separated by commas")(text(".tsv", "\n".join(["sample,x,y", *ROWS])))
+bad("spaces in .tsv", "separated by spaces")(text(".tsv", "\n".join(["sample,x,y", *ROWS]).replace(",", " ")))
+bad("Latin-1", "not UTF-8", "line 1")(text(".csv", "sample,größe\ns0,1\n".encode("latin-1")))
+bad("mixed encodings", "not UTF-8", "line 4")(
+    text(".csv", "sample,größe\ns0,1\ns1,2\n".encode() + "s2é,1\n".encode("latin-1"))
+)
+bad("ends within a character", "not UTF-8", "line 2")(text(".csv", b"sample,x\ns0,\xc3"))
+bad("UTF-16", "UTF-16", "UTF-8")(text(".csv", GOOD.encode("utf-16")))
+bad("bytes that are no text", "is no text")(text(".csv", b"sample,x\n\0\0\0\0"))
+bad("one endless word", "line 1", "field larger")(text(".csv", "x" * 200_000))
+bad("open quote", "line 3", "quotes")(lines('s0,"1,2', "s1,1,2"))
+bad("gzip cut short", "cannot be read")(text(".csv.gz", cut(gzip.compress(GOOD.encode() * 500))))
+bad("not gzip at all", "cannot be read")(text(".csv.gz", GOOD))
+bad("two columns of one name", "two columns named 'x'")(lines(*ROWS, header="sample,x,x"))
+bad("infinity", "infinity", "row 1, column 'x'")(lines(ROWS[0], "s1,inf,2", *ROWS[2:]))
+bad("number too large", "too large", "row 1, column 'x'")(lines(ROWS[0], "s1,1e999,2", *ROWS[2:]))
+bad("missing value", "no value in row 3, column 'y'")(lines(*ROWS[:3], "s3,1,NA", *ROWS[4:]))
+bad("huge whole numbers", "2^53", "column 'y'")(lines(*(f"s{i},1,12345678901234567890{i}" for i in range(N))))
+bad("whole number of 400 digits", "2^53", "column 'y'")(lines(*ROWS[:5], f"s5,1,1{'0' * 400}", *ROWS[6:]))
+bad("nothing but ids", "no features")(lines(*(f"s{i}" for i in range(N)), header="sample"))
+bad("nothing but missing values", "no features")(lines(*(f"s{i},," for i in range(N))))
+
+# Ids
+bad("ids that differ", "lacks the sample 's11'", "inner")(lines(*ROWS[:-1], "t5,1,2"))
+bad("a sample too few", "lacks the sample 's11'")(lines(*ROWS[:-1]))
+bad("no common id", "no sample in common", align="inner")(lines(*(row.replace("s", "t") for row in ROWS)))
+bad("duplicate ids", "'s1' in rows 1 and 5")(lines(*ROWS[:5], "s1,1,2", *ROWS[6:]))
+bad("no id in a row", "no id in row 4")(lines(*ROWS[:4], ",1,2", *ROWS[5:]))
+bad("no column of ids", "no column 'sample'", "'id'")(lines(*ROWS, header="id,x,y"))
+bad("array of another length beside ids", "has 5 samples", "has 12")(array(WHOLE[:5]))
+by_order("another number of samples", "has 5 samples", "has 12")(array(WHOLE[:5]))
+
+
+# Arrays
+by_order("pickle renamed to .npy", "no NumPy file", "pickle")(text(".npy", pickle.dumps(WHOLE)))
+by_order("objects in .npy", "pickled objects")(
+    lambda folder: np.save(folder / "bad.npy", np.array([[{}]]), allow_pickle=True) or str(folder / "bad.npy")
+)
+by_order("empty .npy", "no NumPy file")(text(".npy", b""))
+by_order(".npy cut short", "cannot be read")(changed(array(WHOLE), cut))
+by_order(".npy that claims too much", "cannot be read")(text(".npy", npy_header((HUGE, 4))))
+by_order("text in .npy", "holds text")(array(np.full((N, 2), "word")))
+by_order("complex numbers in .npy", "complex")(array(WHOLE * 1j))
+by_order("one dimension", "1-D")(array(WHOLE[:, 0]))
+by_order("three dimensions", "3-D")(array(WHOLE[:, :, None]))
+by_order("no samples in .npy", "has 0 samples")(array(WHOLE[:0]))
+by_order("no columns in .npy", "no features")(array(WHOLE[:, :0]))
+by_order("missing value in .npy", "no value in row 2, column '1'")(array(WITH_NAN))
+by_order("huge whole numbers in .npy", "2^53")(array(np.full((N, 2), 2**60)))
+by_order("zip bomb as .npz", "GiB")(zip_of(npy_header((HUGE, 4)), HUGE * 32 + 128))
+by_order(".npz that claims too much", "claims", "bytes are stored")(zip_of(npy_header((HUGE, 4))))
+by_order("objects in .npz", "pickled objects")(
+    lambda folder: np.savez(folder / "bad.npz", X=np.array([[{}]])) or str(folder / "bad.npz")
+)
+by_order("damaged .npz", "cannot be read")(changed(npz(X=WHOLE), cut))
+by_order("text renamed to .npz", "cannot be read")(text(".npz", GOOD))
+by_order("empty .npz", "holds no arrays")(npz())
+by_order("several arrays in .npz", "2 arrays", "left", "right")(npz(left=WHOLE, right=WHOLE))
+by_order("no such array in .npz", "no array 'middle'", "left")(variable(npz(left=WHOLE), "middle"))
+by_order("sparse indices outside", "cannot be read")(
+    npz(format=b"csr", shape=np.array([N, 2]), data=np.ones(N), indices=np.full(N, 10**6), indptr=np.arange(N + 1))
+)
+by_order("sparse of endless rows", "GiB")(
+    npz(format=b"coo", shape=np.array([HUGE, 2]), data=np.ones(1), row=np.zeros(1, int), col=np.zeros(1, int))
+)
+by_order("missing value in sparse", "no value in row 2, column '1'")(
+    lambda folder: sp.save_npz(folder / "bad.npz", sp.csr_array(WITH_NAN)) or str(folder / "bad.npz")
+)
+
+# Matrix Market
+COORDINATES = "%%MatrixMarket matrix coordinate real general\n"
+by_order("text renamed to .mtx", "no Matrix Market file")(text(".mtx", GOOD))
+by_order(".mtx without sizes", "cut short")(text(".mtx", COORDINATES + "% nothing\n"))
+by_order(".mtx cut short", "2 lines of 3", "says 9 of 3")(text(".mtx", COORDINATES + "12 2 9\n1 1 1\n2 2 1\n"))
+by_order(".mtx with entries outside", "outside")(text(".mtx", COORDINATES + "12 2 1\n13 1 1\n"))
+by_order(".mtx with text", "no number")(text(".mtx", COORDINATES + "12 2 1\n1 1 one\n"))
+by_order(".mtx that claims too much", "GiB")(text(".mtx", COORDINATES + f"{HUGE} 2 1\n1 1 1\n"))
+by_order("complex .mtx", "complex")(text(".mtx", COORDINATES.replace("real", "complex") + "12 2 1\n1 1 1 1\n"))
+by_order("half an array in .mtx", "symmetric")(
+    text(".mtx", COORDINATES.replace("coordinate", "array").replace("general", "symmetric") + "2 2\n1\n2\n3\n")
+)
+
+# MATLAB
+by_order(".mat with several variables", "2 variables", "X (12x2)", "truth (1x12)")(mat(X=WHOLE, truth=np.arange(N)))
+by_order(".mat without the variable", "no variable 'Y'", "X (12x2)")(variable(mat(X=WHOLE), "Y"))
+by_order(".mat with a cell array", "cell array", "'X'")(variable(mat(X=np.array([[1, "a"]], dtype=object)), "X"))
+by_order(".mat with complex numbers", "complex numbers")(mat(X=WHOLE * 1j))
+by_order(".mat cut short", "cut short")(changed(mat(X=WHOLE), lambda content: content[:-10]))
+by_order("damaged .mat", "cannot be read")(
+    changed(mat(X=WHOLE), lambda content: content[:140] + b"\xff" * 40 + content[180:])
+)
+by_order("text renamed to .mat", "no MATLAB file")(text(".mat", GOOD))
+by_order(".mat with something else inside", "damaged at byte 128")(
+    changed(mat(X=WHOLE), lambda content: content[:128] + struct.pack("<II", 1, 0))
+)
+
+
+def bomb_of_mat(content):
+    """A variable that claims nearly 4 GiB and holds a hundred zeros."""
+    body = zlib.compress(struct.pack("<II", 14, 2**32 - 8) + b"\0" * 100)
+    return content[:128] + struct.pack("<II", 15, len(body)) + body
+
+
+by_order(".mat that claims too much", "cannot be read")(changed(mat(X=WHOLE), bomb_of_mat))
+
+# HDF5
+by_order("text renamed to .h5ad", "no HDF5 file", needs="h5py")(text(".h5ad", GOOD))
+by_order(".h5ad cut short", "cannot be read", needs="h5py")(changed(hdf5(lambda f: annotated(f, WHOLE)), cut))
+by_order(".h5ad without the key", "no table 'X_umap'", "X (12x2)", needs="h5py")(
+    variable(hdf5(lambda f: annotated(f, WHOLE)), "X_umap")
+)
+by_order("missing value in .h5ad", "no value in row 2, column 's1'", needs="h5py")(
+    hdf5(lambda f: annotated(f, WITH_NAN))
+)
+by_order(".h5ad that claims too much", "GiB", needs="h5py")(
+    hdf5(lambda f: f.create_dataset("X", (HUGE, 4), "f8", chunks=(64, 4)))
+)
+by_order(".h5ad of something else", "no table of numbers", needs="h5py")(hdf5(lambda f: f.create_group("X")))
+by_order(".h5mu without a modality", "2 tables", "atac", "rna", needs="h5py")(
+    hdf5(lambda f: [annotated(f.create_group(f"mod/{name}"), WHOLE) for name in ("rna", "atac")], ".h5mu")
+)
+by_order("MATLAB 7.3 without the variable", "no variable 'Y'", "X (12x2)", needs="h5py")(
+    variable(hdf5(lambda f: f.create_dataset("X", data=WHOLE.T), ".mat", b"MATLAB 7.3"), "Y")
+)
+
+# Parquet, Feather and Arrow
+by_order("truncated Parquet", "cannot be read", needs="pyarrow")(changed(table(x=WHOLE[:, 0]), cut))
+by_order("text renamed to .parquet", "cannot be read", needs="pyarrow")(text(".parquet", GOOD))
+by_order("empty .feather", "cannot be read", needs="pyarrow")(text(".feather", b""))
+by_order("text renamed to .arrow", "cannot be read", needs="pyarrow")(text(".arrow", GOOD))
+by_order("text in Parquet", "text in the column 'y'", "onehot", needs="pyarrow")(table(x=WHOLE[:, 0], y=["red"] * N))
+by_order("numbers stored as text in Parquet", "column 'x'", "store it as numbers", needs="pyarrow")(
+    table(x=["1", "2"] * 6)
+)
+by_order("missing value in Parquet", "no value in row 1, column 'x'", needs="pyarrow")(
+    table(x=[1.0, None] + [3.0] * (N - 2))
+)
+by_order("lists in Parquet", "column 'y' of values of type list", needs="pyarrow")(table(x=WHOLE[:, 0], y=[[1]] * N))
+by_order("dates in Parquet", "column 'y' of values of type", needs="pyarrow")(
+    table(x=WHOLE[:, 0], y=np.full(N, np.datetime64("2020-02-02", "s")))
+)
+by_order("huge whole numbers in Parquet", "2^53", "column 'y'", needs="pyarrow")(
+    table(x=WHOLE[:, 0], y=np.full(N, 2**63, np.uint64))
+)
+bad("ids that differ in Parquet", "no sample in common", needs="pyarrow")(table(sample=np.arange(N), x=WHOLE[:, 0]))

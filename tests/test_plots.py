@@ -1,0 +1,266 @@
+import subprocess
+import sys
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from coview import OPMC, InputError, MvKSC, TMvKSCR, plots
+from coview.summary import summarize
+
+from .conftest import make_blobs
+
+matplotlib = pytest.importorskip("matplotlib")
+
+from matplotlib.colors import to_hex  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
+
+OF_SUMMARIES = [plots.scores, plots.spectrum, plots.scatter, plots.similarities, plots.agreement]
+RHO = {"rho": [0.0, 0.5, 1.0, 0.5], "ari": [0.1, 0.2, 0.3, 0.4], "nmi": [0.5, 0.6, 0.7, 0.8]}
+SIZES = {"n_train": [50, 500, 5000], "ari": [0.5, 0.7, 0.8]}
+KAPPA = [
+    {"kappa text": 0.1, "kappa image": 1.0, "ari": 0.3, "nmi": 0.9},
+    {"kappa text": 1.0, "kappa image": 1.0, "ari": 0.6, "nmi": 0.8},
+    {"kappa text": 1.0, "kappa image": 1.0, "ari": 0.8, "nmi": 0.8},
+    {"kappa text": 1.0, "kappa image": 10.0, "ari": 0.5, "nmi": 0.1},
+]
+OF_TABLES = [(plots.rho_curve, RHO), (plots.size_curve, SIZES), (plots.kappa_surface, KAPPA)]
+
+
+@cache
+def summary_of(n_clusters, n_samples=None):
+    views, _ = make_blobs(n_samples=n_samples or max(60, 6 * n_clusters), n_clusters=n_clusters, spread=12.0)
+    return summarize(TMvKSCR(n_clusters, random_state=0).fit(views), views)
+
+
+def rendered(ax):
+    """Everything is laid out and drawn, so that no artist fails unseen."""
+    ax.figure.canvas.draw()
+    return ax
+
+
+@pytest.mark.parametrize("n_clusters", [2, 10, 100])
+@pytest.mark.parametrize("draw", OF_SUMMARIES)
+def test_summaries_of_any_number_of_clusters_can_be_drawn(draw, n_clusters):
+    ax = rendered(draw(summary_of(n_clusters)))
+    written = [text for text in [*ax.get_xticklabels(), *ax.get_yticklabels()] if text.get_text()]
+    boxes = [text.get_window_extent() for text in written]
+    assert written
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i]), "tick labels touch"
+
+
+@pytest.mark.parametrize(("draw", "data"), [*((draw, None) for draw in OF_SUMMARIES), *OF_TABLES])
+def test_the_given_axes_are_drawn_on_and_nothing_global_changes(draw, data):
+    data = summary_of(3) if data is None else data
+    before = dict(matplotlib.rcParams)
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    assert draw(data, ax=right) is right
+    assert right.has_data()
+    assert not left.has_data()
+    new, newer = draw(data), draw(data)
+    assert new.figure is not newer.figure
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_drawing_neither_needs_nor_starts_pyplot():
+    code = (
+        "import sys; from coview import plots; assert 'matplotlib' not in sys.modules\n"
+        "plots.rho_curve({'rho': [0, 1], 'ari': [0, 1]})\n"
+        "assert 'matplotlib.figure' in sys.modules and 'matplotlib.pyplot' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_missing_matplotlib_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r'pip install "coview\[report\]"'):
+        plots.rho_curve(RHO)
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2, 10, 11, 100])
+def test_every_cluster_has_its_own_colour(n_clusters):
+    colours = plots.colours(n_clusters)
+    assert len(set(colours)) == n_clusters
+    assert all(colour == to_hex(colour) for colour in colours)
+
+
+def test_colours_of_many_clusters_get_lighter():
+    light = [matplotlib.colors.to_rgb(colour) @ np.array([0.2, 0.7, 0.1]) for colour in plots.colours(40)]
+    assert (np.diff(light) > 0).all()
+
+
+@pytest.mark.parametrize("component", [0, 1])
+def test_scores_of_each_view_and_their_mean_are_ordered_by_cluster(component):
+    summary = summary_of(3)
+    ax = plots.scores(summary, component)
+    labels, mean = np.array(summary.points.labels), np.array(summary.points.scores)[:, component]
+    order = np.lexsort((mean, labels))
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), mean[order])
+    for dots, (name, scores) in zip(ax.collections, summary.points.view_scores.items(), strict=True):
+        assert dots.get_label() == name
+        np.testing.assert_array_equal(dots.get_offsets()[:, 1], np.array(scores)[order, component])
+    borders = [line.get_xdata()[0] for line in ax.lines[2:]]
+    assert borders == (np.cumsum(np.bincount(labels))[:-1] - 0.5).tolist()
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "c", "mean"]
+    assert ax.get_ylabel() == f"score {component + 1}"
+    (above,) = ax.child_axes
+    assert [text.get_text() for text in above.get_xticklabels()] == ["0", "1", "2"]
+
+
+def test_scores_without_views_are_drawn_alone():
+    summary = summary_of(3)
+    ax = plots.scores(replace(summary, points=replace(summary.points, view_scores={})))
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["score"]
+
+
+def test_views_may_have_fewer_components_than_the_mean():
+    summary = summary_of(3)
+    few = {name: tuple(row[:1] for row in scores) for name, scores in summary.points.view_scores.items()}
+    assert len(plots.scores(replace(summary, points=replace(summary.points, view_scores=few)), 1).collections) == 0
+
+
+def test_spectrum_shows_shares_and_their_running_total():
+    summary = summary_of(10)
+    ax = plots.spectrum(summary)
+    np.testing.assert_allclose([bar.get_height() for bar in ax.patches], summary.explained_variance_ratio)
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), np.cumsum(summary.explained_variance_ratio))
+
+
+def test_spectrum_shows_eigenvalues_where_there_are_no_shares():
+    views, _ = make_blobs()
+    summary = summarize(MvKSC(3, random_state=0).fit(views), views)
+    assert summary.explained_variance_ratio is None
+    ax = plots.spectrum(summary)
+    np.testing.assert_allclose([bar.get_height() for bar in ax.patches], summary.eigenvalues)
+    assert not ax.lines
+    assert ax.get_ylabel() == "eigenvalue"
+
+
+@pytest.mark.parametrize("n_clusters", [3, 12])
+def test_scatter_shows_clusters_with_their_numbers_and_histograms(n_clusters):
+    summary = summary_of(n_clusters)
+    ax = plots.scatter(summary, 1, 0)
+    labels, scores = np.array(summary.points.labels), np.array(summary.points.scores)
+    for c, dots in enumerate(ax.collections):
+        np.testing.assert_array_equal(dots.get_offsets(), scores[labels == c][:, [1, 0]])
+        assert to_hex(dots.get_facecolor()[0]) == plots.colours(n_clusters)[c]
+    assert [text.get_text() for text in ax.texts] == [str(c) for c in range(n_clusters)]
+    assert ax.texts[1].get_position() == tuple(np.median(scores[labels == 1][:, [1, 0]], axis=0))
+    top, side = ax.child_axes
+    for histogram, values in ((top, scores[:, 1]), (side, scores[:, 0])):
+        counts = [steps.get_data().values - steps.get_data().baseline for steps in histogram.patches]
+        np.testing.assert_array_equal(np.sum(counts, axis=1), np.bincount(labels))
+        np.testing.assert_array_equal(np.sum(counts, axis=0), np.histogram(values, 50)[0])
+    assert (ax.get_legend() is not None) == (n_clusters <= 10)
+
+
+def test_one_component_is_spread_at_random():
+    summary = summary_of(2)
+    ax = plots.scatter(summary)
+    across = np.concatenate([dots.get_offsets() for dots in ax.collections])
+    assert sorted(across[:, 0]) == sorted(row[0] for row in summary.points.scores)
+    assert 0 <= across[:, 1].min() < across[:, 1].max() <= 1
+    assert len(ax.child_axes) == 1
+    assert len(ax.get_yticks()) == 0
+
+
+def test_similarities_have_a_border_around_each_cluster():
+    summary = summary_of(3)
+    ax = plots.similarities(summary)
+    np.testing.assert_array_equal(ax.images[0].get_array(), summary.similarities.values)
+    sizes = np.bincount(summary.similarities.labels)
+    ends = np.cumsum(sizes)
+    corners = np.array([line.get_xydata()[[0, 2]] for line in ax.lines])
+    np.testing.assert_array_equal(corners[:, 0], np.column_stack([ends - sizes, ends - sizes]) - 0.5)
+    np.testing.assert_array_equal(corners[:, 1], np.column_stack([ends, ends]) - 0.5)
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("n_clusters", [3, 30])
+def test_agreement_has_a_row_for_each_view_and_a_column_for_each_cluster(n_clusters):
+    summary = summary_of(n_clusters)
+    ax = plots.agreement(summary)
+    expected = [[cluster.agreement[view.name] for cluster in summary.clusters] for view in summary.views]
+    np.testing.assert_array_equal(ax.images[0].get_array(), expected)
+    assert ax.get_yticklabels()[1].get_text() == f"b\n(ARI {summary.views[1].agreement:.2f})"
+    assert len(ax.texts) == (9 if n_clusters == 3 else 0)
+
+
+def test_what_a_method_does_not_have_cannot_be_drawn():
+    views, _ = make_blobs()
+    summary = summarize(OPMC(3, random_state=0).fit(views), views)
+    for draw, message in zip(
+        OF_SUMMARIES,
+        ["no scores", "no eigenvalues", "no scores", "no kernels", "no labels by single views"],
+        strict=True,
+    ):
+        with pytest.raises(InputError, match=f"OPMC has {message}"):
+            draw(summary)
+    for component in (-1, 2):
+        with pytest.raises(InputError, match="this summary has components 0 to 1"):
+            plots.scores(summary_of(3), component)
+
+
+def test_repeated_settings_are_drawn_as_mean_and_band():
+    ax = rendered(plots.rho_curve(RHO))
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), [0, 0.5, 1])
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), [0.1, 0.3, 0.3])
+    np.testing.assert_allclose(ax.lines[1].get_ydata(), [0.5, 0.7, 0.7])
+    band = ax.collections[0].get_paths()[0].vertices
+    assert sorted(set(band[band[:, 0] == 0.5][:, 1])) == [0.2, 0.4]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["ari", "nmi"]
+
+
+def test_tables_may_be_lists_of_rows_or_data_frames():
+    rows = [dict(zip(RHO, values, strict=True)) for values in zip(*RHO.values(), strict=True)]
+    for table in (rows, pd.DataFrame(RHO)):
+        np.testing.assert_array_equal(plots.rho_curve(table).lines[1].get_ydata(), [0.5, 0.7, 0.7])
+
+
+def test_sizes_are_on_a_logarithmic_axis_with_their_own_ticks():
+    ax = rendered(plots.size_curve(SIZES))
+    assert ax.get_xscale() == "log"
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["50", "500", "5,000"]
+    assert ax.get_ylabel() == "ari"
+    assert ax.get_legend() is None
+
+
+def test_the_surface_is_a_grid_with_its_best_marked():
+    ax = rendered(plots.kappa_surface(KAPPA))
+    np.testing.assert_allclose(ax.images[0].get_array().filled(np.nan), [[0.3, 0.7], [np.nan, 0.5]])
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["0.1", "1"]
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["1", "10"]
+    assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_title()) == ("kappa text", "kappa image", "best ari: 0.7")
+    assert ax.lines[0].get_xydata().tolist() == [[1, 0]]
+    assert plots.kappa_surface(KAPPA, "nmi").get_title() == "best nmi: 0.9"
+
+
+@pytest.mark.parametrize(
+    ("draw", "table", "message"),
+    [
+        (plots.rho_curve, {"kappa": [1], "ari": [1]}, "has the columns kappa, ari; it needs 'rho'"),
+        (plots.rho_curve, {"rho": [1]}, "it needs 'rho' and one or more of results"),
+        (plots.rho_curve, {"rho": [1], "ari": ["high"]}, "leave out the columns of texts"),
+        (plots.rho_curve, {"rho": [1, 2], "ari": [1]}, "columns of one length"),
+        (plots.rho_curve, {"rho": [], "ari": []}, "at least one row"),
+        (plots.rho_curve, {"rho": [[1]], "ari": [[1]]}, "columns of one length"),
+        (plots.rho_curve, {"rho": 1, "ari": [1]}, "columns of one length"),
+        (plots.rho_curve, {}, "columns of one length"),
+        (plots.rho_curve, [], "list of dictionaries"),
+        (plots.rho_curve, [{"rho": 1, "ari": 1}, {"rho": 1}], "list of dictionaries with the same keys"),
+        (plots.rho_curve, 5, "leave out the columns of texts"),
+        (plots.kappa_surface, {"kappa 1": [1], "ari": [1]}, "it needs two whose names start with 'kappa', and 'ari'"),
+        (plots.kappa_surface, {"kappa 1": [1], "kappa 2": [1]}, "and one of results"),
+    ],
+)
+def test_unusable_tables_are_explained(draw, table, message):
+    with pytest.raises(InputError, match=message):
+        draw(table)
+
+
+def test_unknown_results_are_named():
+    with pytest.raises(InputError, match="and 'accuracy'"):
+        plots.kappa_surface(KAPPA, "accuracy")
