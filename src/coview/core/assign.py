@@ -152,6 +152,20 @@ class Centres(Assignment):
         return labels
 
 
+@dataclass(frozen=True)
+class Deferred:
+    """An assigner and all it needs but the scores, for clusters that most never ask for."""
+
+    assigner: Assigner
+    n_clusters: int
+    decimals: int
+    seed: int
+
+    def fit(self, scores: Array) -> Assignment:
+        """Learn clusters from these training scores; the same scores give the same clusters at any time."""
+        return self.assigner.fit(scores, self.n_clusters, np.random.default_rng(self.seed), self.decimals)
+
+
 ASSIGNERS: Mapping[str, type[Assigner]] = {"directions": Directions, "codebook": Codebook}
 
 

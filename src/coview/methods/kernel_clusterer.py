@@ -14,7 +14,7 @@ from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from coview.core.assign import DECIMALS, Assigner, Assignment, Labels, as_assigner
+from coview.core.assign import DECIMALS, Assigner, Assignment, Deferred, Labels, as_assigner
 from coview.core.eigen import Eigenpairs
 from coview.core.fuse import Fusion
 from coview.core.gram import Centering, Grams, learn_similarities
@@ -133,8 +133,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         decimals = min(DECIMALS[similarity.dtype] for similarity in similarities.values())
         self._assignment = assigner.fit(scores, self.n_clusters, rng, decimals)
         self.labels_ = self._assignment.assign(scores)
-        self._view_assigner = partial(assigner.fit, n_clusters=self.n_clusters, decimals=decimals)
-        self._view_seed = int(rng.integers(2**31))
+        self._view_assigner = Deferred(assigner, int(self.n_clusters), decimals, seed=int(rng.integers(2**31)))
         self._view_assignments: dict[str, Assignment] = {}
         # Scores of single views can be had from the kept training rows later on; a given Gram matrix is not kept.
         self._view_scores = {
@@ -196,8 +195,8 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         if name not in self._view_assignments:
             if name not in self._view_scores:
                 self._view_scores[name] = self._score_maps[name].of_training_rows()
-            rng = np.random.default_rng(self._view_seed)
-            self._view_assignments[name] = self._view_assigner(self._view_scores[name], rng=rng)
+            self._require_finite(name, self._view_scores[name])
+            self._view_assignments[name] = self._view_assigner.fit(self._view_scores[name])
         return self._view_assignments[name]
 
     def _ensemble(self, views: Views) -> Array:
@@ -205,10 +204,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         total, error = np.zeros((views.n_samples, self._n_features_out)), np.zeros(1)
         for name, x in views.items():
             scores, floor = self._score_maps[name].with_error(x)
-            if not np.isfinite(scores).all():
-                raise InputError(
-                    f"view {name!r} gives similarities too large to compute with under {self.kernels_[name]}; scale it"
-                )
+            self._require_finite(name, scores)
             total += self._beta[name] * scores
             error = error + self._beta[name] * floor
         return silence(total, error)
@@ -216,9 +212,17 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
     def _per_view(self, views: Views) -> dict[str, Array]:
         def scores(block: Views) -> Array:
             ((name, x),) = block.items()
-            return self._score_maps[name](x)
+            of_view = self._score_maps[name](x)
+            self._require_finite(name, of_view)
+            return of_view
 
         return {name: self._by_block(scores, views.select([name])) for name in views}
+
+    def _require_finite(self, name: str, scores: Array) -> None:
+        if not np.isfinite(scores).all():
+            raise InputError(
+                f"view {name!r} gives similarities too large to compute with under {self.kernels_[name]}; scale it"
+            )
 
     def _by_block(self, function: Callable[[Views], Array], views: Views) -> Array:
         """Apply a function of rows to blocks of rows, in threads, with memory for a few blocks."""
