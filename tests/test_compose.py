@@ -183,8 +183,22 @@ def test_fixed_size_labels_all_samples_by_a_model_of_some(select, estimator):
     assert model.train_rows_.shape == (90,)
     assert adjusted_rand_score(truth, model.labels_) == 1
     alone = clone(estimator).fit(as_views(views).take(model.train_rows_))
+    if hasattr(alone, "recluster"):
+        alone.recluster(views)
     np.testing.assert_array_equal(model.labels_, alone.predict(views))
     np.testing.assert_array_equal(model.predict(views), model.labels_)
+
+
+def test_fixed_size_learns_clusters_from_more_samples_than_its_latent_space():
+    views, truth = make_blobs(900, spread=1.0)
+    model = FixedSize(TMvKSCR(3, random_state=0), n_train=30, random_state=0).fit(views)
+    alone = TMvKSCR(3, random_state=0).fit(as_views(views).take(model.train_rows_))
+    np.testing.assert_array_equal(model.latent_, alone.latent_)
+    np.testing.assert_array_equal(model.transform(views), alone.transform(views))
+    sizes = np.bincount(model.labels_)
+    assert (np.diff(sizes) <= 0).all()  # numbered by their size among all samples, not among the training samples
+    assert adjusted_rand_score(truth, model.labels_) > adjusted_rand_score(truth, alone.predict(views))
+    np.testing.assert_array_equal(model.estimator_.labels_, model.labels_[model.train_rows_])
 
 
 def test_fixed_size_has_what_the_model_inside_has():
@@ -220,7 +234,7 @@ def test_the_repeat_that_the_others_confirm_is_kept():
     assert model.agreements_.shape == (5,)
     rng = np.random.default_rng(0)
     rows = [Uniform().rows(as_views(views["a"]), 25, rng, {}) for _ in range(5)]
-    labels = [KSC(3, random_state=0).fit(views["a"][r]).predict(views["a"]) for r in rows]
+    labels = [KSC(3, random_state=0).fit(views["a"][r]).recluster(views["a"]).predict(views["a"]) for r in rows]
     means = [np.mean([adjusted_rand_score(a, b) for j, b in enumerate(labels) if j != i]) for i, a in enumerate(labels)]
     np.testing.assert_allclose(model.agreements_, means)
     np.testing.assert_array_equal(model.train_rows_, rows[int(np.argmax(means))])
@@ -228,12 +242,13 @@ def test_the_repeat_that_the_others_confirm_is_kept():
 
 
 @pytest.mark.parametrize("select", ["uniform", "entropy", "anchors"])
-def test_training_on_a_source_asks_for_few_rows(select):
+def test_training_on_a_source_asks_for_few_rows(select, monkeypatch):
     views, truth = make_blobs(20_000, spread=8.0)
+    monkeypatch.setattr("coview.compose._MORE_ROWS", 500)
     source = Rows(views)
     settings = {"n_train": 50, "select": select, "random_state": 0}
     model = FixedSize(TMvKSCR(3, random_state=0), **settings).train(source)
-    assert sum(map(len, source.asked)) < 1200
+    assert sum(map(len, source.asked)) < 1700
     assert all((np.diff(rows) > 0).all() for rows in source.asked)
     assert not hasattr(model, "labels_")
     fitted = FixedSize(TMvKSCR(3, random_state=0), **settings).fit(views)
@@ -350,7 +365,7 @@ def test_fixed_size_around_scaled_takes_the_methods_own_settings():
     views, _ = make_blobs(spread=1.0)
     model = FixedSize(Scaled(TMvKSCR(3, random_state=0)), n_train=45, select="entropy", random_state=0).fit(views)
     rows = {name: x[model.train_rows_] for name, x in views.items()}
-    alone = Scaled(TMvKSCR(3, random_state=0)).fit(rows)
+    alone = Scaled(TMvKSCR(3, random_state=0)).fit(rows).recluster(views)
     np.testing.assert_array_equal(model.labels_, alone.predict(views))
     with pytest.raises(InputError, match=r"at least 3 \(n_clusters\)"):
         FixedSize(Scaled(TMvKSCR(3)), n_train=2).fit(views)

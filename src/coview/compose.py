@@ -21,7 +21,7 @@ from coview.kernels import RBF, Kernel, Precomputed, by_view_name, kernel_per_vi
 from coview.methods.base import MultiViewClusterer
 from coview.views import Array, Matrix, Views, stack_views
 
-_COMPARED = 10_000
+_MORE_ROWS = 10_000
 _SCALED_ROWS = 16_384
 
 
@@ -304,6 +304,18 @@ class Scaled(_Around):
             return sp.csr_array(x.multiply(1 / self.spreads_[name]), dtype=x.dtype)
         return ((x - self.means_[name]) / self.spreads_[name]).astype(x.dtype, copy=False)
 
+    @_inner_has("recluster")  # type: ignore[untyped-decorator]
+    def recluster(self, X: Any) -> Self:
+        """Find the clusters again, among the scores of these samples; the latent space stays as it is.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+        """
+        self.estimator_.recluster(self._scaled(self._views_to_predict(X)))
+        self.labels_ = self.estimator_.labels_
+        return self
+
     def _ask(self, method: str, views: Views, settings: Mapping[str, Any]) -> Any:
         """In blocks: a scaled copy of everything may not fit into memory."""
         starts = range(0, views.n_samples, _SCALED_ROWS)
@@ -314,8 +326,10 @@ class Scaled(_Around):
 class FixedSize(_Around):
     """Train on some of the samples, and label all of them by the method's own rule for new samples.
 
-    A fit costs what the method costs for n_train samples, and then time and memory linear in all of them: labels are
-    made in blocks. Views may be memory-mapped files: they are never read whole.
+    A kernel method learns its latent space from the training samples, and its clusters from the scores of up to 10,000
+    samples: these cost little, and the clusters depend less on which samples were chosen. A fit costs what the method
+    costs for n_train samples, and then time and memory linear in all of them: labels are made in blocks. Views may be
+    memory-mapped files: they are never read whole.
 
     Parameters
     ----------
@@ -405,10 +419,12 @@ class FixedSize(_Around):
             rows = selector.rows(source, count, rng, self._kernels())
             trained.append((rows, clone(self.estimator).fit(source.take(rows))))
         self.agreements_ = np.ones(1)
-        if len(trained) > 1:
-            some = rng.permutation(source.n_samples)[:_COMPARED]
-            compared = source.take(np.sort(some))
-            self.agreements_ = _agreements([estimator.predict(compared) for _, estimator in trained])
+        if len(trained) > 1 or hasattr(self.estimator, "recluster"):
+            some = source.take(np.sort(rng.permutation(source.n_samples)[:_MORE_ROWS]))
+            for _, estimator in trained:
+                if hasattr(estimator, "recluster"):
+                    estimator.recluster(some)
+            self.agreements_ = _agreements([estimator.predict(some) for _, estimator in trained])
         self.train_rows_, self.estimator_ = trained[int(self.agreements_.argmax())]
 
     def _check_settings(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn import get_config
@@ -143,6 +143,24 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         }
         report("labels")
         self._warn_if_fewer(self._assignment.n_found)
+
+    def recluster(self, X: Any) -> Self:
+        """Find the clusters again, among the scores of these samples; the latent space stays as it is.
+
+        More samples than the latent space was learnt from show the clusters more clearly, and cost only their scores.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+            More samples, and such that all clusters are among them.
+        """
+        views = self._views_to_predict(X)
+        assigner, decimals = self._view_assigner.assigner, self._view_assigner.decimals
+        scores = self._by_block(self._ensemble, views)
+        self._assignment = assigner.fit(scores, self.n_clusters, self._generator(), decimals)
+        self.labels_ = self._assignment.assign(self.scores_)
+        self._warn_if_fewer(self._assignment.n_found)
+        return self
 
     def _keep_latent(self, space: LatentSpace, dtype: Any) -> None:
         """Keep the hidden features that all views share."""
