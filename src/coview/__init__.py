@@ -7,7 +7,8 @@ if TYPE_CHECKING:
     from coview.compose import Concat, FixedSize, PerView, Scaled
     from coview.core.assign import Codebook, Directions
     from coview.core.select import Anchors, Entropy, Stratified, Uniform
-    from coview.errors import InputError
+    from coview.errors import InputError, ModelFileError
+    from coview.io import read_views
     from coview.kernels import RBF, Cosine, Linear, NormalizedPolynomial, Polynomial, Precomputed
     from coview.methods import METHODS
     from coview.methods.comic import COMIC
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from coview.methods.sfmc import SFMC
     from coview.methods.tmvkscr import TMvKSCR
     from coview.methods.tsvd_msc import TSVDMSC
+    from coview.persist import load, save
     from coview.stream import ViewsReader, label_file
+    from coview.summary import Summary, summarize
     from coview.views import Views, as_views, stack_views
 
 __version__ = "0.1.0"
@@ -30,7 +33,8 @@ _HOMES = {
     "coview.compose": ["Concat", "FixedSize", "PerView", "Scaled"],
     "coview.core.assign": ["Codebook", "Directions"],
     "coview.core.select": ["Anchors", "Entropy", "Stratified", "Uniform"],
-    "coview.errors": ["InputError"],
+    "coview.errors": ["InputError", "ModelFileError"],
+    "coview.io": ["read_views"],
     "coview.kernels": ["RBF", "Cosine", "Linear", "NormalizedPolynomial", "Polynomial", "Precomputed"],
     "coview.methods": ["METHODS"],
     "coview.methods.comic": ["COMIC"],
@@ -44,7 +48,9 @@ _HOMES = {
     "coview.methods.sfmc": ["SFMC"],
     "coview.methods.tmvkscr": ["TMvKSCR"],
     "coview.methods.tsvd_msc": ["TSVDMSC"],
+    "coview.persist": ["load", "save"],
     "coview.stream": ["ViewsReader", "label_file"],
+    "coview.summary": ["Summary", "summarize"],
     "coview.views": ["Views", "as_views", "stack_views"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -70,6 +76,7 @@ __all__ = [
     "FixedSize",
     "InputError",
     "Linear",
+    "ModelFileError",
     "MvKSC",
     "NormalizedPolynomial",
     "PerView",
@@ -77,13 +84,18 @@ __all__ = [
     "Precomputed",
     "Scaled",
     "Stratified",
+    "Summary",
     "TMvKSCR",
     "Uniform",
     "Views",
     "ViewsReader",
     "as_views",
     "label_file",
+    "load",
+    "read_views",
+    "save",
     "stack_views",
+    "summarize",
 ]
 
 
