@@ -1,0 +1,128 @@
+"""Numbers as a reader wants them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+def count(value: int) -> str:
+    """Return a whole number with its thousands apart.
+
+    Examples
+    --------
+    >>> count(50000)
+    '50,000'
+    """
+    return f"{value:,}"
+
+
+def plural(value: int, noun: str, nouns: str | None = None) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> plural(1, "sample"), plural(1797, "sample")
+    ('1 sample', '1,797 samples')
+    """
+    return f"{count(value)} {noun if value == 1 else nouns or noun + 's'}"
+
+
+def decimals(value: float | None, digits: int = 2) -> str:
+    """Return a number as a reader wants it, a dash for none.
+
+    Examples
+    --------
+    >>> decimals(0.1234), decimals(1234567.0), decimals(0.0003412), decimals(None), decimals(-0.25), decimals(0.0)
+    ('0.12', '1.23e+06', '0.0003', '–', '−0.25', '0.00')
+    """
+    if value is None or not math.isfinite(value):
+        return "–"
+    size = abs(value)
+    if size >= 1e5:
+        shown = f"{value:.3g}"
+    elif 0 < size < 0.5 * 10**-digits:
+        shown = f"{value:.1g}"
+    else:
+        shown = f"{value:.{digits}f}"
+    return shown.replace("-", "−", 1) if value < 0 else shown
+
+
+def signed(value: float) -> str:
+    """Return a number with its sign.
+
+    Examples
+    --------
+    >>> signed(1.5), signed(-1.5)
+    ('+1.50', '−1.50')
+    """
+    return decimals(value) if value < 0 else f"+{decimals(value)}"
+
+
+def percent(share: float | None) -> str:
+    """Return a share as a percentage.
+
+    Examples
+    --------
+    >>> percent(0.123), percent(0.004), percent(None), percent(0.0), percent(1.0), percent(0.9996)
+    ('12%', '0.4%', '–', '0%', '100%', '99.96%')
+    """
+    if share is None or not math.isfinite(share):
+        return "–"
+    if 0.995 <= share < 1:
+        return f"{share * 100:.2f}%"
+    return f"{share:.1%}" if 0 < share < 0.01 else f"{share:.0%}"
+
+
+def seconds(value: float) -> str:
+    """Return a duration.
+
+    Examples
+    --------
+    >>> seconds(0.0123), seconds(2.5), seconds(75), seconds(7260)
+    ('12 ms', '2.5 s', '1 min 15 s', '2 h 1 min')
+    """
+    if value < 1:
+        return f"{value * 1000:.0f} ms"
+    if value < 60:
+        return f"{value:.1f} s"
+    minutes, rest = divmod(round(value), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def rounded(text: str) -> str:
+    """Return code with its long numbers cut to four digits.
+
+    Examples
+    --------
+    >>> rounded("RBF(sigma2=9.277343749999998)")
+    'RBF(sigma2=9.277)'
+    """
+    return re.sub(r"\d+\.\d{4,}(e[-+]?\d+)?", lambda number: f"{float(number[0]):.4g}", text)
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words as an enumeration.
+
+    Examples
+    --------
+    >>> listed(["text"]), listed(["text", "image"]), listed(["text", "image", "sound"])
+    ('text', 'text and image', 'text, image and sound')
+    """
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+FORMATS: dict[str, Callable[..., Any]] = {
+    "count": count,
+    "decimals": decimals,
+    "listed": listed,
+    "percent": percent,
+    "plural": plural,
+    "rounded": rounded,
+    "seconds": seconds,
+    "signed": signed,
+}

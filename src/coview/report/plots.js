@@ -1,0 +1,330 @@
+// The plots of a report: samples, spectrum, similarities. Everything they draw is in the page's own data block.
+"use strict";
+(async () => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const element = (id) => document.getElementById(id);
+  const config = {
+    responsive: true,
+    displaylogo: false,
+    showSendToCloud: false,
+    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+    toImageButtonOptions: { scale: 2 },
+  };
+
+  function unpack({ low, step, codes }) {
+    const bytes = Uint8Array.from(atob(codes), (letter) => letter.charCodeAt(0));
+    const numbers = new DataView(bytes.buffer);
+    return Float64Array.from({ length: bytes.length / 2 }, (_, i) => {
+      const code = numbers.getUint16(2 * i, true);
+      return code === 65535 ? NaN : low + step * code;
+    });
+  }
+
+  // Plotly reads a little HTML in texts; names of samples are not meant as such.
+  const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+
+  function colour(name) {
+    const probe = document.createElement("span");
+    probe.style.color = `var(--${name})`;
+    document.body.append(probe);
+    const found = getComputedStyle(probe).color;
+    probe.remove();
+    return found;
+  }
+
+  function theme() {
+    const [ink, quiet, line, paper, high, heat] = ["ink", "quiet", "line", "paper", "high", "heat"].map(colour);
+    return { ink, quiet, line, paper, high, heat };
+  }
+
+  function layout(more) {
+    const { ink, quiet, line, paper } = theme();
+    const axis = (own) => ({
+      gridcolor: line, zerolinecolor: quiet, linecolor: line, automargin: true, tickfont: { color: quiet }, ...own,
+      title: { standoff: 10, font: { size: 13, color: quiet }, ...own?.title },
+    });
+    return {
+      font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: ink },
+      paper_bgcolor: "rgba(0,0,0,0)",
+      plot_bgcolor: "rgba(0,0,0,0)",
+      margin: { l: 48, r: 12, t: 32, b: 44 },
+      showlegend: false,
+      hoverlabel: { bgcolor: paper, bordercolor: line, font: { color: ink }, align: "left" },
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: quiet, activecolor: ink },
+      ...more,
+      xaxis: axis(more.xaxis),
+      yaxis: axis(more.yaxis),
+    };
+  }
+
+  // A sheet is narrower than most windows, and no plot can grow or shrink once it is on it.
+  const sizeOnPaper = {
+    scatter: { width: 520, height: 420 },
+    decay: { width: 320, height: 260 },
+    variance: { width: 320, height: 260 },
+    heatmap: { width: 560, height: 500 },
+  };
+
+  function show(id, traces, more) {
+    const size = document.documentElement.classList.contains("paper") ? sizeOnPaper[id] : { autosize: true };
+    return Plotly.react(id, traces, { ...layout(more), ...size }, config);
+  }
+
+  const webgl = (() => {
+    try {
+      return Boolean(document.createElement("canvas").getContext("webgl"));
+    } catch {
+      return false;
+    }
+  })();
+
+  function scatter() {
+    const { samples, groupings, margins, spaces } = data.points;
+    const unpacked = new Map();
+    const component = (space, number) => {
+      const key = `${space} ${number}`;
+      if (!unpacked.has(key)) unpacked.set(key, unpack(spaces[space].components[number]));
+      return unpacked.get(key);
+    };
+    const spread = Float64Array.from(samples, (_, i) => (i * 0.6180339887) % 1);
+    const certainty = margins && unpack(margins);
+    const [colourBy, space, across, up] = ["colour", "space", "across", "up"].map(element);
+    const list = element("legend").querySelector("ul");
+    const mark = (number) => ({
+      colour: data.colours[number % data.colours.length],
+      shape: data.shapes[Math.floor(number / data.colours.length) % data.shapes.length],
+    });
+
+    // What was chosen stays chosen where it can.
+    function options(select, names, otherwise) {
+      const old = select.value;
+      select.replaceChildren(...names.map(([value, text]) => new Option(text, value)));
+      select.value = names.some(([value]) => value === old) ? old : otherwise;
+    }
+    options(colourBy, groupings.map(({ name }, i) => [String(i), name]), "0");
+    if (certainty) colourBy.add(new Option("certainty (margin)", "margin"));
+    options(space, spaces.map(({ name }, i) => [String(i), name]), "0");
+    // A view may have fewer components than all views together.
+    function offerComponents() {
+      const n = spaces[Number(space.value)].components.length;
+      const numbered = Array.from({ length: n }, (_, i) => [String(i), `component ${i + 1}`]);
+      options(across, numbered, "0");
+      options(up, [...numbered, ["spread", "nothing (spread out)"]], n > 1 ? "1" : "spread");
+    }
+    offerComponents();
+    space.closest("div").hidden = spaces.length === 1;
+
+    let hidden = new Set();
+
+    function legend() {
+      hidden = new Set();
+      const byMargin = colourBy.value === "margin";
+      element("legend").querySelector(".buttons").hidden = byMargin;
+      if (byMargin) {
+        const item = document.createElement("li");
+        item.textContent = "All samples; the scale beside the plot is the margin.";
+        list.replaceChildren(item);
+        return;
+      }
+      const { names, numbers, counts } = groupings[Number(colourBy.value)];
+      list.replaceChildren(...names.map((name, i) => {
+        const { colour: fill, shape } = mark(numbers[i]);
+        const item = document.createElement("li");
+        const label = document.createElement("label");
+        const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: true });
+        const swatch = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+        swatch.setAttribute("viewBox", "0 0 12 12");
+        swatch.setAttribute("class", "swatch");
+        swatch.setAttribute("aria-hidden", "true");
+        const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+        path.setAttribute("d", shape.path);
+        path.setAttribute("fill", fill);
+        swatch.append(path);
+        const text = Object.assign(document.createElement("span"), { textContent: name, title: name });
+        const size = Object.assign(document.createElement("small"), { textContent: counts[i].toLocaleString("en") });
+        label.append(box, swatch, text, size);
+        item.append(label);
+        box.addEventListener("change", () => {
+          if (box.checked) hidden.delete(i);
+          else hidden.add(i);
+          draw();
+        });
+        return item;
+      }));
+    }
+
+    function told(i) {
+      const lines = groupings.map(({ name, names, codes }) => `${plain(name)}: ${plain(names[codes[i]])}`);
+      if (certainty) lines.push(`margin: ${certainty[i].toPrecision(3)}`);
+      return `<b>${plain(samples[i])}</b><br>${lines.join("<br>")}`;
+    }
+    const texts = samples.map((_, i) => told(i));
+
+    // One trace for all groups: were there one for each, the last would always lie on top.
+    function trace() {
+      const byMargin = colourBy.value === "margin";
+      const grouping = byMargin ? null : groupings[Number(colourBy.value)];
+      const kept = [...samples.keys()].filter((i) => byMargin || !hidden.has(grouping.codes[i]));
+      const x = component(Number(space.value), Number(across.value));
+      const y = up.value === "spread" ? spread : component(Number(space.value), Number(up.value));
+      const marks = byMargin ? null : grouping.numbers.map(mark);
+      const marker = { size: samples.length > 2000 ? 5 : 6.5, opacity: 0.85 };
+      if (byMargin) {
+        Object.assign(marker, {
+          color: kept.map((i) => certainty[i]),
+          colorscale: "Cividis",
+          showscale: true,
+          colorbar: { thickness: 10, outlinewidth: 0, title: { text: "margin" }, tickfont: { color: theme().quiet } },
+        });
+      } else {
+        marker.color = kept.map((i) => marks[grouping.codes[i]].colour);
+        marker.symbol = marks.some(({ shape }) => shape !== marks[0].shape)
+          ? kept.map((i) => marks[grouping.codes[i]].shape.name)
+          : marks[0].shape.name;
+      }
+      return {
+        type: webgl ? "scattergl" : "scatter",
+        mode: "markers",
+        x: kept.map((i) => x[i]),
+        y: kept.map((i) => y[i]),
+        text: kept.map((i) => texts[i]),
+        hoverinfo: "text",
+        marker,
+      };
+    }
+
+    function axisTitle(select) {
+      if (select.value === "spread") return "spread out to be seen";
+      const share = data.variance?.[Number(select.value)];
+      return `component ${Number(select.value) + 1}` +
+        (share == null || space.value !== "0" ? "" : ` (${(100 * share).toFixed(1)}% of the variance)`);
+    }
+
+    function draw() {
+      const chosen = colourBy.selectedOptions[0].textContent;
+      element("scatter").setAttribute("aria-label", `Scatter of the samples' scores, coloured by ${chosen}`);
+      return show("scatter", [trace()], {
+        xaxis: { title: { text: axisTitle(across) } },
+        yaxis: { title: { text: axisTitle(up) }, showticklabels: up.value !== "spread", showgrid: up.value !== "spread" },
+        hovermode: "closest",
+        dragmode: "pan",
+        uirevision: `${space.value} ${across.value} ${up.value}`,
+      });
+    }
+
+    function tick(checked) {
+      const boxes = [...list.querySelectorAll("input")];
+      for (const box of boxes) box.checked = checked;
+      hidden = new Set(checked ? [] : boxes.keys());
+      draw();
+    }
+    element("all").addEventListener("click", () => tick(true));
+    element("none").addEventListener("click", () => tick(false));
+    colourBy.addEventListener("change", () => { legend(); draw(); });
+    space.addEventListener("change", () => { offerComponents(); draw(); });
+    for (const select of [across, up]) select.addEventListener("change", draw);
+    for (const button of document.querySelectorAll("button[data-colour]")) {
+      button.hidden = false;
+      button.addEventListener("click", () => {
+        colourBy.value = String(groupings.findIndex(({ name }) => name === button.dataset.colour));
+        colourBy.dispatchEvent(new Event("change"));
+        element("samples").scrollIntoView();
+        colourBy.focus({ preventScroll: true });
+      });
+    }
+    legend();
+    return draw;
+  }
+
+  const numbers = (values) => values.map((_, i) => i + 1);
+
+  function decay() {
+    const { high, heat } = theme();
+    return show("decay", [{
+      type: "bar",
+      x: numbers(data.eigenvalues),
+      y: data.eigenvalues,
+      marker: { color: data.eigenvalues.map((_, i) => (i < data.used ? high : heat)) },
+      hovertemplate: "component %{x}: %{y:.4g}<extra></extra>",
+    }], {
+      xaxis: { title: { text: "component" }, tickformat: "d" },
+      yaxis: { title: { text: "eigenvalue" }, rangemode: "tozero" },
+      bargap: 0.35,
+    });
+  }
+
+  function variance() {
+    const { high, ink } = theme();
+    let sum = 0;
+    const cumulative = data.variance.map((share) => (sum += share ?? 0));
+    return show("variance", [
+      {
+        type: "bar",
+        x: numbers(data.variance),
+        y: data.variance,
+        marker: { color: high },
+        hovertemplate: "component %{x}: %{y:.1%}<extra></extra>",
+      },
+      {
+        type: "scatter",
+        mode: "lines+markers",
+        x: numbers(data.variance),
+        y: cumulative,
+        line: { color: ink, width: 1.5 },
+        marker: { size: 5 },
+        hovertemplate: "first %{x}: %{y:.1%}<extra></extra>",
+      },
+    ], {
+      xaxis: { title: { text: "component" }, tickformat: "d" },
+      yaxis: { title: { text: "share of the variance" }, tickformat: ".0%", rangemode: "tozero" },
+      bargap: 0.35,
+    });
+  }
+
+  function similarities() {
+    const { labels, values, range } = data.similarities;
+    const n = labels.length;
+    const flat = unpack(values);
+    const rows = Array.from({ length: n }, (_, i) => Array.from(flat.subarray(i * n, (i + 1) * n)));
+    const starts = labels.map((label, i) => i).filter((i) => i === 0 || labels[i] !== labels[i - 1]);
+    const ends = [...starts.slice(1), n];
+    // A name needs room; narrow clusters stay without.
+    const named = starts.map((start, j) => [start, ends[j]]).filter(([start, end]) => end - start >= n / 30);
+    const ticks = {
+      tickvals: named.map(([start, end]) => (start + end - 1) / 2),
+      ticktext: named.map(([start]) => String(labels[start])),
+      showgrid: false, zeroline: false, ticks: "", constrain: "domain",
+    };
+    const { ink, paper, high, quiet } = theme();
+    const lines = starts.slice(1).flatMap((start) => [
+      { type: "line", x0: start - 0.5, x1: start - 0.5, y0: -0.5, y1: n - 0.5 },
+      { type: "line", y0: start - 0.5, y1: start - 0.5, x0: -0.5, x1: n - 0.5 },
+    ]);
+    return show("heatmap", [{
+      type: "heatmap",
+      z: rows,
+      zmin: range[0],
+      zmax: range[1],
+      colorscale: [[0, paper], [0.5, high], [1, ink]],
+      colorbar: { thickness: 10, outlinewidth: 0, tickfont: { color: quiet } },
+      customdata: rows.map((row, i) => row.map((_, j) => `${labels[i]} and ${labels[j]}`)),
+      hovertemplate: "clusters %{customdata}: %{z:.3g}<extra></extra>",
+    }], {
+      xaxis: { title: { text: "cluster" }, ...ticks },
+      yaxis: { title: { text: "cluster" }, ...ticks, autorange: "reversed", scaleanchor: "x" },
+      shapes: starts.length > 40 ? [] : lines.map((line) => ({ ...line, line: { color: quiet, width: 0.5 } })),
+    });
+  }
+
+  const draws = [
+    data.points && scatter(),
+    data.eigenvalues && decay,
+    data.variance && variance,
+    data.similarities && similarities,
+  ].filter(Boolean);
+  for (const draw of draws) await draw();
+  document.documentElement.dataset.ready = performance.now().toFixed(0);
+
+  // Paper does not wait, so all are drawn at once.
+  document.addEventListener("coview:theme", () => draws.forEach((draw) => draw()));
+})();

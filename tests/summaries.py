@@ -1,0 +1,118 @@
+"""Summaries made by hand for the tests of report: no model is fitted, and every part can be left out."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from coview.summary import Cluster, Feature, Points, Similarities, Summary, Truth, Uncertain, View
+
+VIEWS = {"pixels": 64, "fourier": 40, "gradients": 32}
+
+
+def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_components=None, seed=0, views=VIEWS):
+    """A summary as of handwritten digits: clusters on rays, three views that see them more or less clearly."""
+    rng = np.random.default_rng(seed)
+    n_components = n_clusters - 1 if n_components is None else n_components
+    truth = np.arange(n_samples) % n_clusters
+    labels = np.where(rng.random(n_samples) < 0.9, truth, rng.integers(n_clusters, size=n_samples))
+    centres = rng.normal(size=(n_clusters, n_components))
+    drawn = np.sort(rng.permutation(n_samples)[:n_drawn])
+    own = {
+        name: np.where(rng.random(n_samples) < 0.6 + 0.1 * i, labels, (labels + 1) % n_clusters)
+        for i, name in enumerate(views)
+    }
+    sizes = np.bincount(labels, minlength=n_clusters)
+    contingency = np.zeros((n_clusters, n_clusters), dtype=int)
+    np.add.at(contingency, (labels, truth), 1)
+    compared = np.sort(labels[drawn[:60]])
+    alike = np.where(compared[:, None] == compared, 0.8, 0.2) + 0.1 * rng.random((len(compared), len(compared)))
+    return Summary(
+        method="TMvKSCR",
+        parameters={"n_clusters": n_clusters, "kernel": "RBF(sigma2=None)", "rho": 0.5, "random_state": 0},
+        n_samples=n_samples,
+        n_train=min(n_samples, 2000),
+        n_clusters=n_clusters,
+        views=tuple(
+            View(name, width, name == "fourier", "RBF(sigma2=9.277343749999998)", 0.85 - 0.25 * i, ())
+            for i, (name, width) in enumerate(views.items())
+        ),
+        clusters=tuple(
+            Cluster(
+                label=c,
+                size=int(sizes[c]),
+                share=float(sizes[c] / n_samples),
+                silhouette=0.2 + 0.6 * c / n_clusters,
+                margin=0.1 + 0.5 * c / n_clusters,
+                agreement={name: float(np.mean(theirs[labels == c] == c)) for name, theirs in own.items()},
+                features=tuple(
+                    Feature(name, f"{name}_{c}_{j}", (-1) ** j * (3 - 0.3 * j), 1.5, 0.25)
+                    for j, name in enumerate(list(views) * 2)
+                ),
+                classes={str(d): int(contingency[c, d]) for d in np.argsort(-contingency[c])[:3]},
+            )
+            for c in range(n_clusters)
+        ),
+        silhouette=0.42,
+        eigenvalues=tuple(float(x) for x in 1 / np.arange(1, n_clusters + 5)),
+        explained_variance_ratio=tuple(float(x) for x in 0.1 / np.arange(1, n_clusters + 5)),
+        uncertain=tuple(
+            Uncertain(int(row), f"image {row}", int(labels[row]), int((labels[row] + 1) % n_clusters), 0.001 * i)
+            for i, row in enumerate(drawn[:20])
+        ),
+        truth=Truth(
+            classes=tuple(map(str, range(n_clusters))),
+            contingency=tuple(map(tuple, contingency.tolist())),
+            ari=0.81,
+            nmi=0.83,
+            accuracy=0.91,
+            purity=0.92,
+        ),
+        points=Points(
+            rows=tuple(drawn.tolist()),
+            samples=tuple(f"image {row}" for row in drawn),
+            labels=tuple(labels[drawn].tolist()),
+            classes=tuple(map(str, truth[drawn])),
+            margins=tuple(rng.random(len(drawn)).tolist()),
+            scores=_rays(centres[labels[drawn]], rng),
+            view_labels={name: tuple(theirs[drawn].tolist()) for name, theirs in own.items()},
+            view_scores={name: _rays(centres[labels[drawn]], rng) for name in views},
+        ),
+        similarities=Similarities(tuple(compared.tolist()), tuple(map(tuple, alike.tolist()))),
+        notes=("2 samples of view pixels were dropped, because no other view has them.",),
+        seconds={"read": 0.02, "fit": 3.5},
+        versions={"coview": "0.1.0", "numpy": "2.0.0"},
+        command="coview fit --view pixels=pixels.npy --view fourier=fourier.npz -k 10 -o run/",
+    )
+
+
+def _rays(centres, rng):
+    noisy = centres + 0.3 * rng.normal(size=centres.shape)
+    return tuple(map(tuple, noisy.tolist()))
+
+
+def bare(summary):
+    """The same without anything that a summary may lack."""
+    return replace(
+        summary,
+        views=tuple(replace(view, kernel=None, agreement=None) for view in summary.views),
+        clusters=tuple(
+            replace(c, silhouette=None, margin=None, agreement={}, features=(), classes=None) for c in summary.clusters
+        ),
+        silhouette=None,
+        eigenvalues=None,
+        explained_variance_ratio=None,
+        uncertain=(),
+        truth=None,
+        points=replace(
+            summary.points,
+            classes=None,
+            margins=None,
+            scores=tuple(() for _ in summary.points.rows),
+            view_labels={},
+            view_scores={},
+        ),
+        similarities=None,
+        notes=(),
+        seconds={},
+        command=None,
+    )
