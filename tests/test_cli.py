@@ -1,57 +1,141 @@
+"""The command as a whole: the real console script from end to end, and its help."""
+
 import csv
-import json
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import coview
-from coview.cli import app, main
-from coview.datasets import _edge_orientations, _fourier_magnitudes, digits_views
-
-runner = CliRunner()
-
-
-def test_the_demo_writes_what_it_prints(tmp_path):
-    result = runner.invoke(app, ["demo", "-o", str(tmp_path / "run")])
-    assert result.exit_code == 0, result.output
-    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
-    with (tmp_path / "run" / "labels.csv").open() as file:
-        labels = [int(row["cluster"]) for row in csv.DictReader(file)]
-    assert len(labels) == summary["n_samples"] == 1797
-    assert [labels.count(label) for label in range(10)] == summary["cluster_sizes"]
-    assert f"ARI {summary['ari']:.3f}, NMI {summary['nmi']:.3f}" in result.output
-    assert len(summary["eigenvalues"]) == 9
-    assert summary["ari"] >= 0.60
+from coview import TMvKSCR
+from coview.cli import app
+from coview.compose import Scaled
+from coview.io import read_labels
+from coview.persist import load
+from tests.bad_files import BAD_FILES
+from tests.cli.running import ONE_THREAD, SCRIPT, call, script, split_blobs
 
 
-def test_the_demo_views_are_three_different_descriptions():
-    views, digits = digits_views()
-    assert views.names == ("pixels", "fourier", "gradients")
-    assert views.n_samples == len(digits) == 1797
-    images = views["pixels"].reshape(-1, 8, 8)
-    moved = np.roll(images, 1, axis=2)
-    np.testing.assert_allclose(_fourier_magnitudes(moved), views["fourier"], atol=1e-12)  # does not see where
-    turned = _edge_orientations(images[:, ::-1])  # upside down: orientations change, their total does not
-    np.testing.assert_allclose(turned.sum(axis=1), views["gradients"].sum(axis=1), atol=1e-12)
-    assert not np.allclose(turned, views["gradients"])
+def test_three_files_to_labels_of_new_files_through_the_console_script(tmp_path):
+    pytest.importorskip("pyarrow", reason="tables need pyarrow: pip install 'coview[io]'")
+    data = split_blobs(tmp_path)
+    run = tmp_path / "run"
+    truth = f"{data['folder']}/train/truth.csv::kind"
+    first = script("fit", *data["train_files"], "--ids", "id", "-k", 3, "--truth", truth, "-o", run)
+    assert first.returncode == 0, first.stderr
+    assert "ARI 1.000, NMI 1.000" in first.stdout
+    assert {path.name for path in run.iterdir()} == {"model.safetensors", "labels.csv", "summary.json", "report.html"}
+    second = script("predict", run / "model.safetensors", *data["new_files"], "--ids", "id", "-o", tmp_path / "new.csv")
+    assert second.returncode == 0, second.stderr
+
+    model = Scaled(TMvKSCR(3, random_state=0)).fit(data["train"])
+    expected = dict(zip(data["new_names"], model.predict(data["new"]).tolist(), strict=True))
+    with (tmp_path / "new.csv").open() as file:
+        assert {row["id"]: int(row["cluster"]) for row in csv.DictReader(file)} == expected
+    assert read_labels(run / "labels.csv", column="cluster") == tuple(map(str, model.labels_.tolist()))
+    np.testing.assert_array_equal(load(run / "model.safetensors").predict(data["new"]), list(expected.values()))
 
 
-def test_version_and_help_and_mistakes():
-    assert runner.invoke(app, ["--version"]).output.strip() == f"coview {coview.__version__}"
-    assert "demo" in runner.invoke(app, ["--help"]).output
-    assert runner.invoke(app, ["dmo"]).exit_code == 2
+def test_a_mistake_through_the_console_script(tmp_path):
+    found = script("fit", "--view", f"a={tmp_path}/missing.csv", "-k", 3, "-o", tmp_path / "run")
+    assert found.returncode == 2
+    assert found.stderr.count("\n") == 1
+    assert "view 'a'" in found.stderr
+    assert "missing.csv" in found.stderr
+    assert not list(tmp_path.iterdir())
 
 
-def test_the_console_script_runs(monkeypatch):
-    monkeypatch.setattr("sys.argv", ["coview", "--version"])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    assert stop.value.code == 0
+def test_the_shell_completes_names_of_methods():
+    words = {"_COVIEW_COMPLETE": "complete_bash", "COMP_WORDS": "coview fit --method tm", "COMP_CWORD": "3"}
+    found = subprocess.run([SCRIPT], capture_output=True, text=True, env={**ONE_THREAD, **words}, timeout=60)
+    assert found.stdout.split() == ["tmvkscr"]
 
 
-def test_a_folder_that_cannot_be_made_is_known_before_the_work(tmp_path):
-    (tmp_path / "file").write_text("in the way")
-    result = runner.invoke(app, ["demo", "-o", str(tmp_path / "file" / "run")])
-    assert result.exit_code == 2
-    assert "cannot make the folder" in result.output
+def test_help_costs_little_more_than_typer_itself():
+    """The best times of a few processes each, in turns: the machine may be busy. Importing typer takes some 0.1 s."""
+    processes = {"help": [SCRIPT, "--help"], "typer": [sys.executable, "-c", "import typer"]}
+    best = dict.fromkeys(processes, float("inf"))
+    for _ in range(6):
+        for name, command in processes.items():
+            start = time.perf_counter()
+            subprocess.run(command, capture_output=True, check=True, env=ONE_THREAD)
+            best[name] = min(best[name], time.perf_counter() - start)
+    assert best["help"] <= 4 * best["typer"]
+
+
+def test_the_console_script_runs():
+    found = script("--version")
+    assert (found.returncode, found.stdout, found.stderr) == (0, f"coview {coview.__version__}\n", "")
+
+
+def test_a_terminal_that_knows_no_greek_is_no_reason_to_stop():
+    command = [SCRIPT, "methods"]
+    found = subprocess.run(command, capture_output=True, env={**ONE_THREAD, "PYTHONIOENCODING": "ascii"}, timeout=60)
+    assert found.returncode == 0
+    assert b"n?" in found.stdout
+
+
+@pytest.mark.parametrize("name", list(BAD_FILES)[::20])
+def test_some_bad_files_through_the_console_script(name, tmp_path):
+    case = BAD_FILES[name]
+    if case.needs is not None:
+        pytest.importorskip(case.needs)
+    views = [f"--view={view}={file}" for view, file in case.sources(tmp_path).items()]
+    before = sorted(tmp_path.iterdir())
+    choices = [f"--{option}={value}" for option, value in case.options.items()]
+    found = script("compare", *views, *choices, "-k2", "-o", tmp_path / "found")
+    assert found.returncode == 2
+    assert (found.stdout, found.stderr.count("\n")) == ("", 1)
+    assert "view 'bad'" in found.stderr
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_usage_errors_say_where_help_is(capsys):
+    assert call(capsys, "fit", "--no-such-option")[2].endswith("See coview fit --help\n")
+
+
+def test_version_and_help(capsys):
+    assert call(capsys, "--version") == (0, f"coview {coview.__version__}\n", "")
+    assert call(capsys)[:2] == call(capsys, "--help")[:2]
+
+
+def commands():
+    from typer.main import get_command
+
+    return get_command(app).commands
+
+
+@pytest.mark.parametrize("name", ["fit", "predict", "report", "compare", "info", "methods", "demo"])
+def test_every_option_is_explained_and_has_an_example(name, capsys):
+    command = commands()[name]
+    assert f"Example: coview {name}" in command.help
+    for option in command.params:
+        assert option.help, option.name
+        flag = getattr(option, "is_flag", False) or option.param_type_name == "argument"
+        example = any(f"{spelling} " in option.help.split("For example", 1)[-1] for spelling in option.opts)
+        assert flag or ("For example" in option.help and example), option.name
+    code, out, _ = call(capsys, name, "--help")
+    assert code == 0
+    assert "Example" in out
+
+
+@pytest.mark.parametrize("name", ["fit", "predict", "report", "compare", "info", "methods", "demo"])
+def test_the_page_about_the_command_knows_every_option(name):
+    page = (Path(__file__).parents[1] / "docs" / "command.md").read_text()
+    assert f"`coview {name}`" in page
+    options = [option for option in commands()[name].params if option.param_type_name == "option"]
+    missing = [o.name for o in options if not any(word in page for word in (*o.opts, *o.secondary_opts))]
+    assert not missing
+
+
+def test_there_are_no_other_commands():
+    assert sorted(commands()) == ["compare", "demo", "fit", "info", "methods", "predict", "report"]
+
+
+def test_the_commands_can_be_called_from_python():
+    from typer.main import get_command
+
+    assert get_command(app).main(["methods", "--quiet"], standalone_mode=False) is None

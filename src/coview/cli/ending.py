@@ -1,0 +1,64 @@
+"""How a command ends: an exit code, and one plain line for whoever typed it."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from coview.errors import InputError
+
+# Old and new typer keep this class, the base of all complaints about what was typed, in different places.
+_UsageError: Any = typer.BadParameter.__base__
+
+
+class Commands(TyperGroup):
+    """The commands: 0 is success, 1 a failure, 2 bad usage or input, 130 Ctrl-C; --debug shows where it happened."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run a command, and end the process with its exit code."""
+        typed = list(sys.argv[1:] if args is None else args)
+        extra.setdefault("obj", ("coview", *typed))  # commands note down how they were called
+        name = prog_name or "coview"
+        run = partial(super().main, typed or ["--help"], name, complete_var, False, windows_expand_args, **extra)
+        if not standalone_mode:
+            return run()
+        try:
+            code = run()
+        except (KeyboardInterrupt, typer.Abort):  # some versions of typer turn Ctrl-C into this exit code themselves
+            code = 130
+        except Exception as error:
+            if "--debug" in typed:
+                traceback.print_exc()
+            code, message = _explain(error)
+            typer.echo(f"Error: {' '.join(message.split())}", err=True)
+        if code == 130:
+            typer.echo("Stopped: nothing was written.", err=True)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _explain(error: Exception) -> tuple[int, str]:
+    """The exit code, and the sentence."""
+    if isinstance(error, _UsageError):
+        path = error.ctx.command_path if getattr(error, "ctx", None) else "coview"
+        return 2, f"{error.format_message()} See {path} --help"
+    if isinstance(error, InputError):
+        return 2, str(error)
+    if isinstance(error, ImportError) and "pip install" in str(error):
+        return 1, str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return 1, f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return 1, f"{type(error).__name__}: {error}; run it again with --debug to see where"

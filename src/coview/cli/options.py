@@ -1,0 +1,124 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from coview.cli.settings import METHOD_NAMES, SCALES
+
+DATA, MODEL, OUTPUT = "Data", "Model", "Output"
+
+
+def completing(known: tuple[str, ...]) -> Callable[[str], list[str]]:
+    """Offer these values to the shell."""
+    return lambda incomplete: [name for name in known if name.startswith(incomplete)]
+
+
+ViewFiles = Annotated[
+    list[str],
+    typer.Option(
+        "--view",
+        metavar="NAME=FILE",
+        help="A view: its name and its file; repeat it for each view. Files that hold several tables take ::VARIABLE. "
+        "For example --view text=text.parquet --view image=images.mat::X",
+        rich_help_panel=DATA,
+    ),
+]
+Ids = Annotated[
+    str | None,
+    typer.Option(
+        "--ids",
+        metavar="COLUMN",
+        help="The column with the ids of the samples; views are aligned by it. For example --ids sample_id",
+        rich_help_panel=DATA,
+    ),
+]
+Align = Annotated[
+    str,
+    typer.Option(
+        "--align",
+        metavar="strict|inner",
+        help="With --ids: strict wants the same samples in every view, inner keeps those that all views have and says "
+        "what was dropped. For example --align inner",
+        autocompletion=completing(("strict", "inner")),
+        rich_help_panel=DATA,
+    ),
+]
+Categories = Annotated[
+    str,
+    typer.Option(
+        "--categories",
+        metavar="refuse|onehot",
+        help="What to do with columns of text: refuse them, or make a 0/1 column of each value. "
+        "For example --categories onehot",
+        autocompletion=completing(("refuse", "onehot")),
+        rich_help_panel=DATA,
+    ),
+]
+TruthFile = Annotated[
+    str | None,
+    typer.Option(
+        "--truth",
+        metavar="FILE[::COLUMN]",
+        help="Known classes to compare with; they play no part in the clustering. "
+        "For example --truth classes.csv::species",
+        rich_help_panel=DATA,
+    ),
+]
+Scale = Annotated[
+    str | None,
+    typer.Option(
+        "--scale",
+        metavar="standard|l2|none",
+        help="standard gives every column mean 0 and standard deviation 1, l2 every row length 1. Without it: "
+        "standard, or none where a kernel other than rbf is chosen. For example --scale l2",
+        autocompletion=completing(SCALES),
+        rich_help_panel=MODEL,
+    ),
+]
+Seed = Annotated[
+    int,
+    typer.Option(
+        "--seed",
+        min=0,
+        help="Where random choices start: the same seed gives the same answer. For example --seed 7",
+        rich_help_panel=MODEL,
+    ),
+]
+Force = Annotated[
+    bool,
+    typer.Option("--force", help="Replace the results of an earlier run in the folder.", rich_help_panel=OUTPUT),
+]
+Json = Annotated[
+    bool,
+    typer.Option("--json", help="Print one JSON object for machines instead of tables.", rich_help_panel=OUTPUT),
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print nothing but errors (and JSON).", rich_help_panel=OUTPUT)
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error as well.", rich_help_panel=OUTPUT)]
+Method = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        "-m",
+        metavar="NAME",
+        help="How to cluster; coview methods lists them. For example --method mvksc",
+        autocompletion=completing(METHOD_NAMES),
+        rich_help_panel=MODEL,
+    ),
+]
+Run = Annotated[
+    Path,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FOLDER",
+        help="Folder for the results. For example -o run",
+        rich_help_panel=OUTPUT,
+    ),
+]

@@ -1,0 +1,228 @@
+"""From what was typed to a model: views, kernels, weights by view, and the method with its wrappers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from inspect import signature
+from os.path import expanduser
+from typing import Any
+
+from coview.errors import InputError
+
+# The keys of METHODS, what they do and their time for n samples of V views: help and completion must not wait for the
+# library. Tests compare.
+METHOD_TABLE: Mapping[str, tuple[str, str]] = {
+    "tmvkscr": ("one latent space that all views share", "n²"),
+    "ksc": ("kernel spectral clustering of one view", "n²"),
+    "kpca": ("kernel principal components of one view", "n²"),
+    "mvksc": ("coupled kernel spectral clustering of each view", "V n²"),
+    "coreg": ("spectral embeddings pulled towards each other", "V n² per sweep"),
+    "tsvdmsc": ("samples that represent one another, as a tensor", "V n³ per round at most"),
+    "comic": ("neighbours drawn together; finds how many clusters", "n², and rounds"),
+    "oplfmvc": ("late fusion of the views' own partitions", "n² once, then n"),
+    "opmc": ("k-means with one set of labels for all views", "n"),
+    "sfmc": ("a graph to m anchors, cut into components", "n m"),
+    "mvscbp": ("spectral clustering of graphs to m anchors", "n m"),
+}
+METHOD_NAMES = tuple(METHOD_TABLE)
+SCALES = ("standard", "l2", "none")
+
+
+def chosen(option: str, value: str, known: Iterable[str]) -> str:
+    """Return the value if it is among the known ones; otherwise suggest."""
+    known = tuple(known)
+    if value not in known:
+        raise InputError(f"{option} {value!r} is unknown{suggestion(value, known)} Known: {', '.join(known)}")
+    return value
+
+
+def suggestion(value: str, known: Iterable[str]) -> str:
+    """The end of a sentence about a name that is not known."""
+    close = get_close_matches(value.lower(), list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else "."
+
+
+def view_files(typed: Sequence[str]) -> dict[str, str]:
+    """Read NAME=FILE; the file keeps its ::VARIABLE."""
+    files: dict[str, str] = {}
+    for text in typed:
+        name, equals, file = text.partition("=")
+        if not (equals and name.strip() and file.strip()):
+            raise InputError(f"--view {text!r} must be a name and a file, as in --view text=text.csv")
+        if name in files:
+            raise InputError(f"--view names {name!r} twice; give every view its own name")
+        files[name] = expanduser(file)  # which shells leave to us behind an equals sign
+    return files
+
+
+def known_views(files: Mapping[str, str], trained: Sequence[str]) -> None:
+    """Compare the names of views with those of a trained model."""
+    for name in files:
+        if name not in trained:
+            raise InputError(
+                f"the model knows no view {name!r}{suggestion(name, trained)} Its views: {', '.join(trained)}"
+            )
+    missing = [name for name in trained if name not in files]
+    if missing:
+        raise InputError(f"the model needs the view {missing[0]!r} as well; add --view {missing[0]}=FILE")
+
+
+def kernels(typed: Sequence[str], names: Sequence[str]) -> Any:
+    """Read kernels such as `rbf:sigma2=0.5`, or for one view `text=cosine`; views without one get rbf."""
+    from coview.kernels import RBF
+
+    everywhere: Any = RBF()
+    by_view: dict[str, Any] = {}
+    for text in typed:
+        view, equals, rest = text.partition("=")
+        if equals and ":" not in view:  # an equals sign after a colon belongs to a parameter
+            _require_view("--kernel", view, names)
+            by_view[view] = _kernel(rest)
+        else:
+            everywhere = _kernel(text)
+    return {name: by_view.get(name, everywhere) for name in names} if by_view else everywhere
+
+
+def _kernel(text: str) -> Any:
+    from coview.kernels import KERNELS
+
+    name, _, parameters = text.partition(":")
+    if name not in KERNELS:
+        listed = ", ".join(
+            f"{n} ({', '.join(_parameters(kind))})" if _parameters(kind) else n for n, kind in KERNELS.items()
+        )
+        raise InputError(f"--kernel {name!r} is unknown{suggestion(name, KERNELS)} Known, with parameters: {listed}")
+    kind: Any = KERNELS[name]
+    known = _parameters(kind)
+    values: dict[str, Any] = {}
+    for pair in filter(None, parameters.split(",")):
+        key, equals, number = pair.partition("=")
+        if not equals or key not in known:
+            has = f"its parameters are {', '.join(known)}" if known else "it has no parameters"
+            raise InputError(f"--kernel {text!r}: {name} has no parameter {key!r}{suggestion(key, known)[:-1]}; {has}")
+        value = _number(f"--kernel {text!r}: {key}", number)
+        values[key] = int(value) if key == "degree" and value.is_integer() else value
+    return kind(**values)
+
+
+def _parameters(kind: Any) -> list[str]:
+    return [field.name for field in fields(kind)]
+
+
+def weights(option: str, typed: Sequence[str], names: Sequence[str]) -> Any:
+    """Read weights such as `text=2`, or one number for all views; views without one get 1."""
+    everywhere, by_view = 1.0, {}
+    for text in (part for given in typed for part in given.split(",")):
+        view, equals, number = text.rpartition("=")
+        if equals:
+            _require_view(option, view, names)
+            by_view[view] = _number(f"{option} {view}", number)
+        else:
+            everywhere = _number(option, number)
+    return {name: by_view.get(name, everywhere) for name in names} if by_view else everywhere
+
+
+def n_train(text: str) -> Any:
+    """Read a number of samples, a share of them, or auto."""
+    if text == "auto":
+        return text
+    value = _number("--n-train", text)
+    return int(value) if value.is_integer() and "." not in text else value
+
+
+def _require_view(option: str, view: str, names: Sequence[str]) -> None:
+    if view not in names:
+        raise InputError(f"{option} names the view {view!r}{suggestion(view, names)} Views: {', '.join(names)}")
+
+
+def _number(what: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{what} must be a number, and {text!r} is none") from None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The model as it was typed; None is what was not."""
+
+    method: str = "tmvkscr"
+    n_clusters: int | None = None
+    kernel: tuple[str, ...] = ()
+    rho: float | None = None
+    kappa: tuple[str, ...] = ()
+    assigner: str | None = None
+    n_train: str | None = None
+    select: str | None = None
+    scale: str | None = None
+    seed: int = 0
+
+    def estimator(self, names: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
+        """Return the estimator for views of these names, and what to tell about it."""
+        from coview.compare import for_views
+        from coview.compose import FixedSize, Scaled
+        from coview.methods import METHODS
+
+        kind: Any = METHODS[chosen("--method", self.method, METHODS)]
+        method = kind(**self._parameters(kind, names), random_state=self.seed)
+        estimator, notes = for_views(method, len(names)), []
+        if estimator is not method:
+            notes.append(f"{self.method} knows one view: the columns of all views are put side by side (Concat)")
+        scale, note = self._scale(method)
+        notes += [note] if note else []
+        if scale != "none":
+            estimator = Scaled(estimator, scale)
+        if self.n_train is not None:
+            estimator = FixedSize(
+                estimator, n_train=n_train(self.n_train), select=self._select(method), random_state=self.seed
+            )
+        elif self.select is not None:
+            raise InputError("--select chooses the samples to train on; say how many with --n-train")
+        return estimator, tuple(notes)
+
+    def _parameters(self, kind: Any, names: Sequence[str]) -> dict[str, Any]:
+        """The parameters of the method; those that it does not have are refused."""
+        from coview.core.assign import ASSIGNERS
+
+        given: dict[str, tuple[str, Any]] = {}
+        if self.n_clusters is not None:
+            given["n_clusters"] = ("-k", self.n_clusters)
+        if self.kernel:
+            given["kernel"] = ("--kernel", kernels(self.kernel, names))
+        if self.rho is not None:
+            given["rho"] = ("--rho", self.rho)
+        if self.kappa:
+            given["kappa"] = ("--kappa", weights("--kappa", self.kappa, names))
+        if self.assigner is not None:
+            given["assigner"] = ("--assigner", chosen("--assigner", self.assigner, ASSIGNERS))
+        known = signature(kind).parameters
+        for parameter, (option, _) in given.items():
+            if parameter not in known:
+                why = ": it finds the number of clusters by itself" if parameter == "n_clusters" else ""
+                raise InputError(f"the method {self.method} has no {option}{why}; leave it out")
+        if "n_clusters" in known and self.n_clusters is None:
+            raise InputError("say how many clusters to find with -k, as in -k 6")
+        if isinstance(given.get("kernel", ("", None))[1], dict) and "views" not in known and len(names) > 1:
+            raise InputError(f"{self.method} sees one table and takes one --kernel for all views, not one for each")
+        return {parameter: value for parameter, (_, value) in given.items()}
+
+    def _scale(self, method: Any) -> tuple[str, str | None]:
+        """How to scale; standardised columns are centred, which inner products do not bear."""
+        from coview.kernels import RBF
+
+        if self.scale is not None:
+            return chosen("--scale", self.scale, SCALES), None
+        kernel = getattr(method, "kernel", RBF())
+        used = list(kernel.values()) if isinstance(kernel, dict) else [kernel]
+        if all(isinstance(k, RBF) for k in used):
+            return "standard", None
+        return "none", "views are not scaled, because a kernel other than rbf was chosen; --scale standard or l2 does"
+
+    def _select(self, method: Any) -> str:
+        from coview.core.select import SELECTORS
+
+        if not hasattr(method, "predict"):
+            raise InputError(f"the method {self.method} cannot label new samples, which --n-train needs; leave it out")
+        return chosen("--select", self.select or "uniform", SELECTORS)

@@ -1,0 +1,41 @@
+"""Methods side by side."""
+
+import json
+
+from coview import METHODS
+from tests.cli.running import call
+
+
+def test_methods_are_compared(data, tmp_path, capsys):
+    truth = f"--truth={data['folder']}/train/truth.csv::kind"
+    command = ["compare", *data["train_files"], "--ids=id", "-k3", "--methods=tmvkscr,KSC,opmc", truth]
+    code, out, err = call(capsys, *command, "-o", tmp_path / "found")
+    assert code == 0
+    assert [line.split()[1] for line in out.splitlines() if "1.000" in line] == ["tmvkscr", "ksc", "opmc"]
+    assert "Note: ksc: knows one view" in err
+    stored = json.loads((tmp_path / "found" / "comparison.json").read_text())
+    assert stored["scale"] == "standard"
+    assert "<html" in (tmp_path / "found" / "comparison.html").read_text()
+    code, out, _ = call(capsys, *command, "--json")
+    answer = json.loads(out)
+    assert [m["ari"] for m in answer["methods"]] == [1.0, 1.0, 1.0]
+    assert (answer["output"], answer["files"]) == (None, [])
+
+
+def test_a_comparison_goes_on_when_a_method_fails(data, tmp_path, capsys, monkeypatch):
+    class Failing(METHODS["opmc"]):
+        def _fit(self, X):
+            raise MemoryError("too little memory")
+
+    def missing(comparison, path):
+        raise ImportError("no jinja2")
+
+    monkeypatch.setattr("coview.compare.METHODS", {**METHODS, "opmc": Failing})
+    monkeypatch.setattr("coview.report.write_comparison", missing)
+    code, out, err = call(
+        capsys, "compare", *data["train_files"], "--ids=id", "-k3", "--methods=opmc,tmvkscr", "-o", tmp_path / "found"
+    )
+    assert code == 0
+    assert "Note: opmc: too little memory" in err
+    assert "there is no comparison.html: no jinja2" in err
+    assert f"Written to {tmp_path / 'found'}/: comparison.json\n" in out

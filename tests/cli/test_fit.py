@@ -1,0 +1,301 @@
+"""Fitting and reporting: from files to a folder of results, also when something stops it."""
+
+import csv
+import json
+import os
+import re
+import signal
+import sys
+import time
+
+import numpy as np
+import pytest
+import typer
+
+from coview import KSC, METHODS, RBF, Concat, FixedSize, TMvKSCR
+from coview.cli import main
+from coview.cli.run import RUN_FILES
+from coview.compose import Scaled
+from coview.datasets import _edge_orientations, _fourier_magnitudes, digits_views
+from coview.io import read_labels
+from coview.persist import load
+from coview.summary import Summary
+from tests.cli.running import call, refused
+
+parquet = pytest.importorskip("pyarrow.parquet", reason="tables need pyarrow: pip install 'coview[io]'")
+
+
+def test_fit_writes_what_the_library_finds(data, fitted):
+    summary = Summary.from_json((fitted / "summary.json").read_text())
+    model = Scaled(TMvKSCR(3, random_state=0)).fit(data["train"])
+    assert [cluster.size for cluster in summary.clusters] == np.bincount(model.labels_).tolist()
+    assert summary.command.startswith("coview fit --view=a=")
+    assert {"read", "fit"} <= set(summary.seconds)
+    with (fitted / "labels.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["id"] for row in rows] == data["train_names"]
+    assert [int(row["cluster"]) for row in rows] == model.labels_.tolist()
+
+
+def test_fit_tells_people(data, tmp_path, capsys):
+    truth = f"--truth={data['folder']}/train/truth.csv::kind"
+    code, out, err = call(
+        capsys, "fit", *data["train_files"], "--ids=id", "-k3", truth, "-o", tmp_path / "run", "--no-report"
+    )
+    assert (code, err) == (0, "")
+    assert "what sets it apart" in out
+    assert re.search(r"│ k\d", out)
+    assert "How far each view by itself agrees" in out
+    assert f"Written to {tmp_path / 'run'}/: model.safetensors, labels.csv, summary.json" in out
+
+
+def test_fit_tells_machines(data, tmp_path, capsys):
+    truth = f"--truth={data['folder']}/train/truth.csv::kind"
+    command = [
+        "fit",
+        *data["train_files"],
+        "--ids=id",
+        "-k3",
+        truth,
+        "--json",
+        "--no-report",
+        "--labels-format=parquet",
+    ]
+    code, out, err = call(capsys, *command, "-o", tmp_path / "run")
+    assert (code, err) == (0, "")
+    answer = json.loads(out)
+    assert answer["sizes"] == sorted(np.bincount(data["truth"]).tolist(), reverse=True)
+    assert answer["truth"] == {"ari": 1.0, "nmi": 1.0, "accuracy": 1.0, "purity": 1.0}
+    assert answer["files"] == ["model.safetensors", "labels.parquet", "summary.json"]
+    assert parquet.read_table(tmp_path / "run" / "labels.parquet").column_names == ["id", "cluster"]
+
+
+def test_settings_reach_the_model(data, tmp_path, capsys):
+    settings = [
+        "--kernel=rbf",
+        "--kernel=a=rbf:sigma2=9",
+        "--rho=0.3",
+        "--kappa=a=2",
+        "--assigner=codebook",
+        "--seed=5",
+    ]
+    command = ["fit", *data["train_files"], "-k3", "--n-train=60", "--select=uniform", *settings, "--ids=id", "-q"]
+    assert call(capsys, *command, "--no-report", "-o", tmp_path / "run") == (0, "", "")
+    model = load(tmp_path / "run" / "model.safetensors")
+    assert isinstance(model, FixedSize)
+    inner = model.estimator.estimator
+    assert (inner.rho, inner.assigner, inner.random_state, inner.progress) == (0.3, "codebook", 5, None)
+    assert inner.kappa == {"a": 2.0, "b": 1.0, "c": 1.0}
+    assert model.kernels_["a"].sigma2 == 9
+    assert len(model.train_rows_) == 60
+
+
+def test_one_view_methods_get_all_columns(data, tmp_path, capsys):
+    command = ["fit", *data["train_files"], "-k3", "--method=ksc", "--ids=id", "--no-report", "-o", tmp_path / "run"]
+    code, _, err = call(capsys, *command)
+    assert code == 0
+    assert "Note: ksc knows one view" in err
+    expected = Scaled(Concat(KSC(3, random_state=0))).fit(data["train"])
+    labels = read_labels(tmp_path / "run" / "labels.csv", column="cluster")
+    assert labels == tuple(map(str, expected.labels_.tolist()))
+
+
+def test_a_method_without_predict_saves_no_model(data, tmp_path, capsys):
+    command = ["fit", *data["train_files"], "-k3", "--method=coreg", "--ids=id", "--no-report", "-o", tmp_path / "run"]
+    code, out, err = call(capsys, *command)
+    assert code == 0
+    assert "Note: CoReg cannot label new samples, so there is no model to save" in err
+    assert "labels.csv, summary.json" in out
+    assert not (tmp_path / "run" / "model.safetensors").exists()
+
+
+def test_what_the_library_warns_of_is_a_note(tmp_path, capsys):
+    np.save(tmp_path / "a.npy", np.ones((20, 2)))
+    command = ["fit", "--view", f"a={tmp_path}/a.npy", "--view", f"b={tmp_path}/a.npy", "-k3", "--no-report", "--json"]
+    code, out, _ = call(capsys, *command, "-o", tmp_path / "run")
+    assert code == 0
+    assert any("instead of n_clusters=3" in note for note in json.loads(out)["notes"])
+
+
+def test_without_the_extra_there_is_no_report_but_a_note(data, tmp_path, capsys, monkeypatch):
+    def missing(summary, path):
+        raise ImportError('drawing reports needs plotly: pip install "coview[report]"')
+
+    monkeypatch.setattr("coview.report.write_report", missing)
+    code, out, err = call(capsys, "fit", *data["train_files"], "-k3", "--ids=id", "-o", tmp_path / "run")
+    assert code == 0
+    assert 'there is no report.html: drawing reports needs plotly: pip install "coview[report]"' in err
+    assert "report.html" not in out
+    code, _, err = call(capsys, "report", tmp_path / "run")
+    assert (code, err) == (1, 'Error: drawing reports needs plotly: pip install "coview[report]"\n')
+
+
+def test_what_is_missing_to_write_parquet_is_known_before_the_work(data, fitted, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    files = ["--view=b=missing.npy", "-k3"]
+    err = refused(capsys, "fit", *files, "--labels-format=parquet", code=1)
+    assert err == 'Error: writing Parquet files needs pyarrow: pip install "coview[io]"\n'
+    assert "needs pyarrow" in refused(capsys, "predict", fitted, *files[:1], "-o", "labels.parquet", code=1)
+
+
+def test_views_are_aligned_by_ids_or_the_rest_is_dropped(data, tmp_path, capsys):
+    shuffled = parquet.read_table(data["folder"] / "train" / "a.parquet").take(list(range(88, -1, -1)))
+    parquet.write_table(shuffled, tmp_path / "a.parquet")
+    files = [f"--view=a={tmp_path}/a.parquet", data["train_files"][2]]
+    code, _, err = call(capsys, "fit", *files, "-k3", "--ids=id", "--no-report", "-o", tmp_path / "run")
+    assert code == 2
+    assert "s089" in err
+    command = ["fit", *files, "-k3", "--ids=id", "--align=inner", "--no-report", "-o", tmp_path / "run"]
+    code, _, err = call(capsys, *command)
+    assert code == 0
+    assert "dropped" in err
+    with (tmp_path / "run" / "labels.csv").open() as file:
+        assert [row["id"] for row in csv.DictReader(file)] == data["train_names"][88::-1]
+
+
+def test_an_earlier_run_is_replaced_only_on_request(data, tmp_path, capsys):
+    run = tmp_path / "run"
+    command = ["fit", *data["train_files"], "-k3", "--ids=id", "--no-report", "-o", run, "-q"]
+    assert call(capsys, *command)[0] == 0
+    (run / "report.html").write_text("of the earlier run")
+    code, _, err = call(capsys, *command)
+    assert code == 2
+    assert "holds the results of an earlier run" in err
+    assert call(capsys, *command, "--force", "--labels-format=parquet")[0] == 0
+    assert {path.name for path in run.iterdir()} == {"model.safetensors", "labels.parquet", "summary.json"}
+
+
+def press_ctrl_c(*_, **__):
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(10)
+
+
+def abort(*_, **__):
+    raise typer.Abort
+
+
+@pytest.mark.parametrize("stop", [press_ctrl_c, abort])
+def test_ctrl_c_leaves_nothing(data, tmp_path, capsys, monkeypatch, stop):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("coview.summary.summarize", stop)
+    found = call(capsys, "fit", *data["train_files"], "-k3", "--ids=id", "-o", "run")
+    assert found == (130, "", "Stopped: nothing was written.\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_the_system_ends_leaves_nothing(data, tmp_path, monkeypatch):
+    def end(*_, **__):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(10)
+
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("coview.summary.summarize", end)
+    monkeypatch.setattr("sys.argv", ["coview", "fit", *data["train_files"], "-k3", "--ids=id", "-o", "run"])
+    try:
+        with pytest.raises(SystemExit) as stop:
+            main()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert stop.value.code == 143
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failure_leaves_nothing_and_debug_tells_where(data, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("coview.summary.summarize", lambda *_, **__: 1 / 0)
+    command = ["fit", *data["train_files"], "-k3", "--ids=id", "-o", "run"]
+    err = refused(capsys, *command, code=1)
+    assert err == "Error: ZeroDivisionError: division by zero; run it again with --debug to see where\n"
+    code, _, err = call(capsys, *command, "--debug")
+    assert code == 1
+    assert "Traceback" in err
+    assert "summarize" in err
+
+
+def test_a_full_disk_is_a_failure(data, tmp_path, capsys, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device", "run/summary.json")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("coview.summary.summarize", full)
+    err = refused(capsys, "fit", *data["train_files"], "-k3", "--ids=id", "-o", "run", code=1)
+    assert err == "Error: run/summary.json: No space left on device\n"
+
+
+def test_the_report_is_drawn_again(data, tmp_path, capsys):
+    run = tmp_path / "run"
+    assert call(capsys, "fit", *data["train_files"], "-k3", "--ids=id", "-q", "-o", run)[0] == 0
+    before = (run / "report.html").read_bytes()
+    (run / "report.html").unlink()
+    code, out, _ = call(capsys, "report", run)
+    assert (code, out) == (0, f"Written: {run / 'report.html'}\n")
+    assert (run / "report.html").read_bytes() == before
+    code, out, _ = call(capsys, "report", run / "summary.json", "-o", tmp_path / "other.html", "--json")
+    assert json.loads(out)["files"] == [str(tmp_path / "other.html")]
+    assert (tmp_path / "other.html").read_bytes() == before
+
+
+def test_runs_that_cannot_be_reported(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "summary.json cannot be read" in refused(capsys, "report", tmp_path)
+    (tmp_path / "summary.json").write_text('{"method": 1}')
+    assert "summary.json: " in refused(capsys, "report", tmp_path)
+    (tmp_path / "summary.json").write_bytes(b"\xff\xfe\x00")
+    assert "is no text" in refused(capsys, "report", tmp_path)
+    assert "its folder must exist" in refused(capsys, "report", tmp_path, "-o", tmp_path / "no" / "x.html")
+
+
+def test_the_demo_writes_what_it_prints(tmp_path, capsys):
+    code, out, _ = call(capsys, "demo", "-o", tmp_path / "run")
+    assert code == 0
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    with (tmp_path / "run" / "labels.csv").open() as file:
+        labels = [int(row["cluster"]) for row in csv.DictReader(file)]
+    assert len(labels) == summary["n_samples"] == 1797
+    assert [labels.count(label) for label in range(10)] == [cluster["size"] for cluster in summary["clusters"]]
+    assert f"ARI {summary['truth']['ari']:.3f}, NMI {summary['truth']['nmi']:.3f}" in out
+    assert len(summary["eigenvalues"]) == 9
+    assert summary["truth"]["ari"] >= 0.60
+    assert {path.name for path in (tmp_path / "run").iterdir()} == set(RUN_FILES) - {"labels.parquet"}
+
+
+def test_the_demo_views_are_three_different_descriptions():
+    views, digits = digits_views()
+    assert views.names == ("pixels", "fourier", "gradients")
+    assert views.n_samples == len(digits) == 1797
+    images = views["pixels"].reshape(-1, 8, 8)
+    moved = np.roll(images, 1, axis=2)
+    np.testing.assert_allclose(_fourier_magnitudes(moved), views["fourier"], atol=1e-12)  # does not see where
+    turned = _edge_orientations(images[:, ::-1])  # upside down: orientations change, their total does not
+    np.testing.assert_allclose(turned.sum(axis=1), views["gradients"].sum(axis=1), atol=1e-12)
+    assert not np.allclose(turned, views["gradients"])
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_makes_a_complete_run(name, data, tmp_path, capsys):
+    clusters = [] if name == "comic" else ["-k3"]
+    code, out, err = call(
+        capsys, "fit", *data["train_files"], "--ids=id", *clusters, "--method", name, "-o", tmp_path / "run", "--json"
+    )
+    assert code == 0, err
+    answer = json.loads(out)
+    assert sum(answer["sizes"]) == answer["n_samples"] == 90
+    model = ["model.safetensors"] if hasattr(METHODS[name], "predict") else []
+    assert answer["files"] == [*model, "labels.csv", "summary.json", "report.html"]
+    if model:
+        labels = tmp_path / "labels.npy"
+        assert call(capsys, "predict", tmp_path / "run", *data["train_files"], "--ids=id", "-o", labels, "-q")[0] == 0
+        assert np.bincount(np.load(labels)).tolist() == answer["sizes"]
+
+
+def test_similarities_may_be_given(data, tmp_path, capsys):
+    for name, x in data["train"].items():
+        np.save(tmp_path / f"{name}.npy", RBF(9.0)(x))
+    files = [f"--view={name}={tmp_path}/{name}.npy" for name in data["train"]]
+    command = ["fit", *files, "-k3", "--kernel=precomputed", "-o", tmp_path / "run"]
+    code, _, err = call(capsys, *command)
+    assert code == 0, err
+    expected = TMvKSCR(3, kernel=RBF(9.0), random_state=0).fit(data["train"]).labels_
+    assert read_labels(tmp_path / "run" / "labels.csv", column="cluster") == tuple(map(str, expected.tolist()))

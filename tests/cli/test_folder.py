@@ -1,0 +1,75 @@
+"""Folders of results that are complete or as they were before."""
+
+import os
+
+import pytest
+
+from coview import InputError
+from coview.cli.folder import check_folder, complete_folder
+
+FILES = ("model", "labels")
+
+
+def half_written(path, stop):
+    with complete_folder(path, FILES) as folder:
+        (folder / "labels").write_text("half")
+        raise stop
+
+
+def test_a_new_folder_appears_when_it_is_complete(tmp_path):
+    with complete_folder(tmp_path / "deep" / "run", FILES) as folder:
+        (folder / "labels").write_text("new")
+        assert not (tmp_path / "deep" / "run").exists()
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["run"]
+    assert (tmp_path / "deep" / "run" / "labels").read_text() == "new"
+
+
+@pytest.mark.parametrize("stop", [ValueError, KeyboardInterrupt])
+def test_a_run_that_stops_leaves_nothing(tmp_path, stop):
+    with pytest.raises(stop):
+        half_written(tmp_path / "run", stop)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_stops_leaves_what_was_there(tmp_path):
+    (tmp_path / "labels").write_text("old")
+    with pytest.raises(KeyboardInterrupt):
+        half_written(tmp_path, KeyboardInterrupt)
+    assert (tmp_path / "labels").read_text() == "old"
+
+
+def test_two_runs_are_not_mixed_and_other_files_stay(tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    for name in (*FILES, "diary"):
+        (run / name).write_text("old")
+    with complete_folder(run, FILES) as folder:
+        (folder / "labels").write_text("new")
+    assert {path.name: path.read_text() for path in run.iterdir()} == {"labels": "new", "diary": "old"}
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_relative_folder_is_made_where_the_command_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    check_folder(type(tmp_path)("run"), FILES, force=False)
+    with complete_folder(type(tmp_path)("run"), FILES) as folder:
+        (folder / "labels").write_text("new")
+    assert (tmp_path / "run" / "labels").read_text() == "new"
+
+
+def test_earlier_results_are_not_lost_by_accident(tmp_path):
+    check_folder(tmp_path, FILES, force=False)
+    (tmp_path / "model").write_text("dear")
+    with pytest.raises(InputError, match=r"holds the results of an earlier run \(model\); name another folder"):
+        check_folder(tmp_path, FILES, force=False)
+    check_folder(tmp_path, FILES, force=True)
+
+
+def test_folders_that_cannot_be_made_are_refused(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("in the way")
+    for folder in (tmp_path / "file", tmp_path / "file" / "run"):
+        with pytest.raises(InputError, match=r"cannot make the folder .*file is a file"):
+            check_folder(folder, FILES, force=True)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(InputError, match="no permission to write in"):
+        check_folder(tmp_path / "run", FILES, force=True)

@@ -1,0 +1,39 @@
+"""What files hold, and what can be done."""
+
+import json
+
+import numpy as np
+
+from coview import METHODS
+from tests.cli.running import call
+
+
+def test_info_about_files_and_models(data, fitted, capsys):
+    code, out, _ = call(capsys, "info", data["folder"] / "train" / "c.csv", "--json")
+    assert code == 0
+    assert json.loads(out)["shape"] == [90, 4]
+    for model in (fitted, fitted / "model.safetensors"):
+        code, out, _ = call(capsys, "info", model, "--json")
+        found = json.loads(out)
+        assert (found["class"], found["method"], found["n_clusters"]) == ("Scaled", "TMvKSCR", 3)
+    code, out, _ = call(capsys, "info", fitted)
+    assert "n_features" in out
+    code, out, _ = call(capsys, "info", data["folder"] / "train" / "a.parquet")
+    assert "Parquet" in out
+
+
+def test_long_lists_are_cut(tmp_path, capsys):
+    np.savetxt(tmp_path / "wide.csv", np.ones((3, 40)), delimiter=",", header=",".join(f"x{j}" for j in range(40)))
+    code, out, _ = call(capsys, "info", tmp_path / "wide.csv")
+    assert code == 0
+    assert "… 28 more" in out
+
+
+def test_the_methods_are_listed(capsys):
+    code, out, _ = call(capsys, "methods")
+    assert code == 0
+    assert all(name in out for name in METHODS)
+    code, out, _ = call(capsys, "methods", "--json")
+    listed = {method["name"]: method for method in json.loads(out)["methods"]}
+    assert {name: m["predicts"] for name, m in listed.items()} == {n: hasattr(m, "predict") for n, m in METHODS.items()}
+    assert {name: m["class"] for name, m in listed.items()} == {n: m.__name__ for n, m in METHODS.items()}

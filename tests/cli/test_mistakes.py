@@ -1,0 +1,85 @@
+"""Bad files and mistyped commands: one line, exit code 2, nothing written."""
+
+import numpy as np
+import pytest
+
+from coview import TMvKSCR
+from coview.persist import save
+from tests.bad_files import BAD_FILES
+from tests.cli.running import refused
+
+
+@pytest.fixture(scope="module")
+def small_model(tmp_path_factory):
+    """A model of the views of the bad files."""
+    folder = tmp_path_factory.mktemp("small")
+    rng = np.random.default_rng(0)
+    views = {name: rng.normal(size=(12, 2)) for name in ("good", "bad")}
+    save(TMvKSCR(2, random_state=0).fit(views), folder / "model.safetensors")
+    return folder
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_files_end_with_one_line_that_names_file_and_view(name, small_model, tmp_path, capsys, monkeypatch):
+    case = BAD_FILES[name]
+    if case.needs is not None:
+        pytest.importorskip(case.needs)
+    monkeypatch.chdir(tmp_path)
+    sources = case.sources(tmp_path)
+    views = [f"--view={view}={file}" for view, file in sources.items()]
+    choices = [f"--{option}={value}" for option, value in case.options.items()]
+    path = sources["bad"].partition("::")[0]
+    err = refused(capsys, "fit", *views, *choices, "-k2", "-o", "run")
+    for words in (f"view 'bad' ({path})", *case.words):
+        assert words in err
+    for most in (2**29, 0):  # read at once, and streamed where the file allows it
+        monkeypatch.setattr("coview.cli.predict._WHOLE", most)
+        err = refused(capsys, "predict", small_model, *views, *choices, "-o", "labels.csv")
+        assert f"view 'bad' ({path})" in err
+
+
+def test_mistakes_are_answered_by_one_line(data, fitted, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    files, new = data["train_files"], data["new_files"]
+    (tmp_path / "file").write_text("in the way")
+    (tmp_path / "old.csv").write_text("dear")
+    (tmp_path / "short.csv").write_text("kind\na\nb\n")
+    np.save(tmp_path / "own.npy", data["new"]["b"])
+    np.save(tmp_path / "wide.npy", np.ones((30, 7)))
+    for typed, sentence in [
+        (["dmo"], "No such command 'dmo'"),
+        (["dmo"], "demo"),
+        (["fit"], "Missing option '--view'"),
+        (["fit", *files, "--kernal=rbf", "-k3"], "--kernel"),
+        (["fit", *files, "-k", "three"], "-k"),
+        (["fit", *files], "say how many clusters to find with -k"),
+        (["fit", *files, "-k3", "--method=tmvksrc"], "did you mean 'tmvkscr'?"),
+        (["fit", *files, "-k3", "--labels-format=xml"], "--labels-format 'xml' is unknown"),
+        (["fit", *files, "-k3", "--align=iner", "--ids=id"], "--align 'iner' is unknown; did you mean 'inner'?"),
+        (["fit", *files, "-k3", "--align=inner"], "say which column names them with --ids"),
+        (["fit", *files, "-k3", "--categories=1hot"], "did you mean 'onehot'?"),
+        (["fit", *files, "-k3", "--ids=cluster"], "rename the column of the ids"),
+        (["fit", *files, "-k3", "--ids=id", "--truth=short.csv"], "short.csv"),
+        (["fit", *files, "-k3", "-o", "file/run"], "cannot make the folder file/run: "),
+        (["fit", "--view=b=own.npy", "-k3", "--truth=short.csv"], "short.csv has 2 classes (--truth) for 30 samples"),
+        (["demo", "-o", "file"], "cannot make the folder file"),
+        (["compare", *files, "-k3", "--methods=tmvkscr,opcm"], "--methods 'opcm' is unknown; did you mean 'opmc'?"),
+        (["compare", *files, "-k3", "--scale=max"], "--scale 'max' is unknown"),
+        (["compare", *files, "-k91", "--ids=id"], "n_clusters=91 must be"),
+        (["compare", *files, "-k1"], "-k"),
+        (["fit", *files, "-k1"], "-k"),
+        (["predict", "missing", *new], "missing"),
+        (
+            ["predict", fitted, *new[:1], "--view=b=wide.npy", new[2], "--ids=id"],
+            "view 'b' (wide.npy) has 7 columns, but",
+        ),
+        (["predict", fitted, *new[:2]], "needs the view 'c' as well"),
+        (["predict", fitted, *new[:2], "--view=cc=x.csv"], "no view 'cc'"),
+        (["predict", fitted, *new, "-o", "labels.xml"], "-o labels.xml has an unknown ending"),
+        (["predict", fitted, *new, "-o", "no/labels.csv"], "its folder must exist"),
+        (["predict", fitted, *new, "-o", "old.csv"], "old.csv exists; name another file, or replace it with --force"),
+        (["predict", fitted, *new[:1], "--view=b=own.npy", new[2], "-o", "own.npy", "--force"], "the view 'b'"),
+        (["info", "missing.csv"], "missing.csv"),
+        (["info", "missing.safetensors"], "missing.safetensors"),
+    ]:
+        assert sentence in refused(capsys, *typed), typed

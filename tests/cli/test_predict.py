@@ -1,0 +1,126 @@
+"""Labels of new samples, streamed or not."""
+
+import json
+
+import numpy as np
+import pytest
+
+from coview.io import read_labels, write_labels
+from coview.persist import load
+from tests.cli.running import call, refused
+
+parquet = pytest.importorskip("pyarrow.parquet", reason="tables need pyarrow: pip install 'coview[io]'")
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet", ".npy"])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_labels_are_the_same_streamed_or_not(data, fitted, tmp_path, capsys, monkeypatch, ending, streamed):
+    """Two files that can be streamed, ids in one of them."""
+    np.save(tmp_path / "c.npy", data["new"]["c"])
+    files = [*data["new_files"][:2], f"--view=c={tmp_path}/c.npy"]
+    labels = tmp_path / f"labels{ending}"
+    if streamed:
+        monkeypatch.setattr("coview.cli.predict._WHOLE", 0)
+        monkeypatch.setattr("coview.io.read_views", None)  # which is not needed then
+    code, out, err = call(capsys, "predict", fitted, *files, "--ids=id", "-o", labels)
+    assert (code, err) == (0, "")
+    assert "the clusters of 30 samples" in out
+    expected = load(fitted / "model.safetensors").predict(data["new"])
+    write_labels(tmp_path / f"expected{ending}", expected, ids=data["new_names"], name="id")
+    if ending == ".parquet":
+        assert parquet.read_table(labels).equals(parquet.read_table(tmp_path / f"expected{ending}"))
+    else:
+        assert labels.read_bytes() == (tmp_path / f"expected{ending}").read_bytes()
+
+
+def test_many_rows_are_labelled_block_by_block(data, fitted, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("coview.cli.predict._WHOLE", 0)
+    read = []
+    monkeypatch.setattr("coview.io.read_views", lambda *_, **__: read.append(1))
+    repeats = 1000
+    for name, x in data["new"].items():
+        np.save(tmp_path / f"{name}.npy", np.tile(x, (repeats, 1)))
+    files = [f"--view={name}={tmp_path}/{name}.npy" for name in "cba"]  # in any order
+    code, out, _ = call(capsys, "predict", fitted, *files, "-o", tmp_path / "labels.csv", "--json")
+    assert code == 0
+    assert not read
+    answer = json.loads(out)
+    assert answer["n_samples"] == 30 * repeats
+    expected = np.tile(load(fitted / "model.safetensors").predict(data["new"]), repeats)
+    written = np.loadtxt(tmp_path / "labels.csv", delimiter=",", skiprows=1, dtype=int)
+    np.testing.assert_array_equal(written, np.column_stack([np.arange(30 * repeats), expected]))
+    assert answer["sizes"] == {str(k): n for k, n in enumerate(np.bincount(expected).tolist()) if n}
+
+
+def test_columns_are_found_by_name(data, fitted, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("coview.cli.predict._WHOLE", 0)
+    table = parquet.read_table(data["folder"] / "new" / "a.parquet")
+    parquet.write_table(table.select(table.column_names[::-1]), tmp_path / "a.parquet")
+    np.save(tmp_path / "c.npy", data["new"]["c"])
+    files = [f"--view=a={tmp_path}/a.parquet", data["new_files"][1], f"--view=c={tmp_path}/c.npy"]
+    assert call(capsys, "predict", fitted, *files, "--ids=id", "-o", tmp_path / "labels.npy", "-q") == (0, "", "")
+    expected = load(fitted / "model.safetensors").predict(data["new"])
+    np.testing.assert_array_equal(np.load(tmp_path / "labels.npy"), expected)
+
+
+def test_categories_come_back_at_predict(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    truth = np.arange(40) % 2
+    rows = [f"{x},{c}" for x, c in zip(rng.normal(size=40) + 9 * truth, np.where(truth, "red", "blue"), strict=True)]
+    (tmp_path / "a.csv").write_text("\n".join(["size,colour", *rows]) + "\n")
+    (tmp_path / "new.csv").write_text("\n".join(["colour,size", "blue,0.1", "red,9.1"]) + "\n")
+    view = ["--view", f"a={tmp_path}/a.csv", "-k2", "--no-report", "-q", "-o", tmp_path / "run"]
+    code, _, err = call(capsys, "fit", *view)
+    assert code == 2
+    assert "colour" in err
+    assert call(capsys, "fit", *view, "--categories=onehot")[0] == 0
+    labels = tmp_path / "new.npy"
+    code, _, err = call(capsys, "predict", tmp_path / "run", "--view", f"a={tmp_path}/new.csv", "-o", labels)
+    assert code == 0, err
+    clusters = read_labels(tmp_path / "run" / "labels.csv", column="cluster")
+    assert np.load(labels).tolist() == [int(clusters[0]), int(clusters[1])]
+
+
+def test_streaming_that_stops_leaves_nothing(data, fitted, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("coview.cli.predict._WHOLE", 0)
+    bad = data["new"]["c"].copy()
+    bad[29, 0] = np.nan
+    np.save(tmp_path / "c.npy", bad)
+    err = refused(capsys, "predict", fitted, *data["new_files"][:2], "--view=c=c.npy", "--ids=id", "-o", "labels.csv")
+    assert "view 'c' (c.npy)" in err
+    assert "row 29" in err
+
+
+def test_an_output_can_be_replaced(data, fitted, tmp_path, capsys):
+    (tmp_path / "labels.npy").write_text("old")
+    command = ["predict", fitted, *data["new_files"], "--ids=id", "-q", "-o", tmp_path / "labels.npy"]
+    assert call(capsys, *command)[0] == 2
+    assert call(capsys, *command, "--force") == (0, "", "")
+    assert len(np.load(tmp_path / "labels.npy")) == 30
+
+
+def test_what_reading_noticed_is_told(data, fitted, tmp_path, capsys):
+    np.save(tmp_path / "a.npy", np.ones((30, 4)))
+    np.save(tmp_path / "b.npy", data["new"]["b"])
+    code, _, err = call(
+        capsys, "compare", f"--view=a={tmp_path}/a.npy", f"--view=b={tmp_path}/b.npy", "-k3", "--methods=opmc"
+    )
+    assert code == 0
+    assert "constant" in err
+    lines = (data["folder"] / "new" / "c.csv").read_text().splitlines()
+    (tmp_path / "c.csv").write_text("\n".join(lines[:-1]) + "\n")
+    (tmp_path / "b.csv").write_text("\n".join(["id," + ",".join(f"b{j}" for j in range(6)), *with_ids(data)]) + "\n")
+    files = [data["new_files"][0], f"--view=b={tmp_path}/b.csv", f"--view=c={tmp_path}/c.csv"]
+    command = ["predict", fitted, *files, "--ids=id", "--align=inner", "-o", tmp_path / "labels.npy", "--json"]
+    code, out, err = call(capsys, *command)
+    assert code == 0, err
+    assert any("dropped" in note for note in json.loads(out)["notes"])
+    expected = load(fitted / "model.safetensors").predict(data["new"])[:-1]
+    np.testing.assert_array_equal(np.load(tmp_path / "labels.npy"), expected)
+
+
+def with_ids(data):
+    """The rows of an array that has no ids, as lines that have."""
+    rows = zip(data["new_names"], data["new"]["b"].tolist(), strict=True)
+    return [",".join([name, *map(repr, row)]) for name, row in rows]

@@ -1,0 +1,114 @@
+"""What a command says and where."""
+
+import io
+import json
+import sys
+import threading
+import warnings
+
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from coview.cli import terminal as module
+from coview.cli.terminal import Terminal
+
+
+class Screen(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def speak(terminal):
+    terminal.table("Title", ("name", "value"), [("a [b]", "1")])
+    terminal.say("a line [of] text")
+    with terminal.working():
+        terminal.note("worth knowing")
+        terminal.note("worth knowing")
+    terminal.answer({"value": 1})
+
+
+def test_people_get_tables_lines_and_notes(capsys):
+    speak(Terminal())
+    said = capsys.readouterr()
+    assert "Title" in said.out
+    assert "a [b]" in said.out  # brackets are text, not markup
+    assert "a line [of] text\n" in said.out
+    assert said.err == "Note: worth knowing\n"
+
+
+def test_machines_get_one_object(capsys):
+    speak(Terminal(as_json=True))
+    said = capsys.readouterr()
+    assert json.loads(said.out) == {"value": 1, "notes": ["worth knowing"]}
+    assert said.err == ""
+
+
+def test_the_quiet_get_nothing(capsys):
+    speak(Terminal(quiet=True))
+    assert capsys.readouterr() == ("", "")
+
+
+def test_long_work_shows_its_stages_on_a_terminal(monkeypatch):
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(module, "_PATIENCE", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    with Terminal().working() as progress:
+        started = [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
+        for timer in started:
+            timer.join(10)
+        progress("reading [/x]", 1, 4)  # text, not markup
+    assert "reading [/x]" in screen.getvalue()
+    assert "1/4" in screen.getvalue()
+
+
+def test_short_work_shows_none(monkeypatch):
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(module, "_PATIENCE", 60.0)
+    with Terminal().working() as progress:
+        progress("reading", 1, 4)
+    assert "reading" not in screen.getvalue()
+
+
+@pytest.mark.parametrize(("stream", "quiet"), [(io.StringIO, False), (Screen, True)])
+def test_no_bar_without_a_terminal_or_when_quiet(monkeypatch, stream, quiet):
+    screen = stream()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(module, "_PATIENCE", 0.0)
+    before = threading.active_count()
+    with Terminal(quiet=quiet).working() as progress:
+        progress("reading", 1, 4)
+        assert threading.active_count() == before
+    assert screen.getvalue() == ""
+
+
+def test_work_that_fails_tells_no_notes(capsys):
+    with pytest.raises(ValueError, match="bad"):
+        failing(Terminal())
+    assert capsys.readouterr().err == ""
+
+
+def failing(terminal):
+    with terminal.working():
+        terminal.note("worth knowing")
+        raise ValueError("bad")
+
+
+def test_the_bar_goes_when_the_work_fails(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Screen())
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt), Terminal().working():
+        raise KeyboardInterrupt
+    assert threading.active_count() == before
+
+
+def test_warnings_of_the_library_become_notes(capsys):
+    terminal = Terminal()
+    with terminal.working():
+        warnings.warn("found 2 distinct\nclusters", ConvergenceWarning, stacklevel=1)
+        warnings.warn("something old", DeprecationWarning, stacklevel=1)
+    assert terminal.notes == ["found 2 distinct clusters"]
+    assert capsys.readouterr().err == "Note: found 2 distinct clusters\n"
+    with pytest.raises(UserWarning):  # as before
+        warnings.warn("later", UserWarning, stacklevel=1)

@@ -1,0 +1,192 @@
+"""Methods side by side: their answers, their failures, and their agreement."""
+
+import json
+
+import numpy as np
+import pytest
+
+from coview import KSC, METHODS, OPMC, Concat, InputError, TMvKSCR
+from coview.compare import MOST_SAMPLES, compare, for_views, method_names
+from coview.compose import Scaled
+from tests.conftest import make_blobs
+
+QUICK = ["tmvkscr", "ksc", "opmc"]
+
+
+@pytest.fixture(scope="module")
+def everything():
+    views, truth = make_blobs(60)
+    return compare(views, 3, truth=truth)
+
+
+def test_all_methods_run_and_find_clear_clusters(everything):
+    assert [method.name for method in everything.methods] == list(METHODS)
+    assert [method.error for method in everything.methods] == [None] * len(METHODS)
+    for method in everything.methods:
+        assert sum(method.sizes) == 60
+        assert method.n_found == len(method.sizes) == len(set(everything.labels[method.name]))
+        assert method.seconds > 0
+        if method.name != "comic":  # which decides on the number of clusters by itself
+            assert (method.ari, method.nmi, method.accuracy, method.purity) == (1.0, 1.0, 1.0, 1.0)
+
+
+def test_what_was_special_about_a_method_is_noted(everything):
+    notes = {method.name: " ".join(method.notes) for method in everything.methods}
+    assert "side by side" in notes["ksc"]
+    assert "side by side" in notes["kpca"]
+    assert "finds the number of clusters by itself" in notes["comic"]
+    assert "side by side" not in notes["tmvkscr"]
+
+
+def test_labels_are_those_of_the_methods_themselves(everything):
+    views, _ = make_blobs(60)
+    for name, estimator in {"tmvkscr": TMvKSCR(3, random_state=0), "ksc": Concat(KSC(3, random_state=0))}.items():
+        assert everything.labels[name] == tuple(estimator.fit(views).labels_.tolist())
+
+
+def test_only_methods_with_scores_have_a_silhouette(everything):
+    silhouettes = {method.name: method.silhouette for method in everything.methods}
+    with_scores = {"tmvkscr", "ksc", "kpca", "mvksc"}
+    assert {name for name, value in silhouettes.items() if value is not None} == with_scores
+    assert all(silhouettes[name] > 0.5 for name in with_scores)
+
+
+def test_agreements_are_symmetric_with_ones_for_equal_labels(everything):
+    matrix = np.array(everything.agreements)
+    np.testing.assert_array_equal(matrix, matrix.T)
+    np.testing.assert_array_equal(np.diag(matrix), 1.0)
+    order = [method.name for method in everything.methods]
+    assert matrix[order.index("tmvkscr"), order.index("opmc")] == 1.0
+
+
+def test_the_table_has_the_mean_agreement_with_the_others(blobs):
+    found = compare(blobs[0], 3, methods=QUICK)
+    shown = dict(zip(QUICK, found.agreements, strict=True))
+    for name, _, _, agreement in found.table()[1]:
+        assert agreement == f"{(sum(shown[name]) - 1) / 2:.3f}"
+    assert compare(blobs[0], 3, methods="opmc").table()[1][0][3] == "–"
+
+
+def test_it_can_be_written_as_json(everything):
+    stored = json.loads(everything.to_json())
+    assert stored == json.loads(json.dumps(everything.to_dict()))
+    assert stored["views"] == {"a": 4, "b": 6, "c": 3}
+    assert [method["name"] for method in stored["methods"]] == list(METHODS)
+    assert len(stored["labels"]["opmc"]) == stored["n_samples"] == 60
+
+
+def test_a_method_that_fails_is_recorded_and_the_others_go_on(blobs, monkeypatch):
+    class Failing(OPMC):
+        def _fit(self, X):
+            raise MemoryError
+
+    monkeypatch.setattr("coview.compare.METHODS", {**METHODS, "opmc": Failing})
+    found = compare(blobs[0], 3, methods=["opmc", "tmvkscr"])
+    failed, good = found.methods
+    assert failed.error == "MemoryError"
+    assert failed.sizes is failed.seconds is None
+    assert good.error is None
+    assert list(found.labels) == ["tmvkscr"]
+    assert found.agreements == ((None, None), (None, 1.0))
+    assert "opmc: MemoryError" in repr(found)
+    assert "<li>opmc: MemoryError</li>" in found._repr_html_()
+
+
+def test_a_method_that_would_take_too_long_is_left_out(blobs, monkeypatch):
+    monkeypatch.setattr("coview.compare.MOST_SAMPLES", {"opmc": 89})
+    found = compare(blobs[0], 3, methods=["opmc"])
+    assert found.methods[0].error == "left out: it would take very long for more than 89 samples"
+    monkeypatch.setattr("coview.compare.MOST_SAMPLES", {"opmc": 90})
+    assert compare(blobs[0], 3, methods=["opmc"]).methods[0].error is None
+
+
+def test_the_documentation_tells_the_limits():
+    for name, most in MOST_SAMPLES.items():
+        assert f"{METHODS[name].__name__} above {most:,}" in " ".join(compare.__doc__.split())
+
+
+def test_warnings_become_notes(blobs):
+    same = {name: np.ones_like(x) for name, x in blobs[0].items()}
+    (method,) = compare(same, 3, methods=["opmc"]).methods
+    assert any("found 1 distinct clusters" in note for note in method.notes)
+
+
+def test_one_cluster_has_no_silhouette():
+    two = np.array([[0.0], [1.0]])  # as many clusters as samples
+    (method,) = compare([two, two], 2, methods=["tmvkscr"]).methods
+    assert method.error is None
+    assert method.silhouette is None
+
+
+def test_without_truth_there_are_no_scores(blobs):
+    found = compare(blobs[0], 3, methods=QUICK)
+    assert not found.has_truth
+    assert {method.ari for method in found.methods} == {None}
+    assert "ARI" not in repr(found)
+
+
+def test_views_can_be_scaled(blobs):
+    views, truth = blobs
+    rng = np.random.default_rng(1)
+    far = {**views, "a": np.column_stack([views["a"], 1e6 * rng.normal(size=len(truth))])}
+    found = compare(far, 3, methods=["ksc"], truth=truth, scale="standard")
+    expected = Scaled(Concat(KSC(3, random_state=0))).fit(far).labels_
+    assert found.labels["ksc"] == tuple(expected.tolist())
+    assert found.methods[0].ari > compare(far, 3, methods=["ksc"], truth=truth).methods[0].ari
+    assert found.methods[0].silhouette is not None
+    assert found.methods[0].estimator.startswith("Scaled(")
+
+
+def test_one_view_is_not_put_side_by_side(blobs):
+    found = compare({"a": blobs[0]["a"]}, 3, methods=["ksc"])
+    assert found.methods[0].notes == ()
+    assert for_views(KSC(3), 1).__class__ is KSC
+    assert for_views(KSC(3), 2).__class__ is Concat
+    assert for_views(TMvKSCR(3), 2).__class__ is TMvKSCR
+
+
+def test_progress_is_told_what_starts(blobs):
+    told = []
+    compare(blobs[0], 3, methods=["opmc", "tmvkscr"], progress=lambda *stage: told.append(stage))
+    assert told == [("opmc", 0, 2), ("tmvkscr", 1, 2), ("agreement", 2, 2)]
+
+
+def test_the_table_puts_the_best_first():
+    views, truth = make_blobs(60, spread=1.2)
+    found = compare(views, 3, methods=QUICK, truth=truth)
+    headings, rows = found.table()
+    assert headings == ("method", "seconds", "clusters", "agreement", "ARI", "NMI", "accuracy", "purity")
+    values = [float(row[4]) for row in rows]
+    assert values == sorted(values, reverse=True)
+    lines = repr(found).splitlines()
+    assert lines[0] == "Comparison(3 methods; 60 samples; a: 4, b: 6, c: 3)"
+    assert len(lines) == 5
+    assert found._repr_html_().count("<tr>") == 4
+    assert "<ul>" not in found._repr_html_()
+
+
+def test_names_are_checked_and_suggested():
+    assert method_names("all") == tuple(METHODS)
+    assert method_names("ksc") == ("ksc",)
+    assert method_names(["ksc", "opmc", "ksc"]) == ("ksc", "opmc")
+    with pytest.raises(InputError, match=r"no method 'tmvksc'; did you mean 'tmvkscr'\?"):
+        method_names(["tmvksc"])
+    with pytest.raises(InputError, match=r"no method 'spam'\. Known methods: tmvkscr"):
+        method_names("spam")
+    with pytest.raises(InputError, match="methods is empty"):
+        method_names([])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"n_clusters": 1}, "n_clusters=1 must be a whole number from 2 to n_samples=90"),
+        ({"n_clusters": 91}, "n_clusters=91 must be"),
+        ({"n_clusters": 2.5}, "n_clusters=2.5 must be"),
+        ({"scale": "max"}, "scale='max' must be one of none, standard, l2"),
+        ({"truth": [0, 1]}, r"truth has shape \(2,\); give one class for each of the 90 samples"),
+    ],
+)
+def test_bad_arguments_are_refused_before_the_work(blobs, arguments, sentence):
+    with pytest.raises(InputError, match=sentence):
+        compare(blobs[0], **{"n_clusters": 3, **arguments})
