@@ -16,7 +16,6 @@ from coview.cli.ending import Commands
 app = typer.Typer(
     name="coview",
     cls=Commands,
-    help="Cluster samples that are described by several views at once.",
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",

@@ -60,7 +60,9 @@ def compare(
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
-    """Run several methods on the same views, with their default settings, and put them side by side.
+    """Run several methods on the same views, side by side.
+
+    Each has its default settings.
 
     Methods that know one view get the columns of all views side by side. A method that fails is listed with its reason.
 

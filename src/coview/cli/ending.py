@@ -20,6 +20,10 @@ _UsageError: Any = typer.BadParameter.__base__
 class Commands(TyperGroup):
     """The commands: 0 is success, 1 a failure, 2 bad usage or input, 130 Ctrl-C; --debug shows where it happened."""
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """List the commands in plain text: loading what draws boxes takes longer than everything else."""
+        super(TyperGroup, self).format_help(ctx, formatter)
+
     def main(
         self,
         args: Sequence[str] | None = None,

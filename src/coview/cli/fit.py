@@ -176,7 +176,9 @@ def demo(
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
-    """Cluster three views of handwritten digits, and compare with the digits that people wrote.
+    """Cluster three views of handwritten digits.
+
+    The clusters are compared with the digits that people wrote.
 
     Replaces what an earlier demonstration has written.
 

@@ -20,7 +20,7 @@ def info(
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
-    """Tell what a file holds: tables, their columns and types and what is missing, or a saved model.
+    """Tell what a file of data, or a saved model, holds.
 
     Example: coview info text.parquet
     """
@@ -45,7 +45,9 @@ def methods(
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
-    """List the methods: what each does, whether it labels new samples, and its time for n samples of V views.
+    """List the methods, with what they do and what they cost.
+
+    Costs are times for n samples of V views.
 
     Example: coview methods --json
     """
