@@ -2,28 +2,18 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 
-from coview import TMvKSCR
+from coview import TMvKSCR, datasets
 
-from .conftest import shared_folder
-
-DATA = shared_folder("data")
+DATA = datasets.data_folder()
 pytestmark = pytest.mark.skipif(DATA is None, reason="real data sets absent: set COVIEW_DATA to their folder")
 
 
 def load(name):
     """Views as they are in the file, without any scaling, and the true clusters."""
-    with np.load(DATA / f"{name}.npz", allow_pickle=False) as file:
-        views = []
-        for v in range(len(file["view_names"])):
-            if f"x{v}" in file.files:
-                views.append(file[f"x{v}"])
-            else:
-                parts = tuple(file[f"x{v}_{part}"] for part in ("data", "indices", "indptr"))
-                views.append(sp.csr_array(parts, shape=tuple(file[f"x{v}_shape"])))
-        return views, file["y"].astype(int)
+    views, labels, _ = datasets.load(name)
+    return list(views.values()), labels
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.25, 1.0])
