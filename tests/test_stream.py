@@ -164,7 +164,7 @@ def test_columns_of_whole_numbers_and_truth_values_are_features(tmp_path):
     assert views.columns == {"a": ("count", "seen", "share"), "b": None}
 
 
-@pytest.mark.parametrize(("ids", "expected"), [(None, None), ("sample", [7, 9])])
+@pytest.mark.parametrize(("ids", "expected"), [(None, [0, 1]), ("sample", [7, 9])])
 def test_row_labels_that_pandas_wrote_are_no_features(tmp_path, ids, expected):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"x.1": [1.0, 2.0], "x": [3.0, 4.0]}, index=pd.Index([7, 9], name="sample"))
@@ -173,7 +173,7 @@ def test_row_labels_that_pandas_wrote_are_no_features(tmp_path, ids, expected):
     assert next(iter(reader)).columns == {"a": ("x.1", "x")}
     np.testing.assert_array_equal(reader.take([0, 1])["a"], frame)
     found = parquet.read_table(label_file(ByFirstColumn(), reader, tmp_path / "labels.parquet"))
-    assert found.to_pydict().get("sample") == expected
+    assert found.to_pydict()["sample"] == expected
 
 
 def test_columns_in_another_order_than_in_training_are_noticed(tmp_path):
@@ -191,13 +191,21 @@ def test_parquet_labels_carry_the_ids(tmp_path, batch_size):
     reader = ViewsReader({**files, "d": np.ones((120, 1))}, ids="id", batch_size=batch_size)
     assert reader.n_features == {"a": 1, "b": 1, "c": 1, "d": 1}
     found = parquet.read_table(label_file(ByFirstColumn(), reader, tmp_path / "labels.parquet"))
-    assert found.to_pydict() == {"id": ids, "label": [1] * 120}
+    assert found.to_pydict() == {"id": ids, "cluster": [1] * 120}
 
 
-def test_parquet_labels_without_ids_are_one_column(tmp_path):
+@pytest.mark.parametrize(("ending", "delimiter"), [(".csv", ","), (".tsv", "\t")])
+def test_labels_as_text_carry_the_ids(tmp_path, ending, delimiter):
+    ids = [f"s{i}" for i in range(20)]
+    reader = ViewsReader(with_ids(tmp_path, ids), ids="id", batch_size=7)
+    written = label_file(ByFirstColumn(), reader, tmp_path / f"labels{ending}").read_text().splitlines()
+    assert written == [f"id{delimiter}cluster", *(f"{sample}{delimiter}1" for sample in ids)]
+
+
+def test_samples_without_ids_are_counted(tmp_path):
     x = np.array([[1.0], [-1.0], [1.0]])
     found = parquet.read_table(label_file(ByFirstColumn(), ViewsReader({"a": x}), tmp_path / "labels.parquet"))
-    assert found.to_pydict() == {"label": [1, 0, 1]}
+    assert found.to_pydict() == {"sample": [0, 1, 2], "cluster": [1, 0, 1]}
 
 
 @pytest.mark.parametrize("kind", [as_npy, as_parquet, as_arrow])
@@ -253,12 +261,12 @@ def test_changes_in_a_private_map_are_kept(tmp_path):
 
 
 def test_labels_of_parquet_come_in_large_groups(tmp_path, monkeypatch):
-    monkeypatch.setattr("coview.stream._GROUP_ROWS", 40)
+    monkeypatch.setattr("coview.labels._GROUP_ROWS", 40)
     x = np.where(np.arange(100) % 3, 1.0, -1.0)[:, None]
     path = label_file(ByFirstColumn(), ViewsReader({"a": x}, batch_size=10), tmp_path / "labels.parquet")
     file = parquet.ParquetFile(path)
     assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [40, 40, 20]
-    assert file.read().column("label").to_pylist() == (x[:, 0] > 0).astype(int).tolist()
+    assert file.read().column("cluster").to_pylist() == (x[:, 0] > 0).astype(int).tolist()
 
 
 def test_an_archive_may_hold_one_array_for_each_view(tmp_path):
@@ -500,16 +508,16 @@ def test_labels_that_cannot_be_written_are_refused(tmp_path):
     for model, given, path, message in [
         (object(), reader, "labels.npy", "object has no predict"),
         (ByFirstColumn(), {"a": source}, "labels.npy", "reader is a dict; give a ViewsReader"),
-        (ByFirstColumn(), reader, "labels.csv", "unknown ending for labels; use one of .npy, .parquet"),
+        (ByFirstColumn(), reader, "labels.xml", "unknown ending for labels; use one of .csv, .tsv, .parquet, .npy"),
         (ByFirstColumn(), reader, "absent/labels.npy", "its folder must exist"),
         (ByFirstColumn(), reader, "x.npy", "is one of the sources"),
         (Words(), reader, "labels.npy", r"Words.predict gave <U4 of shape \(2,\) for 2 rows"),
     ]:
         with pytest.raises(InputError, match=message):
             label_file(model, given, tmp_path / path)
-    parquet.write_table(pa.table({"x": [1.0], "label": [1]}), tmp_path / "y.parquet")
-    with pytest.raises(InputError, match="ids='label' is the name of the column of labels"):
-        label_file(ByFirstColumn(), ViewsReader({"a": tmp_path / "y.parquet"}, ids="label"), tmp_path / "z.parquet")
+    parquet.write_table(pa.table({"x": [1.0], "cluster": [1]}), tmp_path / "y.parquet")
+    with pytest.raises(InputError, match="the ids cannot be called 'cluster'"):
+        label_file(ByFirstColumn(), ViewsReader({"a": tmp_path / "y.parquet"}, ids="cluster"), tmp_path / "z.parquet")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["x.npy", "y.parquet"]
 
 
@@ -518,3 +526,6 @@ def test_a_missing_pyarrow_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow.dataset", None)
     with pytest.raises(ImportError, match=r'pip install "coview\[io\]"'):
         ViewsReader({"a": path})
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(ImportError, match=r'pip install "coview\[io\]"'):
+        label_file(ByFirstColumn(), ViewsReader({"a": np.ones((2, 1))}), tmp_path / "labels.parquet")

@@ -11,14 +11,14 @@ from functools import partial
 from importlib import import_module
 from numbers import Integral
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coview.errors import InputError, InputTypeError
-from coview.files import complete_or_absent
+from coview.labels import check_target, write_blocks
 from coview.views import Array, Views
 
 _Block = tuple[Array, Any]  # rows of one view, and their ids as an Arrow array or None
@@ -27,7 +27,6 @@ _Columns = tuple[str, ...] | None
 _TABLES = {".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc"}
 _ENDINGS = (".npy", ".npz", ".zarr", *_TABLES)
 _SCAN_ROWS = 4096  # of a Parquet file at a time: some megabytes even where there are hundreds of columns
-_GROUP_ROWS = 2**17  # of a Parquet file of labels: readers work by groups, and small ones are slow
 
 
 class ViewsReader:
@@ -182,8 +181,9 @@ def label_file(model: Any, reader: ViewsReader, path: str | os.PathLike[str]) ->
     ----------
     model : fitted model with predict
     reader : ViewsReader
-    path : path that ends in .npy or .parquet
-        `.npy` holds the labels as int64. `.parquet` has the column `label`, after the ids if the reader has them.
+    path : path that ends in .csv, .tsv, .parquet or .npy
+        Tables have the column `cluster` after the ids of the reader, or after the numbers of the samples; `.npy` holds
+        the labels alone, as int64.
 
     Examples
     --------
@@ -197,27 +197,18 @@ def label_file(model: Any, reader: ViewsReader, path: str | os.PathLike[str]) ->
     ...     np.load(labels)
     array([0, 0, 0, 1, 1])
     """
-    path = Path(path)
     if not hasattr(model, "predict"):
         raise InputTypeError(f"{type(model).__name__} has no predict, and labels of new rows need a model that has")
     if not isinstance(reader, ViewsReader):
         raise InputTypeError(f"reader is a {type(reader).__name__}; give a ViewsReader of the files to label")
-    write = _WRITERS.get(path.suffix.lower())
-    if write is None:
-        raise InputError(f"{path} has an unknown ending for labels; use one of {', '.join(_WRITERS)}")
-    if write is _write_parquet and reader.ids == "label":
-        raise InputError("ids='label' is the name of the column of labels; rename the ids, or write a .npy file")
-    if not path.parent.is_dir() or path.is_dir():
-        raise InputError(f"{path} cannot be written: its folder must exist, and it must not be a folder itself")
+    path = check_target(path)
     if path.exists() and any(path.samefile(file) for source in reader._sources.values() for file in source.files):
         raise InputError(f"{path} is one of the sources; write the labels to another file")
-    with complete_or_absent(path) as file:
-        write(file, reader, _labelled(model, reader))
-    return path
+    return write_blocks(path, reader.ids or "sample", reader.n_samples, _labelled(model, reader))
 
 
-def _labelled(model: Any, reader: ViewsReader) -> Iterator[tuple[Array, Any]]:
-    """Labels of each block, and its ids."""
+def _labelled(model: Any, reader: ViewsReader) -> Iterator[tuple[Any, Array]]:
+    """Ids of each block, and its labels."""
     for views, ids in reader._blocks():
         labels = np.asarray(model.predict(views))
         if labels.shape != (views.n_samples,) or labels.dtype.kind not in "iu":
@@ -225,45 +216,7 @@ def _labelled(model: Any, reader: ViewsReader) -> Iterator[tuple[Array, Any]]:
                 f"{type(model).__name__}.predict gave {labels.dtype} of shape {labels.shape} for {views.n_samples} "
                 "rows; one whole number for each row is needed"
             )
-        yield labels.astype(np.int64), ids
-
-
-def _write_npy(file: IO[bytes], reader: ViewsReader, labelled: Iterator[tuple[Array, Any]]) -> None:
-    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(np.int64)), "fortran_order": False}
-    np.lib.format.write_array_header_1_0(file, header | {"shape": (reader.n_samples,)})
-    for labels, _ in labelled:
-        file.write(labels.tobytes())
-
-
-def _write_parquet(file: IO[bytes], reader: ViewsReader, labelled: Iterator[tuple[Array, Any]]) -> None:
-    pa, parquet = _arrow("pyarrow"), _arrow("pyarrow.parquet")
-    fields = [(reader.ids, reader._sources[name].id_type) for name in reader._with_ids[:1]]
-    schema = pa.schema([*fields, ("label", pa.int64())])
-    with parquet.ParquetWriter(file, schema) as writer:
-        for group in _groups(labelled, _GROUP_ROWS):
-            batches = [
-                pa.record_batch([*([] if ids is None else [ids]), pa.array(labels)], schema=schema)
-                for labels, ids in group
-            ]
-            writer.write_table(pa.Table.from_batches(batches), row_group_size=_GROUP_ROWS)
-
-
-def _groups(labelled: Iterator[tuple[Array, Any]], rows: int) -> Iterator[list[tuple[Array, Any]]]:
-    """Blocks, as many together as make up at least so many rows; fewer at the end."""
-    group: list[tuple[Array, Any]] = []
-    for block in labelled:
-        group.append(block)
-        if sum(len(labels) for labels, _ in group) >= rows:
-            yield group
-            group = []
-    if group:
-        yield group
-
-
-_WRITERS: Mapping[str, Callable[[IO[bytes], ViewsReader, Iterator[tuple[Array, Any]]], None]] = {
-    ".npy": _write_npy,
-    ".parquet": _write_parquet,
-}
+        yield ids, labels
 
 
 class _Source(ABC):

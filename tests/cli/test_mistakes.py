@@ -75,7 +75,7 @@ def test_mistakes_are_answered_by_one_line(data, fitted, tmp_path, capsys, monke
         ),
         (["predict", fitted, *new[:2]], "needs the view 'c' as well"),
         (["predict", fitted, *new[:2], "--view=cc=x.csv"], "no view 'cc'"),
-        (["predict", fitted, *new, "-o", "labels.xml"], "-o labels.xml has an unknown ending"),
+        (["predict", fitted, *new, "-o", "labels.xml"], "labels.xml has an unknown ending"),
         (["predict", fitted, *new, "-o", "no/labels.csv"], "its folder must exist"),
         (["predict", fitted, *new, "-o", "old.csv"], "old.csv exists; name another file, or replace it with --force"),
         (["predict", fitted, *new[:1], "--view=b=own.npy", new[2], "-o", "own.npy", "--force"], "the view 'b'"),

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from io import TextIOWrapper
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from coview.cli import options
-from coview.cli.inputs import read, require_writer
+from coview.cli.inputs import read
 from coview.cli.settings import known_views, view_files
 from coview.cli.terminal import Progress, Terminal
 from coview.errors import InputError
-from coview.files import complete_or_absent
 
 if TYPE_CHECKING:
-    from coview.stream import ViewsReader
-    from coview.views import Array
+    from coview.core.assign import Labels
+    from coview.views import Views
 
-_ENDINGS = (".csv", ".tsv", ".parquet", ".npy")
 _WHOLE = 2**29  # bytes of views that are read at once: tables can be matched by id then, and more kinds be read
 
 
@@ -58,11 +55,11 @@ def predict(
     """
     from coview.io import write_labels
     from coview.persist import describe_model, load
+    from coview.stream import label_file
 
     terminal = Terminal(as_json, quiet)
     files = view_files(view)
     _check_output(output, files, force=force)
-    require_writer(output.suffix)
     with terminal.working() as progress:
         progress("reading the model", 0, 1)
         path = model / "model.safetensors" if model.is_dir() else model
@@ -73,7 +70,9 @@ def predict(
         reader = _stream(files, ids, columns) if align == "strict" and categories == "refuse" else None
         if reader is not None:
             _check_widths(files, reader.n_features, widths)
-            sizes = _label_blocks(trained, reader, output, progress)
+            watched = _Watched(trained, progress, reader.n_samples)
+            label_file(watched, reader, output)
+            sizes: Mapping[int, int] = watched.sizes
         else:
             progress("reading the files", 0, 1)
             loaded = read(files, ids=ids, align=align, categories=categories, columns=columns)
@@ -93,10 +92,9 @@ def predict(
 
 
 def _check_output(output: Path, files: Mapping[str, str], *, force: bool) -> None:
-    if output.suffix not in _ENDINGS:
-        raise InputError(f"-o {output} has an unknown ending for labels; use one of {', '.join(_ENDINGS)}")
-    if not output.absolute().parent.is_dir() or output.is_dir():
-        raise InputError(f"-o {output} cannot be written: its folder must exist, and it must not be a folder itself")
+    from coview.labels import check_target
+
+    check_target(output)
     if output.exists():
         for name, file in files.items():
             if Path(file).exists() and output.samefile(file):
@@ -130,70 +128,21 @@ def _check_widths(files: Mapping[str, str], found: Mapping[str, int], trained: M
             )
 
 
-def _label_blocks(model: Any, reader: ViewsReader, output: Path, progress: Progress) -> dict[int, int]:
-    sizes: dict[int, int] = {}
-    done = 0
+class _Watched:
+    """A model that counts the samples of each cluster, and tells how far it has come."""
 
-    def labelled() -> Iterator[tuple[Any, Array]]:
-        nonlocal done
-        for views, ids in reader._blocks():
-            labels = model.predict(views)
-            for label, size in _sizes(labels).items():
-                sizes[label] = sizes.get(label, 0) + size
-            done += len(labels)
-            progress("labelling", done, reader.n_samples)
-            yield ids, labels
+    def __init__(self, model: Any, progress: Progress, n_samples: int) -> None:
+        self._model, self._progress, self._n_samples = model, progress, n_samples
+        self.sizes: Counter[int] = Counter()
 
-    with complete_or_absent(output) as file:
-        _write(file, output.suffix, reader, labelled())
-    return sizes
+    def predict(self, views: Views) -> Labels:
+        labels: Labels = self._model.predict(views)
+        self.sizes.update(_sizes(labels))
+        self._progress("labelling", self.sizes.total(), self._n_samples)
+        return labels
 
 
-def _write(file: IO[bytes], ending: str, reader: ViewsReader, labelled: Iterator[tuple[Any, Array]]) -> None:
-    """Write labels as they are made, in the formats of `write_labels`."""
-    name = reader.ids or "sample"
-    if ending == ".npy":
-        import numpy as np
-
-        header = {"descr": "<i8", "fortran_order": False, "shape": (reader.n_samples,)}
-        np.lib.format.write_array_header_1_0(file, header)
-        for _, labels in labelled:
-            file.write(labels.astype("<i8").tobytes())
-    elif ending == ".parquet":
-        _write_parquet(file, name, labelled)
-    else:
-        text = TextIOWrapper(file, encoding="utf-8", newline="")
-        lines = csv.writer(text, delimiter="\t" if ending == ".tsv" else ",", lineterminator="\n")
-        lines.writerow((name, "cluster"))
-        for samples, labels in _named(labelled):
-            lines.writerows(zip(samples, labels.tolist(), strict=True))
-        text.detach()
-
-
-def _write_parquet(file: IO[bytes], name: str, labelled: Iterator[tuple[Any, Array]]) -> None:
-    from coview.io.table import extra
-
-    pa, parquet = (extra(module, "io", "writing Parquet files") for module in ("pyarrow", "pyarrow.parquet"))
-    writer = None
-    for samples, labels in _named(labelled):
-        table = pa.table({name: list(samples), "cluster": labels})
-        writer = writer or parquet.ParquetWriter(file, table.schema)
-        writer.write_table(table)
-    if writer is not None:
-        writer.close()
-
-
-def _named(labelled: Iterator[tuple[Any, Array]]) -> Iterator[tuple[Iterable[Any], Array]]:
-    """Ids as text, or row numbers."""
-    from coview.io.table import spelt
-
-    start = 0
-    for ids, labels in labelled:
-        yield range(start, start + len(labels)) if ids is None else map(spelt, ids.to_pylist()), labels
-        start += len(labels)
-
-
-def _sizes(labels: Array) -> dict[int, int]:
+def _sizes(labels: Labels) -> dict[int, int]:
     import numpy as np
 
     found, counts = np.unique(labels, return_counts=True)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from coview.errors import InputError
-from coview.files import complete_or_absent
 from coview.io.align import take_ids
 from coview.io.features import listing
 from coview.io.formats import find, read_table
-from coview.io.table import Source, Table, extra, spelt
-
-_CLUSTER = "cluster"
+from coview.io.table import Source, Table, spelt
+from coview.labels import write_blocks
 
 
 def read_labels(
@@ -105,50 +101,9 @@ def write_labels(
     name : str
         What the column of the ids is called.
     """
-    path = Path(path)
-    write = _WRITERS.get(path.suffix.lower())
-    if write is None:
-        raise InputError(f"{path} has an unknown ending for labels; use one of {', '.join(_WRITERS)}")
-    if not path.parent.is_dir() or path.is_dir():
-        raise InputError(f"{path} cannot be written: its folder must exist, and it must not be a folder itself")
     clusters = np.asarray(labels)
     if clusters.ndim != 1 or clusters.dtype.kind not in "iu":
         raise InputError(f"labels must be one whole number for each sample, not {clusters.dtype} of {clusters.shape}")
-    samples: Sequence[Any] = range(len(clusters)) if ids is None else ids
-    if len(samples) != len(clusters):
-        raise InputError(f"there are {len(samples)} ids for {len(clusters)} labels; give one for each")
-    if name == _CLUSTER:
-        raise InputError(f"the ids cannot be called {name!r}, as the labels are; rename their column")
-    with complete_or_absent(path) as file:
-        write(file, name, samples, clusters.astype(np.int64))
-    return path
-
-
-def _write_text(delimiter: str) -> Callable[[IO[bytes], str, Sequence[Any], Any], None]:
-    def write(file: IO[bytes], name: str, samples: Sequence[Any], clusters: Any) -> None:
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-        rows = csv.writer(text, delimiter=delimiter, lineterminator="\n")
-        rows.writerow([name, _CLUSTER])
-        rows.writerows(zip(samples, clusters.tolist(), strict=True))
-        text.detach()
-
-    return write
-
-
-def _write_npy(file: IO[bytes], name: str, samples: Sequence[Any], clusters: Any) -> None:
-    np.save(file, clusters)
-
-
-def _write_parquet(file: IO[bytes], name: str, samples: Sequence[Any], clusters: Any) -> None:
-    pa = extra("pyarrow", "io", "writing Parquet files")
-    extra("pyarrow.parquet", "io", "writing Parquet files").write_table(
-        pa.table({name: list(samples), _CLUSTER: clusters}), file
-    )
-
-
-_WRITERS: Mapping[str, Callable[[IO[bytes], str, Sequence[Any], Any], None]] = {
-    ".csv": _write_text(","),
-    ".tsv": _write_text("\t"),
-    ".parquet": _write_parquet,
-    ".npy": _write_npy,
-}
+    if ids is not None and len(ids) != len(clusters):
+        raise InputError(f"there are {len(ids)} ids for {len(clusters)} labels; give one for each")
+    return write_blocks(path, name, len(clusters), [(None if ids is None else list(ids), clusters)])
