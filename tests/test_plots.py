@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 
 from coview import OPMC, InputError, MvKSC, TMvKSCR, plots
+from coview.report.marks import SHAPES
+from coview.report.marks import mark as report_mark
 from coview.summary import summarize
 
 from .conftest import make_blobs
@@ -80,16 +82,25 @@ def test_a_missing_matplotlib_names_the_extra(monkeypatch):
         plots.rho_curve(RHO)
 
 
-@pytest.mark.parametrize("n_clusters", [1, 2, 10, 11, 100])
-def test_every_cluster_has_its_own_colour(n_clusters):
-    colours = plots.colours(n_clusters)
-    assert len(set(colours)) == n_clusters
-    assert all(colour == to_hex(colour) for colour in colours)
+def test_a_cluster_has_the_same_mark_in_plots_and_in_the_report():
+    shapes = dict(zip(SHAPES, plots.MARKERS, strict=True))
+    assert shapes["circle"] == "o"
+    assert shapes["triangle-up"] == "^"
+    assert shapes["star"] == "*"
+    for label in range(120):
+        mark = report_mark(label)
+        assert plots.mark(label) == (mark.colour, shapes[mark.shape])
+    assert len({plots.mark(label) for label in range(100)}) == 100
 
 
-def test_colours_of_many_clusters_get_lighter():
-    light = [matplotlib.colors.to_rgb(colour) @ np.array([0.2, 0.7, 0.1]) for colour in plots.colours(40)]
-    assert (np.diff(light) > 0).all()
+def test_a_cluster_keeps_its_mark_where_others_have_no_members():
+    summary = summary_of(3)
+    points = replace(summary.points, labels=tuple({0: 1, 1: 4, 2: 17}[label] for label in summary.points.labels))
+    clusters = tuple(replace(c, label=label) for c, label in zip(summary.clusters, (1, 4, 17), strict=True))
+    clusters += (replace(clusters[0], label=5, size=0),)
+    ax = rendered(plots.scatter(replace(summary, points=points, clusters=clusters)))
+    assert [to_hex(dots.get_facecolor()[0]) for dots in ax.collections] == [plots.PALETTE[i] for i in (1, 4, 7)]
+    assert [text.get_text() for text in ax.texts] == ["1", "4", "17"]
 
 
 @pytest.mark.parametrize("component", [0, 1])
@@ -146,7 +157,7 @@ def test_scatter_shows_clusters_with_their_numbers_and_histograms(n_clusters):
     labels, scores = np.array(summary.points.labels), np.array(summary.points.scores)
     for c, dots in enumerate(ax.collections):
         np.testing.assert_array_equal(dots.get_offsets(), scores[labels == c][:, [1, 0]])
-        assert to_hex(dots.get_facecolor()[0]) == plots.colours(n_clusters)[c]
+        assert to_hex(dots.get_facecolor()[0]) == plots.PALETTE[c % 10]
     assert [text.get_text() for text in ax.texts] == [str(c) for c in range(n_clusters)]
     assert ax.texts[1].get_position() == tuple(np.median(scores[labels == 1][:, [1, 0]], axis=0))
     top, side = ax.child_axes

@@ -15,7 +15,7 @@ import pytest
 from coview.compare import Comparison, MethodResult
 from coview.report import render, render_comparison, write_comparison, write_report
 from coview.report.charts import MOST_SIMILARITIES, chart_data, pack
-from coview.report.marks import COLOURS, SHAPES, mark
+from coview.report.marks import mark
 from coview.report.page import as_script
 from coview.report.tables import cross_table, splits
 from coview.report.words import comparison_story, story
@@ -328,7 +328,22 @@ def test_an_empty_cluster_is_shown_as_such(summary):
 def test_marks_differ_for_a_hundred_clusters():
     marks = {(mark(c).colour, mark(c).shape) for c in range(100)}
     assert len(marks) == 100
-    assert len(set(COLOURS)) == len(SHAPES) == 10
+
+
+def test_columns_that_stand_out_are_named_with_their_view_where_there_are_several(summary):
+    assert "↑ pixels_0_0 pixels" in Page(render(summary)).text
+    assert "↓ fourier_0_1 fourier" in Page(render(summary)).text
+    assert "↑ pixels_0_0 pixels" not in Page(render(replace(summary, views=summary.views[:1]))).text
+
+
+def test_known_classes_are_listed_in_reading_order(summary):
+    classes = ("10", "2", "b10", "b9", "nan", "-1")
+    points = replace(summary.points, classes=tuple(classes[i % 6] for i in range(len(summary.points.rows))))
+    by_class = Page(render(replace(summary, points=points))).data()["points"]["groupings"][1]
+    assert by_class["names"] == ["-1", "2", "10", "b9", "b10", "nan"]
+    assert [by_class["names"][code] for code in by_class["codes"]] == list(points.classes)
+    assert by_class["counts"] == [points.classes.count(name) for name in by_class["names"]]
+    assert by_class["numbers"] == list(range(6))
 
 
 def sentences(summary):

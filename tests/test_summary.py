@@ -256,6 +256,42 @@ def test_new_samples_are_labelled_by_the_model(blobs):
         summarize(CoReg(3).fit(half), other)
 
 
+@pytest.mark.parametrize("wrap", [lambda m: m, lambda m: FixedSize(m, n_train=40, random_state=0), Scaled])
+@pytest.mark.parametrize("method", [TMvKSCR, OPMC])
+def test_as_many_new_samples_are_not_taken_for_those_of_the_fit(method, wrap):
+    views, truth = make_blobs(n_samples=120)
+    mixed = np.random.default_rng(1).permutation(120)
+    train, new = ({name: x[rows] for name, x in views.items()} for rows in (mixed[:60], mixed[60:]))
+    model = wrap(method(3, random_state=0)).fit(train)
+    summary = summarize(model, new, truth=truth[mixed[60:]])
+    assert summary.points.labels == tuple(model.predict(new).tolist())
+    assert summary.truth.ari > 0.9
+    assert summarize(model, train).points.labels == tuple(model.labels_.tolist())
+
+
+def test_new_samples_with_the_labels_of_the_fit_have_scores_of_their_own(blobs):
+    views, _ = blobs
+    model = TMvKSCR(3, random_state=0).fit(views)
+    moved = {name: x + 0.3 * np.random.default_rng(0).normal(size=x.shape) for name, x in views.items()}
+    np.testing.assert_array_equal(model.predict(moved), model.labels_)
+    np.testing.assert_allclose(summarize(model, moved).points.scores, model.transform(moved), rtol=1e-4)
+
+
+@pytest.mark.parametrize("wrap", [Scaled, Concat, PerView])
+def test_what_a_wrapped_model_has_learnt_from_is_counted(wrap, blobs):
+    views, _ = blobs
+    inner = FixedSize(KSC(3) if wrap is Concat else TMvKSCR(3), n_train=30, random_state=0)
+    assert summarize(wrap(inner).fit(views), views).n_train == 30
+
+
+def test_classes_are_in_reading_order(blobs):
+    views, _ = blobs
+    names = ["gene10", "nan", "10", "gene9", "2", "-1", "x" + "9" * 5000]
+    classes = [names[i % 7] for i in range(len(next(iter(views.values()))))]
+    summary = summarize(TMvKSCR(3, random_state=0).fit(views), views, truth=classes)
+    assert summary.truth.classes == ("-1", "2", "10", "gene9", "gene10", "nan", names[-1])
+
+
 def test_similarities_are_the_mean_of_the_normalised_kernels(blobs, monkeypatch):
     views, _ = blobs
     views = {"a": views["a"], "b": np.abs(views["b"])}

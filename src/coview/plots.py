@@ -1,9 +1,9 @@
 """Pictures of a summary or of a table of results, with matplotlib.
 
 Every function draws on the `ax` it is given, or on a new figure of its own, and returns the `ax`; nothing global is
-changed. A new figure is saved by `ax.figure.savefig("picture.png")`. Up to ten clusters have the colours of a palette
-that colour-blind readers can tell apart; more have colours from dark to light in the order of their numbers, which are
-written beside them.
+changed. A new figure is saved by `ax.figure.savefig("picture.png")`. A cluster has the colour and the shape that it has
+in the report: ten colours that colour-blind readers can tell apart, then the same with the next shape. Its number is
+written beside it.
 """
 
 from __future__ import annotations
@@ -21,31 +21,28 @@ from coview.views import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Ten colours that stay apart for colour-blind readers, on white and on black (Petroff, arXiv 2107.02270).
 PALETTE = (
-    "#332288",
-    "#cc6677",
-    "#117733",
-    "#ddaa33",
-    "#66bbee",
-    "#aa4499",
-    "#44aa99",
-    "#882255",
-    "#999933",
-    "#444444",
+    "#3f90da",
+    "#ffa90e",
+    "#bd1f01",
+    "#94a4a2",
+    "#832db6",
+    "#a96b59",
+    "#e76300",
+    "#b9ac70",
+    "#717581",
+    "#92dadd",
 )
-_MANY = "viridis"
+MARKERS = ("o", "s", "D", "^", "P", "X", "v", "p", "h", "*")
+_VALUES = "viridis"
 _SHARES = "Blues"
 _LINES = ("-", "--", ":", "-.")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
-def colours(n_clusters: int) -> list[str]:
-    """Return a colour for each cluster, as #rrggbb."""
-    if n_clusters <= len(PALETTE):
-        return list(PALETTE[:n_clusters])
-    matplotlib = _matplotlib()
-    shades = matplotlib.colormaps[_MANY](np.linspace(0, 0.95, n_clusters))  # the lightest are lost on white
-    return [matplotlib.colors.to_hex(shade) for shade in shades]
+def mark(label: int) -> tuple[str, str]:
+    """Return the colour, as #rrggbb, and the marker of a cluster; numbers a hundred apart share them."""
+    return PALETTE[label % len(PALETTE)], MARKERS[label // len(PALETTE) % len(MARKERS)]
 
 
 def scores(summary: Summary, component: int = 0, ax: Axes | None = None) -> Axes:
@@ -64,7 +61,7 @@ def scores(summary: Summary, component: int = 0, ax: Axes | None = None) -> Axes
     ax = _axes(ax)
     by_view = {name: np.array(table) for name, table in points.view_scores.items()}
     size = float(np.clip(12_000 / len(order), 3, 16))
-    for name, colour, marker in zip(by_view, _cycle(PALETTE[1:]), _cycle(_MARKERS), strict=False):
+    for name, colour, marker in zip(by_view, _cycle(PALETTE[1:]), _cycle(MARKERS), strict=False):
         if component < by_view[name].shape[1]:
             ax.scatter(
                 range(len(order)),
@@ -101,11 +98,11 @@ def spectrum(summary: Summary, ax: Axes | None = None) -> Axes:
     ax = _axes(ax)
     numbers = np.arange(1, len(heights) + 1)
     shares = summary.explained_variance_ratio is not None
-    ax.bar(numbers, heights, color=PALETTE[4], label="explained variance" if shares else "eigenvalue")
+    ax.bar(numbers, heights, color=PALETTE[0], label="explained variance" if shares else "eigenvalue")
     if shares:
         total = np.cumsum(heights)
         marker = "o" if len(numbers) <= 30 else None
-        ax.plot(numbers, total, color=PALETTE[0], marker=marker, markersize=4, label="running total")
+        ax.plot(numbers, total, color="black", marker=marker, markersize=4, label="running total")
         ax.yaxis.set_major_formatter(_matplotlib().ticker.PercentFormatter(1))
         ax.legend(frameon=False, loc="upper left")
         ax.set_ylim(0, 1.25 * total[-1])
@@ -135,11 +132,13 @@ def scatter(summary: Summary, x: int = 0, y: int = 1, ax: Axes | None = None) ->
     labels = np.array(summary.points.labels)
     top = ax.inset_axes((0, 1.01, 1, 0.16), sharex=ax)
     side = None if spread else ax.inset_axes((1.01, 0, 0.16, 1), sharey=ax)
-    names, palette = _clusters(summary)
+    names = [cluster.label for cluster in summary.clusters if cluster.label in summary.points.labels]
     size = float(np.clip(20_000 / len(across), 6, 30))
-    for name, colour in zip(names, palette, strict=True):
-        members = labels == name
-        ax.scatter(across[members], up[members], s=size, c=colour, alpha=0.7, linewidths=0, label=str(name))
+    for name in names:
+        members, (colour, marker) = labels == name, mark(name)
+        ax.scatter(
+            across[members], up[members], s=size, c=colour, marker=marker, alpha=0.7, linewidths=0, label=str(name)
+        )
     for name in names:
         members = labels == name
         _write(
@@ -149,9 +148,9 @@ def scatter(summary: Summary, x: int = 0, y: int = 1, ax: Axes | None = None) ->
             float(np.median(up[members])),
             10 if len(names) <= 20 else 7,
         )
-    _histogram(top, across, labels, names, palette, "vertical")
+    _histogram(top, across, labels, names, "vertical")
     if side is not None:
-        _histogram(side, up, labels, names, palette, "horizontal")
+        _histogram(side, up, labels, names, "horizontal")
     ax.locator_params(axis="x", nbins=6)
     ax.set(xlabel=f"score {x + 1}", ylabel="" if spread else f"score {y + 1}")
     if spread:
@@ -260,7 +259,7 @@ def kappa_surface(table: Any, value: str | None = None, ax: Axes | None = None) 
     np.add.at(count, (row, column), 1)
     grid = np.where(count > 0, total / np.maximum(count, 1), np.nan)
     ax = _axes(ax)
-    image = ax.imshow(grid, cmap=_MANY, origin="lower", aspect="auto")
+    image = ax.imshow(grid, cmap=_VALUES, origin="lower", aspect="auto")
     ax.figure.colorbar(image, ax=ax, label=value)
     ax.set_xticks(range(len(across)), [f"{tick:g}" for tick in across])
     ax.set_yticks(range(len(up)), [f"{tick:g}" for tick in up])
@@ -292,11 +291,6 @@ def _axes(ax: Axes | None, width: float = 7.0, height: float = 4.2) -> Axes:
 
 def _cycle(values: Sequence[str]) -> list[str]:
     return list(values) * 100
-
-
-def _clusters(summary: Summary) -> tuple[list[int], list[str]]:
-    names = [cluster.label for cluster in summary.clusters]
-    return names, colours(len(names))
 
 
 def _component(summary: Summary, number: int) -> Array:
@@ -333,19 +327,14 @@ def _write(ax: Axes, text: str, x: float, y: float, size: int) -> None:
 
 
 def _histogram(
-    ax: Axes,
-    values: Array,
-    labels: Array,
-    names: Sequence[int],
-    palette: Sequence[str],
-    along: Literal["vertical", "horizontal"],
+    ax: Axes, values: Array, labels: Array, names: Sequence[int], along: Literal["vertical", "horizontal"]
 ) -> None:
     """Draw how the values of each cluster are spread; the clusters' heights are stacked."""
     edges = np.histogram_bin_edges(values, bins=50)
     top = np.zeros(len(edges) - 1)
-    for name, colour in zip(names, palette, strict=True):
+    for name in names:
         baseline, top = top, top + np.histogram(values[labels == name], edges)[0]
-        ax.stairs(top, edges, baseline=baseline, orientation=along, fill=True, color=colour)
+        ax.stairs(top, edges, baseline=baseline, orientation=along, fill=True, color=mark(name)[0])
     ax.axis("off")
 
 
@@ -379,7 +368,7 @@ def _curve(columns: Mapping[str, Array], setting: str, title: str, ax: Axes | No
     places, group = np.unique(columns[setting], return_inverse=True)
     for i, name in enumerate(results):
         runs = [columns[name][group == g] for g in range(len(places))]
-        colour, marker = PALETTE[i % len(PALETTE)], _MARKERS[i % len(_MARKERS)]
+        colour, marker = PALETTE[i % len(PALETTE)], MARKERS[i % len(MARKERS)]
         ax.plot(places, [run.mean() for run in runs], color=colour, marker=marker, linestyle=_LINES[i % 4], label=name)
         if max(map(len, runs)) > 1:
             ax.fill_between(

@@ -46,6 +46,7 @@ def test_fit_tells_people(data, tmp_path, capsys):
     assert "what sets it apart" in out
     assert re.search(r"│ k\d", out)
     assert "How far each view by itself agrees" in out
+    assert "samples, 3 views; fitted in" in out
     assert f"Written to {tmp_path / 'run'}/: model.safetensors, labels.csv, summary.json" in out
 
 

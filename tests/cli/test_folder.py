@@ -49,6 +49,62 @@ def test_two_runs_are_not_mixed_and_other_files_stay(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
+def snapshots(run, monkeypatch, fail_at=None):
+    """Replace old files by new ones, and return what the folder showed before every move."""
+    seen, move = [], os.replace
+
+    def watched(source, target):
+        seen.append({path.read_text() for path in run.iterdir() if path.name in FILES})
+        if len(seen) == fail_at:
+            raise KeyboardInterrupt
+        move(source, target)
+
+    monkeypatch.setattr(os, "replace", watched)
+    with complete_folder(run, FILES) as folder:
+        for name in FILES:
+            (folder / name).write_text("new")
+    return seen
+
+
+def test_no_moment_shows_files_of_two_runs(tmp_path, monkeypatch):
+    for name in FILES:
+        (tmp_path / name).write_text("old")
+    seen = snapshots(tmp_path, monkeypatch)
+    assert seen == [{"old"}, {"old"}, set(), {"new"}]
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == dict.fromkeys(FILES, "new")
+
+
+@pytest.mark.parametrize("fail_at", [1, 2, 3, 4])
+def test_a_move_that_fails_brings_the_old_files_back(tmp_path, monkeypatch, fail_at):
+    for name in (*FILES, "diary"):
+        (tmp_path / name).write_text("old")
+    with pytest.raises(KeyboardInterrupt):
+        snapshots(tmp_path, monkeypatch, fail_at)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == dict.fromkeys((*FILES, "diary"), "old")
+
+
+def test_nothing_is_written_beside_a_folder_that_is_there(tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    (tmp_path / "link").symlink_to(run)
+    with complete_folder(tmp_path / "link", FILES) as folder:
+        (folder / "labels").write_text("new")
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "run"]
+    assert [path.name for path in run.iterdir()] == ["labels"]
+
+
+def test_a_folder_that_another_run_made_meanwhile_is_left_alone(tmp_path):
+    def late():
+        with complete_folder(tmp_path / "run", FILES) as folder:
+            (folder / "labels").write_text("late")
+            (tmp_path / "run").mkdir()
+            (tmp_path / "run" / "labels").write_text("first")
+
+    with pytest.raises(OSError, match="not empty"):
+        late()
+    assert [path.read_text() for path in (tmp_path / "run").iterdir()] == ["first"]
+
+
 def test_a_relative_folder_is_made_where_the_command_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     check_folder(type(tmp_path)("run"), FILES, force=False)

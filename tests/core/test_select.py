@@ -67,11 +67,14 @@ def test_swaps_keep_their_books():
     np.testing.assert_allclose(to_chosen, gram[np.ix_(some, chosen)])
 
 
-def test_entropy_stops_when_nothing_is_gained():
-    """All similarities alike: no swap helps, and the rows drawn first stay."""
+def test_entropy_stops_when_nothing_is_gained(monkeypatch):
+    """All similarities alike: no swap helps, and of eight blocks of candidates four are looked at."""
+    swapped = []
+    monkeypatch.setattr("coview.core.select._swap", lambda *given: swapped.append(_swap(*given)) or swapped[-1])
     alike = as_views([np.ones((5000, 2))])
     rows = Entropy(draws=1000).rows(alike, 2, np.random.default_rng(0), {"view0": RBF(1.0)})
     assert len(rows) == 2
+    assert swapped == [0, 0, 0, 0]
 
 
 def test_anchors_cover_every_cluster():
@@ -94,7 +97,15 @@ def test_groups_are_represented_in_proportion():
     assert np.unique(groups[rows], return_counts=True)[1].tolist() == [21, 15, 5]
 
 
+def test_each_of_many_groups_gives_its_part():
+    groups = np.random.default_rng(0).permutation(np.arange(4000) % 2000)
+    rows = Stratified(groups).rows(as_views([np.ones((4000, 1))]), 2000, np.random.default_rng(0), {})
+    np.testing.assert_array_equal(np.sort(groups[rows]), np.arange(2000))
+
+
 def test_settings_that_cannot_be_used_are_named():
+    with pytest.raises(InputError, match=r"Stratified\(groups=…\) mixes entries .* text and None"):
+        Stratified(["a", None] * 200).rows(VIEWS, 10, np.random.default_rng(0), KERNELS)
     with pytest.raises(InputError, match=r"Stratified\(groups=…\) has shape \(3,\)"):
         Stratified([1, 2, 3]).rows(VIEWS, 10, np.random.default_rng(0), KERNELS)
     with pytest.raises(InputError, match=r"Entropy\(draws=0\)"):

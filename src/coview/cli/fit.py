@@ -291,4 +291,5 @@ def _tell(terminal: Terminal, summary: Summary) -> None:
         terminal.say(
             f"Against the known classes: ARI {summary.truth.ari:.3f}, NMI {summary.truth.nmi:.3f} (1 is perfect)"
         )
-    terminal.say(f"{summary.n_samples} samples, {len(summary.views)} views; fitted in {summary.seconds['fit']:.2f} s")
+    views = "1 view" if len(summary.views) == 1 else f"{len(summary.views)} views"
+    terminal.say(f"{summary.n_samples} samples, {views}; fitted in {summary.seconds['fit']:.2f} s")

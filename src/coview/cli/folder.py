@@ -35,23 +35,39 @@ def check_folder(folder: Path, files: Collection[str], *, force: bool) -> None:
 
 @contextmanager
 def complete_folder(folder: Path, files: Collection[str]) -> Iterator[Path]:
-    """Give a folder to write to under another name, whose files move to theirs once all are written.
+    """Give an empty folder to write to, whose files move to theirs once all are written.
 
-    Of the files that a run may write, those that this one has not written go, so that no two runs are mixed; other
-    files in the folder stay.
+    A folder that is there keeps its other files, and never shows files of two runs: those of the earlier one are set
+    aside before the first new one comes, and come back if anything goes wrong.
     """
-    folder.absolute().parent.mkdir(parents=True, exist_ok=True)
-    temporary = folder.absolute().with_name(f".{folder.absolute().name}.{token_hex(4)}.part")
-    temporary.mkdir()
+    folder = folder.absolute()
+    new = not folder.exists()
+    # Beside a new folder, but inside one that is there: it can be a file system of its own, or all that may be written.
+    temporary = (folder.parent if new else folder) / f".{folder.name}.{token_hex(4)}.part"
+    temporary.mkdir(parents=True)
     try:
         yield temporary
-        if not folder.exists():
+        if new:
             os.rename(temporary, folder)
-            return
-        for name in files:
-            if not (temporary / name).exists():
-                (folder / name).unlink(missing_ok=True)
-        for path in sorted(temporary.iterdir()):
-            os.replace(path, folder / path.name)
+        else:
+            _replace(folder, temporary, files)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _replace(folder: Path, temporary: Path, files: Collection[str]) -> None:
+    """Set the old files aside, then move the new ones in; undo both if anything goes wrong."""
+    aside = temporary.with_suffix(".old")
+    moves = [(folder / name, aside / name) for name in files if (folder / name).exists()]
+    moves += [(path, folder / path.name) for path in sorted(temporary.iterdir())]
+    aside.mkdir()
+    try:
+        for source, target in moves:
+            os.replace(source, target)
+    except BaseException:
+        for source, target in reversed(moves):
+            if target.exists() and not source.exists():
+                os.replace(target, source)
+        aside.rmdir()
+        raise
+    shutil.rmtree(aside, ignore_errors=True)

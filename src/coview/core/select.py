@@ -51,12 +51,20 @@ class Selector(ABC):
         """
 
 
+def draw_rows(n_samples: int, count: int, rng: np.random.Generator) -> Rows:
+    """Return so many different rows, or all if there are fewer, at random and in increasing order.
+
+    Memory grows with the count only: a permutation of a billion row numbers would need eight gigabytes.
+    """
+    return np.sort(rng.choice(n_samples, min(count, n_samples), replace=False))
+
+
 @dataclass(frozen=True)
 class Uniform(Selector):
     """Rows drawn at random, all with the same chance. The cheapest rule, and hard to beat."""
 
     def rows(self, source: Source, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
-        return np.sort(rng.choice(source.n_samples, count, replace=False))
+        return draw_rows(source.n_samples, count, rng)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,12 +86,18 @@ class Stratified(Selector):
                 f"Stratified(groups=…) has shape {groups.shape}; it must have one entry for each of the "
                 f"{source.n_samples} rows"
             )
-        _, member, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+        try:
+            _, member, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+        except TypeError:
+            raise InputError(
+                "Stratified(groups=…) mixes entries that cannot be compared, such as text and None; make them all text"
+            ) from None
         exact = count * sizes / len(groups)
         parts = np.floor(exact).astype(int)
         largest_remainders = np.argsort(parts - exact, kind="stable")[: count - parts.sum()]
         parts[largest_remainders] += 1
-        chosen = [rng.choice(np.flatnonzero(member == group), part, replace=False) for group, part in enumerate(parts)]
+        members = np.split(np.argsort(member, kind="stable"), np.cumsum(sizes)[:-1])
+        chosen = [rng.choice(rows, part, replace=False) for rows, part in zip(members, parts, strict=True)]
         return np.sort(np.concatenate(chosen))
 
 
@@ -108,7 +122,7 @@ class Entropy(Selector):
         _require_count("Entropy", "draws", self.draws)
 
     def rows(self, source: Source, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
-        pool = np.sort(rng.permutation(source.n_samples)[: count * (1 + self.draws)])
+        pool = draw_rows(source.n_samples, count * (1 + self.draws), rng)
         views = source.take(pool)
         order = rng.permutation(len(pool))
         chosen, waiting = order[:count].copy(), order[count:]
@@ -167,7 +181,7 @@ class Anchors(Selector):
         from sklearn.metrics import pairwise_distances_argmin
         from threadpoolctl import threadpool_limits
 
-        pool = np.sort(rng.permutation(source.n_samples)[: _POOL * count])
+        pool = draw_rows(source.n_samples, _POOL * count, rng)
         table = np.hstack([_sketch(x, rng) for x in source.take(pool).values()])
         seed = int(rng.integers(2**31))
         with threadpool_limits(1):

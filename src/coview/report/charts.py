@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coview.report.marks import COLOURS, SHAPES
+from coview.plots import PALETTE
+from coview.report.marks import SHAPES
+from coview.summary.values import reading_order
 from coview.views import Array
 
 if TYPE_CHECKING:
@@ -36,7 +40,7 @@ def chart_data(summary: Summary) -> dict[str, Any] | None:
     if not any(drawn.values()):
         return None
     shapes = [{"name": name, "path": path} for name, path in SHAPES.items()]
-    return {**drawn, "used": summary.n_clusters - 1, "colours": COLOURS, "shapes": shapes}
+    return {**drawn, "used": summary.n_clusters - 1, "colours": PALETTE, "shapes": shapes}
 
 
 def has_scores(summary: Summary) -> bool:
@@ -83,17 +87,18 @@ def _points(points: Points) -> dict[str, Any]:
     }
 
 
-def _grouping(name: str, values: Any, drawn: Array) -> dict[str, Any]:
+def _grouping(name: str, values: Sequence[int] | Sequence[str], drawn: Array) -> dict[str, Any]:
     """Groups by name and number; clusters keep their number, so that they keep their mark."""
-    values = np.asarray(values)[drawn]
-    names, codes = np.unique(values, return_inverse=True)
-    numbers = [int(each) for each in names] if values.dtype.kind in "iu" else list(range(len(names)))
+    shown = [values[row] for row in drawn]
+    names = sorted(set(shown), key=lambda each: reading_order(str(each)))
+    place = {each: code for code, each in enumerate(names)}
+    counts = Counter(shown)
     return {
         "name": name,
         "names": [_short(str(each)) for each in names],
-        "numbers": numbers,
-        "codes": codes.tolist(),
-        "counts": np.bincount(codes).tolist(),
+        "numbers": [each if isinstance(each, int) else code for each, code in place.items()],
+        "codes": [place[each] for each in shown],
+        "counts": [counts[each] for each in names],
     }
 
 

@@ -4,22 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Ten colours that stay apart for colour-blind readers, on white and on black (Petroff, arXiv 2107.02270).
-COLOURS = (
-    "#3f90da",
-    "#ffa90e",
-    "#bd1f01",
-    "#94a4a2",
-    "#832db6",
-    "#a96b59",
-    "#e76300",
-    "#b9ac70",
-    "#717581",
-    "#92dadd",
-)
+from coview.plots import PALETTE
 
-# Plotly's names, and the same shapes drawn in a box of 12 by 12. Every ten clusters the colours begin again with the
-# next shape, so that a hundred clusters have marks of their own.
+# Plotly's names of `plots.MARKERS`, and the same shapes drawn in a box of 12 by 12. Every ten clusters the colours
+# begin again with the next shape, so that a hundred clusters have marks of their own.
 SHAPES = {
     "circle": "M6 1a5 5 0 1 0 0 10a5 5 0 1 0 0-10z",
     "square": "M1.5 1.5h9v9h-9z",
@@ -51,5 +39,5 @@ def mark(number: int) -> Mark:
     >>> mark(0).shape, mark(10).shape, mark(0).colour == mark(10).colour
     ('circle', 'square', True)
     """
-    shape = list(SHAPES)[number // len(COLOURS) % len(SHAPES)]
-    return Mark(COLOURS[number % len(COLOURS)], shape, SHAPES[shape])
+    shape = list(SHAPES)[number // len(PALETTE) % len(SHAPES)]
+    return Mark(PALETTE[number % len(PALETTE)], shape, SHAPES[shape])

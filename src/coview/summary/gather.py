@@ -16,8 +16,18 @@ from coview.errors import InputError, InputTypeError
 from coview.kernels import Precomputed
 from coview.methods.base import MultiViewClusterer
 from coview.summary.settings import n_train, nested_name, parameters, versions
-from coview.summary.space import Inner, all_scores, innermost, view_labels, view_scores
-from coview.summary.values import Cluster, Feature, Points, Similarities, Summary, Truth, Uncertain, View
+from coview.summary.space import Inner, all_scores, innermost, is_of_the_fit, view_labels, view_scores
+from coview.summary.values import (
+    Cluster,
+    Feature,
+    Points,
+    Similarities,
+    Summary,
+    Truth,
+    Uncertain,
+    View,
+    reading_order,
+)
 from coview.views import Array, Matrix, Views
 
 DRAWN = 5000
@@ -47,7 +57,7 @@ def summarize(
     ----------
     model : fitted estimator of this library
     views : views, as in `as_views`
-        The samples of the fit: as many as there are in `labels_`. Or others, for models that can label them.
+        The samples of the fit, in their order; or others, for models that can label them.
     ids : sequence, optional
         Names of the samples; by default their row numbers.
     truth : sequence, optional
@@ -129,10 +139,11 @@ class _Found(NamedTuple):
 
 
 def _find(model: Any, views: Views, samples: tuple[str, ...]) -> _Found:
-    fitted = len(getattr(model, "labels_", ())) == views.n_samples
+    inner = innermost(model)
+    fitted = is_of_the_fit(model, inner, views)
     labels = np.asarray(model.labels_) if fitted else _new_labels(model, views)
     names, numbers = np.unique(labels, return_inverse=True)
-    drawn, inner = _draw(numbers, DRAWN), innermost(model)
+    drawn = _draw(numbers, DRAWN)
     scores = all_scores(inner, views, fitted)
     by_view, labelled = view_labels(model, views, fitted, drawn)
     return _Found(views, samples, fitted, labels, names, numbers, drawn, inner, scores, by_view, labelled)
@@ -291,19 +302,11 @@ def _rand_index(a: Any, b: Any) -> float:
 
 def _contingency(classes: Sequence[str], numbers: Numbers) -> tuple[tuple[str, ...], Array]:
     """The classes in reading order, and how many members of each cluster (rows) are of each class (columns)."""
-    ordered = tuple(sorted(set(classes), key=_reading_order))
+    ordered = tuple(sorted(set(classes), key=reading_order))
     place = {name: column for column, name in enumerate(ordered)}
     counts = np.zeros((numbers.max() + 1, len(ordered)), dtype=np.int64)
     np.add.at(counts, (numbers, np.array([place[name] for name in classes])), 1)
     return ordered, counts
-
-
-def _reading_order(name: str) -> tuple[Any, ...]:
-    """2 before 10, numbers before words."""
-    try:
-        return 0, float(name), name
-    except ValueError:
-        return 1, 0.0, name
 
 
 def _most_frequent(ordered: Sequence[str], counts: Array, c: int) -> dict[str, int]:

@@ -14,7 +14,11 @@ import coview
 
 
 def n_train(model: Any, n: int) -> int:
-    """Return how many samples the model has learnt from; n where it does not say."""
+    """Return how many samples the model, or the one inside, has learnt from; n where it does not say."""
+    best = getattr(model, "best_view_", None)
+    inner = getattr(model, "estimator_", None) if best is None else model.estimators_[best]
+    if inner is not None and not hasattr(model, "train_rows_"):
+        return n_train(inner, n)
     for learnt in ("train_rows_", "labels_", "scores_"):
         rows = getattr(model, learnt, None)
         if rows is not None:

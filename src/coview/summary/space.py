@@ -16,6 +16,7 @@ from coview.methods.kernel_clusterer import KernelClusterer
 from coview.views import Array, Views, stack_views
 
 _BLOCK_ROWS = 16_384
+_ASKED = 50  # samples that tell whether these are the ones of the fit
 
 
 class Inner(NamedTuple):
@@ -51,6 +52,20 @@ def innermost(model: Any) -> Inner:
 
 def _side_by_side(views: Views) -> Views:
     return Views.trusted({"all": stack_views(views)[0]}, {"all": None})
+
+
+def is_of_the_fit(model: Any, inner: Inner, views: Views) -> bool:
+    """Say whether these are the samples of the fit: as many, and a few of them found where the fit has left them."""
+    labels = getattr(model, "labels_", ())
+    if len(labels) != views.n_samples or not hasattr(model, "predict"):
+        return len(labels) == views.n_samples
+    rows = np.unique(np.linspace(0, views.n_samples - 1, _ASKED).astype(int))
+    some, known = views.take(rows), getattr(inner.method, "scores_", ())
+    if len(known) == views.n_samples and hasattr(inner.method, "transform"):
+        found, known = _plain_output(inner.method).transform(inner.rows(some)), np.asarray(known)
+        return bool(np.allclose(found, known[rows], rtol=0, atol=1e-2 * abs(known).max()))
+    # Some methods label a few of their own samples otherwise when they see them again.
+    return bool(np.mean(np.asarray(model.predict(some)) == np.asarray(labels)[rows]) >= 0.5)
 
 
 def all_scores(inner: Inner, views: Views, fitted: bool) -> Array | None:

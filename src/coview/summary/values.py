@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from dataclasses import dataclass
 from html import escape
 from typing import Any, NoReturn
@@ -33,7 +35,7 @@ class Cluster:
     size: int
     share: float
     silhouette: float | None  # mean over members, in score space
-    margin: float | None  # median over members
+    margin: float | None  # median over members; below 0 where another cluster is nearer to most of them
     agreement: dict[str, float]  # by view: share of members that the view's own labels put together here as well
     features: tuple[Feature, ...]  # largest effects first
     classes: dict[str, int] | None  # known classes of the members, most frequent first
@@ -71,7 +73,7 @@ class Uncertain:
     sample: str
     label: int
     runner_up: int
-    margin: float
+    margin: float  # below 0, the runner-up is the nearer one
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,7 +84,7 @@ class Points:
     samples: tuple[str, ...]
     labels: tuple[int, ...]
     classes: tuple[str, ...] | None
-    margins: tuple[float, ...] | None
+    margins: tuple[float, ...] | None  # from -1 to 1: below 0, the runner-up is nearer than the own cluster
     scores: tuple[tuple[float, ...], ...]  # a row for each drawn sample, a column for each component
     view_labels: dict[str, tuple[int, ...]]
     view_scores: dict[str, tuple[tuple[float, ...], ...]]
@@ -197,6 +199,18 @@ class Summary:
         body = "".join(f"<tr>{''.join(f'<td>{escape(entry)}</td>' for entry in row)}</tr>" for row in rows)
         title = escape(f"{self.method}: {', '.join(self._headline())}")
         return f"<p><b>{title}</b></p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def reading_order(name: str) -> tuple[Any, ...]:
+    """Return a key to sort names by: numbers before words, 2 before 10, and gene2 before gene10."""
+    try:
+        number = float(name)
+    except ValueError:
+        number = math.nan
+    if math.isfinite(number):
+        return 0, number, name
+    parts = re.split("([0-9]+)", name)  # texts and numbers take turns, so that like is compared with like
+    return 1, [float(part) if i % 2 else part for i, part in enumerate(parts)], name
 
 
 def _counted(number: int, noun: str) -> str:
