@@ -181,6 +181,7 @@ HUGE = 2**50
 
 # Paths
 by_order("missing file", "does not exist")(lambda folder: str(folder / "bad.csv"))
+by_order("file name too long", "cannot be read")(lambda folder: str(folder / f"{'long' * 99}.csv"))
 by_order("unknown ending", "unknown ending", ".parquet")(text(".xlsx", b"PK\x03\x04"))
 by_order("no ending", "unknown ending")(text("", GOOD))
 by_order("zipped Parquet", "unknown ending", ".gz")(text(".parquet.gz", gzip.compress(b"PAR1")))
@@ -285,12 +286,28 @@ by_order("missing value in sparse", "no value in row 2, column '1'")(
     lambda folder: sp.save_npz(folder / "bad.npz", sp.csr_array(WITH_NAN)) or str(folder / "bad.npz")
 )
 
+by_order("huge whole numbers in sparse", "2^53")(
+    lambda folder: sp.save_npz(folder / "bad.npz", sp.csr_array(np.full((N, 2), 2**60))) or str(folder / "bad.npz")
+)
+
 # Matrix Market
 COORDINATES = "%%MatrixMarket matrix coordinate real general\n"
 by_order("text renamed to .mtx", "no Matrix Market file")(text(".mtx", GOOD))
 by_order(".mtx without sizes", "cut short")(text(".mtx", COORDINATES + "% nothing\n"))
 by_order(".mtx cut short", "2 lines of 3", "says 9 of 3")(text(".mtx", COORDINATES + "12 2 9\n1 1 1\n2 2 1\n"))
 by_order(".mtx with entries outside", "outside")(text(".mtx", COORDINATES + "12 2 1\n13 1 1\n"))
+by_order(".mtx with entries between rows", "outside")(text(".mtx", COORDINATES + "12 2 1\n1.5 1 1\n"))
+by_order(".mtx with entries nowhere", "outside")(text(".mtx", COORDINATES + "12 2 1\nnan 1 1\n"))
+by_order(".mtx without entries", "0 lines of 3", "says 1 of 3")(text(".mtx", COORDINATES + "12 2 1\n"))
+by_order(".mtx with an entry too many", "more lines", "says 1 of 3")(
+    text(".mtx", COORDINATES + "12 2 1\n1 1 1\n2 2 1\n")
+)
+by_order(".mtx with a line without end", "number of columns changed")(
+    text(".mtx.gz", gzip.compress((COORDINATES + "12 2 1\n1 1 1").encode() + b"0" * 200_000))
+)
+by_order("huge whole numbers in .mtx", "2^53")(
+    text(".mtx", COORDINATES.replace("real", "integer") + f"12 2 1\n1 1 {2**60}\n")
+)
 by_order(".mtx with text", "no number")(text(".mtx", COORDINATES + "12 2 1\n1 1 one\n"))
 by_order(".mtx that claims too much", "GiB")(text(".mtx", COORDINATES + f"{HUGE} 2 1\n1 1 1\n"))
 by_order("complex .mtx", "complex")(text(".mtx", COORDINATES.replace("real", "complex") + "12 2 1\n1 1 1 1\n"))
@@ -334,6 +351,27 @@ by_order(".h5ad that claims too much", "GiB", needs="h5py")(
     hdf5(lambda f: f.create_dataset("X", (HUGE, 4), "f8", chunks=(64, 4)))
 )
 by_order(".h5ad of something else", "no table of numbers", needs="h5py")(hdf5(lambda f: f.create_group("X")))
+by_order("two columns of one name in .h5ad", "two columns named 's0'", needs="h5py")(
+    hdf5(lambda f: [annotated(f, WHOLE), f["var/_index"].write_direct(np.array(["s0", "s0"], object))])
+)
+by_order(".h5ad with a name too few", "2 names for 3 columns", needs="h5py")(
+    hdf5(lambda f: annotated(f, np.hstack([WHOLE, WHOLE[:, :1]])))
+)
+by_order(".h5ad with a sample too few", "12 names for 11 rows", needs="h5py")(hdf5(lambda f: annotated(f, WHOLE[1:])))
+by_order("text in .h5ad", "holds text", needs="h5py")(hdf5(lambda f: annotated(f, np.full((N, 2), b"word"))))
+by_order("one dimension in .h5ad", "1-D", needs="h5py")(hdf5(lambda f: annotated(f, WHOLE[:, 0])))
+by_order("bytes of another file in .h5ad", "from other files", needs="h5py")(
+    hdf5(lambda f: f.create_dataset("X", (N, 2), "u1", external=[("good.csv", 0, 2 * N)]))
+)
+
+
+def linked(file):
+    import h5py
+
+    file["X"] = h5py.ExternalLink(hdf5(lambda f: annotated(f, WHOLE), ".linked")(Path(file.filename).parent), "X")
+
+
+by_order("table of another file in .h5ad", "from other files", needs="h5py")(hdf5(linked))
 by_order(".h5mu without a modality", "2 tables", "atac", "rna", needs="h5py")(
     hdf5(lambda f: [annotated(f.create_group(f"mod/{name}"), WHOLE) for name in ("rna", "atac")], ".h5mu")
 )

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import struct
+import subprocess
 import sys
 
 import numpy as np
@@ -109,7 +110,7 @@ def fill_anndata(group, values):
             x[part] = getattr(values, part)
     else:
         group["X"] = values
-    for axis, names in (("obs", IDS), ("var", NAMES[: values.shape[1]])):
+    for axis, names in (("obs", IDS), ("var", (*NAMES, "d", "e")[: values.shape[1]])):
         index = group.create_group(axis)
         index.attrs["_index"] = "names"
         index.create_dataset("names", data=names, dtype=h5py.string_dtype())
@@ -247,6 +248,7 @@ def test_scipy_stores_other_layouts_too(tmp_path, kind):
         ("coordinate real symmetric", "2 2 2\n1 1 5\n2 1 3\n", [[5, 3], [3, 0]]),
         ("coordinate integer skew-symmetric", "2 2 1\n2 1 3\n", [[0, -3], [3, 0]]),
         ("coordinate pattern general", "% a comment\n\n2 2 2\n1 2\n2 1\n", [[0, 1], [1, 0]]),
+        ("coordinate real general", "2 2 2\n1 2 5\n\n% a comment\n2 1 3 % another\n\n", [[0, 5], [3, 0]]),
         ("array real general", "2 2\n1\n2\n3\n4\n", [[1, 3], [2, 4]]),
     ],
 )
@@ -257,19 +259,44 @@ def test_matrix_market_variants(tmp_path, banner, body, expected):
     np.testing.assert_array_equal(found.toarray() if sp.issparse(found) else found, expected)
 
 
+MATLAB = b"MATLAB".ljust(124) + b"\1\0MI"
+
+
+def element(kind, content):
+    return struct.pack(">II", kind, len(content)) + content + b"\0" * (-len(content) % 8)
+
+
+def flags(kind):
+    return element(6, struct.pack(">II", kind, 0))
+
+
+def shape(*sides):
+    return element(5, struct.pack(f">{len(sides)}i", *sides))
+
+
 def test_matlab_files_of_other_byte_order_and_small_values(tmp_path):
     """The format stores whole numbers in few bytes, and values of up to four bytes in the place of their length."""
-
-    def element(kind, content):
-        return struct.pack(">II", kind, len(content)) + content + b"\0" * (-len(content) % 8)
-
-    flags = element(6, struct.pack(">II", 6, 0))
-    shape = element(5, struct.pack(">ii", 1, 3))
     name = struct.pack(">HH", 1, 1) + b"X\0\0\0"
     values = struct.pack(">HH", 3, 2) + bytes([1, 2, 255, 0])
     path = tmp_path / "x.mat"
-    path.write_bytes(b"MATLAB".ljust(124) + b"\1\0MI" + element(14, flags + shape + name + values))
+    path.write_bytes(MATLAB + element(14, flags(6) + shape(1, 3) + name + values))
     np.testing.assert_array_equal(read_views({"a": path}).views["a"], [[1, 2, 255]])
+
+
+def test_objects_of_matlab_and_what_it_keeps_for_them_are_no_tables(tmp_path):
+    """An object has no shape, and the file then ends with a variable without a name."""
+    kind = element(1, b"MCOS") + element(1, b"string")
+    variables = [
+        flags(17) + element(1, b"words") + kind,
+        flags(6) + shape(1, 2) + element(1, b"X") + element(2, b"\1\2"),
+        flags(9) + shape(1, 8) + element(1, b"") + element(2, bytes(8)),
+    ]
+    path = tmp_path / "x.mat"
+    path.write_bytes(MATLAB + b"".join(element(14, body) for body in variables))
+    np.testing.assert_array_equal(read_views({"a": path}).views["a"], [[1, 2]])
+    assert describe_file(path)["variables"] == {"words": "(object)", "X": "(1x2)"}
+    with pytest.raises(InputError, match="holds a object in the variable 'words'"):
+        read_views({"a": f"{path}::words"})
 
 
 # Variables
@@ -288,6 +315,15 @@ def test_the_only_variable_of_numbers_needs_no_name(tmp_path):
     np.testing.assert_array_equal(read_views({"a": path}).views["a"], WHOLE)
     with pytest.raises(InputError, match=r"holds a text in the variable 'note'"):
         read_views({"a": f"{path}::note"})
+
+    def fill(file):  # MATLAB 7.3 stores texts and objects as numbers
+        file["X"], file["note"], file["word"] = WHOLE.T, np.uint16([[104], [105]]), np.uint32([[1, 2]])
+        file["note"].attrs["MATLAB_class"] = np.bytes_("char")
+        file["word"].attrs["MATLAB_object_decode"] = 3
+
+    needs_h5py()
+    path = hdf5(fill, ".mat", b"MATLAB 7.3")(tmp_path)
+    np.testing.assert_array_equal(read_views({"a": path}).views["a"], WHOLE)
 
 
 def test_a_colon_in_the_name_of_a_file_is_no_variable(tmp_path):
@@ -374,6 +410,8 @@ def csv_view(folder, content, **options):
         ("1,2\n1,2\n3,4\n", ("1", "2"), None),
         (",u,v\n0,1,2\n1,3,4\n", ("u", "v"), None),
         (",u,v\ns,1,2\nt,3,4\n", ("u", "v"), ("s", "t")),
+        (",0,1\n0,1,2\n1,3,4\n", ("0", "1"), None),
+        (",1,2\ns,1,2\nt,3,4\n", ("1", "2"), ("s", "t")),
         ('"u","v"\n"s",1,2\n"t",3,4\n', ("u", "v"), ("s", "t")),
         ("\ufeffu, v \r\n1, 2\r\n\r\n3,4", ("u", "v"), None),
         ("u,v\r1,2\r3,4\r", ("u", "v"), None),
@@ -386,7 +424,7 @@ def test_names_of_columns_and_rows_are_found(tmp_path, content, columns, ids):
     loaded = csv_view(tmp_path, content)
     np.testing.assert_array_equal(loaded.views["a"], [[1, 2], [3, 4]])
     assert (loaded.views.columns["a"], loaded.ids) == (columns, ids)
-    assert ("was taken for" in "".join(loaded.notes)) == content[0].isdigit()
+    assert ("was taken for" in "".join(loaded.notes)) == content.lstrip(",")[0].isdigit()
 
 
 def test_truth_values_are_numbers_and_names_with_an_underscore_are_not(tmp_path):
@@ -404,6 +442,15 @@ def test_text_that_comes_late_is_text_from_the_start(tmp_path, monkeypatch):
     loaded = csv_view(tmp_path, content, categories="onehot")
     assert loaded.views.columns["a"] == ("v", "u=0", "u=b")
     np.testing.assert_array_equal(loaded.views["a"][:, 1], np.arange(10) < 7)
+
+
+def test_columns_whose_text_comes_late_together_are_begun_again_together(tmp_path, monkeypatch):
+    begun = []
+    read = delimited._read
+    monkeypatch.setattr(delimited, "_BLOCK_ROWS", 3)
+    monkeypatch.setattr(delimited, "_read", lambda *arguments: begun.append(1) or read(*arguments))
+    csv_view(tmp_path, "u,v,w\n" + "1,1,1\n" * 5 + "b,b,b\n", categories="onehot")
+    assert len(begun) == 2
 
 
 def test_values_of_text_tables_are_exact(tmp_path, monkeypatch):
@@ -472,6 +519,15 @@ def test_row_labels_of_pandas_are_ids_and_no_features(tmp_path):
         loaded = read_views({"a": tmp_path / "x.parquet"}, ids=ids)
         assert (loaded.ids, loaded.views.columns["a"]) == (("7", "9"), ("x",))
         assert loaded.views["a"].dtype == np.float32
+
+
+def test_rows_that_several_columns_label_together_have_no_ids(tmp_path):
+    pd = pytest.importorskip("pandas")
+    needs_pyarrow()
+    index = pd.MultiIndex.from_product([["p", "q"], [1, 2]], names=["patient", "visit"])
+    pd.DataFrame({"x": np.arange(4.0)}, index=index).to_parquet(tmp_path / "x.parquet")
+    loaded = read_views({"a": tmp_path / "x.parquet"})
+    assert (loaded.ids, loaded.views.columns["a"]) == (None, ("x",))
 
 
 # Samples
@@ -609,6 +665,20 @@ def test_columns_of_a_model_are_found_by_name(tmp_path):
     )
 
 
+def test_few_samples_may_each_have_a_category_of_their_own(tmp_path):
+    categories = [f"c{i}" for i in range(20)]
+    content = "x,c\n" + "".join(f"{i},{category}\n" for i, category in enumerate(categories))
+    loaded = csv_view(tmp_path, content, columns={"a": ["x", *(f"c={category}" for category in categories)]})
+    np.testing.assert_array_equal(loaded.views["a"], np.column_stack([np.arange(20), np.eye(20)]))
+
+
+def test_categories_that_would_not_fit_in_memory_are_refused(tmp_path, monkeypatch):
+    content = "x,c\n" + "".join(f"{i},c{i % 400}\n" for i in range(1000))
+    monkeypatch.setattr(coview.core.memory, "available_memory", lambda: 1_000_000)
+    with pytest.raises(InputError, match=r"view 'a' \(.*x.csv\): a table of 1000 x 801 values needs about"):
+        csv_view(tmp_path, content, categories="onehot")
+
+
 def test_columns_of_a_model_in_another_order_and_number(tmp_path):
     loaded = csv_view(tmp_path, "x,y\n1,2\n3,4\n", columns={"a": ["y", "x"]})
     np.testing.assert_array_equal(loaded.views["a"], [[2, 1], [4, 3]])
@@ -686,6 +756,34 @@ def test_missing_libraries_name_the_extra(tmp_path, monkeypatch, module, write, 
         monkeypatch.setitem(sys.modules, loaded, None)
     with pytest.raises(ImportError, match=rf'needs {module}: pip install "coview\[{name}\]"'):
         read_views({"a": path})
+
+
+def test_everything_else_works_without_the_extras(tmp_path):
+    for ending in (".csv", ".csv.gz", ".tsv"):
+        TABLES[ending](tmp_path / f"x{ending}", X)
+    for ending in (".npz", ".mtx", ".mtx.gz", ".mat"):
+        ARRAYS[ending](tmp_path / f"x{ending}", X)
+    np.save(tmp_path / "x.npy", X)
+    script = """
+import sys
+sys.modules |= dict.fromkeys("pyarrow h5py anndata mudata pandas matplotlib plotly jinja2 dask".split())
+from pathlib import Path
+from coview import KSC
+from coview.io import describe_file, read_labels, read_views, write_labels
+from coview.persist import describe_model, load, save
+for path in sorted(Path(sys.argv[1]).iterdir()):
+    loaded = read_views({"a": path}, ids="sample" if describe_file(path)["columns"] else None)
+    model = KSC(2, random_state=0).fit(loaded.views)
+    saved = save(model, path.with_name("model"))
+    assert describe_model(saved)["class"] == "KSC"
+    labels = load(saved).predict(loaded.views)
+    assert read_labels(write_labels(path.with_name("labels.csv"), labels), column="cluster") == tuple(map(str, labels))
+    print(path.name, *model.labels_ == labels)
+"""
+    done = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == 8
+    assert "False" not in done.stdout
 
 
 @pytest.mark.parametrize("ending", [".mat", ".MAT", ".mtx", ".npz", ".npy", ".csv", ".feather", ".arrow"])
@@ -789,6 +887,8 @@ def test_known_classes_in_one_column_need_no_name(tmp_path):
     assert read_labels(path, order=["s", "t"]) == ("cat", "1.0")
     path.write_text("3\n4\n")
     assert read_labels(path) == ("3", "4")
+    path.write_text("cell type\nT cell\ncluster 4\n")  # separated by nothing
+    assert read_labels(path) == ("T cell", "cluster 4")
 
 
 @pytest.mark.parametrize(
@@ -878,6 +978,10 @@ def test_files_with_several_variables_are_described_by_these(tmp_path):
         "left": "(12x2)",
         "one": "(one value)",
     }
+    assert describe_file(npz(X=WHOLE, Y=WHOLE)(tmp_path))["variables"] == {"X": "(12x2)", "Y": "(12x2)"}
     (tmp_path / "x.npz").write_bytes(cut((tmp_path / "bad.npz").read_bytes()))
+    for name in ("text in .h5ad", "one dimension in .h5ad", ".h5ad with a name too few"):
+        with pytest.raises(InputError, match=r"file \(.*bad.h5ad\)"):
+            describe_file(BAD_FILES[name].write(tmp_path))
     with pytest.raises(InputError, match=r"file \(.*x.npz\) cannot be read"):
         describe_file(tmp_path / "x.npz")

@@ -94,9 +94,12 @@ def same(a, b):
     if type(a) is not type(b):
         return False
     if isinstance(a, np.ndarray):
-        return a.dtype == b.dtype and a.shape == b.shape and a.tolist() == b.tolist()
+        bits = np.ndarray.tolist if a.dtype == object else np.ndarray.tobytes
+        return a.dtype == b.dtype and a.shape == b.shape and bits(a) == bits(b)
     if sp.issparse(a):
-        return a.shape == b.shape and all(same(*[getattr(x, part) for x in (a, b)]) for part in ("data", "indices"))
+        return a.shape == b.shape and all(
+            same(getattr(a, part), getattr(b, part)) for part in ("data", "indices", "indptr")
+        )
     if isinstance(a, dict):
         return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
     if isinstance(a, (list, tuple)):
@@ -262,6 +265,19 @@ def test_layouts_come_back_as_they_were_given(layout, path):
     model = TMvKSCR(3, views=layout, random_state=0).fit(frame)
     loaded = through_a_file(model, path)
     assert same(model.views, loaded.views)
+    assert same(model.predict(frame), loaded.predict(frame))
+
+
+def test_arrays_of_another_byte_order_come_back_with_the_same_values(path):
+    frame = pd.DataFrame(stack_views(positive_views())[0]).add_prefix("column")
+    layout = {"x": np.array(["column1", "column2"], ">U9"), "y": np.array([0, 3], ">i8")}
+    model = TMvKSCR(3, views=layout, kappa=np.array([1.0, 2.0], ">f8"), random_state=0).fit(frame)
+    loaded = through_a_file(model, path)
+    assert loaded.kappa.tolist() == [1.0, 2.0]
+    assert {name: columns.tolist() for name, columns in loaded.views.items()} == {
+        "x": ["column1", "column2"],
+        "y": [0, 3],
+    }
     assert same(model.predict(frame), loaded.predict(frame))
 
 
@@ -486,6 +502,8 @@ def test_places_that_cannot_be_written_are_named(tmp_path):
     (tmp_path / "folder").mkdir()
     with pytest.raises(InputError, match="folder cannot be written"):
         save(model, tmp_path / "folder")
+    with pytest.raises(InputError, match=r"cannot be written: .* has an empty name"):
+        save(model, "/")
     assert [each.name for each in tmp_path.iterdir()] == ["folder"]
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from coview.errors import InputError
 from coview.io.features import Rows, listing
-from coview.io.table import Source, Table
+from coview.io.table import Source, Table, is_counting
 
 Ids = tuple[str, ...]
 
@@ -30,7 +30,7 @@ def take_ids(source: Source, table: Table, column: str) -> tuple[Table, Ids | No
         if missing is not None:
             raise InputError(f"{source.where} has no id in row {missing}, column {column!r}; give every sample its own")
         found: Ids = tuple(str(cell) for cell in cells)
-    elif table.row_names is not None and not _counts_rows(table.row_names):
+    elif table.row_names is not None and not is_counting(table.row_names):
         found = table.row_names
     elif table.names is not None:
         has = listing("column", table.columns) if table.columns else "no columns"
@@ -53,21 +53,21 @@ def _check_unique(source: Source, ids: Ids) -> None:
 def by_order(sources: Mapping[str, Source], tables: Mapping[str, Table]) -> tuple[dict[str, Rows], Ids | None]:
     """Take the rows as they come; where views have row names, these must agree."""
     _check_counts(sources, {name: table.numbers.shape[0] for name, table in tables.items()})
-    labelled = {
-        name: table.row_names
+    labelled = [
+        (sources[name], table.row_names)
         for name, table in tables.items()
-        if table.row_names is not None and not _counts_rows(table.row_names)
-    }
-    ids = next(iter(labelled.values()), None)
-    for name, found in labelled.items():
-        if found != ids:
-            first = sources[next(iter(labelled))]
-            i = next(i for i, (a, b) in enumerate(zip(found, ids or (), strict=True)) if a != b)
-            raise InputError(
-                f"{sources[name].where} has the row name {found[i]!r} in row {i}, where {first.where} has "
-                f"{(ids or ())[i]!r}; bring both into the same order, or align them by an ids column"
-            )
-    return {name: np.arange(table.numbers.shape[0]) for name, table in tables.items()}, ids
+        if table.row_names is not None and not is_counting(table.row_names)
+    ]
+    for source, names in labelled:
+        first, ids = labelled[0]
+        for i, (found, expected) in enumerate(zip(names, ids, strict=True)):
+            if found != expected:
+                raise InputError(
+                    f"{source.where} has the row name {found!r} in row {i}, where {first.where} has {expected!r}; "
+                    "bring both into the same order, or align them by an ids column"
+                )
+    rows = {name: np.arange(table.numbers.shape[0]) for name, table in tables.items()}
+    return rows, labelled[0][1] if labelled else None
 
 
 def by_ids(
@@ -131,8 +131,3 @@ def _check_counts(sources: Mapping[str, Source], counts: Mapping[str, int]) -> N
                 f"{sources[name].where} has {count} samples but {sources[first].where} has {counts[first]}; every view "
                 "needs the same samples in the same order, or ids to align them by"
             )
-
-
-def _counts_rows(names: Sequence[str]) -> bool:
-    """Whether the names are 0, 1, 2, ... or 1, 2, 3, ..., which name nothing."""
-    return any(list(names) == [str(i) for i in range(a, a + len(names))] for a in (0, 1))

@@ -16,15 +16,14 @@ from coview.views import Matrix
 
 def from_array(source: Source, values: Any) -> Table:
     """Wrap what a format calls an array; sparse ones become CSR once their indices are known to be inside."""
-    if sp.issparse(values):
-        return Table(as_csr(source, values))
-    values = np.asarray(values)
-    if values.dtype.kind in "iu" and values.size and max(-int(values.min()), int(values.max())) > EXACT:
+    numbers = _as_csr(source, values) if sp.issparse(values) else np.asarray(values)
+    stored = numbers.data if isinstance(numbers, sp.csr_array) else numbers
+    if stored.dtype.kind in "iu" and stored.size and max(-int(stored.min()), int(stored.max())) > EXACT:
         raise InputError(f"{source.where} holds {TOO_LARGE}; leave them out")
-    return Table(values)
+    return Table(numbers)
 
 
-def as_csr(source: Source, matrix: Any) -> Matrix:
+def _as_csr(source: Source, matrix: Any) -> Matrix:
     """Convert to CSR; indices that point outside are refused first, because compiled code trusts them."""
     if matrix.ndim != 2:
         raise InputError(f"{source.where} is {matrix.ndim}-D and must be 2-D, samples by features")

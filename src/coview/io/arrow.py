@@ -61,7 +61,7 @@ def _table(source: Source, table: Any, as_text: AsText) -> Table:
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         kind = column.type
-        if name in index:
+        if index == {name}:  # several label the rows together, and none of them alone
             row_names = tuple(spelt(value) or "" for value in column.to_pylist())
         if as_text(name):
             texts[name] = [spelt(value) for value in column.to_pylist()]
@@ -101,4 +101,4 @@ def _index_columns(schema: Any) -> set[str]:
 
 
 def _arrow(module: str) -> Any:
-    return extra(module, "io", "reading or writing Parquet, Feather and Arrow files")
+    return extra(module, "io", "reading Parquet, Feather and Arrow files")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coview.errors import InputError
-from coview.io.table import EXACT, TOO_LARGE, AsText, Source, Table, check_names
+from coview.io.table import EXACT, TOO_LARGE, AsText, Source, Table, check_names, is_counting
 
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "spaces"}
 _MISSING = {"", "na", "n/a", "#n/a", "nan", "null"}
@@ -37,12 +37,12 @@ def read_delimited(source: Source, as_text: AsText) -> Table:
             with io.TextIOWrapper(source.opened(), encoding="utf-8-sig", newline="") as text:
                 return _read(source, text, as_text, late)
         except _TextAfterNumbers as found:
-            late.add(found.column)
+            late |= found.columns
 
 
 class _TextAfterNumbers(Exception):  # noqa: N818 - no error, but a reason to begin again
-    def __init__(self, column: int) -> None:
-        self.column = column
+    def __init__(self, columns: set[int]) -> None:
+        self.columns = columns
 
 
 def _read(source: Source, text: io.TextIOWrapper, as_text: AsText, late: set[int]) -> Table:
@@ -92,6 +92,7 @@ class _Columns:
     def add(self, block: list[list[str]]) -> None:
         # Joining the pieces will take as much again as they do; how many there are, no header says.
         self._source.require_memory((self._n_rows + len(block), len(self._numbers) + len(self._texts)))
+        late = set()
         for i, cells in enumerate(zip(*block, strict=True)):
             if i in self._texts:
                 self._texts[i].extend(cells)
@@ -102,10 +103,12 @@ class _Columns:
                 if _any_too_large(values, cells):
                     self._too_large.add(i)
             elif self._n_rows:
-                raise _TextAfterNumbers(i)
+                late.add(i)
             else:
                 del self._numbers[i]
                 self._texts[i] = list(cells)
+        if late:
+            raise _TextAfterNumbers(late)
         self._n_rows += len(block)
 
     def table(self, names: list[str], header: bool, labelled: bool, notes: tuple[str, ...]) -> Table:
@@ -153,7 +156,8 @@ def _is_header(row: list[str]) -> bool:
     """Whether the first line names the columns; 0, 1, 2, ... or 1, 2, 3, ... are names, other numbers a sample."""
     if _as_numbers(row) is None or all(_cell(cell) is None for cell in row):
         return True
-    return len(row) > 1 and any(row == [str(i) for i in range(a, a + len(row))] for a in (0, 1))
+    names = row if row[0].strip() else row[1:]  # nothing stands above row names
+    return len(row) > 1 and is_counting(names)
 
 
 def _rows(source: Source, reader: Any) -> Iterator[list[str]]:
@@ -219,6 +223,10 @@ def _check_delimiter(source: Source, start: list[str], delimiter: str) -> None:
         return
     for other, called in _DELIMITERS.items():
         counts = {_n_fields(line.strip(), other) for line in start}
+        # Words have spaces between them, too: numbers must follow what may be an id.
+        words = start[-1].split()
+        if other == " " and _as_numbers(words[1:] if len(words) > 2 else words) is None:
+            continue
         if other != delimiter and len(counts) == 1 and max(counts) > 1:
             expected = _DELIMITERS[delimiter]
             raise InputError(

@@ -43,7 +43,8 @@ def describe_file(path: str | os.PathLike[str]) -> dict[str, Any]:
     if kind.variables is not None:
         with reading(source):
             described["variables"] = kind.variables(source)
-        if source.variable is None and "X" not in described["variables"] and len(described["variables"]) != 1:
+        has_default = source.ending == ".h5ad" and "X" in described["variables"]
+        if source.variable is None and len(described["variables"]) != 1 and not has_default:
             return described
     return described | _about(read_table(source, kind, lambda name: False))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,11 +55,10 @@ class Features:
         empty = [name for name in (*self._names, *self._texts) if name not in {*names, *texts}]
         if empty:
             self.notes.append(f"{self._source.where}: left out {listing('column', empty)} without any value")
-        encoded = {
-            f"{name}={category}": _is(category, cells)
-            for name, cells in texts.items()
-            for category in self._categories(name, cells)
-        }
+        categories = {name: self._categories(name, cells) for name, cells in texts.items()}
+        n_encoded = sum(map(len, categories.values()))
+        self._source.require_memory((numbers.shape[0], numbers.shape[1] + 2 * n_encoded))  # one by one, then together
+        encoded = {f"{name}={category}": _is(category, texts[name]) for name in texts for category in categories[name]}
         if encoded:
             numbers = np.column_stack([numbers, *encoded.values()])
             names = (*names, *encoded)
@@ -87,7 +86,7 @@ class Features:
                 continue
             used.add(name)
             encoded |= {f"{name}={category}": _is(category, cells) for category in known}
-            unknown = sorted({*self._categories(name, cells)} - {*known})
+            unknown = sorted({*self._present(name, cells)} - {*known})
             if unknown:
                 self.notes.append(
                     f"{self._source.where}: the column {name!r} has {listing('category', unknown, 'categories')} "
@@ -108,11 +107,14 @@ class Features:
         self._check(numbers, wanted)
         return numbers, tuple(wanted)
 
-    def _categories(self, name: str, cells: Sequence[str | None]) -> list[str]:
+    def _present(self, name: str, cells: Sequence[str | None]) -> Iterator[str]:
         for i, cell in enumerate(cells):
             if cell is None:
                 raise self._missing(i, name)
-        found = sorted({cell for cell in cells if cell is not None})
+            yield cell
+
+    def _categories(self, name: str, cells: Sequence[str | None]) -> list[str]:
+        found = sorted({*self._present(name, cells)})
         if len(found) > max(_MOST_CATEGORIES, len(cells) / 2):
             raise self._error(
                 f"has {len(found)} different texts in the column {name!r} of {len(cells)} samples, which look like "

@@ -58,12 +58,13 @@ def find(what: str, path: Any, variable: str | None = None) -> tuple[Source, For
     if mark and not os.path.exists(written):
         written, variable = before, variable or after
     source = Source(what, Path(written), variable or None)
-    if not source.path.exists():
-        raise InputError(f"{source.where} does not exist")
-    if source.path.is_dir():
-        raise InputError(f"{source.where} is a folder; give a file")
-    if not source.path.is_file():
-        raise InputError(f"{source.where} is no file that can be read more than once; save it to disk first")
+    with reading(source):
+        if not source.path.exists():
+            raise InputError(f"{source.where} does not exist")
+        if source.path.is_dir():
+            raise InputError(f"{source.where} is a folder; give a file")
+        if not source.path.is_file():
+            raise InputError(f"{source.where} is no file that can be read more than once; save it to disk first")
     kind = FORMATS.get(source.ending)
     if kind is None or (source.zipped and not kind.may_be_zipped):
         known = ", ".join(FORMATS)

@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from coview.errors import InputError
-from coview.io.arrays import as_csr, from_array
-from coview.io.table import AsText, Source, Table, extra, spelt
+from coview.io.arrays import from_array
+from coview.io.features import check_numbers
+from coview.io.table import AsText, Source, Table, check_names, extra, spelt
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
@@ -25,29 +26,30 @@ def is_hdf5(path: Path) -> bool:
 def variables_of_anndata(source: Source) -> dict[str, str]:
     """Name the tables of an AnnData or MuData file and their shapes."""
     with _opened(source) as file:
-        return {name: _about(node) for name, node in _tables(source, file).items()}
+        return {name: _about(node) for name, node in _tables(file).items()}
 
 
 def read_anndata(source: Source, as_text: AsText) -> Table:
     """Read X, or the entry of obsm or layers that is asked for; in MuData, of a modality."""
     with _opened(source) as file:
-        tables = _tables(source, file)
-        if source.variable is None and "X" in tables:
-            name = "X"
-        elif source.variable is None:
-            plain = {name: _about(node) for name, node in tables.items() if "/" not in name}
-            name = source.choose(plain, "table")
-        else:
-            name = source.choose({name: _about(node) for name, node in tables.items()}, "table")
-        node = tables[name]
+        tables = _tables(file)
+        given = source.variable is not None
+        listed = {name: _about(node) for name, node in tables.items() if given or "/" not in name}
+        node = tables["X" if "X" in tables and not given else source.choose(listed, "table")]
         home = node.parent if node.name.endswith("/X") else node.parent.parent
         values, names = _values(source, node)
         if names is None and node.parent.name.rsplit("/", 1)[-1] != "obsm":
-            names = _index(home, "var")
-        return Table(values, names, row_names=_index(home, "obs"))
+            names = _index(source, home, "var")
+        table = Table(values, names, row_names=_index(source, home, "obs"))
+    check_numbers(source, table)
+    for axis, count, found in zip(("rows", "columns"), values.shape, (table.row_names, names), strict=True):
+        if found is not None and len(found) != count:
+            raise InputError(f"{source.where} has {len(found)} names for {count} {axis}; it may be damaged")
+    check_names(source, names or ())
+    return table
 
 
-def _tables(source: Source, file: Any) -> dict[str, Any]:
+def _tables(file: Any) -> dict[str, Any]:
     """Everything in the file that could be a view, by the name to ask for it."""
     if "mod" not in file:
         return _tables_of_one(file, "")
@@ -83,29 +85,32 @@ def _values(source: Source, node: Any) -> tuple[Any, tuple[str, ...] | None]:
         source.require_memory((max(shape) + 1,))
         stored = tuple(_dense(source, node[part]) for part in ("data", "indices", "indptr"))
         make = sp.csr_array if kind == "csr_matrix" else sp.csc_array
-        return as_csr(source, make(stored, shape=shape)), None
+        return from_array(source, make(stored, shape=shape)).numbers, None
     if kind == "dataframe":
         names = [str(name) for name in node.attrs["column-order"]]
         if not all(hasattr(node[name], "dtype") and node[name].dtype.kind in "fiub" for name in names):
             raise InputError(
                 f"{source.where} has columns in {node.name} that are no plain numbers; encode or drop them"
             )
-        return np.column_stack([_dense(source, node[name]) for name in names]), tuple(names)
+        columns = [from_array(source, _dense(source, node[name])).numbers for name in names]
+        return np.column_stack(columns), tuple(names)
     raise InputError(f"{source.where} holds a {kind or 'group'} in {node.name}, which is no table of numbers")
 
 
 def _dense(source: Source, dataset: Any) -> Any:
+    if dataset.external or dataset.is_virtual or dataset.file.filename != str(source.path):
+        raise InputError(f"{source.where} takes {dataset.name} from other files, which are not read; store it in one")
     source.require_memory(dataset.shape, dataset.dtype.itemsize)
     return dataset[()]
 
 
-def _index(home: Any, axis: str) -> tuple[str, ...] | None:
+def _index(source: Source, home: Any, axis: str) -> tuple[str, ...] | None:
     """The names of the rows (obs) or columns (var)."""
     group = home.get(axis)
     if group is None or not hasattr(group, "attrs"):
         return None
     names = group.get(group.attrs.get("_index", "_index"))
-    return None if names is None else tuple(spelt(name) or "" for name in names[()])
+    return None if names is None else tuple(spelt(name) or "" for name in _dense(source, names))
 
 
 def matlab_variables(source: Source) -> dict[str, str]:
@@ -129,11 +134,14 @@ def read_matlab_hdf5(source: Source) -> Table:
 
 
 def _matlab_tables(file: Any) -> dict[str, Any]:
-    """Variables of numbers; names with # are MATLAB's own."""
+    """Variables of numbers; names with # are MATLAB's own, and texts and objects are stored as numbers."""
     return {
         name: node
         for name, node in file.items()
-        if not name.startswith("#") and ("MATLAB_sparse" in node.attrs or getattr(node, "dtype", "O") != "O")
+        if not name.startswith("#")
+        and ("MATLAB_sparse" in node.attrs or getattr(node, "dtype", "O") != "O")
+        and "MATLAB_object_decode" not in node.attrs
+        and node.attrs.get("MATLAB_class") != b"char"
     }
 
 

@@ -19,8 +19,8 @@ from coview.io.table import AsText, Source, Table
 _STORED = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 _MATRIX, _COMPRESSED = 14, 15
 _CLASSES = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8"}
-_SPARSE = 5
-_NO_NUMBERS = {1: "cell array", 2: "structure", 3: "object", 4: "text", 16: "function", 17: "object"}
+_SPARSE, _OPAQUE = 5, 17
+_NO_NUMBERS = {1: "cell array", 2: "structure", 3: "object", 4: "text", 16: "function", _OPAQUE: "object"}
 _COMPLEX = 0x800
 _START = 8192  # bytes of a variable that surely hold its name and shape
 
@@ -35,8 +35,8 @@ class _Variable:
     @property
     def about(self) -> str:
         kind = self.flags & 0xFF
-        size = "x".join(map(str, self.shape))
-        return f"({size}{' sparse' if kind == _SPARSE else ''}{' ' + _NO_NUMBERS.get(kind, '')})".replace(" )", ")")
+        words = ("x".join(map(str, self.shape)), "sparse" if kind == _SPARSE else _NO_NUMBERS.get(kind, ""))
+        return f"({' '.join(filter(None, words))})"
 
 
 def variables_of_mat(source: Source) -> dict[str, str]:
@@ -86,7 +86,8 @@ def _variables(source: Source, file: IO[bytes], order: str) -> dict[str, _Variab
         file.seek(at)
         start, n_bytes = _begin(source, file, order)
         flags, shape, name, _ = _head(start, order)
-        found[name] = _Variable(flags, shape, at, n_bytes)
+        if name:  # what has none is MATLAB's own
+            found[name] = _Variable(flags, shape, at, n_bytes)
         at += 8 + length
     return found
 
@@ -116,7 +117,9 @@ def _unpacked(source: Source, file: IO[bytes], order: str, n_bytes: int) -> byte
 def _head(body: bytes, order: str) -> tuple[int, tuple[int, ...], str, int]:
     """Flags, shape and name of a variable, and where its values begin."""
     flags, at = _element(body, 0, order)
-    shape, at = _element(body, at, order)
+    shape: Any = ()
+    if int(flags[0]) & 0xFF != _OPAQUE:
+        shape, at = _element(body, at, order)
     name, at = _element(body, at, order)
     return int(flags[0]), tuple(int(n) for n in shape), name.tobytes().decode("latin-1"), at
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from functools import partial
+from itertools import chain, islice
 from typing import IO
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from coview.errors import InputError
 from coview.io.arrays import from_array
-from coview.io.table import AsText, Source, Table
+from coview.io.table import EXACT, TOO_LARGE, AsText, Source, Table
 
 _LONGEST_LINE = 2**16
 
@@ -26,14 +27,15 @@ def read_matrix_market(source: Source, as_text: AsText) -> Table:
             if symmetry != "general":
                 raise InputError(f"{source.where} stores half of a symmetric array; save the whole, or as coordinates")
             source.require_memory(shape, 16)
-            return from_array(source, _body(source, file, shape[0] * shape[1], 1).reshape(shape, order="F"))
+            return from_array(source, _body(source, file, values, shape[0] * shape[1], 1).reshape(shape, order="F"))
         n_rows, n_columns, n_entries = shape
         source.require_memory((n_rows + 6 * n_entries,))
-        body = _body(source, file, n_entries, 2 if values == "pattern" else 3)
-    rows, columns = (body[:, j].astype(np.int64) - 1 for j in (0, 1))
-    entries = np.ones(n_entries) if values == "pattern" else body[:, 2]
-    if any((x < 0).any() or (x >= n).any() for x, n in ((rows, n_rows), (columns, n_columns))):
+        body = _body(source, file, values, n_entries, 2 if values == "pattern" else 3)
+    places = body[:, :2]
+    if not ((places >= 1) & (places <= (n_rows, n_columns)) & (places == np.floor(places))).all():
         raise InputError(f"{source.where} has entries outside its {n_rows} rows and {n_columns} columns")
+    rows, columns = places.T.astype(np.int64) - 1
+    entries = np.ones(n_entries) if values == "pattern" else body[:, 2]
     if symmetry != "general":
         below = rows != columns
         sign = -1 if symmetry == "skew-symmetric" else 1
@@ -66,16 +68,21 @@ def _sizes(source: Source, file: IO[bytes], count: int) -> tuple[int, ...]:
     return sizes
 
 
-def _body(source: Source, file: IO[bytes], n_lines: int, width: int) -> NDArray[np.float64]:
+def _body(source: Source, file: IO[bytes], values: str, n_lines: int, width: int) -> NDArray[np.float64]:
     """Read the numbers below the header: as many lines as it says, all of the same width."""
-    if n_lines == 0:
-        return np.empty((0, width))
+    # A line without an end must not fill the memory: it comes in pieces, which are more than the header says.
+    filled = (line for line in iter(partial(file.readline, _LONGEST_LINE), b"") if line.split(b"%")[0].strip())
+    first = list(islice(filled, 1))  # NumPy warns where there is none
+    lines = chain(first, islice(filled, n_lines))  # one too many is noticed
     try:
-        body = np.loadtxt(islice(file, n_lines), comments="%", ndmin=2, dtype=np.float64)
+        body = np.loadtxt(lines, comments="%", ndmin=2, dtype=np.float64) if first else np.empty((0, width))
     except ValueError as error:
         raise InputError(f"{source.where} holds what is no number ({error})") from None
     if body.shape != (n_lines, width):
         raise InputError(
-            f"{source.where} has {len(body)} lines of {body.shape[1]} numbers; its header says {n_lines} of {width}"
+            f"{source.where} has {'more' if len(body) > n_lines else len(body)} lines of {body.shape[1]} numbers; its "
+            f"header says {n_lines} of {width}"
         )
+    if "integer" in values and np.abs(body).max(initial=0) > EXACT:
+        raise InputError(f"{source.where} holds {TOO_LARGE}; leave them out")
     return body

@@ -143,6 +143,11 @@ def check_names(source: Source, names: Sequence[str]) -> None:
         raise InputError(f"{source.where} has two columns named {twice!r}; rename one")
 
 
+def is_counting(names: Sequence[str]) -> bool:
+    """Whether the names are 0, 1, 2, ... or 1, 2, 3, ..., as programs give them to what has none."""
+    return any(list(names) == [str(i) for i in range(a, a + len(names))] for a in (0, 1))
+
+
 def spelt(value: Any) -> str | None:
     """Write an id or a class as text, whole numbers without a fraction, so that formats can be compared."""
     if value is None or (isinstance(value, (float, np.floating)) and np.isnan(value)):

@@ -36,11 +36,12 @@ def write_file(path: Path, tree: Json, tensors: Tensors) -> None:
     document = {"format": FORMAT, "coview": __version__, "model": tree, "tensors": _listed(tensors.arrays)}
     text = json.dumps({**document, "digest": digest(document)})
     require(2 * len(text) <= _LARGEST_HEADER, f"names and settings of {len(text)} characters are too many")
+    content = save(tensors.arrays, {"coview": text})
     try:
         with complete_or_absent(path) as file:
-            file.write(save(tensors.arrays, {"coview": text}))
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}") from None
+            file.write(content)
+    except (OSError, ValueError) as error:  # the latter of paths that no file can have
+        raise InputError(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from None
 
 
 @contextmanager

@@ -73,7 +73,8 @@ class Tensors:
         if id(array) not in self._nodes:
             by_columns = array.flags.f_contiguous and not array.flags.c_contiguous
             name = str(len(self.arrays))
-            self.arrays[name] = np.ascontiguousarray(array.T if by_columns else array)
+            native = array.dtype.newbyteorder("=")
+            self.arrays[name] = np.asarray(array.T if by_columns else array, native, order="C")
             # Products of matrices may be rounded differently in another layout, so the layout is kept.
             self._nodes[id(array)] = {"tensor": name, "by_columns": True} if by_columns else {"tensor": name}
             self._met.append(array)
@@ -360,18 +361,14 @@ class InViewOrder(Kind):
     kind: Kind
 
     def write(self, value: Any, tensors: Tensors, sizes: Sizes) -> Json:
-        return self._each(value, sizes, lambda item, of_view: self.kind.write(item, tensors, of_view))
+        return list(ByView(self.kind).write(self._by_view(value, sizes), tensors, sizes).values())
 
     def read(self, node: Json, tensors: Tensors, sizes: Sizes) -> list[Any]:
-        return self._each(node, sizes, lambda item, of_view: self.kind.read(item, tensors, of_view))
+        return list(ByView(self.kind).read(self._by_view(node, sizes), tensors, sizes).values())
 
-    def _each(self, items: Any, sizes: Sizes, one: Callable[[Any, Sizes], Any]) -> list[Any]:
+    def _by_view(self, items: Any, sizes: Sizes) -> dict[str, Any]:
         require(isinstance(items, list) and len(items) == len(sizes.views), "is not a list with one for each view")
-        done = []
-        for name, item in zip(sizes.views, items, strict=True):
-            with part(name):
-                done.append(one(item, sizes.of_view(name)))
-        return done
+        return dict(zip(sizes.views, items, strict=True))
 
 
 @dataclass(frozen=True)

@@ -73,21 +73,18 @@ class Value(Kind):
     classes: tuple[type, ...]
 
     def write(self, value: Any, tensors: Tensors, sizes: Sizes) -> Json:
-        node = SETTING.write(value, tensors)
-        self._check(value)
-        return node
+        return SETTING.write(self._checked(value), tensors)
 
     def read(self, node: Json, tensors: Tensors, sizes: Sizes) -> Any:
-        value = SETTING.read(node, tensors)
-        self._check(value)
-        return value
+        return self._checked(SETTING.read(node, tensors))
 
-    def _check(self, value: Any) -> None:
+    def _checked(self, value: Any) -> Any:
         require(type(value) in self.classes, f"is none of {', '.join(cls.__name__ for cls in self.classes)}")
         if isinstance(value, RBF):
             require(value.sigma2 is not None, "has no bandwidth")
         if isinstance(value, Polynomial):  # beyond, its powers leave the range of floats whatever the rows
             require(value.degree < 2**31 and value.offset < 1e150, "has too large a degree or offset")
+        return value
 
 
 _KERNEL = Value(KERNELS)

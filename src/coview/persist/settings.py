@@ -173,7 +173,8 @@ def _write_array(value: Array, tensors: Tensors) -> Json:
     if value.dtype.kind == "O":
         return {"objects": value.tolist()}
     if value.dtype.kind == "U":  # as the numbers of the characters, a row for each text
-        codes = np.ascontiguousarray(value).view(np.uint32).reshape(len(value), value.dtype.itemsize // 4)
+        native = value.astype(value.dtype.newbyteorder("="), order="C")
+        codes = native.view(np.uint32).reshape(len(value), value.dtype.itemsize // 4)
         return {"texts": tensors.write(codes)}
     return {"numbers": tensors.write(value)}
 
