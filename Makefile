@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check fix bench bench-authors clean
+.PHONY: demo test check fix bench bench-authors paper paper-quick clean
 
 demo: .venv/ready  ## fit the embedded example and print what it found
 	$(BIN)/coview demo
@@ -10,12 +10,13 @@ demo: .venv/ready  ## fit the embedded example and print what it found
 test: .venv/ready  ## run the whole test suite
 	$(BIN)/pytest --cov --cov-fail-under=95
 
-check: .venv/ready  ## everything CI runs: format, lint, types, tests, demo
+check: .venv/ready  ## everything CI runs: format, lint, types, tests, demo, the paper's tables in small
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(MAKE) test
 	$(MAKE) demo
+	$(MAKE) paper-quick
 
 fix: .venv/ready  ## format and repair what can be repaired
 	$(BIN)/ruff check --fix .
@@ -26,6 +27,13 @@ bench: .venv/ready  ## measure speed and memory as ratios; writes the table of d
 
 bench-authors: .venv/ready  ## time the methods beside their authors' programs; needs the reference input
 	$(BIN)/python benchmarks/speed/authors.py
+
+paper: .venv/ready  ## run the paper's experiments again and write docs/paper; goes on where it was stopped
+	$(BIN)/python benchmarks/paper/run.py
+
+paper-quick: .venv/ready  ## the same with few settings on two small data sets, into a temporary folder, as a test
+	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
+	$(BIN)/python benchmarks/paper/run.py --quick --jobs 1 --out "$$folder/pages" --rows "$$folder/rows"
 
 clean:  ## remove everything that make built
 	rm -rf .venv demo-run .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,203 @@
+"""The paper's figures, from the rows that exist and a few fits of their own; a page shows them with their settings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import plan
+from matplotlib.figure import Figure
+from scipy.linalg import eigh
+
+from coview import KPCA, KSC, RBF, TMvKSCR, plots, summarize
+from coview.compose import Concat
+from coview.kernels import Kernel, kernel_per_view
+from coview.sweep import ALL_VIEWS, EACH_VIEW, Data, Row, averaged, prepared
+from coview.views import Array, Views
+
+COMPONENTS = 10
+MOST_ROWS = 1000  # of the figure of explained variance: the problem of MvKSC is as many times larger as there are views
+
+
+def draw(out: Path, rows: Sequence[Row], size: str) -> list[str]:
+    """Draw what can be drawn; return the files, the page of figures among them."""
+    out.mkdir(parents=True, exist_ok=True)
+    rows = [row for row in rows if not row["timed"] and row["error"] is None]
+    synth1 = plan.available(["synth1", "synth1_appendix"] if size == "full" else ["synth1_appendix"])[0]
+    real = plan.available(["ads", "imgc"]) if size == "full" else []
+    pictures: dict[str, tuple[Figure, str]] = {}
+    pictures["scores-synth1"] = _scores(plan.data_set(synth1, size))
+    for name in [synth1, *(["ads"] if "ads" in real else [])]:
+        pictures[f"variance-{name}"] = _variance(plan.data_set(name, size))
+    for name in [synth1, *(["imgc"] if "imgc" in real else [])]:
+        pictures[f"latent-{name}"] = _latent(plan.data_set(name, size), rows)
+    curves = _rho_curves(rows, size)
+    if curves is not None:
+        pictures["rho"] = curves
+    surface = _kappa_surface(rows, size)
+    if surface is not None:
+        pictures["kappa"] = surface
+    for name in dict.fromkeys(row["dataset"] for row in rows if row["method"] == "TMvKSCR, m samples"):
+        pictures[f"m-{name}"] = _against_m([row for row in rows if row["dataset"] == name], name)
+    lines = ["# The paper's figures", ""]
+    for stem, (figure, caption) in pictures.items():
+        figure.savefig(out / f"{stem}.png", dpi=110)
+        lines += [f"![{stem}]({stem}.png)", "", caption, ""]
+    missing = {"rho": "the curves of rho", "kappa": "the surface of kappa"}
+    lines += [f"Not drawn, for want of rows: {what}." for stem, what in missing.items() if stem not in pictures]
+    (out / "figures.md").write_text("\n".join(lines).rstrip() + "\n")
+    return ["figures.md", *(f"{stem}.png" for stem in pictures)]
+
+
+def _scores(data: Data) -> tuple[Figure, str]:
+    sigma2 = plan.SETTINGS["datasets"]["Synth 1"]["figure_sigma2"]
+    model = TMvKSCR(data.n_clusters, kernel=RBF(sigma2), assigner="codebook", random_state=0).fit(data.views)
+    axes = plots.scores(summarize(model, data.views, truth=data.truth))
+    text = f"Scores on `{data.name}` by each view and their mean, samples ordered by cluster; RBF with σ² = {sigma2}, "
+    return _figure(axes), text + "ϱ = 0.5, κ = 1. The clusters are the signs of the mean."
+
+
+def _latent(data: Data, rows: Sequence[Row]) -> tuple[Figure, str]:
+    """Latent scores of the best setting that was found, or of the defaults on standardised views."""
+    model, scale = TMvKSCR(data.n_clusters, random_state=0), "standard"
+    first = [trial for trial in plan.paper_trials(data, "full") if trial.method == "TMvKSCR"]
+    ranked = plan.ranked(first, [row for row in rows if row["dataset"] == data.name])
+    if ranked:
+        model, scale = ranked[0].estimator.set_params(n_clusters=data.n_clusters, random_state=0), ranked[0].scale
+    views = prepared(data.views, scale)
+    axes = plots.scatter(summarize(model.fit(views), views, truth=data.truth))
+    how = "the best setting of the grid by the true labels (oracle)" if ranked else "default settings (fixed)"
+    text = f"Score variables on `{data.name}` with their histograms, coloured by the clusters found; {how}: "
+    return _figure(axes), text + f"`{model.kernel}`, ϱ = {model.rho}, views scaled: {scale}."
+
+
+def _variance(data: Data) -> tuple[Figure, str]:
+    """Share of the variance in each component, for four methods with the same kernel."""
+    data = data.first(MOST_ROWS)
+    kernel = RBF(float(plan.SETTINGS["datasets"]["Ads" if data.name == "ads" else "Synth 1"]["authors"]["sigma2"]))
+    k = COMPONENTS + 1  # a latent space has one dimension less than there are clusters
+    shares: dict[str, Array] = {}
+    for title, method in (("KPCA", KPCA), ("KSC", KSC)):
+        shares[title] = (
+            Concat(method(k, kernel=kernel, random_state=0)).fit(data.views).estimator_.explained_variance_ratio_
+        )
+    shares["MvKSC"] = mvksc_shares(data.views, kernel_per_view(kernel, data.views.names))[:COMPONENTS]
+    shares["TMvKSCR"] = TMvKSCR(k, kernel=kernel, random_state=0).fit(data.views).explained_variance_ratio_
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    for (title, share), colour, marker in zip(shares.items(), plots.PALETTE, "os^D", strict=False):
+        axes.plot(range(1, len(share) + 1), share, color=colour, marker=marker, label=title)
+    axes.set(xlabel="component", ylabel="share of the variance", title=data.name)
+    axes.legend(frameon=False)
+    text = (
+        f"Share of the variance of the first {COMPONENTS} components on `{data.name}`, {kernel}, ϱ = 0.5 and κ = 1 for "
+        "TMvKSCR, γ = 1 for MvKSC; KPCA and KSC have the columns of all views side by side. MvKSC's problem has "
+        "eigenvalues of both signs: its shares are those of the sum of the positive ones."
+    )
+    if data.views.n_samples == MOST_ROWS and data.name == "ads":
+        text += f" On {MOST_ROWS} samples drawn at random: all eigenvalues of MvKSC take too long for more."
+    return figure, text
+
+
+def mvksc_shares(views: Views, kernels: Mapping[str, Kernel], gamma: float = 1.0) -> Array:
+    """Shares of MvKSC's positive eigenvalues in their sum, from all eigenvalues of its problem.
+
+    With S_v = D_v^-½ Ω_v D_v^-½ and w_v = S_v^½ D_v^½ α_v the coupled problem is symmetric,
+    Σ_{u≠v} S_v^½ S_u^½ w_u = λ (I - (gamma / n) S_v) w_v, and small where kernels have low rank.
+    """
+    roots, own = [], []
+    for name, x in views.items():
+        gram = kernels[name](x)
+        degree = gram.sum(axis=1)
+        weights = (1 / degree) / (1 / degree).sum()
+        means = gram @ weights
+        centred = gram - means[:, None] - means + weights @ means
+        values, vectors = eigh(centred / np.sqrt(degree) / np.sqrt(degree)[:, None])
+        kept = values > 1e-10 * values[-1]
+        roots.append(vectors[:, kept] * np.sqrt(values[kept]))
+        own.append(values[kept])
+    places = np.concatenate([[0], np.cumsum([len(values) for values in own])])
+    coupled = np.zeros((places[-1], places[-1]))
+    for u, v in combinations(range(len(roots)), 2):
+        block = roots[u].T @ roots[v]
+        coupled[places[u] : places[u + 1], places[v] : places[v + 1]] = block
+        coupled[places[v] : places[v + 1], places[u] : places[u + 1]] = block.T
+    scale = 1 / np.sqrt(1 - gamma / views.n_samples * np.concatenate(own))
+    values = eigh(scale[:, None] * coupled * scale, eigvals_only=True)[::-1]
+    positive: Array = values[values > 0]
+    return positive / positive.sum()
+
+
+def _rho_curves(rows: Sequence[Row], size: str) -> tuple[Figure, str] | None:
+    names = [name for names in plan.paper_sets().values() for name in names]
+    tables = {name: _curve(name, rows, size) for name in names if any(row["dataset"] == name for row in rows)}
+    tables = {name: table for name, table in tables.items() if table}
+    if not tables:
+        return None
+    across = min(4, len(tables))
+    down = -(-len(tables) // across)
+    figure = Figure(figsize=(3.6 * across, 3.0 * down), layout="constrained")
+    for axes, (name, table) in zip(figure.subplots(down, across, squeeze=False).ravel(), tables.items(), strict=False):
+        plots.rho_curve(table, axes)
+        axes.set_title(name, fontsize=10)
+    for axes in figure.axes[len(tables) :]:
+        axes.axis("off")
+    text = (
+        "ARI and NMI against ϱ, with κ = 1 and the kernel that was best on the grid by the true labels (oracle); read "
+        "by the codebook, on `synth2_unpaired` from each view's own scores."
+    )
+    return figure, text
+
+
+def _curve(name: str, rows: Sequence[Row], size: str) -> list[dict[str, float]]:
+    data = plan.data_set(name, size)
+    mine = [row for row in rows if row["dataset"] == name]
+    source = EACH_VIEW if data.truth.ndim == 2 else ALL_VIEWS
+    wanted = {trial.settings: trial.estimator for trial in plan.curve_trials(data, mine, size)}
+    table = []
+    for row in averaged(mine):
+        model = wanted.get(row["settings"])
+        if model is not None and model.kappa is None and row["assigner"] == "codebook" and row["labels"] == source:
+            table.append({"rho": model.rho, "ARI": row["ari"], "NMI": row["nmi"]})
+    return table
+
+
+def _kappa_surface(rows: Sequence[Row], size: str) -> tuple[Figure, str] | None:
+    surface = plan.SETTINGS["figures"]["kappa_surface"]
+    name = plan.paper_sets()[surface["dataset"]][0]
+    mine = [row for row in rows if row["dataset"] == name]
+    if not mine:
+        return None
+    wanted = {
+        t.settings for t in plan.curve_trials(plan.data_set(name, size), mine, size) if t.estimator.kappa is not None
+    }
+    table = []
+    for row in averaged(mine):
+        if row["settings"] in wanted and row["assigner"] == "codebook":
+            kappa = json.loads(row["settings"])["kappa"]
+            table.append({"kappa 1": kappa[0], "kappa 2": kappa[1], "ARI": row["ari"]})
+    if not table:
+        return None
+    text = f"ARI on `{name}` for weights of the first two views, the third's being {surface['kappa3']}, "
+    return _figure(plots.kappa_surface(table)), text + f"ϱ = {surface['rho']}, the best kernel of the grid (oracle)."
+
+
+def _against_m(rows: Sequence[Row], name: str) -> tuple[Figure, str]:
+    table = [
+        {"n_train": json.loads(row["settings"])["n_train"], "ARI": row["ari"], "NMI": row["nmi"]}
+        for row in rows
+        if row["method"] == "TMvKSCR, m samples"
+    ]
+    axes = plots.size_curve(table)
+    axes.set_title(name)
+    text = f"ARI and NMI on `{name}` against m, the number of training samples, drawn at random; mean and range over "
+    return _figure(axes), text + "seeds, default settings (fixed). A stand-in: the paper's sets cannot be had here."
+
+
+def _figure(axes: Any) -> Figure:
+    figure: Figure = axes.figure
+    return figure

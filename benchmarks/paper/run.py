@@ -1,0 +1,132 @@
+"""Run everything behind the paper's tables and figures, and write them: `make paper`, or `make paper-quick`.
+
+Rows are kept in a folder as they are made, so a run that was stopped goes on where it was; remove the folder to begin
+anew. The paper's own data come first and the wider table last, and pages are written after every stage, from the rows
+that exist by then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+# Before NumPy is loaded: processes are many, so that each has one thread.
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import figures  # noqa: E402
+import plan  # noqa: E402
+import tables  # noqa: E402
+
+from coview.sweep import KEY, Data, Row, Trial, read_rows, sweep  # noqa: E402
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+QUICK_SETS = ("synth1_appendix", "3sources")
+
+
+class Run:
+    """Sweeps with their rows in one folder, a file for each data set."""
+
+    def __init__(self, rows: Path, size: str, n_jobs: int) -> None:
+        self.rows, self.size, self.n_jobs = rows, size, n_jobs
+
+    def do(self, stage: str, data: Data, trials: list[Trial], *, alone: bool = False) -> list[Row]:
+        """Run trials, or find their rows; `alone` runs one after another, in a file of its own, to measure times."""
+        start, name = perf_counter(), f"times-{data.name}" if alone else data.name
+        found = sweep(data, trials, self.rows / f"{name}.jsonl", n_jobs=1 if alone else self.n_jobs)
+        failed = sum(row["error"] is not None for row in found)
+        print(
+            f"{data.name}: {stage}, {len(trials)} fits in {perf_counter() - start:.0f} s"
+            + (f", {failed} rows failed" if failed else ""),
+            flush=True,
+        )
+        return found
+
+    def paper_set(self, name: str) -> None:
+        """All that is done with one data set of the paper."""
+        data = plan.data_set(name, self.size)
+        first = self.do("grids", data, plan.paper_trials(data, self.size))
+        self.do("search", data, plan.refined_trials(data, first, self.size))
+        self.do("curves", data, plan.curve_trials(data, first, self.size))
+        self.do("fixed", data, plan.fixed_trials(data, self.size) + plan.baselines(data))
+
+    def times(self, name: str) -> None:
+        data = plan.data_set(name, self.size)
+        trials = plan.timing_trials(data, self.size)
+        sweep(
+            data.first(100), [trial for trial in trials if trial.seed == 0]
+        )  # a first call imports, and tells nothing
+        self.do("times", data, trials, alone=True)
+
+    def fixed_size(self, name: str) -> None:
+        data = plan.data_set(name, self.size)
+        self.do("m", data, plan.fixed_size_trials(data, self.size))
+
+    def other_set(self, name: str) -> None:
+        """All that is done with a data set that is not the paper's."""
+        data = plan.data_set(name, self.size)
+        self.do("fixed", data, plan.fixed_trials(data, self.size))
+        self.do("grids", data, plan.wider_trials(data, self.size))
+
+    def all_rows(self) -> list[Row]:
+        """Return all rows in one order, whichever was made first: equals are decided by it."""
+        rows = [row for path in self.rows.glob("*.jsonl") for row in _marked(path)]
+        return sorted(rows, key=lambda row: [str(row[name]) for name in ("timed", *KEY)])
+
+
+def _marked(path: Path) -> list[Row]:
+    timed = path.name.startswith("times-")
+    return [row | {"timed": timed} for row in read_rows(path)]
+
+
+def stages(run: Run) -> list[tuple[str, list[str], Callable[[str], None]]]:
+    """What is done, in this order, for which data sets."""
+    of_paper = [name for names in plan.paper_sets().values() for name in names]
+    if run.size == "quick":
+        here = plan.available(QUICK_SETS)
+        return [("paper", here, run.paper_set), ("times", here, run.times), ("fixed size", here[:1], run.fixed_size)]
+    figure_sets = plan.SETTINGS["figures"]["fixed_size"]["datasets"]
+    others = [name for name in plan.stored_and_made() if name not in of_paper]
+    stand_ins = [name for name in plan.SETTINGS["stand_ins"] if name in others]
+    return [
+        ("paper", plan.available(of_paper), run.paper_set),
+        ("times", plan.available(plan.SETTINGS["timing"]["datasets"]), run.times),
+        ("stand-ins", plan.available(stand_ins), run.other_set),
+        ("fixed size", plan.available(figure_sets), run.fixed_size),
+        ("wider", [name for name in others if name not in stand_ins], run.other_set),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a few points of each grid, on two small data sets")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "paper", help="folder of the pages")
+    parser.add_argument("--rows", type=Path, default=HERE / "rows", help="folder of the rows, which is resumed")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time")
+    parser.add_argument("--pages-only", action="store_true", help="write the pages from the rows that exist")
+    options = parser.parse_args()
+    run = Run(options.rows, "quick" if options.quick else "full", options.jobs)
+    tables.note_start(options.rows)
+    if not options.pages_only:
+        for stage, names, action in stages(run):
+            start = perf_counter()
+            for name in names:
+                action(name)
+            print(f"== {stage}: {perf_counter() - start:.0f} s", flush=True)
+            tables.write(options.out, run.all_rows(), options.rows, run.size)
+    rows = run.all_rows()
+    drawn = figures.draw(options.out, rows, run.size)
+    tables.write(options.out, rows, options.rows, run.size)
+    missing = [path for path in (*tables.PAGES, *drawn) if not (options.out / path).stat().st_size]
+    if missing:
+        sys.exit(f"empty: {', '.join(map(str, missing))}")
+    print(f"{len(tables.PAGES)} pages and {len(drawn)} figures in {options.out}")
+
+
+if __name__ == "__main__":
+    main()
