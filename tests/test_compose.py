@@ -1,6 +1,7 @@
 """Wrappers: scaled views, all views as one table, one model for each view, a model of some of the samples."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -258,6 +259,44 @@ def test_training_on_a_source_asks_for_few_rows(select, monkeypatch):
     assert model.view_names_ == ("a", "b", "c")
 
 
+def test_clusters_are_not_learnt_from_fewer_samples_than_the_latent_space(monkeypatch):
+    """With all samples for training, nothing but the method itself is left."""
+    monkeypatch.setattr("coview.compose._MORE_ROWS", 30)
+    views, _ = make_blobs(90, spread=1.0)
+    model = FixedSize(TMvKSCR(3, random_state=0), n_train=1.0, random_state=0).fit(views)
+    np.testing.assert_array_equal(model.labels_, TMvKSCR(3, random_state=0).fit(views).predict(views))
+
+
+class Endless:
+    """So many rows that one number for each is too much."""
+
+    n_samples = 50_000_000
+
+    def take(self, rows):
+        rng = np.random.default_rng(0)
+        return as_views({"a": 10.0 * (rows % 3)[:, None] + rng.normal(size=(len(rows), 2))})
+
+
+@pytest.mark.parametrize("select", ["uniform", "entropy", "anchors"])
+def test_memory_of_training_does_not_grow_with_the_rows(select):
+    tracemalloc.start()
+    try:
+        FixedSize(TMvKSCR(3, random_state=0), n_train=30, select=select, random_state=0).train(Endless())
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < Endless.n_samples  # bytes: not even one for each row
+
+
+def test_training_says_what_it_can_be_given():
+    views, _ = make_blobs()
+    for given in (views, views["a"]):
+        with pytest.raises(InputError, match="give Views, a ViewsReader or DaskViews, or call fit with tables"):
+            FixedSize(TMvKSCR(3)).train(given)
+    with pytest.raises(InputError, match=r"X is a Rows, whose rows may not fit into memory; train\(\) learns from it"):
+        FixedSize(TMvKSCR(3)).fit(Rows(views))
+
+
 def test_training_that_fails_changes_nothing():
     views, _ = make_blobs(100)
     model = FixedSize(TMvKSCR(3, random_state=0), n_train=50, random_state=0).fit(views)
@@ -293,6 +332,9 @@ def test_fixed_size_says_what_it_cannot_train():
         FixedSize(KMeans(3)).fit(views)
     with pytest.raises(InputError, match="FixedSize needs views of features"):
         FixedSize(TMvKSCR(3, kernel="precomputed")).fit({"a": RBF(1.0)(views["a"])})
+    for n_clusters in ("three", None):
+        with pytest.raises(InputError, match=r"n_clusters=.* must be a whole number"):
+            FixedSize(TMvKSCR(n_clusters)).fit(views)
     wrapped = FixedSize(Concat(KMeans(3, n_init=3, random_state=0)), n_train=45, random_state=0).fit(views)
     assert len(wrapped.labels_) == 90
 
@@ -315,6 +357,17 @@ def test_scaled_is_the_method_on_standardised_views(sparse):
     np.testing.assert_allclose(model.transform(given), alone.transform(by_hand), atol=1e-7)
     np.testing.assert_allclose(model.eigenvalues_, alone.eigenvalues_)
     assert set(model.means_) == set(model.spreads_) == set(views)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_new_samples_may_be_sparse_where_those_of_the_training_were_not(sparse):
+    views = {name: 10 + x for name, x in make_blobs(spread=1.0)[0].items()}
+    other = {name: sp.csr_array(x) for name, x in views.items()}
+    if sparse:
+        views, other = other, views
+    model = Scaled(TMvKSCR(3, random_state=0)).fit(views)
+    np.testing.assert_array_equal(model.predict(other), model.labels_)
+    np.testing.assert_allclose(model.transform(other), model.transform(views), atol=1e-7)
 
 
 def test_scaled_rows_have_length_one():
@@ -369,6 +422,20 @@ def test_fixed_size_around_scaled_takes_the_methods_own_settings():
     np.testing.assert_array_equal(model.labels_, alone.predict(views))
     with pytest.raises(InputError, match=r"at least 3 \(n_clusters\)"):
         FixedSize(Scaled(TMvKSCR(3)), n_train=2).fit(views)
+
+
+@pytest.mark.parametrize("kernel", [[RBF(50.0)], {"view0": RBF(50.0)}])
+def test_a_kernel_of_the_stacked_table_is_not_taken_for_one_of_a_view(kernel):
+    views, _ = make_blobs()
+    expected = Concat(KSC(3, kernel=RBF(50.0), random_state=0))
+    given = Concat(KSC(3, kernel=kernel, random_state=0))
+    for select in ("uniform", "entropy"):
+        settings = {"n_train": 45, "select": select, "random_state": 0}
+        np.testing.assert_array_equal(
+            FixedSize(given, **settings).fit(views).labels_, FixedSize(expected, **settings).fit(views).labels_
+        )
+    with pytest.raises(InputError, match="kernel"):
+        FixedSize(TMvKSCR(3, kernel=kernel), n_train=45).fit(views)
 
 
 def test_scaled_says_what_it_cannot_do():

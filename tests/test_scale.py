@@ -129,6 +129,9 @@ def test_rows_can_be_selected_without_training(views, select):
     rows = select_rows(lazy, 50, select=select, random_state=5, kernel=RBF(4.0))
     model = FixedSize(TMvKSCR(3, kernel=RBF(4.0)), n_train=50, select=select, random_state=5).train(lazy)
     np.testing.assert_array_equal(rows, model.train_rows_)
+    np.testing.assert_array_equal(
+        rows, select_rows(in_chunks(views), 50, select=select, random_state=5, kernel=RBF(4.0))
+    )
     with pytest.raises(InputError, match="n_train=1201 must be a number of samples from 1 to n_samples=1200"):
         select_rows(lazy, 1201)
 
@@ -165,7 +168,7 @@ def test_only_blocks_with_chosen_rows_are_computed():
     assert sorted(seen) == [3, 8]
 
 
-@pytest.mark.parametrize("rows", [[-1], [90], [0.5], []])
+@pytest.mark.parametrize("rows", [[-1], [90], [0.5], [], [[1, 2]]])
 def test_rows_that_are_not_there_are_refused(rows):
     with pytest.raises(InputError, match="row numbers from 0 to 89"):
         DaskViews({"a": da.zeros((90, 2), chunks=10)}).take(rows)
@@ -197,6 +200,7 @@ def test_labels_of_any_integer_type_become_int64():
         ([], "mapping from view name"),
         ({}, "mapping from view name"),
         ({"a": np.zeros((9, 2))}, "view 'a' is a ndarray; give a dask array or dask data frame"),
+        ({1: da.zeros((9, 2)), "1": da.zeros((9, 2))}, "two views have the same name among 1, 1; rename one"),
         ({"a": dask.delayed(3)}, "view 'a' is a Delayed.*; give a dask array"),
         ({"a": da.zeros(9)}, "view 'a' is 1-D and must be 2-D"),
         ({"a": da.zeros((0, 2))}, "view 'a' has 0 samples"),

@@ -260,6 +260,14 @@ def test_changes_in_a_private_map_are_kept(tmp_path):
     assert (mapped == 5.0).all()
 
 
+def test_copies_of_a_map_serve(tmp_path):
+    mapped = as_memmap(tmp_path / "x", np.ones((100, 2)), 0)
+    for copy in (mapped.copy(), mapped.astype(np.float32)):
+        reader = ViewsReader({"a": copy}, batch_size=30)
+        assert sum(views.n_samples for views in reader) == 100
+        assert reader.take([3, 5]).n_samples == 2
+
+
 def test_labels_of_parquet_come_in_large_groups(tmp_path, monkeypatch):
     monkeypatch.setattr("coview.labels._GROUP_ROWS", 40)
     x = np.where(np.arange(100) % 3, 1.0, -1.0)[:, None]
@@ -298,6 +306,19 @@ def test_a_damaged_zarr_is_named(tmp_path):
         ViewsReader({"a": tmp_path / "x.zarr"})
 
 
+def test_a_damaged_chunk_of_zarr_is_named_with_its_rows(tmp_path):
+    path = as_zarr(tmp_path / "x", np.random.default_rng(0).normal(size=(100, 2)), 3)
+    chunks = sorted(file for file in path.rglob("*") if file.is_file() and file.name != "zarr.json")
+    assert len(chunks) == 5
+    chunks[2].write_bytes(b"no chunk")
+    reader = ViewsReader({"a": path}, batch_size=20)
+    with pytest.raises(InputError, match=r"view 'a' \(.*x.zarr\), rows 40 to 59, cannot be read"):
+        list(reader)
+    with pytest.raises(InputError, match=r"view 'a' \(.*x.zarr\) cannot be read"):
+        reader.take([0, 50])
+    assert reader.take([0, 99]).n_samples == 2
+
+
 def test_differing_row_counts_are_refused_at_once(tmp_path):
     sources = {"a": as_npy(tmp_path / "a", np.ones((5, 2)), 0), "b": as_parquet(tmp_path / "b", np.ones((6, 2)), 0)}
     with pytest.raises(InputError, match=r"view 'b' \(.*b.parquet\) has 6 rows but view 'a' \(.*a.npy\) has 5"):
@@ -332,7 +353,7 @@ def test_ids_that_cannot_be_compared_are_refused(tmp_path):
         ViewsReader({"a": tmp_path / "only.parquet"}, ids="id")
 
 
-@pytest.mark.parametrize("ending", [".npy", ".parquet"])
+@pytest.mark.parametrize("ending", [".npy", ".parquet", ".csv"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
 @pytest.mark.parametrize("old", [None, b"labels of yesterday"])
 def test_an_interrupted_run_leaves_what_was_there(tmp_path, ending, error, old):
@@ -485,6 +506,8 @@ def test_unusable_sources_are_explained(tmp_path):
             ViewsReader({"a": source})
     with pytest.raises(InputError, match="must be a mapping"):
         ViewsReader([np.ones((2, 2))])
+    with pytest.raises(InputError, match="two views have the same name among 1, 1; rename one"):
+        ViewsReader({1: np.ones((2, 2)), "1": np.ones((2, 2))})
     with pytest.raises(InputError, match="there are no sources"):
         ViewsReader({})
     for batch_size in (0, 1.5, "large"):
@@ -504,13 +527,14 @@ def test_labels_that_cannot_be_written_are_refused(tmp_path):
             return np.array(["word"] * views.n_samples)
 
     source = as_npy(tmp_path / "x", np.ones((2, 1)), 0)
-    reader = ViewsReader({"a": source})
+    reader, mapped = ViewsReader({"a": source}), ViewsReader({"a": np.load(source, mmap_mode="r")[1:]})
     for model, given, path, message in [
         (object(), reader, "labels.npy", "object has no predict"),
         (ByFirstColumn(), {"a": source}, "labels.npy", "reader is a dict; give a ViewsReader"),
         (ByFirstColumn(), reader, "labels.xml", "unknown ending for labels; use one of .csv, .tsv, .parquet, .npy"),
         (ByFirstColumn(), reader, "absent/labels.npy", "its folder must exist"),
         (ByFirstColumn(), reader, "x.npy", "is one of the sources"),
+        (ByFirstColumn(), mapped, "x.npy", "is one of the sources"),
         (Words(), reader, "labels.npy", r"Words.predict gave <U4 of shape \(2,\) for 2 rows"),
     ]:
         with pytest.raises(InputError, match=message):

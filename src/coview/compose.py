@@ -15,7 +15,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
 from coview.core.assign import Labels
-from coview.core.select import Source, as_selector
+from coview.core.select import Source, as_selector, draw_rows
 from coview.errors import InputError, InputTypeError
 from coview.kernels import RBF, Kernel, Precomputed, by_view_name, kernel_per_view
 from coview.methods.base import MultiViewClusterer
@@ -197,7 +197,11 @@ class _Around(MultiViewClusterer):
 
     def _kernels(self) -> dict[str, Kernel]:
         """The kernels of the innermost method, which may be wrapped more than once."""
-        return kernel_per_view(_setting(self.estimator, "kernel", RBF()), self.view_names_)
+        kernel = _setting(self.estimator, "kernel", RBF())
+        if isinstance(kernel, (Mapping, list, tuple)) and len(kernel) == 1:
+            # Of the one view that the method sees: inside Concat it is not one of these views.
+            (kernel,) = kernel.values() if isinstance(kernel, Mapping) else kernel
+        return kernel_per_view(kernel, self.view_names_)
 
     def __getattr__(self, name: str) -> Any:
         """What the trained estimator has learnt is learnt here, too."""
@@ -301,7 +305,9 @@ class Scaled(_Around):
         if self.how == "l2":
             return normalize(x)
         if sp.issparse(x):
-            return sp.csr_array(x.multiply(1 / self.spreads_[name]), dtype=x.dtype)
+            if not self.means_[name].any():
+                return sp.csr_array(x.multiply(1 / self.spreads_[name]), dtype=x.dtype)
+            x = x.toarray()  # the training views were dense, and their means are no zeros
         return ((x - self.means_[name]) / self.spreads_[name]).astype(x.dtype, copy=False)
 
     @_inner_has("recluster")  # type: ignore[untyped-decorator]
@@ -326,10 +332,10 @@ class Scaled(_Around):
 class FixedSize(_Around):
     """Train on some of the samples, and label all of them by the method's own rule for new samples.
 
-    A kernel method learns its latent space from the training samples, and its clusters from the scores of up to 10,000
-    samples: these cost little, and the clusters depend less on which samples were chosen. A fit costs what the method
-    costs for n_train samples, and then time and memory linear in all of them: labels are made in blocks. Views may be
-    memory-mapped files: they are never read whole.
+    A kernel method learns its latent space from the training samples, and its clusters, if these are fewer than 10,000,
+    from the scores of up to 10,000 samples: scores cost little, and the clusters depend less on which samples were
+    chosen. A fit costs what the method costs for n_train samples, and then time and memory linear in all of them:
+    labels are made in blocks. Views may be memory-mapped files: they are never read whole.
 
     Parameters
     ----------
@@ -389,6 +395,11 @@ class FixedSize(_Around):
         self.random_state = random_state
 
     def _fit(self, X: Any) -> None:
+        if _hands_out_rows(X) and not isinstance(X, Views):
+            raise InputTypeError(
+                f"X is a {type(X).__name__}, whose rows may not fit into memory; train() learns from it without "
+                "labelling all rows"
+            )
         views = self._views_to_fit(X)
         self._train(views)
         self.labels_ = self.estimator_.predict(views)
@@ -401,6 +412,10 @@ class FixedSize(_Around):
         source : object with n_samples and take(rows)
             `take` returns the chosen rows as Views; increasing row numbers are asked for.
         """
+        if not _hands_out_rows(source):
+            raise InputTypeError(
+                f"source is a {type(source).__name__}; give Views, a ViewsReader or DaskViews, or call fit with tables"
+            )
         before = self.__dict__.copy()
         try:
             self.__dict__.pop("labels_", None)
@@ -418,12 +433,13 @@ class FixedSize(_Around):
         for _ in range(self.n_repeats):
             rows = selector.rows(source, count, rng, self._kernels())
             trained.append((rows, clone(self.estimator).fit(source.take(rows))))
-        self.agreements_ = np.ones(1)
-        if len(trained) > 1 or hasattr(self.estimator, "recluster"):
-            some = source.take(np.sort(rng.permutation(source.n_samples)[:_MORE_ROWS]))
+        more = hasattr(self.estimator, "recluster") and count < min(source.n_samples, _MORE_ROWS)
+        some = source.take(draw_rows(source.n_samples, _MORE_ROWS, rng)) if more or len(trained) > 1 else None
+        if more:
             for _, estimator in trained:
-                if hasattr(estimator, "recluster"):
-                    estimator.recluster(some)
+                estimator.recluster(some)
+        self.agreements_ = np.ones(1)
+        if len(trained) > 1:
             self.agreements_ = _agreements([estimator.predict(some) for _, estimator in trained])
         self.train_rows_, self.estimator_ = trained[int(self.agreements_.argmax())]
 
@@ -438,7 +454,8 @@ class FixedSize(_Around):
             raise InputError(f"n_repeats={self.n_repeats!r} must be a whole number of at least 1")
 
     def _count(self, n: int) -> int:
-        wanted, n_clusters = self.n_train, int(_setting(self.estimator, "n_clusters", 1))
+        wanted, n_clusters = self.n_train, _setting(self.estimator, "n_clusters", 1)
+        n_clusters = int(n_clusters) if isinstance(n_clusters, Integral) else 1  # the method itself refuses others
         if isinstance(wanted, str) and wanted == "auto":
             return min(n, max(2000, 50 * n_clusters))
         whole = isinstance(wanted, Integral) and not isinstance(wanted, bool)
@@ -458,6 +475,11 @@ def _setting(estimator: Any, name: str, default: Any) -> Any:
     while not hasattr(estimator, name) and isinstance(getattr(estimator, "estimator", None), MultiViewClusterer):
         estimator = estimator.estimator
     return getattr(estimator, name, default)
+
+
+def _hands_out_rows(source: Any) -> bool:
+    """Whether this is a `Source`; arrays have a take of their own."""
+    return hasattr(source, "take") and hasattr(source, "n_samples")
 
 
 def _joined(blocks: Sequence[Any]) -> Any:

@@ -53,6 +53,8 @@ class DaskViews:
         _require_dask()
         if not isinstance(sources, Mapping) or len(sources) == 0:
             raise InputTypeError("sources must be a mapping from view name to dask array or dask data frame")
+        if len({str(name) for name in sources}) < len(sources):
+            raise InputError(f"two views have the same name among {', '.join(map(str, sources))}; rename one")
         opened = {str(name): _open(str(name), source) for name, source in sources.items()}
         arrays = {name: array for name, (array, _) in opened.items()}
         first = next(iter(arrays))
@@ -98,8 +100,9 @@ class DaskViews:
         import dask
         from dask.delayed import Delayed
 
-        wanted, places = np.unique(np.asarray(rows), return_inverse=True)
-        if wanted.size == 0 or wanted.dtype.kind not in "iu" or wanted[0] < 0 or wanted[-1] >= self.n_samples:
+        wanted, places = np.unique(rows, return_inverse=True)
+        numbers = np.ndim(rows) == 1 and wanted.size > 0 and wanted.dtype.kind in "iu"
+        if not numbers or wanted[0] < 0 or wanted[-1] >= self.n_samples:
             raise InputError(f"rows must be one or more row numbers from 0 to {self.n_samples - 1}")
         name = f"coview-take-{dask.base.tokenize(wanted, self._token)}"
         tasks: Graph = {}
@@ -134,7 +137,7 @@ class DaskViews:
 
 
 def select_rows(
-    views: DaskViews,
+    views: DaskViews | Mapping[str, Any],
     n_train: int,
     *,
     select: Any = "uniform",
@@ -145,7 +148,7 @@ def select_rows(
 
     Parameters
     ----------
-    views : DaskViews
+    views : DaskViews, or mapping as for DaskViews
     n_train : int
         How many.
     select : selector or name
@@ -155,6 +158,7 @@ def select_rows(
     kernel : kernel, list or mapping
         What rules that compare rows compare them by, such as the kernel of the method that will be trained.
     """
+    views = _as_dask_views(views)
     if not (isinstance(n_train, Integral) and 1 <= n_train <= views.n_samples):
         raise InputError(f"n_train={n_train!r} must be a number of samples from 1 to n_samples={views.n_samples}")
     rng = np.random.default_rng(random_state)

@@ -71,6 +71,8 @@ class ViewsReader:
             raise InputError(f"batch_size={batch_size!r} must be a number of rows of at least 1")
         self.ids = ids
         self.batch_size = int(batch_size)
+        if len({str(name) for name in sources}) < len(sources):
+            raise InputError(f"two views have the same name among {', '.join(map(str, sources))}; rename one")
         self._sources = {str(name): _open(str(name), source, ids) for name, source in sources.items()}
         self._with_ids = [name for name, source in self._sources.items() if source.id_type is not None]
         self._check_together()
@@ -265,21 +267,25 @@ class _ArraySource(_Source):
     def blocks(self, size: int) -> Iterator[_Block]:
         for start in range(0, self.n_samples, size):
             array = self._opened()
-            yield array[start : start + size], None
+            with _reading(f"{self.where}, rows {start} to {min(start + size, self.n_samples) - 1},"):
+                block = array[start : start + size]
+            yield block, None
             _forget_pages(array)
 
     def take(self, rows: NDArray[np.int64]) -> _Block:
         array = self._opened()
-        some: Array = array.oindex[rows] if hasattr(array, "oindex") else np.asarray(array[rows])  # zarr's word for it
+        with _reading(self.where):
+            some: Array = array.oindex[rows] if hasattr(array, "oindex") else np.asarray(array[rows])  # zarr's word
         _forget_pages(array)
         return some, None
 
 
 def _forget_pages(array: Any) -> None:
     """Let what was read of the caller's map leave the memory; it stays in the file."""
+    pages = getattr(array, "_mmap", None)  # a copy of a map is called a map, too, and has none
     # A private map ("c") may hold changes that are nowhere else.
-    if isinstance(array, np.memmap) and array.mode != "c" and hasattr(mmap.mmap, "madvise"):
-        array._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+    if pages is not None and array.mode != "c" and hasattr(pages, "madvise"):
+        pages.madvise(mmap.MADV_DONTNEED)
 
 
 class _TableSource(_Source):
@@ -443,7 +449,8 @@ def _open(name: str, source: Any, ids: str | None) -> _Source:
     if isinstance(source, np.ndarray):
         if np.ma.isMaskedArray(source):
             raise InputError(f"view {name!r} is a masked array; fill the masked values in")
-        return _ArraySource(f"view {name!r}", lambda: source)
+        file = getattr(source, "filename", None)  # of a map
+        return _ArraySource(f"view {name!r}", lambda: source, () if file is None else (Path(file),))
     if not isinstance(source, (str, os.PathLike)):
         raise InputTypeError(f"view {name!r} is a {type(source).__name__}; give a path or a NumPy array")
     path = Path(source)
@@ -516,13 +523,14 @@ def _kind_of_id(kind: Any) -> str:
 
 
 @contextmanager
-def _reading(file: Path) -> Iterator[None]:
+def _reading(file: Path | str) -> Iterator[None]:
     """Name the file that cannot be read."""
     try:
         yield
     except (InputError, ImportError):
         raise
-    except (OSError, ValueError, EOFError, NotImplementedError, BadZipFile) as error:  # Arrow's errors are among them
+    # Arrow's errors are among them, and those of zarr's codecs.
+    except (OSError, ValueError, EOFError, RuntimeError, BadZipFile) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"{file} cannot be read ({reason}); it may be damaged, cut short or of another kind") from None
 
