@@ -424,6 +424,7 @@ def test_workers_without_coview_say_so(client, views, model):
     finally:
         client.run(show)
     gc.collect()  # a failed task is remembered as long as something, such as the traceback above, refers to it
+    wait_until(lambda: not client.cluster.scheduler.tasks)
     np.testing.assert_array_equal(predict(model, in_chunks(views)).compute(), model.labels_)
 
 

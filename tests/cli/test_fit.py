@@ -168,6 +168,7 @@ def test_an_earlier_run_is_replaced_only_on_request(data, tmp_path, capsys):
 
 
 def press_ctrl_c(*_, **__):
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background of a script inherit deafness
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(10)
 
