@@ -11,7 +11,7 @@ SOURCE = Path(coview.__file__).parent
 
 # Top to bottom: a module may import from its own layer and from those above it.
 LAYERS = [
-    ["errors"],
+    ["errors", "extras"],
     ["files"],
     ["views"],
     ["labels"],

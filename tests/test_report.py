@@ -430,10 +430,10 @@ def test_a_fitted_model_can_be_reported():
     assert len(page.data()["points"]["samples"]) == 90
 
 
-@pytest.mark.parametrize(("module", "name"), [("jinja2", "Jinja2"), ("plotly", "Plotly")])
-def test_a_missing_extra_says_what_to_install(summary, monkeypatch, module, name):
+@pytest.mark.parametrize("module", ["jinja2", "plotly"])
+def test_a_missing_extra_says_what_to_install(summary, monkeypatch, module):
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(ImportError, match=rf'{name}: pip install "coview\[report\]"'):
+    with pytest.raises(ImportError, match=rf'{module}: pip install "coview\[report\]"'):
         render(summary)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, Any
@@ -13,6 +12,7 @@ from typing import IO, Any
 import numpy as np
 
 from coview.errors import InputError
+from coview.extras import load_extra
 from coview.files import complete_or_absent
 from coview.views import Array
 
@@ -118,7 +118,5 @@ _WRITERS: Mapping[str, Callable[[IO[bytes], str, int, _Blocks], None]] = {
 
 
 def _arrow() -> tuple[Any, Any]:
-    try:
-        return import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ImportError:
-        raise ImportError('writing Parquet files needs pyarrow: pip install "coview[io]"') from None
+    pa, parquet = (load_extra(name, "io", "writing Parquet files") for name in ("pyarrow", "pyarrow.parquet"))
+    return pa, parquet

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from coview.errors import InputError
+from coview.extras import load_extra
 from coview.summary.values import Summary
 from coview.views import Array
 
@@ -270,14 +271,9 @@ def kappa_surface(table: Any, value: str | None = None, ax: Axes | None = None) 
 
 
 def _matplotlib() -> Any:
-    try:
-        import matplotlib
-        import matplotlib.collections
-        import matplotlib.colors
-        import matplotlib.figure
-        import matplotlib.ticker
-    except ImportError:
-        raise ImportError('plots need matplotlib; install it with pip install "coview[report]"') from None
+    matplotlib = load_extra("matplotlib", "report", "drawing")
+    for part in ("collections", "colors", "figure", "ticker"):
+        load_extra(f"matplotlib.{part}", "report", "drawing")
     return matplotlib
 
 

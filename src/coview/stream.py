@@ -8,7 +8,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from importlib import import_module
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coview.errors import InputError, InputTypeError
+from coview.extras import load_extra
+from coview.io.arrow import index_columns
 from coview.labels import check_target, write_blocks
 from coview.views import Array, Views
 
@@ -300,7 +301,7 @@ class _TableSource(_Source):
                 data = _arrow("pyarrow.dataset").dataset(str(file), format=self._format)
                 schemas.append(data.schema)
                 self._counts.append(data.count_rows())
-        self.columns = tuple(name for name in schemas[0].names if name not in {ids, *_index_columns(schemas[0])})
+        self.columns = tuple(name for name in schemas[0].names if name not in {ids, *index_columns(schemas[0])})
         for file, schema in zip(files, schemas, strict=True):
             self._check_columns(file, schema)
         self._types = [{name: schema.field(name).type for name in self._wanted} for schema in schemas]
@@ -319,7 +320,7 @@ class _TableSource(_Source):
 
     def _check_columns(self, file: Path, schema: Any) -> None:
         types, wanted = _arrow("pyarrow").types, set(self._wanted)
-        missing, unknown = sorted(wanted - set(schema.names)), sorted({*schema.names} - wanted - _index_columns(schema))
+        missing, unknown = sorted(wanted - set(schema.names)), sorted({*schema.names} - wanted - index_columns(schema))
         if missing:
             raise InputError(f"{file} has no column {missing[0]!r}; every table of {self.where} needs it")
         if unknown:
@@ -439,11 +440,6 @@ def _ipc_batches(file: Path) -> Iterator[Any]:
 _BATCHES: Mapping[str, Callable[[Path], Iterator[Any]]] = {"parquet": _parquet_batches, "ipc": _ipc_batches}
 
 
-def _index_columns(schema: Any) -> set[str]:
-    """Columns that hold the row labels of a pandas table: they are no features."""
-    return {name for name in (schema.pandas_metadata or {}).get("index_columns", ()) if isinstance(name, str)}
-
-
 def _open(name: str, source: Any, ids: str | None) -> _Source:
     """Find out what a source is."""
     if isinstance(source, np.ndarray):
@@ -504,10 +500,7 @@ def _array_of_archive(name: str, where: str, path: Path) -> Array:
 
 
 def _zarr_array(path: Path) -> Any:
-    try:
-        import zarr
-    except ImportError:
-        raise ImportError('reading zarr arrays needs zarr: pip install "coview[zarr]"') from None
+    zarr = load_extra("zarr", "zarr", "reading zarr arrays")
     with _reading(path):
         return zarr.open_array(str(path), mode="r")
 
@@ -536,8 +529,4 @@ def _reading(file: Path | str) -> Iterator[None]:
 
 
 def _arrow(module: str) -> Any:
-    """Load pyarrow when a table is first read or written."""
-    try:
-        return import_module(module)
-    except ImportError:
-        raise ImportError('reading and writing tables needs pyarrow: pip install "coview[io]"') from None
+    return load_extra(module, "io", "reading tables")

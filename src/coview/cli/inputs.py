@@ -23,10 +23,10 @@ def read(files: Mapping[str, str], *, ids: str | None, align: str, categories: s
 
 def require_writer(ending: str) -> None:
     """Miss what is needed to write such a file before the work rather than after it."""
-    from coview.io.table import extra
+    from coview.extras import load_extra
 
     if ending == ".parquet":
-        extra("pyarrow", "io", "writing Parquet files")
+        load_extra("pyarrow", "io", "writing Parquet files")
 
 
 def read_truth(typed: str | None, loaded: Any, ids: str | None) -> Any:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from coview.io.table import EXACT, TOO_LARGE, AsText, Source, Table, check_names, extra, spelt
+from coview.extras import load_extra
+from coview.io.table import EXACT, TOO_LARGE, AsText, Source, Table, check_names, spelt
 
 
 def read_parquet(source: Source, as_text: AsText) -> Table:
@@ -52,7 +53,7 @@ def _table(source: Source, table: Any, as_text: AsText) -> Table:
     pa, pc = _arrow("pyarrow"), _arrow("pyarrow.compute")
     table.validate(full=True)  # offsets that point outside would crash what reads the values
     check_names(source, table.column_names)
-    index = _index_columns(table.schema)
+    index = index_columns(table.schema)
     numbers: dict[str, Any] = {}
     texts: dict[str, list[str | None]] = {}
     others: dict[str, str] = {}
@@ -95,10 +96,10 @@ def _beyond(limits: dict[str, int | None]) -> bool:
     return any(limit is not None and abs(limit) > EXACT for limit in limits.values())
 
 
-def _index_columns(schema: Any) -> set[str]:
+def index_columns(schema: Any) -> set[str]:
     """Columns that hold the row labels of a pandas table."""
     return {name for name in (schema.pandas_metadata or {}).get("index_columns", ()) if isinstance(name, str)}
 
 
 def _arrow(module: str) -> Any:
-    return extra(module, "io", "reading Parquet, Feather and Arrow files")
+    return load_extra(module, "io", "reading Parquet, Feather and Arrow files")

@@ -9,9 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from coview.errors import InputError
+from coview.extras import load_extra
 from coview.io.arrays import from_array
 from coview.io.features import check_numbers
-from coview.io.table import AsText, Source, Table, check_names, extra, spelt
+from coview.io.table import AsText, Source, Table, check_names, spelt
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
@@ -152,7 +153,7 @@ def _about_matlab(node: Any) -> str:
 
 
 def _opened(source: Source) -> Any:
-    h5py = extra("h5py", "scverse", "reading .h5ad, .h5mu and MATLAB 7.3 files")
+    h5py = load_extra("h5py", "scverse", "reading .h5ad, .h5mu and MATLAB 7.3 files")
     if not is_hdf5(source.path):
         raise InputError(f"{source.where} is no HDF5 file, whatever its ending says")
     return h5py.File(source.path, "r")

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib import import_module
 from math import prod
 from pathlib import Path
 from typing import IO, Any
@@ -126,14 +125,6 @@ def first_line(error: Exception) -> str:
     if isinstance(error, KeyError):  # says nothing but the key
         return f"unexpected {error}"
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-
-
-def extra(module: str, name: str, what: str) -> Any:
-    """Load an optional library, or say which extra brings it."""
-    try:
-        return import_module(module)
-    except ImportError:
-        raise ImportError(f'{what} needs {module.split(".")[0]}: pip install "coview[{name}]"') from None
 
 
 def check_names(source: Source, names: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ from base64 import b64encode
 from importlib.resources import files
 from typing import Any
 
+from coview.extras import load_extra
 from coview.report.formats import FORMATS
 from coview.report.marks import mark
 
@@ -76,14 +77,11 @@ def _finite(data: Any) -> Any:
 
 
 def _environment() -> Any:
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ImportError:
-        raise ImportError('a report needs Jinja2: pip install "coview[report]"') from None
-    environment = Environment(
-        loader=PackageLoader("coview.report"),
+    jinja2 = load_extra("jinja2", "report", "a report")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("coview.report"),
         autoescape=True,
-        undefined=StrictUndefined,
+        undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -93,11 +91,8 @@ def _environment() -> Any:
 
 
 def _plotly() -> str:
-    try:
-        script = files("plotly").joinpath("package_data", "plotly.min.js").read_text(encoding="utf-8")
-    except ModuleNotFoundError:
-        raise ImportError('a report needs Plotly: pip install "coview[report]"') from None
-    return _as_the_browser_reads(script)
+    plotly = files(load_extra("plotly", "report", "a report"))
+    return _as_the_browser_reads(plotly.joinpath("package_data", "plotly.min.js").read_text(encoding="utf-8"))
 
 
 def _asset(name: str) -> str:
