@@ -404,15 +404,15 @@ def test_a_corrupt_chunk_is_named_by_a_cluster(client, views, model):
 
 
 def test_workers_without_coview_say_so(client, views, model):
-    # Nested functions travel by value: these workers can import nothing from here.
-    def hide(dask_worker):
-        ours = [name for name in sys.modules if name.split(".")[0] in {"coview", "tests"}]
-        dask_worker.hidden = {name: sys.modules.pop(name) for name in ours}
-        sys.modules["coview"] = None
+    # Nested functions travel by value: these workers can import nothing from here. Modules are forgotten, not kept aside:
+    # a worker may be in the middle of importing one, and would get it back half-made.
+    def forget():
+        for name in [name for name in sys.modules if name.split(".")[0] in {"coview", "tests"}]:
+            del sys.modules[name]
 
-    def show(dask_worker):
-        sys.modules.pop("coview")
-        sys.modules.update(dask_worker.hidden)
+    def hide():
+        forget()
+        sys.modules["coview"] = None
 
     advice = rf"the workers cannot import coview; install coview=={__version__} on every worker"
     client.run(hide)
@@ -422,7 +422,7 @@ def test_workers_without_coview_say_so(client, views, model):
         with pytest.raises(ImportError, match=advice):
             DaskViews(in_chunks(views)).take([5])
     finally:
-        client.run(show)
+        client.run(forget)
     gc.collect()  # a failed task is remembered as long as something, such as the traceback above, refers to it
     wait_until(lambda: not client.cluster.scheduler.tasks)
     np.testing.assert_array_equal(predict(model, in_chunks(views)).compute(), model.labels_)
