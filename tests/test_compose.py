@@ -245,7 +245,7 @@ def test_the_repeat_that_the_others_confirm_is_kept():
 @pytest.mark.parametrize("select", ["uniform", "entropy", "anchors"])
 def test_training_on_a_source_asks_for_few_rows(select, monkeypatch):
     views, truth = make_blobs(20_000, spread=8.0)
-    monkeypatch.setattr("coview.compose._MORE_ROWS", 500)
+    monkeypatch.setattr("coview.compose.fixed_size._MORE_ROWS", 500)
     source = Rows(views)
     settings = {"n_train": 50, "select": select, "random_state": 0}
     model = FixedSize(TMvKSCR(3, random_state=0), **settings).train(source)
@@ -261,7 +261,7 @@ def test_training_on_a_source_asks_for_few_rows(select, monkeypatch):
 
 def test_clusters_are_not_learnt_from_fewer_samples_than_the_latent_space(monkeypatch):
     """With all samples for training, nothing but the method itself is left."""
-    monkeypatch.setattr("coview.compose._MORE_ROWS", 30)
+    monkeypatch.setattr("coview.compose.fixed_size._MORE_ROWS", 30)
     views, _ = make_blobs(90, spread=1.0)
     model = FixedSize(TMvKSCR(3, random_state=0), n_train=1.0, random_state=0).fit(views)
     np.testing.assert_array_equal(model.labels_, TMvKSCR(3, random_state=0).fit(views).predict(views))
@@ -399,7 +399,7 @@ def test_scaled_labels_in_blocks_and_keeps_the_type(monkeypatch):
     views = {name: x.astype(np.float32) for name, x in views.items()}
     model = Scaled(TMvKSCR(3, random_state=0)).fit(views)
     whole = model.predict(views), model.transform(views), model.predict(views, per_view=True)
-    monkeypatch.setattr("coview.compose._SCALED_ROWS", 7)
+    monkeypatch.setattr("coview.compose.scaled._SCALED_ROWS", 7)
     np.testing.assert_array_equal(model.predict(views), whole[0])
     np.testing.assert_allclose(model.transform(views), whole[1], atol=1e-6)
     for name, labels in model.predict(views, per_view=True).items():

@@ -1,0 +1,108 @@
+"""PerView: one model for each view, and the view whose clusters the others confirm best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from coview.compose.agreement import agreements, balance
+from coview.compose.around import inner_has, require_clusterer
+from coview.core.assign import Labels
+from coview.kernels import by_view_name
+from coview.methods.base import MultiViewClusterer
+from coview.views import Views
+
+
+class PerView(MultiViewClusterer):
+    """Cluster each view by itself, and choose the view whose clusters the others confirm best.
+
+    No labels are needed: a view's merit is the mean adjusted Rand index between its clusters and those of every other
+    view (0 if negative), times the balance of its clusters (entropy of their sizes over that of equal ones), since a
+    split into one huge cluster and some crumbs tells little. Two views confirm each other equally, so balance decides.
+    `view_labels_` has every view's clusters, for those who choose otherwise.
+
+    Parameters
+    ----------
+    estimator : clusterer, or mapping from view name to clusterer
+        What clusters a view, for example KSC(3); clusterers of scikit-learn serve as well.
+    views : list or mapping, optional
+        How to cut a stacked X into views; see `as_views`.
+
+    Attributes
+    ----------
+    estimators_ : dict
+        The fitted estimator of each view.
+    view_labels_ : dict
+        Clusters of the training samples by each view.
+    merits_ : dict
+        The merit of each view.
+    best_view_ : str
+        The view with the highest merit.
+    labels_ : array of shape (n_samples,)
+        Clusters of the training samples by the best view.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coview import KSC
+    >>> height = np.array([[1.0], [1.1], [1.2], [1.8], [1.9]])
+    >>> weight = np.array([[20.0], [21.0], [25.0], [80.0], [81.0]])
+    >>> noise = np.array([[3.0], [9.0], [3.0], [9.0], [3.0]])
+    >>> model = PerView(KSC(2)).fit({"noise": noise, "height": height, "weight": weight})
+    >>> model.best_view_, model.labels_
+    ('height', array([0, 0, 0, 1, 1]))
+    """
+
+    def __init__(self, estimator: Any, *, views: Any = None) -> None:
+        self.estimator = estimator
+        self.views = views
+
+    def _check_n_clusters(self, views: Views) -> None:
+        """The wrapped estimators do."""
+
+    def _fit(self, X: Any) -> None:
+        views = self._views_to_fit(X)
+        estimators = dict.fromkeys(views, self.estimator)
+        if isinstance(self.estimator, Mapping):
+            estimators = by_view_name("estimator", self.estimator, views.names)
+        for estimator in estimators.values():
+            require_clusterer(estimator)
+        self.estimators_ = {name: clone(estimators[name]) for name in views}
+        self.view_labels_ = {
+            name: estimator.fit_predict(_one(views, name, estimator)) for name, estimator in self.estimators_.items()
+        }
+        self.merits_, balances = _merits(self.view_labels_)
+        self.best_view_ = max(views, key=lambda name: (self.merits_[name], balances[name]))
+        self.labels_ = self.view_labels_[self.best_view_]
+
+    @inner_has("predict")  # type: ignore[untyped-decorator]
+    def predict(self, X: Any, per_view: bool = False) -> Any:
+        """Return the cluster of each sample by the best view.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+        per_view : bool
+            Return a dictionary of labels by every view instead.
+        """
+        views = self._views_to_predict(X)
+        names = views.names if per_view else [self.best_view_]
+        labels = {name: self.estimators_[name].predict(_one(views, name, self.estimators_[name])) for name in names}
+        return labels if per_view else labels[self.best_view_]
+
+
+def _merits(view_labels: Mapping[str, Labels]) -> tuple[dict[str, float], dict[str, float]]:
+    """Agreement with the other views times balance, for each view; and the balance itself, which decides ties."""
+    most = max(len(np.unique(labels)) for labels in view_labels.values())
+    balances = {name: balance(labels, most) for name, labels in view_labels.items()}
+    # No agreement at all is as bad as any disagreement: below zero, balance would count against a view.
+    confirmed = np.maximum(agreements(list(view_labels.values())), 0.0)
+    return {name: float(a * balances[name]) for name, a in zip(view_labels, confirmed, strict=True)}, balances
+
+
+def _one(views: Views, name: str, estimator: Any) -> Any:
+    """One view, under its name where the estimator knows views: its messages then say which."""
+    return views.select([name]) if isinstance(estimator, MultiViewClusterer) else views[name]
