@@ -141,3 +141,69 @@ def mvksc(grams, n_components, gamma):
     largest = np.argsort(-values.real)[:n_components]
     alpha = vectors[:, largest].real.reshape(n_views, n, n_components)
     return values.real[largest], [omega @ part for omega, part in zip(centred, alpha, strict=True)]
+
+
+def tfidf(train, rows):
+    """Counts times 1 + ln((1 + n) / (1 + m)), where m of the n training rows have the word."""
+    n = len(train)
+    weighted = np.zeros((len(rows), train.shape[1]))
+    for i, j in itertools.product(range(len(rows)), range(train.shape[1])):
+        having = sum(train[k, j] != 0 for k in range(n))
+        weighted[i, j] = rows[i, j] * (1 + np.log((1 + n) / (1 + having)))
+    return weighted
+
+
+def equal_sums(train, rows):
+    """Each row over its sum, times the median sum of the training rows that are not zero; zero rows as they are."""
+    positive = sorted(sum(row) for row in train if sum(row) > 0)
+    middle = (positive[(len(positive) - 1) // 2] + positive[len(positive) // 2]) / 2
+    return np.array([[value / sum(row) * middle if sum(row) > 0 else 0.0 for value in row] for row in rows])
+
+
+def components(train, rows, count, *, centred):
+    """Coordinates along the leading eigenvectors of the matrix of (centred) second moments; signs are arbitrary."""
+    centre = sum(train) / len(train) if centred else np.zeros(train.shape[1])
+    moments = sum(np.outer(row - centre, row - centre) for row in train)
+    _, vectors = np.linalg.eigh(moments)
+    leading = vectors[:, ::-1][:, :count]
+    return np.array([[(row - centre) @ direction for direction in leading.T] for row in rows])
+
+
+def neighbour_order(x, rows, without=None):
+    """Numbers of the rows from the nearest to x to the furthest, the earlier of equally near ones first."""
+    others = [j for j in range(len(rows)) if j != without]
+    return sorted(others, key=lambda j: (float(np.sqrt(sum((x - rows[j]) ** 2))), j))
+
+
+def neighbour_scale(x, rows, order, scale_neighbor):
+    """Distance of x from its scale_neighbor-th neighbour; from the nearest that is no copy where that one is."""
+    distances = [float(np.sqrt(sum((x - rows[j]) ** 2))) for j in order]
+    scale = distances[min(scale_neighbor, len(distances)) - 1] if distances else 1.0
+    return scale or min((d for d in distances if d > 0), default=1.0)
+
+
+def neighbour_graph(rows, n_neighbors, scale_neighbor):
+    """The Gram matrix of the neighbour graph, and of each row its scale and the distance of its last neighbour."""
+    n, width = len(rows), max(n_neighbors, scale_neighbor)
+    orders = [neighbour_order(rows[i], rows, without=i)[:width] for i in range(n)]
+    scales = [neighbour_scale(rows[i], rows, orders[i], scale_neighbor) for i in range(n)]
+    near = [set(order[:n_neighbors]) for order in orders]
+    radii = [float(np.sqrt(sum((rows[i] - rows[orders[i][:n_neighbors][-1]]) ** 2))) for i in range(n)]
+    gram = np.eye(n)
+    for i, j in itertools.permutations(range(n), 2):
+        if j in near[i] or i in near[j]:
+            gram[i, j] = np.exp(-sum((rows[i] - rows[j]) ** 2) / (scales[i] * scales[j]))
+    return gram, scales, radii
+
+
+def neighbour_graph_row(x, rows, n_neighbors, scale_neighbor):
+    """Similarities of a new row, equal to none of the rows, with all of them."""
+    _, scales, radii = neighbour_graph(rows, n_neighbors, scale_neighbor)
+    order = neighbour_order(x, rows)[: max(n_neighbors, scale_neighbor)]
+    scale = neighbour_scale(x, rows, order, scale_neighbor)
+    similarities = np.zeros(len(rows))
+    for j in range(len(rows)):
+        distance = float(np.sqrt(sum((x - rows[j]) ** 2)))
+        if j in order[:n_neighbors] or distance <= radii[j]:
+            similarities[j] = np.exp(-(distance**2) / (scale * scales[j]))
+    return similarities

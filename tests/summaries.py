@@ -33,7 +33,15 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_components=None, 
         n_train=min(n_samples, 2000),
         n_clusters=n_clusters,
         views=tuple(
-            View(name, width, name == "fourier", "RBF(sigma2=9.277343749999998)", 0.85 - 0.25 * i, ())
+            View(
+                name,
+                width,
+                name == "fourier",
+                "columns standardised",
+                "RBF(sigma2=9.277343749999998)",
+                0.85 - 0.25 * i,
+                (),
+            )
             for i, (name, width) in enumerate(views.items())
         ),
         clusters=tuple(

@@ -14,7 +14,7 @@ LAYERS = [
     ["errors", "extras"],
     ["files"],
     ["views"],
-    ["labels"],
+    ["labels", "prepare"],
     ["kernels"],
     ["core"],
     ["methods"],

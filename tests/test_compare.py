@@ -135,6 +135,16 @@ def test_views_can_be_scaled(blobs):
     assert found.methods[0].ari > compare(far, 3, methods=["ksc"], truth=truth).methods[0].ari
     assert found.methods[0].silhouette is not None
     assert found.methods[0].estimator.startswith("Scaled(")
+    assert found.scale == {"a": "standard", "b": "standard", "c": "standard"}
+
+
+def test_views_can_be_scaled_each_in_its_own_way(blobs):
+    views, _ = blobs
+    found = compare(views, 3, methods=["tmvkscr"], scale={"a": "l2", "b": "standard+pca2"})
+    expected = Scaled(TMvKSCR(3, random_state=0), ["l2", "standard+pca2", "none"]).fit(views)
+    assert found.labels["tmvkscr"] == tuple(expected.labels_.tolist())
+    assert found.scale == {"a": "l2", "b": "standard+pca2", "c": "none"}
+    assert "'b': 'standard+pca2'" in found.methods[0].estimator
 
 
 def test_one_view_is_not_put_side_by_side(blobs):
@@ -183,7 +193,8 @@ def test_names_are_checked_and_suggested():
         ({"n_clusters": 1}, "n_clusters=1 must be a whole number from 2 to n_samples=90"),
         ({"n_clusters": 91}, "n_clusters=91 must be"),
         ({"n_clusters": 2.5}, "n_clusters=2.5 must be"),
-        ({"scale": "max"}, "scale='max' must be one of none, standard, l2"),
+        ({"scale": "max"}, r"scale 'max' is unknown\. Known: none, standard, l2"),
+        ({"scale": {"d": "l2"}}, r"scale names the view 'd'\. Views: a, b, c"),
         ({"truth": [0, 1]}, r"truth has shape \(2,\); give one class for each of the 90 samples"),
     ],
 )

@@ -4,6 +4,7 @@ import pickle
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -30,6 +31,7 @@ from coview import (
     as_views,
     stack_views,
 )
+from coview.prepare import preparations
 from tests.conftest import make_blobs
 
 WRAPPER = pytest.mark.parametrize("wrapper", [Concat, PerView])
@@ -356,7 +358,7 @@ def test_scaled_is_the_method_on_standardised_views(sparse):
     np.testing.assert_array_equal(model.predict(given), alone.labels_)
     np.testing.assert_allclose(model.transform(given), alone.transform(by_hand), atol=1e-7)
     np.testing.assert_allclose(model.eigenvalues_, alone.eigenvalues_)
-    assert set(model.means_) == set(model.spreads_) == set(views)
+    assert set(model.preparations_) == set(views)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -376,14 +378,16 @@ def test_scaled_rows_have_length_one():
     alone = TMvKSCR(3, random_state=0).fit({name: normalize(x) for name, x in views.items()})
     np.testing.assert_array_equal(model.labels_, alone.labels_)
     np.testing.assert_array_equal(model.predict({name: 7 * x for name, x in views.items()}), alone.labels_)
-    assert not hasattr(model, "means_")
 
 
-def test_scaled_forgets_means_of_an_earlier_fit():
-    views, _ = make_blobs()
+def test_scaled_predicts_as_it_was_fitted_until_it_is_fitted_again():
+    views, _ = make_blobs(spread=1.0)
     model = Scaled(TMvKSCR(3, random_state=0)).fit(views)
-    model.set_params(how="l2").fit(views)
-    assert not hasattr(model, "means_")
+    before = model.transform(views)
+    np.testing.assert_array_equal(model.set_params(how="l2").transform(views), before)
+    np.testing.assert_array_equal(
+        model.fit(views).transform(views), Scaled(TMvKSCR(3, random_state=0), "l2").fit(views).transform(views)
+    )
 
 
 def test_new_samples_are_scaled_like_those_of_the_training():
@@ -411,7 +415,8 @@ def test_constant_columns_are_only_moved():
     views, _ = make_blobs()
     views["a"][:, 0] = 0.1
     model = Scaled(TMvKSCR(3, random_state=0)).fit(views)
-    assert model.spreads_["a"][0] == 1.0
+    (step,) = model.preparations_["a"].steps
+    assert step.spreads[0] == 1.0
 
 
 def test_fixed_size_around_scaled_takes_the_methods_own_settings():
@@ -422,6 +427,67 @@ def test_fixed_size_around_scaled_takes_the_methods_own_settings():
     np.testing.assert_array_equal(model.labels_, alone.predict(views))
     with pytest.raises(InputError, match=r"at least 3 \(n_clusters\)"):
         FixedSize(Scaled(TMvKSCR(3)), n_train=2).fit(views)
+
+
+def make_counts(n_samples=90, seed=0):
+    """A view of words and a view of measurements, with the same clusters."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n_samples) % 3
+    words = rng.poisson(3 * np.kron(np.eye(3), np.ones(5))[truth] + 0.2)
+    return {"words": words.astype(float), "measured": make_blobs(n_samples)[0]["a"]}
+
+
+PREPARED = [
+    {"words": "tfidf+l2", "measured": "standard"},
+    ["total+log1p+pca4", "none"],
+    {"words": "log1p"},
+    "standard+pca2",
+]
+
+
+@pytest.mark.parametrize("how", PREPARED)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_each_view_is_prepared_in_its_own_way(how, form):
+    views = make_counts()
+    views["words"] = form(views["words"])
+    before = {name: x.copy() for name, x in views.items()}
+    model = Scaled(TMvKSCR(3, random_state=0), how).fit(views)
+    chosen = preparations(how, ("words", "measured"))
+    by_hand = {name: chosen[name].learn(x)(x) for name, x in views.items()}
+    alone = TMvKSCR(3, random_state=0).fit(by_hand)
+    np.testing.assert_array_equal(model.labels_, alone.labels_)
+    np.testing.assert_array_equal(model.predict(views), alone.predict(by_hand))
+    np.testing.assert_allclose(model.transform(views), alone.transform(by_hand), atol=1e-12)
+    one_by_one = [model.predict({name: x[i : i + 1] for name, x in views.items()})[0] for i in range(0, 90, 9)]
+    np.testing.assert_array_equal(one_by_one, model.labels_[::9])
+    for name, x in views.items():
+        assert (x != before[name]).sum() == 0
+
+
+@pytest.mark.parametrize("how", PREPARED)
+@pytest.mark.parametrize("wrap", [lambda inner, how: FixedSize(Scaled(inner, how), n_train=45, random_state=0),
+                                  lambda inner, how: Scaled(FixedSize(inner, n_train=45, random_state=0), how),
+                                  lambda inner, how: Scaled(Concat(inner), how)])  # fmt: skip
+def test_prepared_views_go_with_other_wrappers(how, wrap):
+    views = make_counts()
+    model = wrap(OPMC(3, random_state=0), how).fit(views)
+    np.testing.assert_array_equal(model.predict(views), model.labels_)
+    assert set(model.preparations_) == set(views)
+
+
+def test_columns_keep_their_names_unless_they_become_components():
+    views = make_counts()
+    named = {name: pd.DataFrame(x).add_prefix(name) for name, x in views.items()}
+    model = Scaled(TMvKSCR(3, random_state=0), {"words": "pca15", "measured": "standard"}).fit(named)
+    assert model.estimator_._view_columns == {"words": None, "measured": tuple(named["measured"])}
+
+
+def test_new_samples_that_a_preparation_cannot_take_are_named():
+    views = make_counts()
+    model = Scaled(TMvKSCR(3, random_state=0), {"words": "tfidf+l2"}).fit(views)
+    views["words"][0, 0] = -3
+    with pytest.raises(InputError, match="view 'words' has the value -3 where 'tfidf' comes, which takes no negative"):
+        model.predict(views)
 
 
 @pytest.mark.parametrize("kernel", [[RBF(50.0)], {"view0": RBF(50.0)}])
@@ -442,8 +508,12 @@ def test_scaled_says_what_it_cannot_do():
     views, _ = make_blobs()
     with pytest.raises(InputError, match=r"wrap KMeans, as in Concat\(KMeans\(…\)\)"):
         Scaled(KMeans(3)).fit(views)
-    with pytest.raises(InputError, match="how='robust' must be 'standard' or 'l2'"):
+    with pytest.raises(InputError, match=r"how 'robust' is unknown\. Known: none, standard, l2"):
         Scaled(TMvKSCR(3), "robust").fit(views)
+    with pytest.raises(InputError, match=r"how names the view 'aa'; did you mean 'a'\? Views: a, b, c"):
+        Scaled(TMvKSCR(3), {"aa": "l2"}).fit(views)
+    with pytest.raises(InputError, match=r"view 'b' has the value .* where 'tfidf' comes"):
+        Scaled(TMvKSCR(3), {"b": "tfidf"}).fit(views)
     with pytest.raises(InputError, match="Scaled needs views of features"):
         Scaled(TMvKSCR(3, kernel="precomputed")).fit({"a": RBF(1.0)(views["a"])})
     assert not hasattr(Scaled(METHODS["sfmc"](3)), "predict")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from coview import RBF, Cosine, InputError, Linear, NormalizedPolynomial, Polynomial, Precomputed
+from coview import RBF, Cosine, InputError, Linear, NeighborGraph, NormalizedPolynomial, Polynomial, Precomputed
 from coview.kernels import KERNELS, Kernel, kernel_per_view
 
 X = np.array([[1.0, 0.0, 2.0], [0.0, -1.5, 0.0], [2.5, 0.5, -1.0], [1.0, 0.0, 2.0], [0.25, 3.0, 0.0]])
@@ -246,6 +246,7 @@ def test_a_kernel_cannot_be_changed(kernel, parameter):
         (Polynomial(), "Polynomial(degree=2, offset=1.0)"),
         (NormalizedPolynomial(degree=3), "NormalizedPolynomial(degree=3, offset=1.0)"),
         (Cosine(), "Cosine()"),
+        (NeighborGraph(5), "NeighborGraph(n_neighbors=5, scale_neighbor=7, metric='euclidean')"),
         (Precomputed(), "Precomputed()"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -304,6 +305,7 @@ def test_parameters_out_of_range_are_refused_by_name(make, parameter, value):
         ("poly", Polynomial()),
         ("normpoly", NormalizedPolynomial()),
         ("cosine", Cosine()),
+        ("graph", NeighborGraph()),
         ("precomputed", Precomputed()),
     ],
 )
@@ -312,7 +314,15 @@ def test_a_name_stands_for_the_kernel_with_its_defaults(name, kernel):
 
 
 def test_every_kernel_has_a_name():
-    assert set(KERNELS.values()) == {RBF, Linear, Polynomial, NormalizedPolynomial, Cosine, Precomputed}
+    assert set(KERNELS.values()) == {
+        RBF,
+        Linear,
+        Polynomial,
+        NormalizedPolynomial,
+        Cosine,
+        NeighborGraph,
+        Precomputed,
+    }
 
 
 @pytest.mark.parametrize(

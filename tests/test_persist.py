@@ -44,6 +44,7 @@ from coview.core.assign import Assigner
 from coview.errors import InputTypeError, ModelFileError
 from coview.persist import describe_model, load, save
 from coview.persist.settings import ESTIMATORS
+from coview.prepare import LearntPreparation, preparation
 
 from .conftest import make_blobs
 
@@ -55,6 +56,9 @@ WRAPPED = [
     Scaled(MVSCBP(3, random_state=0), "l2"),
     FixedSize(Scaled(TMvKSCR(3, random_state=0)), n_train=40, random_state=0),
     Scaled(FixedSize(OPMC(3, random_state=0), n_train=0.5, random_state=0)),
+    Scaled(TMvKSCR(3, random_state=0), ["total+log1p+pca2", "tfidf+l2", "none"]),
+    FixedSize(Scaled(OPMC(3, random_state=0), {"a": "pca2+standard+pca1"}), n_train=40, random_state=0),
+    Concat(Scaled(OPMC(3, random_state=0), "tfidf+pca50")),
     Concat(KSC(3, random_state=0)),
     Concat(TMvKSCR(3, views=[6, 4, 3], random_state=0)),
     Concat(Scaled(OPMC(3, random_state=0))),
@@ -477,10 +481,15 @@ def test_models_that_were_tampered_with_are_refused(change, message, path):
 
 def test_models_without_all_their_parts_are_refused(path):
     model = Scaled(KSC(3, random_state=0)).fit(positive_views()["b"])
-    with pytest.raises(InputError, match="has not the scales that go with how"):
+    with pytest.raises(InputError, match="has not learnt the preparations that go with how"):
         save(deepcopy(model).set_params(how="l2"), path)
-    with pytest.raises(InputError, match="is scaled in an unknown way"):
+    with pytest.raises(InputError, match="is prepared in an unknown way"):
         save(deepcopy(model).set_params(how="other"), path)
+    for odd in ({"view0": 3}, {"view0": LearntPreparation(preparation("l2"), ())}):
+        changed = deepcopy(model)
+        changed.preparations_ = odd
+        with pytest.raises(InputError, match=r"is a int, not a preparation|has not the steps that its name says"):
+            save(changed, path)
     del model.estimator_.eigenvalues_
     with pytest.raises(InputError, match="estimator_ lacks eigenvalues_"):
         save(model, path)

@@ -84,6 +84,7 @@ def saved(tmp_path_factory):
         FixedSize(Scaled(TMvKSCR(3, random_state=0)), n_train=12, select=Stratified(days)).fit(dense),
         Concat(KPCA(2, random_state=0), views={"x": slice(0, 6), "y": range(6, 13)}).fit(stack_views(dense)[0]),
         PerView({"a": KSC(2), "b": MVSCBP(2, random_state=0), "c": Scaled(OPMC(2), "l2")}).fit(dense),
+        Scaled(OPMC(2, random_state=0), {"a": "total+log1p+pca2", "b": "tfidf+l2", "c": "standard"}).fit(dense),
     ]
     models[0].view_labels_  # noqa: B018 - learns them
     return [(save(model, folder / f"{i}.safetensors"), model) for i, model in enumerate(models)]
@@ -248,11 +249,37 @@ def replaced(*keys, by):
         (7, replaced("parameters", "estimator", by=None), "cannot predict"),
         (8, replaced("learnt", "n_features_in_", by=10**400), "whole number in range"),
         (9, replaced("learnt", "best_view_", by="x"), "a best view that is none"),
+        (10, replaced("learnt", "preparations_", "a", "name", by="total+pca2"), "not the steps that its name says"),
+        (10, replaced("learnt", "preparations_", "a", "name", by="exec"), "preparations_.a.name is no preparation"),
+        (10, replaced("learnt", "preparations_", "a", "name", by=3), "preparations_.a.name is not a text"),
+        (10, replaced("learnt", "preparations_", "a", "steps", by=3), "has no list of steps"),
+        (10, replaced("learnt", "preparations_", "b", "steps", 1, by={"class": "Popen"}), "is none of Standardised"),
+        (10, replaced("learnt", "preparations_", "a", "steps", 0, "total", by=0.0), "total is out of range"),
+        (10, replaced("parameters", "how", by="l2"), "has not learnt the preparations that go with how"),
+        (10, replaced("parameters", "how", by=None), "is prepared in an unknown way"),
     ],
 )
 def test_forged_files_say_what_is_wrong(number, change, message, saved, path):
     changed(saved[number][0], change, path)
     with pytest.raises(ModelFileError, match=message):
+        load(path)
+
+
+def test_steps_must_have_the_columns_that_the_one_before_gives(saved, path):
+    def shorten(model, arrays):
+        weights = model["learnt"]["preparations_"]["b"]["steps"][0]["weights"]["tensor"]
+        arrays[weights] = arrays[weights][:-1]
+
+    changed(saved[10][0], shorten, path)
+    with pytest.raises(ModelFileError, match=r"preparations_\.b.*has size 5 for features, elsewhere 6"):
+        load(path)
+
+    def narrow(model, arrays):
+        directions = model["learnt"]["preparations_"]["a"]["steps"][2]["directions"]["tensor"]
+        arrays[directions] = arrays[directions][:1]
+
+    changed(saved[10][0], narrow, path)
+    with pytest.raises(ModelFileError, match="has an estimator for other views"):
         load(path)
 
 

@@ -93,7 +93,7 @@ def make_comparison(has_truth=True):
         n_clusters=3,
         n_samples=60,
         views={"text": 5, "image": 8},
-        scale="standard",
+        scale={"text": "standard", "image": "standard"},
         random_state=0,
         has_truth=has_truth,
         version="0.1.0",
@@ -288,6 +288,13 @@ def test_more_points_and_similarities_than_a_page_can_hold_are_thinned(summary):
     assert len(data["similarities"]["labels"]) == MOST_SIMILARITIES
 
 
+def test_settings_tell_how_each_view_was_prepared(summary):
+    first, *others = summary.views
+    page = Page(render(replace(summary, views=(replace(first, preparation="tf-idf, rows of length 1"), *others))))
+    settings = " ".join(page.text.split("What is needed to repeat this run.")[1].split())
+    assert "Preparation pixelstf-idf, rows of length 1 fouriercolumns standardised" in settings
+
+
 def test_one_similarity_is_no_error(summary):
     data = chart_data(replace(summary, similarities=Similarities((0,), ((1.0,),))))
     assert data["similarities"]["range"] == [0.0, 1.0]
@@ -462,7 +469,16 @@ def test_a_comparison_is_told_in_words():
     assert "then opmc (0.45)" in told
     assert "opmc was quickest, tmvkscr slowest" in told
     assert "comic gave no labels" in told
-    assert "with columns scaled to spread 1" in told
+    assert "The views were prepared first (columns standardised)." in told
+
+
+def test_a_comparison_tells_how_views_were_prepared():
+    mixed = replace(make_comparison(), scale={"text": "tfidf+l2", "image": "none"})
+    told = " ".join(s for _, part in comparison_story(mixed).parts for s in part)
+    assert "The views were prepared first (text: tf-idf, rows of length 1; image: as it is)." in told
+    assert "Preparation of texttf-idf, rows of length 1" in " ".join(Page(render_comparison(mixed)).text.split())
+    raw = replace(make_comparison(), scale={"text": "none", "image": "none"})
+    assert "prepared" not in " ".join(s for _, part in comparison_story(raw).parts for s in part)
 
 
 def test_a_comparison_without_classes_calls_no_method_best():

@@ -313,6 +313,30 @@ def test_similarities_are_the_mean_of_the_normalised_kernels(blobs, monkeypatch)
     np.testing.assert_allclose(summarize(fitted, views).similarities.values, (a + b) / 2, rtol=1e-2)
 
 
+@pytest.mark.parametrize(
+    ("wrap", "expected"),
+    [
+        (lambda m: m, ("as it is", "as it is")),
+        (Scaled, ("columns standardised", "columns standardised")),
+        (lambda m: Scaled(m, {"b": "l2+pca2"}), ("as it is", "rows of length 1, at most 2 principal components")),
+        (lambda m: FixedSize(Scaled(m, ["l2", "none"]), n_train=60, random_state=0), ("rows of length 1", "as it is")),
+        (
+            lambda m: Scaled(Scaled(m, "l2"), {"a": "pca3"}),
+            ("at most 3 principal components, rows of length 1", "rows"),
+        ),
+        (lambda m: PerView({"a": Scaled(m), "b": m}), ("columns standardised", "as it is")),
+        (lambda m: Concat(Scaled(m, "l2")), ("rows of length 1 (of all views side by side)",) * 2),
+        (lambda m: Scaled(Concat(KMeans(3, n_init=1, random_state=0)), "l2"), ("rows of length 1", "rows of length 1")),
+    ],
+)
+def test_views_tell_how_they_were_prepared(blobs, wrap, expected):
+    views = {name: blobs[0][name] for name in "ab"}
+    summary = summarize(wrap(model()).fit(views), views)
+    for view, words in zip(summary.views, expected, strict=True):
+        assert view.preparation.startswith(words)
+    assert Summary.from_json(summary.to_json()) == summary
+
+
 def test_similarities_are_those_of_the_scaled_views(blobs):
     views, _ = blobs
     fitted = Scaled(model()).fit(views)

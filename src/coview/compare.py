@@ -22,13 +22,13 @@ from coview.errors import InputError
 from coview.methods import METHODS
 from coview.methods.base import MultiViewClusterer
 from coview.metrics import scores as truth_scores
+from coview.prepare import preparations
 from coview.views import Array, Views, as_views
 
 # Beyond these numbers of samples a method would need many minutes, or hours: it is left out rather than waited for.
 MOST_SAMPLES: Mapping[str, int] = {"tsvdmsc": 3_000, "comic": 5_000, "coreg": 10_000}
 
 _SILHOUETTE_ROWS = 2_000
-_SCALES = ("none", "standard", "l2")
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Comparison:
     n_clusters: int
     n_samples: int
     views: dict[str, int]  # columns of each
-    scale: str
+    scale: dict[str, str]  # how each was prepared
     random_state: int
     has_truth: bool
     version: str
@@ -127,7 +127,7 @@ def compare(
     *,
     methods: str | Sequence[str] = "all",
     truth: Any = None,
-    scale: str = "none",
+    scale: Any = "none",
     random_state: int = 0,
     progress: Callable[[str, int, int], object] | None = None,
 ) -> Comparison:
@@ -144,8 +144,8 @@ def compare(
     methods : "all", or names of METHODS
     truth : list of length n_samples, optional
         Known classes to compare with. They play no part in the clustering.
-    scale : "none", "standard" or "l2"
-        As in `Scaled`.
+    scale : name, list or mapping
+        How views are prepared, such as "standard" or {"text": "tfidf+l2"}: the `how` of `Scaled`.
     random_state : int
     progress : function, optional
         Is told the method that starts, how many are done, and how many there are.
@@ -164,8 +164,7 @@ def compare(
     views = as_views(views)
     if not (isinstance(n_clusters, Integral) and 2 <= n_clusters <= views.n_samples):
         raise InputError(f"n_clusters={n_clusters!r} must be a whole number from 2 to n_samples={views.n_samples}")
-    if scale not in _SCALES:
-        raise InputError(f"scale={scale!r} must be one of {', '.join(_SCALES)}")
+    prepared = {name: each.name for name, each in preparations(scale, views.names, "scale").items()}
     known = None if truth is None else np.asarray(truth)
     if known is not None and known.shape != (views.n_samples,):
         raise InputError(f"truth has shape {known.shape}; give one class for each of the {views.n_samples} samples")
@@ -174,7 +173,7 @@ def compare(
     for done, name in enumerate(names):
         if progress is not None:
             progress(name, done, len(names))
-        result, found = _run(name, views, n_clusters, scale, random_state, known)
+        result, found = _run(name, views, n_clusters, prepared, random_state, known)
         results.append(result)
         if found is not None:
             labels[name] = found
@@ -187,7 +186,7 @@ def compare(
         n_clusters=int(n_clusters),
         n_samples=views.n_samples,
         views=views.n_features,
-        scale=scale,
+        scale=prepared,
         random_state=random_state,
         has_truth=known is not None,
         version=coview.__version__,
@@ -213,18 +212,23 @@ def for_views(estimator: MultiViewClusterer, n_views: int) -> MultiViewClusterer
     return Concat(estimator) if n_views > 1 and "views" not in estimator.get_params(deep=False) else estimator
 
 
-def _estimator(name: str, n_clusters: int, n_views: int, scale: str, random_state: int) -> MultiViewClusterer:
+def scaled(estimator: MultiViewClusterer, how: Mapping[str, str]) -> MultiViewClusterer:
+    """Return the estimator, wrapped as Scaled where a view is prepared; one name stands for all that are the same."""
+    names = set(how.values())
+    return estimator if names == {"none"} else Scaled(estimator, names.pop() if len(names) == 1 else dict(how))
+
+
+def _estimator(name: str, n_clusters: int, scale: dict[str, str], random_state: int) -> MultiViewClusterer:
     method: Any = METHODS[name]
     given = {"n_clusters": n_clusters} if "n_clusters" in signature(method).parameters else {}
-    estimator = for_views(method(**given, random_state=random_state), n_views)
-    return estimator if scale == "none" else Scaled(estimator, scale)
+    return scaled(for_views(method(**given, random_state=random_state), len(scale)), scale)
 
 
 def _run(
-    name: str, views: Views, n_clusters: int, scale: str, random_state: int, truth: Array | None
+    name: str, views: Views, n_clusters: int, scale: dict[str, str], random_state: int, truth: Array | None
 ) -> tuple[MethodResult, Array | None]:
     """Run one method; whatever goes wrong becomes part of the result."""
-    estimator = _estimator(name, n_clusters, len(views), scale, random_state)
+    estimator = _estimator(name, n_clusters, scale, random_state)
     called = " ".join(repr(estimator).split())
     most = MOST_SAMPLES.get(name)
     if most is not None and views.n_samples > most:

@@ -71,6 +71,24 @@ def test_fit_tells_machines(data, tmp_path, capsys):
     assert parquet.read_table(tmp_path / "run" / "labels.parquet").column_names == ["id", "cluster"]
 
 
+def test_views_are_prepared_each_in_its_own_way(data, tmp_path, capsys):
+    scale = ["--scale=a=l2", "--scale=b=standard+pca2", "--scale=none"]
+    command = ["fit", *data["train_files"], "--ids=id", "-k3", "-m", "opmc", *scale, "-o", tmp_path / "run"]
+    assert call(capsys, *command)[0] == 0
+    expected = Scaled(METHODS["opmc"](3, random_state=0), {"a": "l2", "b": "standard+pca2", "c": "none"})
+    model = load(tmp_path / "run" / "model.safetensors")
+    assert repr(model) == repr(expected)
+    np.testing.assert_array_equal(model.predict(data["new"]), expected.fit(data["train"]).predict(data["new"]))
+    summary = Summary.from_json((tmp_path / "run" / "summary.json").read_text())
+    words = ["rows of length 1", "columns standardised, at most 2 principal components", "as it is"]
+    assert [view.preparation for view in summary.views] == words
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "<dt>b</dt><dd>columns standardised, at most 2 principal components</dd>" in page
+    labels = tmp_path / "labels.npy"
+    assert call(capsys, "predict", tmp_path / "run", *data["new_files"], "--ids=id", "-o", labels)[0] == 0
+    np.testing.assert_array_equal(np.load(labels), model.predict(data["new"]))
+
+
 def test_settings_reach_the_model(data, tmp_path, capsys):
     settings = [
         "--kernel=rbf",

@@ -7,6 +7,7 @@ import pytest
 from coview import KSC, METHODS, RBF, Concat, Cosine, FixedSize, InputError, Linear, NormalizedPolynomial, TMvKSCR
 from coview.cli.settings import (
     METHOD_TABLE,
+    STEPS,
     Settings,
     chosen,
     kernels,
@@ -16,12 +17,17 @@ from coview.cli.settings import (
     weights,
 )
 from coview.compose import Scaled
+from coview.prepare import NAMES as NAMES_OF_STEPS
 
 NAMES = ("text", "image")
 
 
 def test_the_table_of_methods_is_that_of_the_library():
     assert list(METHOD_TABLE) == list(METHODS)
+
+
+def test_the_steps_of_preparations_are_those_of_the_library():
+    assert tuple(name.replace("N", "50") for name in NAMES_OF_STEPS) == STEPS
 
 
 def test_views_are_names_and_files():
@@ -68,7 +74,8 @@ def test_kernels(typed, expected):
         (
             "rfb",
             "--kernel 'rfb' is unknown; did you mean 'rbf'? Known, with parameters: rbf (sigma2), linear, "
-            "poly (degree, offset), normpoly (degree, offset), cosine, precomputed",
+            "poly (degree, offset), normpoly (degree, offset), cosine, graph (n_neighbors, scale_neighbor, metric), "
+            "precomputed",
         ),
         ("txt=rbf", "--kernel names the view 'txt'; did you mean 'text'? Views: text, image"),
         ("rbf:sigma=1", "rbf has no parameter 'sigma'; did you mean 'sigma2'; its parameters are sigma2"),
@@ -124,10 +131,26 @@ def test_views_are_compared_with_those_of_the_model():
     ("settings", "expected"),
     [
         (Settings(n_clusters=3), Scaled(TMvKSCR(3, random_state=0))),
-        (Settings(n_clusters=3, scale="none", seed=7), TMvKSCR(3, random_state=7)),
-        (Settings(n_clusters=3, scale="l2"), Scaled(TMvKSCR(3, random_state=0), "l2")),
+        (Settings(n_clusters=3, scale=("none",), seed=7), TMvKSCR(3, random_state=7)),
+        (Settings(n_clusters=3, scale=("l2",)), Scaled(TMvKSCR(3, random_state=0), "l2")),
         (
-            Settings(n_clusters=3, rho=0.2, kappa=("2",), assigner="codebook", kernel=("rbf:sigma2=1",), scale="none"),
+            Settings(n_clusters=3, scale=("text=tfidf+l2", "image=total+pca9")),
+            Scaled(TMvKSCR(3, random_state=0), {"text": "tfidf+l2", "image": "total+pca9"}),
+        ),
+        (Settings(n_clusters=3, scale=("text=l2", "image=l2")), Scaled(TMvKSCR(3, random_state=0), "l2")),
+        (Settings(n_clusters=3, scale=("text=none", "none")), TMvKSCR(3, random_state=0)),
+        (
+            Settings(n_clusters=3, scale=("l2", "text=log1p")),
+            Scaled(TMvKSCR(3, random_state=0), {"text": "log1p", "image": "l2"}),
+        ),
+        (
+            Settings(n_clusters=3, scale=("text=tfidf+l2",)),
+            Scaled(TMvKSCR(3, random_state=0), {"text": "tfidf+l2", "image": "standard"}),
+        ),
+        (
+            Settings(
+                n_clusters=3, rho=0.2, kappa=("2",), assigner="codebook", kernel=("rbf:sigma2=1",), scale=("none",)
+            ),
             TMvKSCR(3, rho=0.2, kappa=2.0, assigner="codebook", kernel=RBF(1.0), random_state=0),
         ),
         (Settings("ksc", 3), Scaled(Concat(KSC(3, random_state=0)))),
@@ -135,7 +158,7 @@ def test_views_are_compared_with_those_of_the_model():
             Settings(n_clusters=3, n_train="50", select="anchors"),
             FixedSize(Scaled(TMvKSCR(3, random_state=0)), n_train=50, select="anchors", random_state=0),
         ),
-        (Settings("comic", scale="none"), METHODS["comic"](random_state=0)),
+        (Settings("comic", scale=("none",)), METHODS["comic"](random_state=0)),
     ],
 )
 def test_the_method_and_its_wrappers(settings, expected):
@@ -143,7 +166,7 @@ def test_the_method_and_its_wrappers(settings, expected):
 
 
 def test_one_view_needs_no_wrapper():
-    estimator, notes = Settings("ksc", 3, kernel=("text=rbf",), scale="none").estimator(("text",))
+    estimator, notes = Settings("ksc", 3, kernel=("text=rbf",), scale=("none",)).estimator(("text",))
     assert isinstance(estimator, KSC)
     assert notes == ()
 
@@ -152,7 +175,13 @@ def test_what_is_decided_for_the_user_is_told():
     assert "side by side (Concat)" in Settings("kpca", 3).estimator(NAMES)[1][0]
     estimator, notes = Settings(n_clusters=3, kernel=("text=cosine",)).estimator(NAMES)
     assert isinstance(estimator, TMvKSCR)  # centred columns would have negative similarities
-    assert "not scaled" in notes[0]
+    assert notes == (
+        "not scaled, because a kernel other than rbf was chosen: text, image; --scale standard or l2 does",
+    )
+    estimator, notes = Settings(n_clusters=3, kernel=("text=cosine",), scale=("text=tfidf",)).estimator(NAMES)
+    assert estimator.how == {"text": "tfidf", "image": "none"}
+    assert notes[0].startswith("not scaled, because a kernel other than rbf was chosen: image;")
+    assert Settings(n_clusters=3, kernel=("cosine",), scale=("l2",)).estimator(NAMES)[1] == ()
     assert Settings(n_clusters=3).estimator(NAMES)[1] == ()
 
 
@@ -171,7 +200,13 @@ def test_what_is_decided_for_the_user_is_told():
             Settings(n_clusters=3, assigner="directons"),
             r"--assigner 'directons' is unknown; did you mean 'directions'\?",
         ),
-        (Settings(n_clusters=3, scale="standart"), r"--scale 'standart' is unknown; did you mean 'standard'\?"),
+        (Settings(n_clusters=3, scale=("standart",)), r"--scale 'standart' is unknown; did you mean 'standard'\?"),
+        (Settings(n_clusters=3, scale=("text=tfidf+l3",)), r"--scale 'l3' is unknown\. Known: none, standard, l2"),
+        (
+            Settings(n_clusters=3, scale=("txt=l2",)),
+            r"--scale names the view 'txt'; did you mean 'text'\? Views: text,",
+        ),
+        (Settings(n_clusters=3, scale=("text=",)), r"--scale '' is unknown\. Known: none"),
         (Settings(n_clusters=3, select="anchors"), "say how many with --n-train"),
         (
             Settings(n_clusters=3, n_train="9", select="anchor"),

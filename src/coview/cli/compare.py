@@ -10,7 +10,7 @@ import typer
 from coview.cli import options
 from coview.cli.folder import check_folder, complete_folder
 from coview.cli.inputs import read, read_truth
-from coview.cli.settings import METHOD_NAMES, SCALES, chosen, view_files
+from coview.cli.settings import METHOD_NAMES, chosen, scales, view_files
 from coview.cli.terminal import Terminal
 
 COMPARISON_FILES = ("comparison.json", "comparison.html")
@@ -73,7 +73,7 @@ def compare(
     names = [name.strip().lower() for name in methods.split(",") if name.strip()]
     for name in names:
         chosen("--methods", name, ("all", *METHOD_NAMES))
-    how = chosen("--scale", scale or "standard", SCALES)
+    how = {name: each or "standard" for name, each in scales(scale or (), tuple(files)).items()}
     if output is not None:
         check_folder(output, COMPARISON_FILES, force=force)
     with terminal.working() as progress:

@@ -134,7 +134,7 @@ def fit(
         assigner,
         n_train,
         select,
-        scale,
+        tuple(scale or ()),
         seed,
     )
     chosen("--labels-format", labels_format, ("csv", "parquet"))

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from coview.cli.settings import METHOD_NAMES, SCALES
+from coview.cli.settings import METHOD_NAMES, STEPS
 
 DATA, MODEL, OUTPUT = "Data", "Model", "Output"
 
@@ -70,13 +70,15 @@ TruthFile = Annotated[
     ),
 ]
 Scale = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--scale",
-        metavar="standard|l2|none",
-        help="standard gives every column mean 0 and standard deviation 1, l2 every row length 1. Without it: "
-        "standard, or none where a kernel other than rbf is chosen. For example --scale l2",
-        autocompletion=completing(SCALES),
+        metavar="[VIEW=]NAME",
+        help="How views are prepared, or one view with its name in front: standard (columns of mean 0 and standard "
+        "deviation 1), l2 (rows of length 1), tfidf (rare words count more), log1p, total (rows of equal sum), pca50 "
+        "(at most 50 principal components) or none; + joins them. Without it: standard, or none where a kernel other "
+        "than rbf is chosen. For example --scale text=tfidf+l2 --scale image=standard",
+        autocompletion=completing(STEPS),
         rich_help_panel=MODEL,
     ),
 ]

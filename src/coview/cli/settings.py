@@ -27,7 +27,7 @@ METHOD_TABLE: Mapping[str, tuple[str, str]] = {
     "mvscbp": ("spectral clustering of graphs to m anchors", "n m"),
 }
 METHOD_NAMES = tuple(METHOD_TABLE)
-SCALES = ("standard", "l2", "none")
+STEPS = ("none", "standard", "l2", "tfidf", "log1p", "total", "pca50")  # of preparations, for completion
 
 
 def chosen(option: str, value: str, known: Iterable[str]) -> str:
@@ -124,6 +124,22 @@ def weights(option: str, typed: Sequence[str], names: Sequence[str]) -> Any:
     return {name: by_view.get(name, everywhere) for name in names} if by_view else everywhere
 
 
+def scales(typed: Sequence[str], names: Sequence[str]) -> dict[str, str | None]:
+    """Read preparations such as `standard`, or for one view `text=tfidf+l2`; None for views without one."""
+    from coview.prepare import preparation
+
+    everywhere, by_view = None, {}
+    for text in typed:
+        view, equals, name = text.rpartition("=")
+        known = preparation(name, "--scale").name
+        if equals:
+            _require_view("--scale", view, names)
+            by_view[view] = known
+        else:
+            everywhere = known
+    return {name: by_view.get(name, everywhere) for name in names}
+
+
 def n_train(text: str) -> Any:
     """Read a number of samples, a share of them, or auto."""
     if text == "auto":
@@ -156,13 +172,13 @@ class Settings:
     assigner: str | None = None
     n_train: str | None = None
     select: str | None = None
-    scale: str | None = None
+    scale: tuple[str, ...] = ()
     seed: int = 0
 
     def estimator(self, names: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
         """Return the estimator for views of these names, and what to tell about it."""
-        from coview.compare import for_views
-        from coview.compose import FixedSize, Scaled
+        from coview.compare import for_views, scaled
+        from coview.compose import FixedSize
         from coview.methods import METHODS
 
         kind: Any = METHODS[chosen("--method", self.method, METHODS)]
@@ -170,10 +186,9 @@ class Settings:
         estimator, notes = for_views(method, len(names)), []
         if estimator is not method:
             notes.append(f"{self.method} knows one view: the columns of all views are put side by side (Concat)")
-        scale, note = self._scale(method)
+        scale, note = self._scale(method, names)
         notes += [note] if note else []
-        if scale != "none":
-            estimator = Scaled(estimator, scale)
+        estimator = scaled(estimator, scale)
         if self.n_train is not None:
             estimator = FixedSize(
                 estimator, n_train=n_train(self.n_train), select=self._select(method), random_state=self.seed
@@ -208,17 +223,21 @@ class Settings:
             raise InputError(f"{self.method} sees one table and takes one --kernel for all views, not one for each")
         return {parameter: value for parameter, (_, value) in given.items()}
 
-    def _scale(self, method: Any) -> tuple[str, str | None]:
-        """How to scale; standardised columns are centred, which inner products do not bear."""
+    def _scale(self, method: Any, names: Sequence[str]) -> tuple[dict[str, str], str | None]:
+        """How to prepare each view; standardised columns are centred, which inner products do not bear."""
         from coview.kernels import RBF
 
-        if self.scale is not None:
-            return chosen("--scale", self.scale, SCALES), None
+        typed = scales(self.scale, names)
         kernel = getattr(method, "kernel", RBF())
         used = list(kernel.values()) if isinstance(kernel, dict) else [kernel]
-        if all(isinstance(k, RBF) for k in used):
-            return "standard", None
-        return "none", "views are not scaled, because a kernel other than rbf was chosen; --scale standard or l2 does"
+        usual = "standard" if all(isinstance(k, RBF) for k in used) else "none"
+        left = [name for name, scale in typed.items() if scale is None]
+        note = (
+            f"not scaled, because a kernel other than rbf was chosen: {', '.join(left)}; --scale standard or l2 does"
+            if left and usual == "none"
+            else None
+        )
+        return {name: scale or usual for name, scale in typed.items()}, note
 
     def _select(self, method: Any) -> str:
         from coview.core.select import SELECTORS

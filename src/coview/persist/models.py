@@ -19,7 +19,18 @@ from coview.core.anchors import Anchors
 from coview.core.assign import Centres, CodeWords, Deferred
 from coview.core.scaling import ColumnScaling, RowScaling
 from coview.core.score import ScoreMap
-from coview.kernels import RBF, GaussianProducts, Given, NormalizedPolynomial, Polynomial, Precomputed, Products
+from coview.errors import InputError
+from coview.kernels import (
+    RBF,
+    GaussianProducts,
+    Given,
+    NeighborGraph,
+    NeighborSimilarity,
+    NormalizedPolynomial,
+    Polynomial,
+    Precomputed,
+    Products,
+)
 from coview.methods.kpca import KPCA
 from coview.methods.ksc import KSC
 from coview.methods.mvksc import MvKSC
@@ -51,6 +62,7 @@ from coview.persist.kinds import (
     part,
     require,
 )
+from coview.persist.preparations import LearntSteps
 from coview.persist.settings import (
     ASSIGNERS,
     ESTIMATORS,
@@ -59,6 +71,7 @@ from coview.persist.settings import (
     read_parameters,
     write_parameters,
 )
+from coview.prepare import preparations
 
 _POSITIVE = Number(least=0.0, zero=False)
 _WEIGHT = Number(least=0.0)
@@ -104,6 +117,13 @@ def _width_is_training(similarity: Given, sizes: Sizes) -> None:
     sizes.agree("features", sizes.known("train") or 0)
 
 
+def _is_graph(similarity: NeighborSimilarity, sizes: Sizes) -> None:
+    """Similarities of neighbours are sparse, and between 0 and 1."""
+    require(sp.issparse(similarity.gram), "has a graph that is not sparse")
+    require(similarity.gram.data.min(initial=1) >= 0, "has negative similarities")
+    require(similarity.gram.data.max(initial=0) <= 1, "has similarities above 1")
+
+
 _SIMILARITY = AnyOf(
     (
         Record(
@@ -121,11 +141,23 @@ _SIMILARITY = AnyOf(
         Record(
             Products,
             {
-                "kernel": Value(tuple(cls for cls in KERNELS if cls not in (RBF, Precomputed))),
+                "kernel": Value(tuple(cls for cls in KERNELS if cls not in (RBF, NeighborGraph, Precomputed))),
                 "prepared": Table("train", "prepared"),
                 "centre": OneOf({"none": None}),
             },
             _extra_columns,
+        ),
+        Record(
+            NeighborSimilarity,
+            {
+                "kernel": Value((NeighborGraph,)),
+                "rows": Table("train", "features"),
+                "exponent": Whole(least=-1100, most=1100),
+                "scales": Numbers(("train",), least=0.0, zero=False),
+                "radii": Numbers(("train",), least=0.0),
+                "gram": Table("train", "train"),
+            },
+            _is_graph,
         ),
         Record(Given, {"gram": OneOf({"none": None}), "dtype": OneOf(_FLOAT_TYPES)}, _width_is_training),
     )
@@ -293,8 +325,7 @@ _LEARNT: Mapping[type, Mapping[str, Kind]] = {
         },
         Scaled: {
             **_WRAPPER,
-            "means_": Maybe(ByView(Numbers(("features",)))),
-            "spreads_": Maybe(ByView(Numbers(("features",), least=0.0, zero=False))),
+            "preparations_": ByView(LearntSteps()),
         },
         FixedSize: {
             "estimator_": MODEL,
@@ -385,10 +416,15 @@ def _check_inner(model: Any) -> None:
 
 
 def _check_scaled(model: Any) -> None:
-    _check_inner(model)
-    require(model.how in ("standard", "l2"), "is scaled in an unknown way")
-    scales = {"means_", "spreads_"} & set(vars(model))
-    require(len(scales) == (2 if model.how == "standard" else 0), "has not the scales that go with how")
+    learnt = model.preparations_
+    widths = {name: learnt[name].width(width) for name, width in model.view_n_features_.items()}
+    require(model.estimator_.view_n_features_ == widths, "has an estimator for other views")
+    try:
+        chosen = preparations(model.how, model.view_names_)
+    except InputError:
+        raise MisfitError("is prepared in an unknown way") from None
+    fits = all(learnt[name].preparation == chosen[name] for name in chosen)
+    require(fits, "has not learnt the preparations that go with how")
 
 
 def _check_fixed_size(model: Any) -> None:

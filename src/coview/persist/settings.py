@@ -16,7 +16,7 @@ from coview.compose import Concat, FixedSize, PerView, Scaled
 from coview.core.assign import Assigner, Codebook, Directions
 from coview.core.select import Anchors, Entropy, Selector, Stratified, Uniform
 from coview.errors import InputError
-from coview.kernels import RBF, Cosine, Kernel, Linear, NormalizedPolynomial, Polynomial, Precomputed
+from coview.kernels import RBF, Cosine, Kernel, Linear, NeighborGraph, NormalizedPolynomial, Polynomial, Precomputed
 from coview.methods.kpca import KPCA
 from coview.methods.ksc import KSC
 from coview.methods.mvksc import MvKSC
@@ -26,7 +26,7 @@ from coview.methods.tmvkscr import TMvKSCR
 from coview.persist.kinds import FLOATS, INTEGERS, Json, Kind, MisfitError, Sizes, Tensors, fields_of, part, require
 from coview.views import Array
 
-KERNELS: tuple[type[Kernel], ...] = (RBF, Linear, Polynomial, NormalizedPolynomial, Cosine, Precomputed)
+KERNELS: tuple[type[Kernel], ...] = (RBF, Linear, Polynomial, NormalizedPolynomial, Cosine, NeighborGraph, Precomputed)
 ASSIGNERS: tuple[type[Assigner], ...] = (Directions, Codebook)
 SELECTORS: tuple[type[Selector], ...] = (Uniform, Stratified, Entropy, Anchors)
 

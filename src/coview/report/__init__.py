@@ -9,7 +9,7 @@ from coview.files import complete_or_absent
 from coview.report.charts import chart_data, has_scores
 from coview.report.page import fill
 from coview.report.tables import agreements, cross_table, splits
-from coview.report.words import comparison_story, story
+from coview.report.words import comparison_story, preparations_in_words, story
 
 if TYPE_CHECKING:
     from coview.compare import Comparison
@@ -30,6 +30,7 @@ def render(summary: Summary) -> str:
         "report.html",
         data=chart_data(summary),
         summary=summary,
+        preparations={view.name: view.preparation for view in summary.views},
         has_scores=has_scores(summary),
         story=story(summary),
         agreements=agreements(summary),
@@ -59,7 +60,12 @@ def render_comparison(comparison: Comparison) -> str:
     comparison : Comparison
         What `compare` measured.
     """
-    return fill("comparison.html", comparison=comparison, story=comparison_story(comparison))
+    return fill(
+        "comparison.html",
+        comparison=comparison,
+        preparations=preparations_in_words(comparison),
+        story=comparison_story(comparison),
+    )
 
 
 def write_comparison(comparison: Comparison, path: str | Path) -> Path:

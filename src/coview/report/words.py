@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from coview.prepare import preparation
 from coview.report.formats import count, decimals, listed, percent, plural
 
 if TYPE_CHECKING:
@@ -172,6 +173,11 @@ def _loose_views(views: list[View]) -> str:
     )
 
 
+def preparations_in_words(comparison: Comparison) -> dict[str, str]:
+    """Return what was done to each view before the methods saw it."""
+    return {view: preparation(name).words for view, name in comparison.scale.items()}
+
+
 def comparison_story(comparison: Comparison) -> Story:
     """Tell a comparison in short sentences.
 
@@ -182,12 +188,16 @@ def comparison_story(comparison: Comparison) -> Story:
     """
     ran = [method for method in comparison.methods if method.error is None]
     views = listed([f"{name} ({plural(width, 'column')})" for name, width in comparison.views.items()])
-    scaled = {"standard": ", with columns scaled to spread 1", "l2": ", with rows scaled to length 1"}
     done = [
         f"{plural(len(comparison.methods), 'method')} with default settings looked for "
-        f"{plural(comparison.n_clusters, 'cluster')} among {plural(comparison.n_samples, 'sample')} of {views}"
-        f"{scaled.get(comparison.scale, '')}."
+        f"{plural(comparison.n_clusters, 'cluster')} among {plural(comparison.n_samples, 'sample')} of {views}."
     ]
+    prepared = preparations_in_words(comparison)
+    if len(set(prepared.values())) > 1:
+        each = "; ".join(f"{view}: {words}" for view, words in prepared.items())
+        done.append(f"The views were prepared first ({each}).")
+    elif set(comparison.scale.values()) != {"none"}:
+        done.append(f"The views were prepared first ({next(iter(prepared.values()))}).")
     if len(ran) < len(comparison.methods):
         missing = [method.name for method in comparison.methods if method.error is not None]
         done.append(f"{listed(missing)} gave no labels; the reason is in the table.")

@@ -15,7 +15,7 @@ from coview.core.margins import Numbers, directions_with_doubt, margins
 from coview.errors import InputError, InputTypeError
 from coview.kernels import Precomputed
 from coview.methods.base import MultiViewClusterer
-from coview.summary.settings import n_train, nested_name, parameters, versions
+from coview.summary.settings import n_train, nested_name, parameters, prepared_in_words, versions
 from coview.summary.space import Inner, all_scores, innermost, is_of_the_fit, view_labels, view_scores
 from coview.summary.values import (
     Cluster,
@@ -94,7 +94,7 @@ def summarize(
         n_samples=views.n_samples,
         n_train=n_train(model, views.n_samples),
         n_clusters=len(found.names),
-        views=_views(found, constant),
+        views=_views(found, constant, prepared_in_words(model)),
         clusters=_clusters(found, clear, features, classes),
         silhouette=None if clear.silhouettes is None else _rounded(clear.silhouettes @ found.shares),
         eigenvalues=_numbers(getattr(found.inner.method, "eigenvalues_", None)),
@@ -200,13 +200,14 @@ def _clearness(found: _Found) -> _Clearness:
     return _Clearness(by_sample, runners_up, np.bincount(numbers[drawn], silhouettes) / np.bincount(numbers[drawn]))
 
 
-def _views(found: _Found, constant: Mapping[str, Sequence[int]]) -> tuple[View, ...]:
+def _views(found: _Found, constant: Mapping[str, Sequence[int]], prepared: Mapping[str, str]) -> tuple[View, ...]:
     consensus = found.labels[found.labelled]
     return tuple(
         View(
             name=name,
             n_features=x.shape[1],
             sparse=sp.issparse(x),
+            preparation=prepared[name],
             kernel=repr(found.kernels[name]) if name in found.kernels else None,
             agreement=_rand_index(found.view_labels[name], consensus) if name in found.view_labels else None,
             notes=_column_notes(found, name, constant[name]),

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 import coview
+from coview.compose import Concat, FixedSize, PerView, Scaled
+from coview.methods.base import MultiViewClusterer
 
 
 def n_train(model: Any, n: int) -> int:
@@ -32,6 +34,34 @@ def nested_name(model: Any) -> str:
     if isinstance(inner, Mapping):
         return f"{type(model).__name__}({', '.join(nested_name(each) for each in inner.values())})"
     return type(model).__name__ if inner is None else f"{type(model).__name__}({nested_name(inner)})"
+
+
+def prepared_in_words(model: Any) -> dict[str, str]:
+    """Return what a fitted model does to the rows of each view before its method sees them, in words."""
+    return {name: ", ".join(steps) or "as it is" for name, steps in _preparations(model).items()}
+
+
+def _preparations(model: Any) -> dict[str, list[str]]:
+    """What wrappers do to each view, the outermost first."""
+    names = model.view_names_
+    own: dict[str, list[str]] = {name: [] for name in names}
+    if isinstance(model, Scaled):
+        for name, learnt in model.preparations_.items():
+            own[name] = [learnt.preparation.words] if learnt.steps else []
+    if isinstance(model, PerView):
+        trained = {name: model.estimators_[name] for name in names}
+    elif isinstance(model, (Scaled, FixedSize, Concat)):
+        trained = dict.fromkeys(names, model.estimator_)
+    else:
+        return own
+    for name, estimator in trained.items():
+        if isinstance(estimator, MultiViewClusterer):
+            inner = _preparations(estimator)
+            if isinstance(model, Concat):  # one table, under a name of its own
+                own[name] += [f"{words} (of all views side by side)" for words in next(iter(inner.values()))]
+            else:
+                own[name] += inner[name]
+    return own
 
 
 def parameters(model: Any) -> dict[str, Any]:

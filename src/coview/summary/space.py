@@ -44,7 +44,8 @@ def innermost(model: Any) -> Inner:
         return Inner(model, lambda views: views, getattr(model, "view_names_", ()))
     inner = innermost(model.estimator_)
     if isinstance(model, Scaled):
-        return inner._replace(prepared=lambda views: inner.prepared(model._scaled(views)))
+        # Inside Concat, the one table has another name.
+        return inner._replace(prepared=lambda views: inner.prepared(model._prepared(views.rename(model.view_names_))))
     if isinstance(model, Concat):
         return Inner(inner.method, lambda views: inner.prepared(_side_by_side(views)), ())
     return inner

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from coview.errors import InputError
 from coview.summary.plain import from_plain, to_plain
 
-_FORMAT = "coview summary 1"
+_FORMAT = "coview summary 2"
 _LISTED = 20
 
 
@@ -43,11 +43,12 @@ class Cluster:
 
 @dataclass(frozen=True)
 class View:
-    """One view: its size, its kernel, and how far its own labels agree with the consensus (adjusted Rand index)."""
+    """One view: its size, its preparation, its kernel, and how far its own labels agree with the consensus (ARI)."""
 
     name: str
     n_features: int
     sparse: bool
+    preparation: str  # in words
     kernel: str | None
     agreement: float | None
     notes: tuple[str, ...]  # such as constant columns

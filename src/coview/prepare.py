@@ -1,0 +1,432 @@
+"""Preparation: what is done to the rows of a view before a method sees them, learnt from training rows.
+
+A preparation is a chain of steps, written as names joined by "+": `preparation("tfidf+l2")`. What a step has learnt is
+a few plain arrays, and it treats a row alone, in a block or among all rows alike (in products up to rounding).
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from coview.errors import InputError, InputTypeError
+from coview.views import Array, Matrix
+
+_PCA = re.compile("pca([1-9][0-9]{0,8})")
+_EXACT_NUMBERS = 2**20  # entries of a sparse view up to which its decomposition is that of a dense copy
+
+
+class Step(ABC):
+    """One step that has learnt what it needs: call it with any block of rows."""
+
+    keeps_columns: ClassVar[bool] = True  # whether a column is still the same feature afterwards
+
+    @abstractmethod
+    def __call__(self, x: Matrix) -> Matrix:
+        """Return these rows after the step; x stays as it is."""
+
+    def width(self, n_features: int) -> int:
+        """Return how many columns come out for so many that go in."""
+        return n_features
+
+
+class _Picky(Step):
+    """A step that cannot take all values."""
+
+    refused: ClassVar[str]  # in words
+
+    @abstractmethod
+    def takes(self, smallest: float) -> bool:
+        """Return whether the step can take rows of which this is the smallest value."""
+
+
+class _OfCounts(_Picky):
+    """A step that takes no negative values."""
+
+    refused = "negative values"
+
+    def takes(self, smallest: float) -> bool:
+        return smallest >= 0
+
+
+@dataclass(frozen=True, eq=False)
+class Standardised(Step):
+    """Columns minus their mean, over their standard deviation; those of sparse views are only divided.
+
+    A constant column is divided by 1.
+    """
+
+    means: Array
+    spreads: Array
+
+    @classmethod
+    def learn(cls, x: Matrix) -> Self:
+        from sklearn.preprocessing import StandardScaler
+
+        sparse = sp.issparse(x)
+        scaler = StandardScaler(with_mean=not sparse).fit(x)
+        return cls(np.zeros(x.shape[1]) if sparse else scaler.mean_, scaler.scale_)
+
+    def __call__(self, x: Matrix) -> Matrix:
+        if sp.issparse(x):
+            if not self.means.any():
+                return _with_entries(x, x.data / self.spreads[x.indices])
+            x = x.toarray()  # the training rows were dense, and their means are no zeros
+        return ((x - self.means) / self.spreads).astype(x.dtype, copy=False)
+
+
+@dataclass(frozen=True)
+class UnitLength(Step):
+    """Rows over their length; zero rows stay zero."""
+
+    def __call__(self, x: Matrix) -> Matrix:
+        # The largest entry comes out first: squares of extreme numbers leave the range of floats.
+        x = _times_rows(x, 1.0, _row_largest(x))
+        return _times_rows(x, 1.0, np.sqrt(_row_sums(x, squared=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class WordWeights(_OfCounts):
+    """Columns times ln((1 + n) / (1 + m)) + 1, where m of n training rows have the column (smooth tf-idf)."""
+
+    weights: Array
+
+    @classmethod
+    def learn(cls, x: Matrix) -> Self:
+        # Not scikit-learn's transformer: it copies dense views, and counts zeros that a sparse view happens to store.
+        present = np.bincount(x.indices[x.data != 0], minlength=x.shape[1]) if sp.issparse(x) else (x != 0).sum(axis=0)
+        return cls(np.log((1 + x.shape[0]) / (1 + present)) + 1)
+
+    def __call__(self, x: Matrix) -> Matrix:
+        if sp.issparse(x):
+            return _with_entries(x, x.data * self.weights[x.indices])
+        return (x * self.weights).astype(x.dtype, copy=False)
+
+
+@dataclass(frozen=True)
+class Logarithm(_Picky):
+    """log(1 + x) of every value."""
+
+    refused = "values of -1 or less"
+
+    def takes(self, smallest: float) -> bool:
+        return smallest > -1
+
+    def __call__(self, x: Matrix) -> Matrix:
+        return _with_entries(x, np.log1p(x.data)) if sp.issparse(x) else np.log1p(x)
+
+
+@dataclass(frozen=True)
+class EqualSums(_OfCounts):
+    """Rows times what gives each the same sum: the median sum of the training rows that are not zero."""
+
+    total: float
+
+    @classmethod
+    def learn(cls, x: Matrix) -> Self:
+        sums = _row_sums(x)
+        return cls(float(np.median(sums[sums > 0])) if (sums > 0).any() else 1.0)
+
+    def __call__(self, x: Matrix) -> Matrix:
+        x = _times_rows(x, 1.0, _row_largest(x))  # sums of large numbers leave the range of floats
+        return _times_rows(x, self.total, _row_sums(x))
+
+
+@dataclass(frozen=True, eq=False)
+class Components(Step):
+    """Coordinates along the directions in which the training rows spread most, counted from `centre`.
+
+    Dense views have their mean as the centre (principal components). Sparse views have zero (truncated singular value
+    decomposition), as is usual for words.
+    """
+
+    centre: Array
+    directions: Array  # a row for each component
+
+    keeps_columns = False
+
+    @classmethod
+    def learn(cls, x: Matrix, most: int) -> Self:
+        centre, sizes, directions = _sparse_directions(x, most) if sp.issparse(x) else _dense_directions(x, most)
+        # Where rows do not spread, directions are arbitrary, and new rows would be cast along them.
+        noise = max(x.shape) * np.finfo(sizes.dtype).eps * sizes[0]
+        keep = max(1, int((sizes > noise).sum()))
+        return cls(centre, np.ascontiguousarray(directions[:keep]))
+
+    def width(self, n_features: int) -> int:
+        return len(self.directions)
+
+    def __call__(self, x: Matrix) -> Matrix:
+        if sp.issparse(x):
+            found = x @ self.directions.T - self.directions @ self.centre
+        else:
+            found = (x - self.centre) @ self.directions.T
+        return found.astype(x.dtype, copy=False)
+
+
+def _dense_directions(x: Array, most: int) -> tuple[Array, Array, Array]:
+    from sklearn.decomposition import PCA
+
+    # Centred here, because products of float32 numbers far from zero lose the digits that tell rows apart.
+    centre = x.mean(axis=0, dtype=np.float64)
+    moved = (x - centre).astype(x.dtype, copy=False)
+    # The solver is scikit-learn's choice: exact for few columns or few rows, otherwise randomised, with this seed.
+    found = PCA(min(most, x.shape[0] - 1, x.shape[1]), random_state=0).fit(moved)
+    return centre, found.singular_values_, found.components_
+
+
+def _sparse_directions(x: Matrix, most: int) -> tuple[Array, Array, Array]:
+    from sklearn.utils.extmath import randomized_svd
+
+    count = min(most, *x.shape)
+    if x.shape[0] * x.shape[1] <= _EXACT_NUMBERS:
+        _, sizes, directions = np.linalg.svd(x.toarray(), full_matrices=False)
+    else:
+        _, sizes, directions = randomized_svd(x, count, random_state=0)
+    return np.zeros(x.shape[1], dtype=x.dtype), sizes[:count], directions[:count]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A step that has not learnt yet: what it will be, how it learns, and what it does in words."""
+
+    kind: type[Step]
+    learn: Callable[[Matrix], Step]
+    words: str
+
+
+_RECIPES: Mapping[str, Recipe] = {
+    "standard": Recipe(Standardised, Standardised.learn, "columns standardised"),
+    "l2": Recipe(UnitLength, lambda x: UnitLength(), "rows of length 1"),
+    "tfidf": Recipe(WordWeights, WordWeights.learn, "tf-idf"),
+    "log1p": Recipe(Logarithm, lambda x: Logarithm(), "log(1 + x)"),
+    "total": Recipe(EqualSums, EqualSums.learn, "rows of equal sum"),
+}
+NAMES = ("none", *_RECIPES, "pcaN")
+
+
+def recipe(name: str, said: str = "how") -> Recipe:
+    """Return the recipe of one step.
+
+    Parameters
+    ----------
+    name : str
+        One of NAMES but "none", with a number for N.
+    said : str
+        What the name was given as, for messages.
+    """
+    if name in _RECIPES:
+        return _RECIPES[name]
+    numbered = _PCA.fullmatch(name)
+    if numbered is None:
+        raise InputError(
+            f"{said} {name!r} is unknown{_suggestion(name)} Known: {', '.join(NAMES)} (such as pca50), "
+            "joined by + for one after another"
+        )
+    most = int(numbered[1])
+    words = f"at most {most} principal components" if most > 1 else "the first principal component"
+    return Recipe(Components, partial(Components.learn, most=most), words)
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """A chain of steps by their names; without steps, rows stay as they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> counts = np.array([[1.0, 3.0], [0.0, 8.0], [2.0, 2.0]])
+    >>> preparation("total").learn(counts)(counts)
+    array([[1., 3.],
+           [0., 4.],
+           [2., 2.]])
+    """
+
+    steps: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return "+".join(self.steps) or "none"
+
+    @property
+    def words(self) -> str:
+        """What is done, for people."""
+        return ", ".join(recipe(step).words for step in self.steps) or "as it is"
+
+    def learn(self, x: Matrix, view: str = "X") -> LearntPreparation:
+        """Return the preparation with what it has learnt from these rows.
+
+        Parameters
+        ----------
+        x : float array or csr_array of shape (n_samples, n_features)
+        view : str
+            Its name, for messages.
+        """
+        learnt: list[Step] = []
+        for i, name in enumerate(self.steps):
+            if learnt:
+                x = _applied(self.steps[i - 1], learnt[-1], x, view)
+            learnt.append(_learn(name, x, view))
+        return LearntPreparation(self, tuple(learnt))
+
+
+@dataclass(frozen=True, eq=False)
+class LearntPreparation:
+    """A preparation that treats any rows like those that it has learnt from."""
+
+    preparation: Preparation
+    steps: tuple[Step, ...]
+
+    def __call__(self, x: Matrix, view: str = "X") -> Matrix:
+        """Return prepared rows; x stays as it is, and is returned itself where there is nothing to do.
+
+        Parameters
+        ----------
+        x : float array or csr_array of shape (n_samples, n_features)
+        view : str
+            Its name, for messages.
+        """
+        for name, step in zip(self.preparation.steps, self.steps, strict=True):
+            x = _applied(name, step, x, view)
+        return x
+
+    @property
+    def keeps_columns(self) -> bool:
+        """Whether a column is still the same feature afterwards."""
+        return all(step.keeps_columns for step in self.steps)
+
+    def width(self, n_features: int) -> int:
+        """Return how many columns come out for so many that go in."""
+        for step in self.steps:
+            n_features = step.width(n_features)
+        return n_features
+
+
+def preparation(name: Any, said: str = "how") -> Preparation:
+    """Read the name of a preparation, such as "standard", "tfidf+l2" or "total+log1p+pca50".
+
+    Parameters
+    ----------
+    name : str
+        Names of steps, joined by "+".
+    said : str
+        What the name was given as, for messages.
+    """
+    if not isinstance(name, str):
+        raise InputTypeError(f"{said}={name!r} must be the name of a preparation, such as 'standard' or 'tfidf+l2'")
+    steps = [step for step in map(str.strip, name.split("+")) if step != "none"]
+    for step in steps:
+        recipe(step, said)  # complains if there is none
+    return Preparation(tuple(steps))
+
+
+def preparations(how: Any, names: Sequence[str], said: str = "how") -> dict[str, Preparation]:
+    """Read preparations given as one name, as a list in the order of the views, or as a mapping by view.
+
+    Views that a mapping does not list stay as they are.
+
+    Parameters
+    ----------
+    how : str, list of str, or mapping from view name to str
+    names : the names of the views
+    said : str
+        What they were given as, for messages.
+    """
+    if isinstance(how, Mapping):
+        given = {str(view): name for view, name in how.items()}
+        for view in given:
+            if view not in names:
+                close = get_close_matches(view, names, n=1)
+                hint = f"; did you mean {close[0]!r}?" if close else "."
+                raise InputError(f"{said} names the view {view!r}{hint} Views: {', '.join(names)}")
+        return {view: preparation(given.get(view, "none"), said) for view in names}
+    if isinstance(how, (list, tuple)):
+        if len(how) != len(names):
+            raise InputError(f"{said} has {len(how)} names for {len(names)} views ({', '.join(names)})")
+        return {view: preparation(name, said) for view, name in zip(names, how, strict=True)}
+    return dict.fromkeys(names, preparation(how, said))
+
+
+def _learn(name: str, x: Matrix, view: str) -> Step:
+    known = recipe(name)
+    if known.kind is Components and x.shape[0] < 2:
+        raise InputError(f"view {view!r} has 1 sample, from which {name!r} learns nothing; give more samples")
+    try:
+        with np.errstate(all="ignore"):  # rows without variance, and numbers that are too large: see what comes out
+            step = known.learn(x)
+    except ValueError:  # of decompositions that meet infinite numbers
+        raise _too_large(name, view) from None
+    _require_values(name, step, x, view)
+    return step
+
+
+def _applied(name: str, step: Step, x: Matrix, view: str) -> Matrix:
+    _require_values(name, step, x, view)
+    with np.errstate(all="ignore"):
+        x = step(x)
+    if not np.isfinite(x.data if sp.issparse(x) else x).all():
+        raise _too_large(name, view)
+    return x
+
+
+def _require_values(name: str, step: Step, x: Matrix, view: str) -> None:
+    if isinstance(step, _Picky) and not step.takes(float(x.min())):
+        raise InputError(
+            f"view {view!r} has the value {x.min():g} where {name!r} comes, which takes no {step.refused}; put "
+            f"{name!r} before steps that centre, or prepare this view in another way, such as 'standard'"
+        )
+
+
+def _too_large(name: str, view: str) -> InputError:
+    return InputError(f"view {view!r} holds numbers too large for {name!r}; scale them down")
+
+
+def _suggestion(step: str) -> str:
+    digits = "".join(filter(str.isdigit, step)) or "50"
+    close = get_close_matches(step.lower(), [*NAMES[:-1], f"pca{digits}"], n=1)
+    return f"; did you mean {close[0]!r}?" if close else "."
+
+
+def _row_sums(x: Matrix, *, squared: bool = False) -> Array:
+    """Sums of rows, or of their squares, in float64."""
+    if sp.issparse(x):
+        entries = x.data.astype(np.float64)
+        sums = np.bincount(_row_of_entries(x), entries**2 if squared else entries, x.shape[0])
+    elif squared:
+        sums = np.einsum("ij,ij->i", x, x, dtype=np.float64)
+    else:
+        sums = x.sum(axis=1, dtype=np.float64)
+    return np.asarray(sums)
+
+
+def _row_largest(x: Matrix) -> Array:
+    """The largest size of a value in each row."""
+    if sp.issparse(x):
+        return np.asarray(abs(x).max(axis=1).toarray()).ravel()
+    return np.asarray(np.maximum(x.max(axis=1), -x.min(axis=1)))
+
+
+def _times_rows(x: Matrix, factor: float, divisors: Array) -> Matrix:
+    """Each row times a factor over its divisor; rows whose divisor is zero have nothing but zeros."""
+    over = np.where(divisors > 0, divisors, 1.0)
+    if sp.issparse(x):
+        return _with_entries(x, x.data / over[_row_of_entries(x)] * factor)
+    return (x / over[:, None] * factor).astype(x.dtype, copy=False)
+
+
+def _row_of_entries(x: Matrix) -> Array:
+    return np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
+
+
+def _with_entries(x: Matrix, entries: Array) -> Matrix:
+    # Copies, because a model may keep them, and callers may change theirs in place, as by eliminate_zeros().
+    places = x.indices.copy(), x.indptr.copy()
+    return sp.csr_array((entries.astype(x.dtype, copy=False), *places), shape=x.shape)
