@@ -18,6 +18,7 @@ LAYERS = [
     ["kernels"],
     ["core"],
     ["methods"],
+    ["tune"],
     ["compose"],
     ["scale", "stream", "sweep", "compare", "persist", "summary", "datasets", "io", "metrics"],
     ["plots"],

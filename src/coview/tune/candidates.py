@@ -1,0 +1,55 @@
+"""Candidates: settings worth trying on views that look like these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from coview.kernels import RBF, Kernel, NeighborGraph
+from coview.tune.looks import Look
+from coview.views import Views
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One setting: a preparation for each view, a kernel for all, the balance of sum and product, weights of views."""
+
+    preparations: tuple[str, ...]
+    kernel: Kernel
+    rho: float
+    kappa: tuple[float, ...]
+
+
+def _directions(look: Look) -> str:
+    return "standard" if look.few_columns else "l2"
+
+
+def _rare_columns(look: Look) -> str:
+    return "tfidf+l2" if look.words else _directions(look)
+
+
+def _small_values(look: Look) -> str:
+    return "log1p+" + _directions(look) if look.wide_range else _directions(look)
+
+
+# What each way of looking at data makes of a view. Ways that come to the same for all views count once.
+WAYS: tuple[Callable[[Look], str], ...] = (_directions, _rare_columns, _small_values)
+
+
+def candidates(views: Views) -> list[Candidate]:
+    """Return what to try: neighbour graphs on views prepared in each way, and similarities at large on some of them.
+
+    More ways, kernels and balances were measured (docs/quality.md): they make the best candidate a little better and
+    the choice much worse.
+    """
+    looks = [Look.of(x) for x in views.values()]
+    ways = list(dict.fromkeys(tuple(way(look) for look in looks) for way in WAYS))
+    even = (1.0,) * len(views)
+    graphs = [Candidate(way, NeighborGraph(), rho, even) for way in ways for rho in _balances(views, (1.0, 0.25))]
+    at_large = [Candidate(way, RBF(), rho, even) for way in ways[:2] for rho in _balances(views, (0.25,))]
+    return graphs + at_large
+
+
+def _balances(views: Views, rhos: tuple[float, ...]) -> tuple[float, ...]:
+    """One view is its own product: rho says nothing there."""
+    return rhos if len(views) > 1 else (1.0,)

@@ -1,0 +1,135 @@
+"""What speaks for a clustering without knowing the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from coview.core.assign import Labels, unit_rows
+from coview.tune.candidates import Candidate
+from coview.views import Array
+
+# What each part of the criterion weighs, and what the number of clusters adds: fixed by leaving out one data set after
+# the other, docs/quality.md.
+_STABILITY, _AGREEMENT, _CONSENSUS = 1 / 6, 4 / 6, 1 / 6
+_BALANCE_POWER = 2
+_PER_LOG_CLUSTER, _PER_GAP = 0.2, 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What a candidate's clusters look like, for one number of clusters.
+
+    stability : of the labels of one half of the samples: its own against those that the other half's model gives it
+    agreement : of the labels with those by each view's own scores
+    balance : entropy of the cluster sizes, 1 for equal ones
+    line_fit, membership, eigengap : criteria from the literature, to look at
+    """
+
+    candidate: Candidate
+    n_clusters: int
+    labels: Labels
+    stability: float
+    agreement: float
+    balance: float
+    line_fit: float
+    membership: float
+    eigengap: float
+
+
+def consensus(evidence: Sequence[Evidence]) -> Array:
+    """Mean adjusted Rand index of each one's labels with those of the others; 1 where there are no others."""
+    n = len(evidence)
+    if n == 1:
+        return np.ones(1)
+    between = np.ones((n, n))
+    for i in range(n):
+        for j in range(i):
+            between[i, j] = between[j, i] = adjusted_rand(evidence[i].labels, evidence[j].labels)
+    means: Array = (between.sum(axis=1) - 1) / (n - 1)
+    return means
+
+
+def criterion(evidence: Sequence[Evidence]) -> Array:
+    """How much speaks for each of the candidates, which have the same number of clusters and the same samples."""
+    stability, agreement, balance = (
+        np.array([getattr(one, name) for one in evidence]) for name in ("stability", "agreement", "balance")
+    )
+    together = _STABILITY * stability + _AGREEMENT * agreement + _CONSENSUS * consensus(evidence)
+    judged: Array = together * balance**_BALANCE_POWER
+    return judged
+
+
+def for_numbers(gaps: Mapping[int, Array], criteria: Mapping[int, Array]) -> dict[int, Array]:
+    """How much speaks for each number of clusters with each candidate, so that the numbers can be compared.
+
+    Few clusters agree more easily than many, so the criterion grows with the logarithm of their number; and it grows
+    where the eigenvalues fall steeply behind the last one used.
+
+    Parameters
+    ----------
+    gaps : by number of clusters, the eigengap of each candidate
+    criteria : by number of clusters, the criterion of each candidate
+    """
+    largest = np.maximum.reduce(list(gaps.values()))
+    steepness = {k: np.divide(gap, largest, out=np.zeros_like(gap), where=largest > 0) for k, gap in gaps.items()}
+    return {k: criteria[k] * (1 + _PER_LOG_CLUSTER * np.log(k)) * (1 + _PER_GAP * steepness[k]) for k in criteria}
+
+
+def adjusted_rand(a: Labels, b: Labels) -> float:
+    """The adjusted Rand index; scikit-learn's checks of its arguments would take longer than this."""
+    table = np.zeros((a.max() + 1, b.max() + 1))
+    np.add.at(table, (a, b), 1)
+    pairs = [_pairs(table), _pairs(table.sum(axis=1)), _pairs(table.sum(axis=0))]
+    expected, largest = pairs[1] * pairs[2] / _pairs(np.array(len(a))), (pairs[1] + pairs[2]) / 2
+    return float((pairs[0] - expected) / (largest - expected)) if largest > expected else 1.0
+
+
+def _pairs(counts: Array) -> float:
+    return float((counts * (counts - 1)).sum()) / 2
+
+
+def balance(labels: Labels, n_clusters: int) -> float:
+    """Entropy of the cluster sizes over its largest value for so many clusters: 1 for equal sizes."""
+    shares = np.bincount(labels) / len(labels)
+    shares = shares[shares > 0]
+    return float(-(shares * np.log(shares)).sum() / np.log(n_clusters)) if n_clusters > 1 else 1.0
+
+
+def line_fit(scores: Array, labels: Labels, degrees: Array) -> float:
+    """How much the scores of each cluster lie on a line: 1 on lines, 0 in round clouds (Alzate and Suykens, 2010).
+
+    Parameters
+    ----------
+    scores : (n_samples, n_clusters - 1)
+    labels : (n_samples,)
+    degrees : (n_samples,)
+        Mean similarities with the training samples; the second coordinate of two clusters, whose scores have only one.
+    """
+    points = scores if scores.shape[1] > 1 else np.column_stack([scores, degrees])
+    width, fits = points.shape[1], []
+    for cluster in np.unique(labels):
+        members = points[labels == cluster]
+        spread = np.linalg.svd(members - members.mean(axis=0), compute_uv=False) ** 2
+        share = spread[0] / spread.sum() if spread.sum() > 0 else 1.0
+        fits.append((share - 1 / width) * width / (width - 1))
+    return float(np.mean(fits))
+
+
+def membership_strength(scores: Array, labels: Labels, centres: Array) -> float:
+    """Mean membership of samples in their own cluster, by cosine distances (Langone, Mall and Suykens, 2013).
+
+    Parameters
+    ----------
+    scores : (n_samples, n_components)
+    labels : (n_samples,)
+    centres : (n_clusters, n_components)
+        Mean scores of each cluster.
+    """
+    distances = np.clip(1 - unit_rows(scores) @ unit_rows(centres).T, 1e-12, None)
+    closeness = 1 / distances  # products of the distances to all others, but for a factor that a sample has in common
+    memberships = closeness / closeness.sum(axis=1, keepdims=True)
+    own = memberships[np.arange(len(labels)), labels]
+    return float(np.mean([own[labels == cluster].mean() for cluster in np.unique(labels)]))

@@ -1,0 +1,190 @@
+"""The search: all candidates on few samples, the better ones on more, then the weights of the views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from coview.core.select import draw_rows
+from coview.errors import InputError
+from coview.tune.candidates import Candidate
+from coview.tune.criterion import Evidence, consensus, criterion, for_numbers
+from coview.tune.trials import Trials
+from coview.views import Array, Views
+
+Row = dict[str, Any]
+Progress = Callable[[str, int, int], object]
+
+_WEIGHTS = (0.0, 2.0)  # tried for each view instead of 1
+_LEAST_GAIN = 1.02  # of the criterion, below which a weight stays as it is: less is luck
+
+
+@dataclass(frozen=True)
+class Round:
+    """How many samples a round draws, how often it cuts them into halves, and the share of the candidates it sees."""
+
+    n_samples: int
+    n_splits: int
+    share: float
+
+
+BUDGETS: Mapping[str, tuple[Round, ...]] = {
+    "small": (Round(400, 1, 1.0),),
+    "full": (Round(500, 1, 1.0), Round(1500, 1, 0.5)),
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """What most speaks for, and all that was tried: a row for each candidate, number of clusters and round."""
+
+    candidate: Candidate
+    n_clusters: int
+    table: list[Row]
+
+
+class Search:
+    """Try candidates in rounds, from few samples to more.
+
+    Parameters
+    ----------
+    views : Views
+    cluster_numbers : numbers of clusters to choose from
+    rounds : of a budget
+    seed : int
+    progress : callable, optional
+        Called as progress(stage, done, total).
+    """
+
+    def __init__(
+        self,
+        views: Views,
+        cluster_numbers: Sequence[int],
+        rounds: Sequence[Round],
+        seed: int,
+        progress: Progress | None = None,
+    ) -> None:
+        self._views = views
+        self._numbers = list(cluster_numbers)
+        # A round is left out where the one before has seen all samples.
+        self._rounds = [r for i, r in enumerate(rounds) if i == 0 or rounds[i - 1].n_samples < views.n_samples]
+        self._seed = seed
+        self._progress = progress or (lambda stage, done, total: None)
+        self._table: list[Row] = []
+
+    def run(self, pool: Sequence[Candidate]) -> Found:
+        """Return the candidate and the number of clusters that most speaks for."""
+        numbers = self._numbers
+        for number, setting in enumerate(self._rounds, start=1):
+            pool = pool[: max(2, ceil(setting.share * len(pool)))]
+            trials = self._trials(setting, number)
+            tried = _Tried(numbers)
+            for i, candidate in enumerate(pool):
+                tried.add(candidate, trials)
+                self._progress(f"candidates on {trials.n_samples} samples", i + 1, len(pool))
+            tried.require_any()
+            self._table += tried.rows(number, trials.n_samples)
+            k, order = tried.best()
+            pool, numbers = [tried.candidates[i] for i in order], [k]
+        best = self._weighted(pool[0], k, trials, tried)
+        return Found(best, k, self._table)
+
+    def _trials(self, setting: Round, number: int) -> Trials:
+        seed = self._seed + number
+        rows = draw_rows(self._views.n_samples, setting.n_samples, np.random.default_rng(seed))
+        return Trials(self._views.take(rows), setting.n_splits, seed)
+
+    def _weighted(self, best: Candidate, k: int, trials: Trials, tried: _Tried) -> Candidate:
+        """Change the weight of one view after the other, as long as more speaks for it."""
+        if len(best.kappa) == 1:
+            return best
+        others = [evidence for evidence in tried.evidence[k] if evidence.candidate is not best]
+        (current,) = [evidence for evidence in tried.evidence[k] if evidence.candidate is best]
+        level = criterion([current, *others])[0]
+        for view in range(len(best.kappa)):
+            for weight in _WEIGHTS:
+                kappa = tuple(weight if v == view else old for v, old in enumerate(best.kappa))
+                if not any(kappa):
+                    continue
+                trial = _Tried([k])
+                trial.add(replace(best, kappa=kappa), trials)
+                if not trial.candidates:
+                    continue
+                (evidence,) = trial.evidence[k]
+                reached = criterion([evidence, *others])[0]
+                self._table += trial.rows(len(self._rounds), trials.n_samples, criteria={k: np.array([reached])})
+                if reached > _LEAST_GAIN * level:
+                    best, level = evidence.candidate, reached
+            self._progress("weights of views", view + 1, len(best.kappa))
+        return best
+
+
+class _Tried:
+    """What was tried in a round, by number of clusters, and what failed."""
+
+    def __init__(self, numbers: Sequence[int]) -> None:
+        self.candidates: list[Candidate] = []
+        self.evidence: dict[int, list[Evidence]] = {k: [] for k in numbers}
+        self._failed: list[tuple[Candidate, str]] = []
+
+    def add(self, candidate: Candidate, trials: Trials) -> None:
+        try:
+            found = trials.evidence(candidate, list(self.evidence))
+        except InputError as error:  # a kernel that cannot do with these views: the others may
+            self._failed.append((candidate, str(error)))
+            return
+        self.candidates.append(candidate)
+        for evidence in found:
+            self.evidence[evidence.n_clusters].append(evidence)
+
+    def require_any(self) -> None:
+        if not self.candidates:
+            raise InputError(f"none of {len(self._failed)} candidates can cluster these views: {self._failed[0][1]}")
+
+    def criteria(self) -> dict[int, Array]:
+        return {k: criterion(evidence) for k, evidence in self.evidence.items()}
+
+    def best(self) -> tuple[int, list[int]]:
+        """The best number of clusters, and the places of its candidates in decreasing order."""
+        gaps = {k: np.array([one.eigengap for one in evidence]) for k, evidence in self.evidence.items()}
+        compared = for_numbers(gaps, self.criteria())
+        k = max(compared, key=lambda number: float(compared[number].max()))
+        return k, np.argsort(-compared[k], kind="stable").tolist()
+
+    def rows(self, number: int, n_samples: int, criteria: Mapping[int, Array] | None = None) -> list[Row]:
+        criteria = self.criteria() if criteria is None else criteria
+        rows = []
+        for k, evidence in self.evidence.items():
+            together = consensus(evidence) if len(evidence) > 1 else [None]
+            for one, value, agreed in zip(evidence, criteria[k], together, strict=True):
+                rows.append(
+                    _row(number, n_samples, one.candidate, k)
+                    | {"criterion": float(value), "consensus": None if agreed is None else float(agreed)}
+                    | {name: float(getattr(one, name)) for name in _MEASURES}
+                )
+        empty = dict.fromkeys(("criterion", "consensus", *_MEASURES))
+        failed = [
+            _row(number, n_samples, candidate, k) | empty | {"error": error}
+            for candidate, error in self._failed
+            for k in self.evidence
+        ]
+        return rows + failed
+
+
+_MEASURES = ("stability", "agreement", "balance", "line_fit", "membership", "eigengap")
+
+
+def _row(number: int, n_samples: int, candidate: Candidate, k: int) -> Row:
+    return {
+        "round": number,
+        "n_samples": n_samples,
+        "preparations": list(candidate.preparations),
+        "kernel": str(candidate.kernel),
+        "rho": candidate.rho,
+        "kappa": list(candidate.kappa),
+        "n_clusters": k,
+    }
