@@ -9,9 +9,12 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from coview.datasets import Labelled
 from coview.sweep import KEY, read_rows
+from coview.views import as_views
 
 PAPER = Path(__file__).parents[1] / "benchmarks" / "paper"
 NOT_THE_SAME_TWICE = ("seconds", "gram_seconds", "memory")
@@ -177,6 +180,22 @@ def test_every_order_of_rows_has_a_column(paper):
     table = "\n".join(tables._row_order(rows))
     assert "| `3sources` | 0.100 | 0.200 | 0.300 | 0.690 |" in table
     assert "| `mfeat`, 50 of each class | not run | not run | not run |  |" in table
+
+
+def test_three_orders_of_the_same_samples(paper, monkeypatch):
+    plan, _ = paper
+    truth = np.arange(40) % 4
+    views = {"a": np.arange(80.0).reshape(40, 2)}
+    monkeypatch.setattr(plan, "load", lambda name: Labelled(as_views(views), truth, None))
+    monkeypatch.setitem(plan.SETTINGS["row_order"]["datasets"], "made", 3)
+    shuffled, stored, by_class = (plan.in_order("made", o) for o in (plan.SHUFFLED, plan.STORED, plan.SORTED))
+    assert stored.truth.tolist() == [0, 1, 2, 3] * 3
+    assert by_class.truth.tolist() == [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3
+    assert shuffled.truth.tolist() != stored.truth.tolist()
+    for data in (shuffled, by_class):
+        np.testing.assert_array_equal(np.sort(data.views["a"][:, 0]), stored.views["a"][:, 0])
+        np.testing.assert_array_equal(truth[(data.views["a"][:, 0] // 2).astype(int)], data.truth)
+    assert len({data.name for data in (shuffled, stored, by_class)}) == 3
 
 
 def test_reasons_are_of_cells_that_exist(paper):

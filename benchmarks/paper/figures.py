@@ -26,7 +26,7 @@ MOST_ROWS = 1000  # of the figure of explained variance: the problem of MvKSC is
 def draw(out: Path, rows: Sequence[Row], size: str) -> list[str]:
     """Draw what can be drawn; return the files, the page of figures among them."""
     out.mkdir(parents=True, exist_ok=True)
-    rows = [row for row in rows if not row["timed"] and row["error"] is None]
+    rows = [row for row in rows if row["kind"] in ("", "authors") and row["error"] is None]
     synth1 = plan.available(["synth1", "synth1_appendix"] if size == "full" else ["synth1_appendix"])[0]
     real = plan.available(["ads", "imgc"]) if size == "full" else []
     pictures: dict[str, tuple[Figure, str]] = {}

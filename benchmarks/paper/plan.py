@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -22,6 +23,7 @@ from coview.sweep import Data, Row, Trial, averaged, grid, prepared
 from coview.views import Views
 
 SETTINGS = tomllib.loads((Path(__file__).parent / "settings.toml").read_text())
+SHUFFLED, STORED, SORTED = "shuffled", "as in the file", "sorted by class"
 SHUFFLE = 0  # the seed of the one order in which rows are, for all methods
 MADE = {
     "synth1_appendix": make_synth1,
@@ -54,6 +56,11 @@ def paper_sets() -> dict[str, list[str]]:
     """By the paper's names, our data sets: first the one that answers the published numbers, then any other."""
     chosen = {title: d for title, d in SETTINGS["datasets"].items() if "name" in d}
     return {title: [d["name"], *([d["also"]] if "also" in d else [])] for title, d in chosen.items()}
+
+
+def answers_published(name: str) -> bool:
+    """Whether a data set is one behind the published numbers, and not one made as the appendix says."""
+    return any(name == names[0] for names in paper_sets().values())
 
 
 def kinds_of_kernel(name: str, n_views: int) -> list[str]:
@@ -111,28 +118,30 @@ def paper_trials(data: Data, size: str) -> list[Trial]:
     trials: list[Trial] = []
     for title in COMPARED:
         method = SETTINGS["methods"][title]
-        if left_out(method["estimator"], data):
-            continue
-        own = dict(method.get(size, {}))
-        if "log10_weight_exponent" in own:
-            own["weight_exponent"] = [10**value for value in own.pop("log10_weight_exponent")]
-        if "n_anchors" in own:
-            own["n_anchors"] = [m for m in own["n_anchors"] if m < data.views.n_samples]
+        own = _parameters(method.get(size, {}), data)
         # Papers of methods without kernels do not say how views were scaled.
         for scale in method.get("scales", scales(data.name)):
             trials += list(_of_method(title, method, own, data, kinds, size, scale))
     return trials
 
 
+def _parameters(grid_of: Mapping[str, Any], data: Data) -> dict[str, Any]:
+    """A grid of settings.toml as the estimator has it; numbers of anchors beyond that of the samples are left out."""
+    own = dict(grid_of)
+    if "log10_weight_exponent" in own:
+        own["weight_exponent"] = [10**value for value in own.pop("log10_weight_exponent")]
+    if "n_anchors" in own:
+        own["n_anchors"] = [m for m in own["n_anchors"] if m < data.views.n_samples]
+    if "normalize" in own:
+        own["normalize"] = [None if value == "none" else value for value in own["normalize"]]
+    return own
+
+
 def _of_method(
     title: str, method: Mapping[str, Any], own: dict[str, Any], data: Data, kinds: list[str], size: str, scale: Any
 ) -> Iterator[Trial]:
     estimator = METHODS[method["estimator"]]()
-    same: dict[str, Any] = {"scale": scale}
-    if method["estimator"] in ("ksc", "kpca", "mvksc", "tmvkscr"):
-        same["assigners"] = assigners(data)
-        # The paper takes the best of all views' labels for MvKSC; Synth 2 as the authors have it needs them as well.
-        same["per_view"] = method["estimator"] == "mvksc" or (data.truth.ndim == 2 and title == "TMvKSCR")
+    same = {"scale": scale, **_read(title, data)}
     if not method["kernel"]:
         yield from grid(title, estimator, own, **same)
     elif title == "KSC (best)":
@@ -140,8 +149,8 @@ def _of_method(
             of_view = [kernel for [kernel] in kernels([kind], size)]
             yield from grid(title, estimator, {"kernel": of_view}, layout=view, **same)
     elif title == "KSC (concat)":
-        first = [kernel for [kernel] in kernels(kinds[:1], size)]
-        yield from grid(title, estimator, {"kernel": first}, layout="side by side", **same)
+        every = [kernel for kind in dict.fromkeys(kinds) for [kernel] in kernels([kind], size)]
+        yield from grid(title, estimator, {"kernel": every}, layout="side by side", **same)
     else:
         thin = kernels(kinds, size)[:: method.get(size, {}).get("every_kernel", 1)]
         own = {name: values for name, values in own.items() if name != "every_kernel"}
@@ -149,6 +158,97 @@ def _of_method(
         if title == "TMvKSCR" and size != "quick":
             alone = [[float(view == one) for view in data.views] for one in data.views]
             yield from grid(title, estimator, {"kernel": thin, "rho": [1.0], "kappa": alone}, **same)
+
+
+def _read(title: str, data: Data) -> dict[str, Any]:
+    """How labels are read from a fit."""
+    name = SETTINGS["methods"][title]["estimator"]
+    if name not in ("ksc", "kpca", "mvksc", "tmvkscr"):
+        return {}
+    # The paper takes the best of all views' labels for MvKSC; Synth 2 as the authors have it needs them as well.
+    return {
+        "assigners": assigners(data),
+        "per_view": name == "mvksc" or (data.truth.ndim == 2 and title == "TMvKSCR"),
+    }
+
+
+def authors_trials(data: Data, size: str) -> list[Trial]:
+    """What is known of the paper's own settings: the kernels of its authors' files, and each method's own program."""
+    kinds = kinds_of_kernel(data.name, len(data.views))
+    known = [SETTINGS["datasets"][t].get("authors") for t, names in paper_sets().items() if data.name == names[0]]
+    if size == "quick" or not known or known[0] is None:
+        return []
+    kernel = [_authors_kernel(kind, known[0]) for kind in kinds]
+    trials: list[Trial] = []
+    for title in COMPARED:
+        method = SETTINGS["methods"][title]
+        if "authors" not in method or left_out(method["estimator"], data):
+            continue
+        own, same = _parameters(method["authors"], data), _read(title, data)
+        estimator = METHODS[method["estimator"]]()
+        if title == "KSC (best)":
+            for view, one in zip(data.views, kernel, strict=True):
+                trials += grid(title, estimator, {"kernel": [one]}, layout=view, **same)
+        elif title == "KSC (concat)":
+            trials += grid(title, estimator, {"kernel": kernel[:1]}, layout="side by side", **same)
+        else:
+            trials += grid(title, estimator, own | ({"kernel": [kernel]} if method["kernel"] else {}), **same)
+    return trials
+
+
+def _authors_kernel(kind: str, known: Mapping[str, float]) -> Kernel:
+    return RBF(known["sigma2"]) if kind == "rbf" else NormalizedPolynomial(int(known["degree"]), known["t"])
+
+
+def edge_trials(data: Data, rows: Sequence[Row], size: str) -> list[Trial]:
+    """COMIC just above the threshold below which it has more clusters than the paper allows.
+
+    The number of clusters falls from a tenth of the samples to a few within some hundredths of the threshold, and no
+    grid that is laid out beforehand meets that. Rows tell between which two thresholds it is.
+    """
+    method, at = SETTINGS["methods"]["COMIC"], size_of_grid(data, size)
+    most = method["most_clusters_per_sample"] * data.views.n_samples
+    trials: list[Trial] = []
+    for test in method[at]["distance_test"]:
+        n_clusters = _clusters_by_threshold(rows, test)
+        below = max((t for t, n in n_clusters.items() if n > most), default=0.0)
+        above = min((t for t, n in n_clusters.items() if n <= most and t > below), default=None)
+        if above is not None and answers_published(data.name):
+            points = np.linspace(below, above, method["edge"][at] + 2)[1:-1].round(5)
+            trials += grid("COMIC", METHODS["comic"](distance_test=test), {"threshold": points.tolist()})
+    return trials
+
+
+def _clusters_by_threshold(rows: Sequence[Row], test: str) -> dict[float, int]:
+    usual = METHODS["comic"]().get_params()
+    mine = [row for row in rows if row["method"] == "COMIC" and row["error"] is None]
+    tried = [(usual | json.loads(row["settings"]), row["n_found"]) for row in mine]
+    return {settings["threshold"]: n for settings, n in tried if settings["distance_test"] == test}
+
+
+def order_trials() -> list[Trial]:
+    """TSVD-MSC on samples in the order that they have, for the table of `in_order`."""
+    return grid("tSVD-MSC", METHODS["tsvdmsc"](shuffle=False), SETTINGS["row_order"]["grid"])
+
+
+def in_order(name: str, order: str) -> Data:
+    """Return a data set in one of three orders: shuffled, as in the file, or sorted by class.
+
+    The last two must never be used for a quality number; what comes of them has a name of its own. Of some sets there
+    are only the first samples of each class.
+    """
+    views, truth, _ = load(name)
+    most = SETTINGS["row_order"]["datasets"][name] or len(truth)
+    rows = np.sort(np.concatenate([np.flatnonzero(truth == c)[:most] for c in np.unique(truth)]))
+    if order == SHUFFLED:
+        rows = np.random.default_rng(SHUFFLE).permutation(rows)
+    elif order == SORTED:
+        rows = rows[np.argsort(truth[rows], kind="stable")]
+    return Data.of(ordered_name(name, order), views.take(rows), truth[rows])
+
+
+def ordered_name(name: str, order: str) -> str:
+    return f"{name}, {order}"
 
 
 def fixed_trials(data: Data, size: str) -> list[Trial]:
