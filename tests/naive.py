@@ -6,6 +6,7 @@ Every matrix is formed, nothing is folded, nothing is shared with the library.
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import scipy.linalg
@@ -204,6 +205,28 @@ def neighbour_graph_row(x, rows, n_neighbors, scale_neighbor):
     similarities = np.zeros(len(rows))
     for j in range(len(rows)):
         distance = float(np.sqrt(sum((x - rows[j]) ** 2)))
-        if j in order[:n_neighbors] or distance <= radii[j]:
+        if j in order[:n_neighbors] or distance < radii[j]:
             similarities[j] = np.exp(-(distance**2) / (scale * scales[j]))
     return similarities
+
+
+def line_fit(points, labels):
+    """Mean over clusters of how far the largest eigenvalue of the covariance exceeds an even share, scaled to 1."""
+    width, fits = points.shape[1], []
+    for cluster in sorted(set(labels)):
+        members = np.array([point for point, label in zip(points, labels, strict=True) if label == cluster])
+        centre = sum(members) / len(members)
+        values = np.linalg.eigvalsh(sum(np.outer(x - centre, x - centre) for x in members))
+        share = values[-1] / sum(values) if sum(values) > 0 else 1.0
+        fits.append((share - 1 / width) / (1 - 1 / width))
+    return sum(fits) / len(fits)
+
+
+def membership_strength(scores, labels, centres):
+    """Mean over clusters of the members' soft membership: products of the cosine distances to all other centres."""
+    k, by_cluster = len(centres), {}
+    for e, label in zip(scores, labels, strict=True):
+        distances = [1 - e @ s / (np.linalg.norm(e) * np.linalg.norm(s)) for s in centres]
+        products = [math.prod(distances[j] for j in range(k) if j != p) for p in range(k)]
+        by_cluster.setdefault(label, []).append(products[label] / sum(products))
+    return sum(sum(values) / len(values) for values in by_cluster.values()) / len(by_cluster)

@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from coview import KSC, RBF, FixedSize, InputError, NeighborGraph, Precomputed, TMvKSCR, load, save
 from coview.core.threads import Workers
-from coview.kernels import graph
+from coview.kernels import nearest
 from coview.kernels.cells import Cells
 from coview.kernels.copies import Copies, fingerprints
 from tests import naive
@@ -360,10 +360,10 @@ def test_the_search_in_cells_finds_nearly_all_neighbours(monkeypatch):
     rows = np.tanh(rng.normal(size=(4000, 5)) @ rng.normal(size=(5, 20)))
     rows[3990:] = rows[:10]
     copies = Copies(rows)
-    exact, distances = graph.nearest_rows(rows, copies, 10)
-    monkeypatch.setattr(graph, "EXACT_ROWS", 3000)
-    monkeypatch.setattr(graph, "_LEAST_AROUND", 1000)
-    found, further = graph.nearest_rows(rows, copies, 10)
+    exact, distances = nearest.nearest_rows(rows, copies, 10)
+    monkeypatch.setattr(nearest, "EXACT_ROWS", 3000)
+    monkeypatch.setattr(nearest, "_LEAST_AROUND", 1000)
+    found, further = nearest.nearest_rows(rows, copies, 10)
     recall = np.mean([len(set(a) & set(b)) / 10 for a, b in zip(exact, found, strict=True)])
     assert 0.85 < recall < 1  # so that it was this search
     assert (further >= distances).all()

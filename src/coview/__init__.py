@@ -4,12 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from coview.compose import Concat, FixedSize, PerView, Scaled
+    from coview.compose import Concat, FixedSize, PerView, Scaled, Tuned
     from coview.core.assign import Codebook, Directions
     from coview.core.select import Anchors, Entropy, Stratified, Uniform
     from coview.errors import InputError, ModelFileError
     from coview.io import read_views
-    from coview.kernels import RBF, Cosine, Linear, NormalizedPolynomial, Polynomial, Precomputed
+    from coview.kernels import RBF, Cosine, Linear, NeighborGraph, NormalizedPolynomial, Polynomial, Precomputed
     from coview.methods import METHODS
     from coview.methods.comic import COMIC
     from coview.methods.coreg import CoReg
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "coview.compose": ["Concat", "FixedSize", "PerView", "Scaled"],
+    "coview.compose": ["Concat", "FixedSize", "PerView", "Scaled", "Tuned"],
     "coview.core.assign": ["Codebook", "Directions"],
     "coview.core.select": ["Anchors", "Entropy", "Stratified", "Uniform"],
     "coview.errors": ["InputError", "ModelFileError"],
     "coview.io": ["read_views"],
-    "coview.kernels": ["RBF", "Cosine", "Linear", "NormalizedPolynomial", "Polynomial", "Precomputed"],
+    "coview.kernels": ["RBF", "Cosine", "Linear", "NeighborGraph", "NormalizedPolynomial", "Polynomial", "Precomputed"],
     "coview.methods": ["METHODS"],
     "coview.methods.comic": ["COMIC"],
     "coview.methods.coreg": ["CoReg"],
@@ -78,6 +78,7 @@ __all__ = [
     "Linear",
     "ModelFileError",
     "MvKSC",
+    "NeighborGraph",
     "NormalizedPolynomial",
     "PerView",
     "Polynomial",
@@ -86,6 +87,7 @@ __all__ = [
     "Stratified",
     "Summary",
     "TMvKSCR",
+    "Tuned",
     "Uniform",
     "Views",
     "ViewsReader",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +20,27 @@ _CALM = 30
 _SAMPLE_ROWS = 64
 
 
-class Fusion:
+class Fused(ABC):
+    """Collect the views' Gram matrices one at a time, and turn them into one eigenproblem."""
+
+    @abstractmethod
+    def grams(self) -> Iterator[Any]:
+        """Yield the Gram matrices in the form in which they are collected."""
+
+    @abstractmethod
+    def add(self, gram: Any, centering: Centering) -> None:
+        """Fold in the next view."""
+
+    @abstractmethod
+    def problem(self, degree: Array) -> Problem:
+        """Return the symmetric problem D^{-1/2} M D^{-1/2} of the fused matrix M and the diagonal D of degrees."""
+
+    @abstractmethod
+    def ensemble(self, latent: Array, beta: Mapping[str, float]) -> Array | None:
+        """Return Σ_v beta_v Ω_v H, or None where similarities have to be computed again for it."""
+
+
+class Fusion(Fused):
     """Collect centred Gram matrices one view at a time: rho Σ_v kappa_v Ω_v + (1 - rho) ⊙_v Ω_v.
 
     Memory is the buffer of the current view, the sum and the product, however many views there are. Once typical
@@ -28,23 +50,20 @@ class Fusion:
     """
 
     def __init__(self, grams: Grams, rho: float, kappa: Mapping[str, float]) -> None:
-        if len(kappa) == 1:  # one view is its own product
-            kappa = {name: 1 + rho * (weight - 1) for name, weight in kappa.items()}
-            rho = 1.0
-        # The weights are stored without their common power of two, which float32 might not hold.
-        self._kappa_exponent = _exponent(np.array(list(kappa.values())))
-        kappa = {name: float(np.ldexp(weight, -self._kappa_exponent)) for name, weight in kappa.items()}
         n, dtype, workers = grams.n_samples, grams.dtype, grams.workers
-        self._rho = rho
-        self._kappa = kappa
+        self._grams = grams
+        self._rho, self._kappa, self._kappa_exponent = settled(rho, kappa)
         self._added = SymmetricTiles(n, dtype, workers)
         self._added_diagonal = np.zeros(n)
-        self._multiplied = SymmetricTiles(n, dtype, workers) if rho < 1 else None
+        self._multiplied = SymmetricTiles(n, dtype, workers) if self._rho < 1 else None
         self._multiplied_diagonal = np.ones(n)
         self._exponent = 0  # the true product is the stored one times 2^exponent
         self._typical = 0  # the power of two near typical entries of the stored product
         self._started = False
         self._solved: tuple[SymmetricTiles, Array, int]
+
+    def grams(self) -> Iterator[Gram]:
+        return iter(self._grams)
 
     def add(self, gram: Gram, centering: Centering) -> None:
         """Fold in the next view; its buffer is used up."""
@@ -154,6 +173,15 @@ class Fusion:
             scores = np.ldexp(root[:, None] * (target @ (root[:, None] * latent)), unit - self._kappa_exponent)
         scores *= max(ratios)
         return scores
+
+
+def settled(rho: float, kappa: Mapping[str, float]) -> tuple[float, dict[str, float], int]:
+    """Return rho, and kappa without the power of two that is returned last, which float32 might not hold."""
+    if len(kappa) == 1:  # one view is its own product
+        kappa = {name: 1 + rho * (weight - 1) for name, weight in kappa.items()}
+        rho = 1.0
+    exponent = _exponent(np.array(list(kappa.values())))
+    return rho, {name: float(np.ldexp(weight, -exponent)) for name, weight in kappa.items()}, exponent
 
 
 def _largest_centred(source: SymmetricTiles, centering: Centering) -> Array:

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from coview.core.sparse import SymmetricSparse
 from coview.core.threads import Workers
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
-from coview.kernels import Kernel, Similarity
+from coview.kernels import Kernel, NeighborSimilarity, Run, Similarity, in_turn
 from coview.views import Array, Views
 
 # Centred entries of so many roundings are zero.
@@ -19,20 +20,20 @@ _NOISE = 64
 
 
 @dataclass(frozen=True)
-class Gram:
-    """The kernel matrix of one view's training rows, until the next view takes its place in the buffer."""
+class GramFacts:
+    """What is known of the kernel matrix of one view's training rows, in whatever form it is stored."""
 
     name: str
     kernel: Kernel
-    matrix: SymmetricTiles
     degree: Array
     absolute_degree: Array
     largest: float
+    dtype: Any
 
     def positive_degrees(self) -> Array:
         """Return the row sums; the methods divide by them, so they must be positive."""
         # A sum that cancels down to its own rounding error counts as zero.
-        rounding = 4 * np.finfo(self.matrix.dtype).eps * np.sqrt(len(self.degree)) * self.absolute_degree
+        rounding = 4 * np.finfo(self.dtype).eps * np.sqrt(len(self.degree)) * self.absolute_degree
         bad = np.count_nonzero(np.where(self.absolute_degree > self.degree, self.degree <= rounding, self.degree <= 0))
         if bad:
             raise InputError(
@@ -44,15 +45,29 @@ class Gram:
     @property
     def rounding(self) -> float:
         """The size of centred entries that are zero but for rounding."""
-        return float(_NOISE * np.finfo(self.matrix.dtype).eps * self.largest)
+        return float(_NOISE * np.finfo(self.dtype).eps * self.largest)
 
     def is_rounding(self, centred: Array) -> bool:
         """Whether what centring left of (some of) the matrix is no more than rounding, as for rows all alike."""
         return bool(np.abs(centred).max() <= self.rounding)
 
 
+@dataclass(frozen=True)
+class Gram(GramFacts):
+    """The kernel matrix in tiles, until the next view takes its place in the buffer."""
+
+    matrix: SymmetricTiles
+
+
+@dataclass(frozen=True)
+class SparseGram(GramFacts):
+    """The kernel matrix as a sparse one."""
+
+    matrix: SymmetricSparse
+
+
 class Grams:
-    """The views' Gram matrices, one after the other in memory for one, or all of them at once."""
+    """The views' Gram matrices, one after the other in memory for one, all of them at once, or as sparse ones."""
 
     def __init__(
         self,
@@ -68,23 +83,33 @@ class Grams:
         self.workers = workers
         self.report = report
         self.largest: dict[str, float] = {}
-        self._similarities = similarities
+        self.similarities = similarities
         self._kernels = kernels
 
     def __iter__(self) -> Iterator[Gram]:
         buffer = self._memory()
-        for name in self._similarities:
+        for name in self.similarities:
             yield self._gram(name, buffer)
 
     def kept(self) -> list[Gram]:
         """Return all of them, each in memory of its own, for methods that come back to every view."""
-        return [self._gram(name, self._memory()) for name in self._similarities]
+        return [self._gram(name, self._memory()) for name in self.similarities]
+
+    def sparse(self) -> Iterator[SparseGram]:
+        """Yield them as sparse matrices, where all similarities are sparse."""
+        for name, similarity in self.similarities.items():
+            assert isinstance(similarity, NeighborSimilarity)
+            matrix = SymmetricSparse(similarity.gram, self.workers)
+            degree = matrix @ np.ones(self.n_samples)
+            self.largest[name] = 1.0
+            self.report(f"similarities of {name}")
+            yield SparseGram(name, self._kernels[name], degree, degree, 1.0, matrix.dtype, matrix)
 
     def _memory(self) -> SymmetricTiles:
         return SymmetricTiles(self.n_samples, self.dtype, self.workers)
 
     def _gram(self, name: str, buffer: SymmetricTiles) -> Gram:
-        degree, absolute, largest = _fill(buffer, self._similarities[name])
+        degree, absolute, largest = _fill(buffer, self.similarities[name])
         if not np.isfinite(absolute).all():
             raise InputError(
                 f"view {name!r} gives similarities too large to compute with under {self._kernels[name]}; "
@@ -92,11 +117,11 @@ class Grams:
             )
         self.largest[name] = largest
         self.report(f"similarities of {name}")
-        return Gram(name, self._kernels[name], buffer, degree, absolute, largest)
+        return Gram(name, self._kernels[name], degree, absolute, largest, buffer.dtype, buffer)
 
 
 def learn_similarities(
-    views: Views, kernels: Mapping[str, Kernel], dtype: Any, rng: np.random.Generator
+    views: Views, kernels: Mapping[str, Kernel], dtype: Any, rng: np.random.Generator, run: Run = in_turn
 ) -> tuple[dict[str, Kernel], dict[str, Similarity]]:
     """Fill in what the kernels take from the data, and return them with the similarities to the training rows."""
     for name, x in views.items():
@@ -104,7 +129,7 @@ def learn_similarities(
     seed = int(rng.integers(2**31))  # one for all, so that the order of the views does not matter
     resolved = {name: kernels[name].resolve(x, np.random.default_rng(seed)) for name, x in views.items()}
     # One view after the other: in threads their temporaries would add up, for a fiftieth of the time.
-    return resolved, {name: resolved[name].against(x, dtype) for name, x in views.items()}
+    return resolved, {name: resolved[name].against(x, dtype, run) for name, x in views.items()}
 
 
 def _fill(matrix: SymmetricTiles, similarity: Similarity) -> tuple[Array, Array, float]:
@@ -153,7 +178,7 @@ class Centering:
     mean: float
 
     @classmethod
-    def learn(cls, gram: SymmetricTiles | Array, weights: Array) -> Centering:
+    def learn(cls, gram: SymmetricTiles | SymmetricSparse | Array, weights: Array) -> Centering:
         """Learn from a training Gram matrix; the weights are scaled to sum to 1."""
         weights = weights / weights.sum()
         means = gram @ weights

@@ -11,6 +11,7 @@ from coview.kernels import Similarity
 from coview.views import Array, Matrix
 
 _BLOCK_ROWS = 512
+_FEW = 16.0  # roundings of a sum of some ten similarities
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,11 @@ class ScoreMap:
         coefficients, bias = centering.fold(latent)
         # What rounding may leave where a score is zero: of similarities and of a sum of so many of them, and (always in
         # float64) of the folding, whose terms may cancel.
-        sizes = np.linalg.norm(latent, axis=0) + np.linalg.norm(coefficients, axis=0)
+        sizes, terms = np.linalg.norm(latent, axis=0) + np.linalg.norm(coefficients, axis=0), np.sqrt(len(latent))
+        if similarity.sparse:  # few terms, each at most the largest
+            sizes, terms = np.abs(latent).max(axis=0) + np.abs(coefficients).max(axis=0), _FEW
         folded = np.abs(centering.means) @ np.abs(latent) + abs(centering.mean) * np.abs(latent.sum(axis=0))
-        terms = np.sqrt(len(latent)) + similarity.noise + 8
+        terms = terms + similarity.noise + 8
         floor = terms / 2 * np.finfo(similarity.dtype).eps * (largest * sizes + np.abs(bias))
         floor += 4 * terms * np.finfo(np.float64).eps * folded
         return cls(similarity.forget_training(), coefficients.astype(similarity.dtype), bias, largest, floor)
@@ -47,7 +50,7 @@ class ScoreMap:
     def with_error(self, x: Matrix) -> tuple[Array, Array]:
         """Return the scores of these rows as computed, and how far rounding may have moved them."""
         with np.errstate(over="ignore", invalid="ignore"):
-            block = self.similarity(x)
+            block = self.similarity.block(x)
             scores: Array = block @ self.coefficients + self.bias
         if self.similarity.bounded:
             return scores, self.floor
@@ -56,14 +59,16 @@ class ScoreMap:
 
     def of_training_rows(self) -> Array:
         """Return the scores of the rows that the map was learnt from."""
+        return silence(self.of_training_as_computed(), self.floor)
+
+    def of_training_as_computed(self) -> Array:
+        """Return the same with what rounding left of scores that are zero."""
         n = self.n_training
         scores = np.empty((n, len(self.bias)))
         for start in range(0, n, _BLOCK_ROWS):
             rows = slice(start, min(start + _BLOCK_ROWS, n))
-            block = np.empty((rows.stop - rows.start, n), self.similarity.dtype)
-            self.similarity.tile(rows, slice(0, n), out=block)
-            scores[rows] = block @ self.coefficients + self.bias
-        return silence(scores, self.floor)
+            scores[rows] = self.similarity.training_block(rows, n) @ self.coefficients + self.bias
+        return scores
 
 
 def silence(scores: Array, floor: Array) -> Array:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn import get_config
@@ -16,20 +16,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from coview.core.assign import DECIMALS, Assigner, Assignment, Deferred, Labels, as_assigner
 from coview.core.eigen import Eigenpairs
-from coview.core.fuse import Fusion
+from coview.core.fuse import Fused
 from coview.core.gram import Centering, Grams, learn_similarities
 from coview.core.memory import require_memory
 from coview.core.score import ScoreMap, silence
+from coview.core.sparse_fuse import fuses_sparse
 from coview.core.threads import Workers
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
-from coview.kernels import RBF, Kernel, kernel_per_view
+from coview.kernels import RBF, Kernel, NeighborGraph, kernel_per_view
 from coview.methods.base import MultiViewClusterer
 from coview.views import Array, Views
 
 _FLOAT64_UP_TO = 2000
 _FLATTEST = 1e-3
 _BLOCK_BYTES = 2**21
+_SOLVER_VECTORS = 16  # for each one wanted
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class LatentSpace:
 
     @classmethod
     def shared(
-        cls, eigenpairs: Eigenpairs, latent: Array, centerings: dict[str, Centering], fusion: Fusion
+        cls, eigenpairs: Eigenpairs, latent: Array, centerings: dict[str, Centering], fusion: Fused
     ) -> LatentSpace:
         """A latent space that all views have in common."""
         by_view = dict.fromkeys(centerings, latent)
@@ -68,6 +70,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
     batch_size: Any
     n_jobs: Any
     progress: Any
+    _keeps_sparse: ClassVar[bool] = False  # whether sparse Gram matrices stay sparse in `_latent_space`
     latent_: Any
     explained_variance_ratio_: Array
 
@@ -84,6 +87,19 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         """How many n×n matrices a fit holds at a time: that of the current view, and their sum."""
         return 2
 
+    def _bytes_to_fit(self, views: Views, kernels: Mapping[str, Kernel], dtype: Any) -> int:
+        """Memory that a fit takes, but for small change."""
+        n, itemsize = views.n_samples, np.dtype(dtype).itemsize
+        if self._keeps_sparse and fuses_sparse([kernel.sparse for kernel in kernels.values()]):
+            # Per view a graph and its part of their union, distances while it is made, and the rows; then the basis of
+            # the eigensolver.
+            graphs = [kernel for kernel in kernels.values() if isinstance(kernel, NeighborGraph)]
+            entries = sum(2 * min(graph.n_neighbors, n) + 1 for graph in graphs)
+            rows = 12 * sum(views.n_features.values())
+            return int(n * (entries * (2 * itemsize + 24) + rows + 8 * _SOLVER_VECTORS * (self.n_clusters + 6)))
+        prepared = n * sum(views.n_features.values()) * itemsize
+        return int(self._n_matrices(views) * SymmetricTiles.nbytes(n, dtype) + prepared)
+
     def _views_to_fit(self, X: Any) -> Views:
         """Check the views and parameters; the views weigh the same in the ensemble score unless a method says more."""
         views = super()._views_to_fit(X)
@@ -98,21 +114,21 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         assigner = as_assigner(self.assigner)
         kernels = kernel_per_view(self.kernel, views.names)
         dtype = _gram_dtype(self.dtype, kernels, assigner, views)
-        n_columns = sum(views.n_features.values())
         require_memory(
-            self._n_matrices(views) * SymmetricTiles.nbytes(views.n_samples, dtype)
-            + views.n_samples * n_columns * np.dtype(dtype).itemsize,  # rows prepared for products
+            self._bytes_to_fit(views, kernels, dtype),
             f"fitting {views.n_samples} samples in {np.dtype(dtype)}",
             "fit on a part of the samples and predict the others"
             + (", or set dtype='float32'" if dtype == np.float64 else ""),
         )
         report = _Stages(self.progress, total=len(views) + 3)
-        kernels, similarities = learn_similarities(views, kernels, dtype, rng)
         with Workers(self.n_jobs) as workers:
+            kernels, similarities = learn_similarities(views, kernels, dtype, rng, workers.map)
             grams = Grams(similarities, kernels, views.n_samples, dtype, workers, report)
             space = self._latent_space(grams, max(1, self.n_clusters - 1))
             report("eigenvectors")
-            scores = space.ensemble(self._beta)
+            # With a graph, scores take the road of new rows: there, copies of a row have one score.
+            sparse = [similarity.sparse for similarity in similarities.values()]
+            scores = None if any(sparse) else space.ensemble(self._beta)
 
         self.kernels_ = kernels
         self.eigenvalues_ = space.eigenvalues
@@ -122,7 +138,9 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
             name: ScoreMap.learn(similarity, space.centerings[name], space.latent[name], grams.largest[name])
             for name, similarity in similarities.items()
         }
-        if scores is None:
+        if all(sparse):
+            scores = self._ensemble_of_training()
+        elif scores is None:
             scores = self._by_block(self._ensemble, views)
         else:
             error = sum(self._beta[name] * score_map.floor for name, score_map in self._score_maps.items())
@@ -227,6 +245,14 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
             error = error + self._beta[name] * floor
         return silence(total, error)
 
+    def _ensemble_of_training(self) -> Array:
+        """The same of the training rows, where their similarities are kept."""
+        total, error = np.zeros((1, self._n_features_out)), np.zeros(1)
+        for name, score_map in self._score_maps.items():
+            total = total + self._beta[name] * score_map.of_training_as_computed()
+            error = error + self._beta[name] * score_map.floor
+        return silence(total, error)
+
     def _per_view(self, views: Views) -> dict[str, Array]:
         def scores(block: Views) -> Array:
             ((name, x),) = block.items()
@@ -246,8 +272,9 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         """Apply a function of rows to blocks of rows, in threads, with memory for a few blocks."""
         n, rows = views.n_samples, self.batch_size
         if rows == "auto":
-            widest = max(self._score_maps[name].n_training for name in views)
-            rows = min(max(_BLOCK_BYTES // (4 * widest), 64), 8192)
+            maps = [self._score_maps[name] for name in views]
+            widest = max((each.n_training for each in maps if not each.similarity.sparse), default=0)
+            rows = min(max(_BLOCK_BYTES // (4 * max(widest, 1)), 64), 8192)
         if n <= rows:
             return function(views)
         with Workers(self.n_jobs) as workers:
@@ -301,7 +328,8 @@ def _gram_dtype(dtype: Any, kernels: Mapping[str, Kernel], assigner: Assigner, v
         if views.n_samples <= _FLOAT64_UP_TO or not bounded or assigner.reads_signs:
             return np.float64
         rows = np.linspace(0, views.n_samples - 1, 256).astype(int)
-        flat = any(1 - kernels[name](x[rows]).mean() < _FLATTEST for name, x in views.items())
+        smooth = [name for name in views if not kernels[name].sparse]
+        flat = any(1 - kernels[name](views[name][rows]).mean() < _FLATTEST for name in smooth)
         return np.float64 if flat else np.float32
     try:
         known = {np.dtype(kind): kind for kind in (np.float32, np.float64)}

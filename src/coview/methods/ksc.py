@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from coview.core.eigen import top_eigenpairs
-from coview.core.fuse import Fusion
 from coview.core.gram import Centering, Grams
+from coview.core.sparse_fuse import fusion_of
 from coview.methods.kernel_clusterer import LatentSpace, OneViewKernelClusterer
 
 
@@ -39,11 +39,13 @@ class KSC(OneViewKernelClusterer):
     array([0, 0, 0, 1, 1])
     """
 
+    _keeps_sparse = True
+
     def _latent_space(self, grams: Grams, n_components: int) -> LatentSpace:
-        (gram,) = grams
+        fusion = fusion_of(grams, rho=1.0, kappa=dict.fromkeys(grams.similarities, 1.0))
+        (gram,) = fusion.grams()
         degree = gram.positive_degrees()
         centering = Centering.learn(gram.matrix, weights=degree.min() / degree)
-        fusion = Fusion(grams, rho=1.0, kappa={gram.name: 1.0})
         fusion.add(gram, centering)
         eigenpairs = top_eigenpairs(fusion.problem(degree), n_components)
         latent = eigenpairs.vectors / np.sqrt(degree)[:, None]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from coview.core.eigen import top_eigenpairs
-from coview.core.fuse import Fusion
 from coview.core.gram import Centering, Grams
+from coview.core.sparse_fuse import fusion_of
 from coview.errors import InputError
 from coview.kernels import RBF
 from coview.methods.base import weights_per_view
@@ -84,6 +84,7 @@ class TMvKSCR(KernelClusterer):
     True
     """
 
+    _keeps_sparse = True
     _kappa: dict[str, float]
 
     def __init__(
@@ -127,10 +128,10 @@ class TMvKSCR(KernelClusterer):
         return 2 if len(views) == 1 or self.rho == 1 else 3  # and their product
 
     def _latent_space(self, grams: Grams, n_components: int) -> LatentSpace:
-        fusion = Fusion(grams, self.rho, self._kappa)
+        fusion = fusion_of(grams, self.rho, self._kappa)
         centerings = {}
         total_degree = np.zeros(grams.n_samples)
-        for gram in grams:
+        for gram in fusion.grams():
             # Degrees come from the uncentred matrix, as in KSC; centred rows sum to about zero.
             degree = gram.positive_degrees()
             centerings[gram.name] = Centering.learn(gram.matrix, weights=degree.min() / degree)

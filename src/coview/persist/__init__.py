@@ -25,7 +25,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     Parameters
     ----------
     model : fitted estimator with predict
-        A method, or FixedSize, Scaled, Concat and PerView around methods.
+        A method, Tuned, or FixedSize, Scaled, Concat and PerView around them.
     path : path
         The ending ".safetensors" tells people and programs what it is.
 
@@ -95,11 +95,8 @@ def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def _described(model: Mapping[str, Json]) -> dict[str, Any]:
     inner = model
-    while "estimator" in inner["parameters"]:
-        inner = inner["parameters"]["estimator"]
-        if "dict" in inner:  # one for each view
-            inner = inner["dict"][0][1]
-        inner = inner["estimator"]
+    while trained := inner["learnt"].get("estimator_") or inner["learnt"].get("estimators_"):
+        inner = trained if "learnt" in trained else next(iter(trained.values()))  # one for each view
     widths = read_views(model["learnt"])
     columns = VIEW_COLUMNS.read(model["learnt"]["_view_columns"], Tensors(), Sizes(widths))
     return {

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from coview.compose import Concat, FixedSize, PerView, Scaled
+from coview.compose import Concat, FixedSize, PerView, Scaled, Tuned
 from coview.core.anchors import Anchors
 from coview.core.assign import Centres, CodeWords, Deferred
 from coview.core.scaling import ColumnScaling, RowScaling
@@ -63,6 +63,7 @@ from coview.persist.kinds import (
     require,
 )
 from coview.persist.preparations import LearntSteps
+from coview.persist.tried import TriedTable
 from coview.persist.settings import (
     ASSIGNERS,
     ESTIMATORS,
@@ -327,6 +328,12 @@ _LEARNT: Mapping[type, Mapping[str, Kind]] = {
             **_WRAPPER,
             "preparations_": ByView(LearntSteps()),
         },
+        Tuned: {
+            **_WRAPPER,
+            "n_clusters_": Whole(least=2),
+            "reason_": Text(),
+            "table_": TriedTable(),
+        },
         FixedSize: {
             "estimator_": MODEL,
             "labels_": Maybe(Numbers(("samples",), INTEGERS, least=0, below="samples")),
@@ -355,9 +362,10 @@ def read_views(learnt: Mapping[str, Json]) -> dict[str, int]:
 
 def _check(model: Any) -> None:
     """Compare the parts of a model with each other, and look at the parameters that predict reads."""
+    accepted = {**_READ_BY_PREDICT, **_NOT_READ_BY_PREDICT.get(type(model), {})}
     for name, value in model.get_params(deep=False).items():
         with part(name):
-            require(_READ_BY_PREDICT.get(name, _anything)(value), f"is {value!r}, which a trained model cannot have")
+            require(accepted.get(name, _anything)(value), f"is {value!r}, which a trained model cannot have")
     require(hasattr(model, "predict"), "holds an estimator that cannot predict")
     require(model.view_names_ == tuple(model.view_n_features_), "names other views than it has widths for")
     names = vars(model).get("feature_names_in_")
@@ -390,6 +398,8 @@ _READ_BY_PREDICT: Mapping[str, Callable[[Any], bool]] = {
     "n_jobs": lambda value: value is None or (isinstance(value, Integral) and abs(int(value)) <= _MOST_THREADS),
     "views": _is_layout,
 }
+# What was to choose from; what was chosen is in the model inside.
+_NOT_READ_BY_PREDICT: Mapping[type, Mapping[str, Callable[[Any], bool]]] = {Tuned: {"n_clusters": _anything}}
 
 
 def _check_kernel_method(model: Any) -> None:
@@ -427,6 +437,13 @@ def _check_scaled(model: Any) -> None:
     require(fits, "has not learnt the preparations that go with how")
 
 
+def _check_tuned(model: Any) -> None:
+    _check_inner(model)
+    require(isinstance(model.estimator_, Scaled), "has chosen something else than prepared views")
+    inner = getattr(model.estimator_.estimator_, "n_clusters", None)
+    require(inner == model.n_clusters_, "has chosen another number of clusters")
+
+
 def _check_fixed_size(model: Any) -> None:
     _check_inner(model)
     trained = vars(model.estimator_).get("labels_", model.train_rows_)
@@ -453,6 +470,7 @@ _RELATIONS: Mapping[type, Callable[[Any], object]] = {
     OPMC: _check_loop,
     MVSCBP: _check_anchors,
     Scaled: _check_scaled,
+    Tuned: _check_tuned,
     FixedSize: _check_fixed_size,
     Concat: _check_concat,
     PerView: _check_per_view,

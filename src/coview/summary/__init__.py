@@ -1,7 +1,7 @@
 """Every number that a report shows, gathered once into plain values; plots and report only read them."""
 
 from coview.summary.gather import summarize
-from coview.summary.values import Cluster, Feature, Points, Similarities, Summary, Truth, Uncertain, View
+from coview.summary.values import Cluster, Feature, Points, Similarities, Summary, Tried, Truth, Tuning, Uncertain, View
 
 __all__ = [
     "Cluster",
@@ -9,7 +9,9 @@ __all__ = [
     "Points",
     "Similarities",
     "Summary",
+    "Tried",
     "Truth",
+    "Tuning",
     "Uncertain",
     "View",
     "summarize",

@@ -17,6 +17,7 @@ from coview.kernels import Precomputed
 from coview.methods.base import MultiViewClusterer
 from coview.summary.settings import n_train, nested_name, parameters, prepared_in_words, versions
 from coview.summary.space import Inner, all_scores, innermost, is_of_the_fit, view_labels, view_scores
+from coview.summary.tuning import tuning
 from coview.summary.values import (
     Cluster,
     Feature,
@@ -103,6 +104,7 @@ def summarize(
         truth=None if classes is None else _truth(found, classes),
         points=_points(found, clear, classes),
         similarities=_similarities(found),
+        tuning=tuning(model),
         notes=(*map(str, notes), *_notes(found)),
         seconds={str(stage): float(time) for stage, time in (seconds or {}).items()},
         versions=versions(),

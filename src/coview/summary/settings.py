@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import coview
-from coview.compose import Concat, FixedSize, PerView, Scaled
+from coview.compose import Concat, FixedSize, PerView, Scaled, Tuned
 from coview.methods.base import MultiViewClusterer
 
 
@@ -50,7 +50,7 @@ def _preparations(model: Any) -> dict[str, list[str]]:
             own[name] = [learnt.preparation.words] if learnt.steps else []
     if isinstance(model, PerView):
         trained = {name: model.estimators_[name] for name in names}
-    elif isinstance(model, (Scaled, FixedSize, Concat)):
+    elif isinstance(model, (Scaled, Tuned, FixedSize, Concat)):
         trained = dict.fromkeys(names, model.estimator_)
     else:
         return own

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coview.compose import Concat, FixedSize, PerView, Scaled
+from coview.compose import Concat, FixedSize, PerView, Scaled, Tuned
 from coview.core.assign import Labels
 from coview.core.margins import Numbers
 from coview.methods.base import MultiViewClusterer
@@ -40,7 +40,7 @@ def innermost(model: Any) -> Inner:
         best = model.best_view_
         inner = innermost(model.estimators_[best])
         return Inner(inner.method, lambda views: inner.prepared(views.select([best])), (best,))
-    if not isinstance(model, (FixedSize, Scaled, Concat)):
+    if not isinstance(model, (FixedSize, Scaled, Tuned, Concat)):
         return Inner(model, lambda views: views, getattr(model, "view_names_", ()))
     inner = innermost(model.estimator_)
     if isinstance(model, Scaled):

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from coview.errors import InputError
 from coview.summary.plain import from_plain, to_plain
 
-_FORMAT = "coview summary 2"
+_FORMAT = "coview summary 3"
 _LISTED = 20
 
 
@@ -106,6 +106,66 @@ class Similarities:
         return f"Similarities({len(self.labels)} samples)"
 
 
+@dataclass(frozen=True)
+class Tried:
+    """A setting that was tried while settings were chosen, for one number of clusters, and what spoke for it."""
+
+    round: int
+    n_samples: int  # of this round
+    preparations: tuple[str, ...]  # in the order of the views
+    kernel: str
+    rho: float
+    kappa: tuple[float, ...]  # in the order of the views
+    n_clusters: int
+    criterion: float | None  # of all that speaks for it; None where it failed
+    consensus: float | None  # with the other settings
+    stability: float | None
+    agreement: float | None
+    balance: float | None
+    line_fit: float | None
+    membership: float | None
+    eigengap: float | None
+    error: str | None
+
+    @property
+    def setting(self) -> tuple[Any, ...]:
+        """What was tried, whatever the round and the number of clusters."""
+        return self.preparations, self.kernel, self.rho, self.kappa
+
+    @property
+    def prepared(self) -> str:
+        """The preparations in short, each named once."""
+        return " / ".join(dict.fromkeys(self.preparations))
+
+    @property
+    def kernel_name(self) -> str:
+        """The kernel without its parameters."""
+        return self.kernel.partition("(")[0]
+
+    @property
+    def weights(self) -> str:
+        """The weights of the views in short; nothing where all count 1."""
+        return "" if set(self.kappa) == {1.0} else ", ".join(f"{weight:g}" for weight in self.kappa)
+
+    @property
+    def label(self) -> str:
+        """The setting in a few words."""
+        weights = f" · κ {self.weights}" if self.weights else ""
+        return f"{self.kernel_name} · {self.prepared} · ρ {self.rho:g}{weights}"
+
+
+@dataclass(frozen=True, repr=False)
+class Tuning:
+    """How the settings were chosen: why, and all that was tried."""
+
+    reason: str
+    chosen: int  # place among the rows
+    rows: tuple[Tried, ...]
+
+    def __repr__(self) -> str:
+        return f"Tuning({self.rows[self.chosen].label}; {len(self.rows)} rows)"
+
+
 @dataclass(frozen=True, repr=False)
 class Summary:
     """What a fitted model found, as plain values that can be written as JSON and read back."""
@@ -124,6 +184,7 @@ class Summary:
     truth: Truth | None
     points: Points
     similarities: Similarities | None
+    tuning: Tuning | None  # where the settings were chosen from the data
     notes: tuple[str, ...]
     seconds: dict[str, float]
     versions: dict[str, str]
@@ -249,6 +310,13 @@ def _check_lengths(summary: Summary) -> None:
     if similarities is not None:
         side = len(similarities.labels)
         holds["similarities"] = len(similarities.values) == side and all(len(r) == side for r in similarities.values)
+    if summary.tuning is not None:
+        rows = summary.tuning.rows
+        holds["tuning"] = (
+            0 <= summary.tuning.chosen < len(rows)
+            and rows[summary.tuning.chosen].criterion is not None
+            and all(len(row.preparations) == len(row.kappa) == len(summary.views) for row in rows)
+        )
     for part, fine in holds.items():
         if not fine:
             raise InputError(f"the summary contradicts itself in {part!r}; it was changed after it was written")

@@ -1,78 +1,29 @@
-"""Kernels as frozen values: a few numbers that turn rows into similarities.
+"""Kernels of one inner product per pair of (suitably prepared) rows.
 
-Every kernel but `Precomputed` is a function of one inner product per pair of (suitably prepared) rows. That is the
-whole trick: preparing costs a pass over the rows, and a block of similarities is one matrix product finished in place.
+That is the whole trick: preparing costs a pass over the rows, and a block of similarities is one matrix product
+finished in place.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from coview.errors import InputError
-from coview.views import Array, Matrix, as_views
+from coview.kernels.base import Kernel, Run, Similarity, in_turn, require_number
+from coview.kernels.rows import as_array, column, dense, hstack, squared_lengths, unit_rows
+from coview.views import Array, Matrix
 
 # Squared lengths of rows, in units of sigma², beyond which RBF does not trust products: exponents lose 1e-12 and 1e-5.
 _FAR: Mapping[Any, float] = {np.float64: 1e4, np.float32: 64.0}
 _SLAB_BYTES = 2**25
 _MEDIAN_ROWS = 500
-
-
-class Kernel(ABC):
-    """A similarity between rows of one view; `kernel(x, y)` is its block of Gram matrix."""
-
-    def __call__(self, x: Matrix, y: Matrix | None = None) -> Array:
-        """Return the similarities of the rows of x with the rows of y (by default: of x itself)."""
-        x = _one_table("x", x)
-        y = x if y is None else _one_table("y", y)
-        if x.shape[1] != y.shape[1] and not isinstance(self, Precomputed):
-            raise InputError(f"x has {x.shape[1]} columns and y has {y.shape[1]}; they must be the same columns")
-        return self.resolve(y).against(y)(x)
-
-    def resolve(self, x: Matrix, rng: np.random.Generator | None = None) -> Kernel:
-        """Return this kernel with what it leaves open filled in from the rows of x."""
-        return self
-
-    def check_training(self, name: str, x: Matrix) -> None:
-        """Refuse training rows that this kernel cannot use; `name` is the view's."""
-
-    @property
-    def bounded(self) -> bool:
-        """Whether no similarity exceeds 1 in size, so that float32 holds it whatever the scale of the rows."""
-        return False
-
-    @abstractmethod
-    def against(self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64) -> Similarity:
-        """Prepare the rows that others will be compared with, normally the training rows."""
-
-
-class Similarity(ABC):
-    """A kernel and the prepared rows it compares with: call it with any block of rows."""
-
-    dtype: type[np.floating[Any]] = np.float64
-    nonnegative: bool = False
-    bounded: bool = False
-    noise: float = 0.0  # relative error of a similarity, in units of rounding, beyond that of any product
-
-    @abstractmethod
-    def __call__(self, x: Matrix) -> Array:
-        """Return the similarities, shape (rows of x, prepared rows), each row independent of the others."""
-
-    @abstractmethod
-    def tile(self, rows: slice, columns: slice, out: Array) -> None:
-        """Write the similarities of some of the prepared rows with others of them."""
-
-    def forget_training(self) -> Similarity:
-        """Return what is needed for new rows only."""
-        return self
 
 
 @dataclass(frozen=True)
@@ -98,14 +49,14 @@ class Products(Similarity):
 
     def __call__(self, x: Matrix) -> Array:
         left = self.kernel.turned(self.kernel.prepared(x, self.centre, self.dtype))
-        block = _as_array(left @ self.prepared.T)
+        block = as_array(left @ self.prepared.T)
         self.kernel.finish(block)
         return block
 
     def tile(self, rows: slice, columns: slice, out: Array) -> None:
         left, right = self.kernel.turned(self.prepared[rows]), self.prepared[columns]
         if sp.issparse(right) or self.dtype != out.dtype:
-            block = _as_array(left @ right.T)
+            block = as_array(left @ right.T)
             self.kernel.finish(block)
             out[...] = block
         else:
@@ -132,7 +83,7 @@ class InnerProductKernel(Kernel):
     def finish(self, block: Array) -> None:
         """Turn inner products into similarities, in place."""
 
-    def against(self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64) -> Similarity:
+    def against(self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64, run: Run = in_turn) -> Similarity:
         prepared = self.prepared(rows, None, dtype)
         return Products(self, rows.copy() if prepared is rows else prepared)  # the caller's rows may change later
 
@@ -159,7 +110,7 @@ class RBF(InnerProductKernel):
 
     def __post_init__(self) -> None:
         if self.sigma2 is not None:
-            _require(self, "sigma2", lambda value: value > 0, "a positive number or None")
+            require_number(self, "sigma2", lambda value: value > 0, "a positive number or None")
 
     def resolve(self, x: Matrix, rng: np.random.Generator | None = None) -> RBF:
         return self if self.sigma2 is not None else replace(self, sigma2=_median_squared_distance(x, rng))
@@ -172,19 +123,19 @@ class RBF(InnerProductKernel):
     def nonnegative(self) -> bool:
         return True
 
-    def against(self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64) -> Similarity:
+    def against(self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64, run: Run = in_turn) -> Similarity:
         # The kernel does not change when all rows move together: near the origin the products cancel least.
         with np.errstate(over="ignore", invalid="ignore"):
             centre = None if sp.issparse(rows) else np.nan_to_num(rows.mean(axis=0, dtype=np.float64))
         prepared = self.prepared(rows, centre, dtype)
-        lengths = -_column(prepared, -1)
+        lengths = -column(prepared, -1)
         far = np.flatnonzero(lengths > _FAR[dtype])
         noise = float(np.delete(lengths, far).max(initial=0))
         return GaussianProducts(self, prepared, centre, far, rows[far], noise)
 
     def prepared(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
         scaled, lengths = self._scaled(x, centre)
-        return _hstack(scaled, np.ones_like(lengths), lengths).astype(dtype, copy=False)
+        return hstack(scaled, np.ones_like(lengths), lengths).astype(dtype, copy=False)
 
     def turned(self, prepared: Matrix) -> Matrix:
         """Swap the last two columns: each row's length meets the other's 1."""
@@ -207,7 +158,7 @@ class RBF(InnerProductKernel):
         moved = x.astype(np.float64) if centre is None else x - centre
         with np.errstate(over="ignore"):
             scaled = moved * (math.sqrt(2) / math.sqrt(self.sigma2))
-            lengths = -_squared_lengths(scaled) / 2
+            lengths = -squared_lengths(scaled) / 2
         lost = ~np.isfinite(lengths)
         if lost.any():
             # So far away that the square overflows: similarity 0 with everything, without inf - inf on the way.
@@ -233,10 +184,10 @@ class GaussianProducts(Products):
 
     def __call__(self, x: Matrix) -> Array:
         prepared = self.kernel.prepared(x, self.centre, self.dtype)
-        block = _as_array(self.kernel.turned(prepared) @ self.prepared.T)
+        block = as_array(self.kernel.turned(prepared) @ self.prepared.T)
         self.kernel.finish(block)
         if len(self.far):
-            both = np.flatnonzero(-_column(prepared, -1) > _FAR[self.dtype])
+            both = np.flatnonzero(-column(prepared, -1) > _FAR[self.dtype])
             block[np.ix_(both, self.far)] = self._by_differences(x[both], self.far_rows)
         return block
 
@@ -257,7 +208,7 @@ class GaussianProducts(Products):
         step = max(_SLAB_BYTES // (8 * x.shape[1]), 1)  # sparse rows are made dense a slab at a time
         for i in range(0, x.shape[0], step):
             for j in range(0, y.shape[0], step):
-                a, b = _dense(x[i : i + step]), _dense(y[j : j + step])
+                a, b = dense(x[i : i + step]), dense(y[j : j + step])
                 # Differences first, sigma after: huge rows by a tiny sigma could overflow on both sides.
                 with np.errstate(over="ignore"):
                     squared[i : i + step, j : j + step] = np.square(cdist(a, b) / sigma)
@@ -319,8 +270,8 @@ class NormalizedPolynomial(InnerProductKernel):
     def prepared(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
         x = x.astype(np.float64, copy=False)
         if self.offset > 0:
-            x = _hstack(x, np.full(x.shape[0], float(self.offset)))
-        return _unit_rows(x).astype(dtype, copy=False)
+            x = hstack(x, np.full(x.shape[0], float(self.offset)))
+        return unit_rows(x).astype(dtype, copy=False)
 
     def finish(self, block: Array) -> None:
         _power(block, self.degree)
@@ -335,95 +286,12 @@ class Cosine(InnerProductKernel):
         return True
 
     def prepared(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
-        return _unit_rows(x).astype(dtype, copy=False)
-
-
-@dataclass(frozen=True)
-class Precomputed(Kernel):
-    """The view is itself a block of Gram matrix: samples by samples to fit, samples by training samples to predict."""
-
-    def check_training(self, name: str, x: Matrix) -> None:
-        if x.shape[0] != x.shape[1]:
-            raise InputError(f"view {name!r} is {x.shape[0]}×{x.shape[1]}; Precomputed() fits a square Gram matrix")
-        steps = (slice(start, start + 1024) for start in range(0, x.shape[0], 1024))  # no second matrix in memory
-        if max(abs(x[rows] - x[:, rows].T).max() for rows in steps) > 1e-7 * abs(x).max():
-            raise InputError(f"view {name!r} is not symmetric; Precomputed() fits a symmetric Gram matrix")
-
-    def against(self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64) -> Similarity:
-        return Given(rows, dtype)
-
-
-@dataclass(frozen=True)
-class Given(Similarity):
-    """Similarities that the caller computed: the Gram matrix of the training rows, while it is needed."""
-
-    gram: Matrix | None = None
-    dtype: type[np.floating[Any]] = np.float64
-
-    def __call__(self, x: Matrix) -> Array:
-        return _as_array(x).astype(self.dtype, copy=False)
-
-    def tile(self, rows: slice, columns: slice, out: Array) -> None:
-        assert self.gram is not None
-        out[...] = _as_array(self.gram[rows, columns])
-
-    def forget_training(self) -> Similarity:
-        return Given(None, self.dtype)
-
-
-KERNELS: Mapping[str, type[Kernel]] = {
-    "rbf": RBF,
-    "linear": Linear,
-    "poly": Polynomial,
-    "normpoly": NormalizedPolynomial,
-    "cosine": Cosine,
-    "precomputed": Precomputed,
-}
-
-
-def kernel_per_view(kernel: Any, names: tuple[str, ...]) -> dict[str, Kernel]:
-    """Give every view its kernel: one for all, a list in the order of the views, or a mapping by view name."""
-    if isinstance(kernel, Mapping):
-        return {name: _as_kernel(value) for name, value in by_view_name("kernel", kernel, names).items()}
-    if isinstance(kernel, (list, tuple)):
-        if len(kernel) != len(names):
-            raise InputError(f"kernel lists {len(kernel)} kernels for {len(names)} views ({', '.join(names)})")
-        return dict(zip(names, map(_as_kernel, kernel), strict=True))
-    return dict.fromkeys(names, _as_kernel(kernel))
-
-
-def by_view_name(parameter: str, values: Mapping[Any, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Return a parameter given by view name in the order of the views."""
-    given = {str(name): value for name, value in values.items()}
-    if set(given) != set(names):
-        raise InputError(f"{parameter} names the views {', '.join(given)}, but the views are {', '.join(names)}")
-    return {name: given[name] for name in names}
-
-
-def _one_table(label: str, x: Any) -> Matrix:
-    views = as_views(x)
-    if len(views) > 1:
-        raise InputError(f"{label} holds {len(views)} views; a kernel compares the rows of one")
-    return next(iter(views.values()))
-
-
-def _as_kernel(kernel: Any) -> Kernel:
-    if isinstance(kernel, Kernel):
-        return kernel
-    if isinstance(kernel, str) and kernel in KERNELS:
-        return KERNELS[kernel]()
-    raise InputError(f"kernel={kernel!r} is not a kernel; use one of {', '.join(KERNELS)}, or a value such as RBF(0.5)")
-
-
-def _require(kernel: Kernel, parameter: str, holds: Callable[[Any], bool], wanted: str) -> None:
-    value = getattr(kernel, parameter)
-    if not (isinstance(value, Real) and math.isfinite(value) and holds(value)):
-        raise InputError(f"{type(kernel).__name__}({parameter}={value!r}): {parameter} must be {wanted}")
+        return unit_rows(x).astype(dtype, copy=False)
 
 
 def _require_polynomial(kernel: Kernel) -> None:
-    _require(kernel, "degree", lambda value: value >= 1 and value == int(value), "a whole number of at least 1")
-    _require(kernel, "offset", lambda value: value >= 0, "zero or a positive number")
+    require_number(kernel, "degree", lambda value: value >= 1 and value == int(value), "a whole number of at least 1")
+    require_number(kernel, "offset", lambda value: value >= 0, "zero or a positive number")
 
 
 def _power(block: Array, degree: int) -> None:
@@ -431,50 +299,6 @@ def _power(block: Array, degree: int) -> None:
         np.square(block, out=block)  # several times faster than the general power
     elif degree != 1:
         np.power(block, degree, out=block)
-
-
-def _as_array(x: Matrix) -> Array:
-    array: Array = x.toarray() if sp.issparse(x) else x
-    return array
-
-
-def _dense(x: Matrix) -> Array:
-    return _as_array(x).astype(np.float64, copy=False)
-
-
-def _column(x: Matrix, j: int) -> Array:
-    column: Array = x[:, [j]].toarray().ravel() if sp.issparse(x) else x[:, j]
-    return column
-
-
-def _hstack(x: Matrix, *columns: Array) -> Matrix:
-    if sp.issparse(x):
-        return sp.csr_array(sp.hstack([x, sp.csr_array(np.column_stack(columns))], format="csr"))
-    return np.column_stack([x, *columns])
-
-
-def _squared_lengths(x: Matrix) -> Array:
-    if sp.issparse(x):
-        return np.asarray(x.multiply(x).sum(axis=1)).ravel()
-    lengths: Array = np.einsum("ij,ij->i", x, x)
-    return lengths
-
-
-def _unit_rows(x: Matrix) -> Matrix:
-    """Rows scaled to length 1; zero rows stay zero. The largest entry comes out first, so nothing overflows."""
-    x = x.astype(np.float64, copy=False)
-    largest = abs(x).max(axis=1)
-    largest = largest.toarray().ravel() if sp.issparse(largest) else largest
-    scaled = _scale_rows(x, largest)
-    return _scale_rows(scaled, np.sqrt(_squared_lengths(scaled)))
-
-
-def _scale_rows(x: Matrix, divisors: Array) -> Matrix:
-    divisors = np.where(divisors > 0, divisors, 1.0)
-    if sp.issparse(x):
-        data = x.data / np.repeat(divisors, np.diff(x.indptr))
-        return sp.csr_array((data, x.indices, x.indptr), shape=x.shape)
-    return x / divisors[:, None]
 
 
 def _median_squared_distance(x: Matrix, rng: np.random.Generator | None) -> float:
@@ -487,14 +311,14 @@ def _median_squared_distance(x: Matrix, rng: np.random.Generator | None) -> floa
     x = x.astype(np.float64) / largest  # squares of very large or small values would leave the range of floats
     if not sp.issparse(x):
         x -= x.mean(axis=0)
-    lengths = _squared_lengths(x)
+    lengths = squared_lengths(x)
     pairs = np.triu_indices(x.shape[0], k=1)
-    squared = (lengths[:, None] + lengths - 2 * _dense(x @ x.T))[pairs]
+    squared = (lengths[:, None] + lengths - 2 * dense(x @ x.T))[pairs]
     typical = float(np.median(squared))
     if typical <= 1e-6 * lengths.max():  # an outlier or an offset: too many digits cancelled
         from scipy.spatial.distance import pdist
 
-        squared = pdist(_dense(x), "sqeuclidean")
+        squared = pdist(dense(x), "sqeuclidean")
         typical = float(np.median(squared)) or float(squared.mean())
     limits = np.finfo(np.float64)
     with np.errstate(over="ignore"):

@@ -1,0 +1,235 @@
+"""The neighbour graph as a kernel: rows are similar to their nearest, in units of how far apart rows are there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import frexp
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from coview.errors import InputError
+from coview.kernels.base import Kernel, Run, Similarity, in_turn, require_number
+from coview.kernels.copies import Copies, Integers, fingerprints
+from coview.kernels.nearest import nearest_rows
+from coview.kernels.rows import as_array, unit_rows
+from coview.kernels.search import Finder, rank_in_group
+from coview.views import Array, Matrix
+
+_METRICS = ("euclidean", "cosine")
+_CALM = 400  # powers of two that rows may be from 1 before squares leave the range of floats
+
+
+@dataclass(frozen=True)
+class NeighborGraph(Kernel):
+    """Similarity exp(-|x - y|² / (s_x s_y)) of near neighbours, 1 of a row with itself, and 0 of all other pairs.
+
+    Two rows are near when one of them is among the nearest of the other; s_x is the distance of x from its
+    `scale_neighbor`-th nearest row, so that dense and thin regions count alike. The Gram matrix is sparse, and is kept
+    so where all views have such a kernel. It is not positive semi-definite: the methods take the algebraically largest
+    eigenvalues, and the negative ones play no part.
+
+    A new row is compared with the training rows alone: with those nearest to it, and with those that it is nearer to
+    than their own `n_neighbors`-th neighbour. A new row that is equal to a training row is treated as that row (the
+    first of several). Equal distances go to the row that comes first. The search costs O(rows² columns), much less for
+    up to 8 columns; beyond 10,000 distinct rows of more columns, unless they are CSR, the graph of the training rows
+    misses some neighbours for others nearly as near, see docs/performance.md.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        Nearest rows that are similar to a row, beside those that it is near to; all others where there are fewer.
+    scale_neighbor : int
+        Which neighbour's distance is the unit; the last where there are fewer.
+    metric : "euclidean" or "cosine"
+        "cosine" is the Euclidean distance of rows scaled to length 1; all-zero rows stay zero.
+
+    References
+    ----------
+    Zelnik-Manor, Perona: Self-tuning spectral clustering, 2004.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> NeighborGraph(n_neighbors=1, scale_neighbor=1)(np.array([[0.0], [1.0], [3.0]])).round(3)
+    array([[1.   , 0.368, 0.   ],
+           [0.368, 1.   , 0.135],
+           [0.   , 0.135, 1.   ]])
+    """
+
+    n_neighbors: int = 10
+    scale_neighbor: int = 7
+    metric: str = "euclidean"
+
+    def __post_init__(self) -> None:
+        for parameter in ("n_neighbors", "scale_neighbor"):
+            require_number(self, parameter, lambda v: v >= 1 and v == int(v), "a whole number of at least 1")
+            object.__setattr__(self, parameter, int(getattr(self, parameter)))  # a command line has 10.0
+        if self.metric not in _METRICS:
+            raise InputError(f"NeighborGraph(metric={self.metric!r}): metric must be one of {', '.join(_METRICS)}")
+
+    @property
+    def bounded(self) -> bool:
+        return True
+
+    @property
+    def sparse(self) -> bool:
+        return True
+
+    def check_training(self, name: str, x: Matrix) -> None:
+        if x.shape[0] == 1:
+            return
+        mark = fingerprints(self.prepared(x[:1]))
+        starts = (2**k for k in range(64))  # the first rows mostly settle it
+        for start in starts:
+            if start >= x.shape[0]:
+                break
+            if (fingerprints(self.prepared(x[start : 2 * start])) != mark).any():
+                return
+        raise InputError(
+            f"view {name!r} has the same values in all of its {x.shape[0]} samples under {self}, so none is nearer "
+            "than another; drop the view"
+        )
+
+    def prepared(self, x: Matrix, exponent: int = 0) -> Matrix:
+        """Return a copy of the rows in the form in which they are compared."""
+        if self.metric == "cosine":
+            x = unit_rows(x)
+        else:
+            x = x.astype(np.float64) * 2.0**-exponent if exponent else x.copy()
+        if sp.issparse(x) and not x.has_canonical_format:
+            x = x.copy()
+            x.sum_duplicates()
+        return x
+
+    def against(self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64, run: Run = in_turn) -> Similarity:
+        exponent = frexp(float(abs(rows).max()))[1]
+        exponent = 0 if abs(exponent) < _CALM or self.metric == "cosine" else max(exponent, -1000)
+        prepared = self.prepared(rows, exponent)
+        copies = Copies(prepared)
+        width = min(max(self.n_neighbors, self.scale_neighbor), rows.shape[0] - 1)
+        neighbours, distances = nearest_rows(prepared, copies, width, run)
+        scales = local_scales(distances, self.scale_neighbor)
+        near = min(self.n_neighbors, width)
+        radii = distances[:, near - 1] if near else np.zeros(len(scales))
+        gram = _symmetric(neighbours[:, :near], distances[:, :near], scales).astype(dtype)
+        similarity = NeighborSimilarity(self, prepared, exponent, scales, radii.copy(), gram)
+        vars(similarity)["_copies"] = copies  # known already
+        return similarity
+
+
+@dataclass(frozen=True)
+class NeighborSimilarity(Similarity):
+    """The training rows, how far apart rows are near each of them, and their sparse Gram matrix."""
+
+    kernel: NeighborGraph
+    rows: Matrix
+    exponent: int  # the rows are kept in units of 2^exponent
+    scales: Array
+    radii: Array
+    gram: Matrix
+
+    nonnegative = True
+    bounded = True
+    sparse = True
+
+    @property
+    def dtype(self) -> type[np.floating[Any]]:  # type: ignore[override]
+        kind: type[np.floating[Any]] = self.gram.dtype.type
+        return kind
+
+    def __call__(self, x: Matrix) -> Array:
+        return as_array(self.block(x))
+
+    def block(self, x: Matrix) -> Matrix:
+        with np.errstate(over="ignore"):
+            x = self._like_training(self.kernel.prepared(x, self.exponent))
+        known = self._copies.find(x)
+        new = np.flatnonzero(known < 0)
+        similar = sp.vstack([self._to_training(x[new]), self.gram[self._copies.first[known[known >= 0]]]], format="csr")
+        place = np.empty(x.shape[0], dtype=np.int64)
+        place[np.concatenate([new, np.flatnonzero(known >= 0)])] = np.arange(x.shape[0])
+        return sp.csr_array(similar)[place]
+
+    def tile(self, rows: slice, columns: slice, out: Array) -> None:
+        out[...] = self.gram[rows][:, columns].toarray()
+
+    def training_block(self, rows: slice, n: int) -> Matrix:
+        # A row that has copies is scored as a new row equal to it would be.
+        return self.gram[self._copies.first[self._copies.of_row[rows]]]
+
+    @cached_property
+    def _copies(self) -> Copies:
+        return Copies(self.rows)
+
+    @cached_property
+    def _finder(self) -> Finder:
+        return Finder(self.rows if self._copies.all_distinct else self.rows[self._copies.first])
+
+    def _like_training(self, x: Matrix) -> Matrix:
+        if sp.issparse(self.rows) == sp.issparse(x):
+            return x
+        return sp.csr_array(x) if sp.issparse(self.rows) else x.toarray()
+
+    def _to_training(self, x: Matrix) -> Matrix:
+        """Similarities of rows that are equal to no training row."""
+        n, kernel, copies = self.rows.shape[0], self.kernel, self._copies
+        shape = (x.shape[0], n)
+        if x.shape[0] == 0:
+            return sp.csr_array(shape, dtype=self.dtype)
+        width = min(max(kernel.n_neighbors, kernel.scale_neighbor), n)
+        reach = self.radii[copies.first]
+        near = self._finder.near(x, min(width, len(copies)), reach)
+        reached = near.distances < reach[near.rows]
+        pair, row = copies.members(near.rows, np.where(reached, n, width))
+        query, distance = near.queries[pair], near.distances[pair]
+        order = np.lexsort((row, distance, query))
+        query, row, distance = query[order], row[order], distance[order]
+        rank = rank_in_group(query)
+
+        to_nearest = np.full((x.shape[0], width), np.inf)
+        to_nearest[query[rank < width], rank[rank < width]] = distance[rank < width]
+        scales = local_scales(to_nearest, kernel.scale_neighbor)
+        kept = (rank < kernel.n_neighbors) | (distance < self.radii[row])
+        query, row, distance = query[kept], row[kept], distance[kept]
+        order = np.lexsort((row, query))  # a sum over a row is then taken in one order in any block
+        query, row, distance = query[order], row[order], distance[order]
+        values = similarities(distance, scales[query], self.scales[row]).astype(self.dtype)
+        starts = np.searchsorted(query, np.arange(x.shape[0] + 1))
+        return sp.csr_array((values, row, starts), shape=shape)
+
+
+def similarities(distances: Array, scales: Array, other_scales: Array) -> Array:
+    """Return exp(-d² / (s t)), with the quotients first: squares could leave the range of floats."""
+    with np.errstate(over="ignore"):
+        values: Array = np.exp(-(distances / scales) * (distances / other_scales))
+    return values
+
+
+def local_scales(distances: Array, scale_neighbor: int) -> Array:
+    """Return the unit of distance near each row, from the distances of its neighbours in increasing order.
+
+    Where that neighbour is a copy, it is the smallest distance that is not zero; 1 where there is none.
+    """
+    if distances.shape[1] == 0:
+        return np.ones(len(distances))
+    scales: Array = distances[:, min(scale_neighbor, distances.shape[1]) - 1].copy()
+    copied = np.flatnonzero(scales == 0)
+    positive = np.where(distances[copied] > 0, distances[copied], np.inf).min(axis=1)
+    scales[copied] = np.where(np.isfinite(positive), positive, 1.0)
+    return scales
+
+
+def _symmetric(neighbours: Integers, distances: Array, scales: Array) -> Matrix:
+    """The Gram matrix: similarities to the neighbours, in both directions, and 1 on the diagonal."""
+    n, k = neighbours.shape
+    values = similarities(distances, scales[:, None], scales[neighbours])
+    columns = np.column_stack([np.arange(n), neighbours])
+    entries = np.column_stack([np.ones(n), values])
+    directed = sp.csr_array((entries.ravel(), columns.ravel(), np.arange(0, n * (k + 1) + 1, k + 1)), shape=(n, n))
+    directed.sort_indices()
+    gram = sp.csr_array(directed.maximum(directed.T.tocsr()))
+    gram.sort_indices()
+    return gram

@@ -1,0 +1,53 @@
+"""What a search has tried: the rows of `Tuned.table_`, in plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from coview.persist.kinds import InViewOrder, Json, Kind, Number, OrNone, Sizes, Tensors, Text, Whole, fields_of, part, require
+
+_MEASURE = OrNone(Number())
+
+
+_COLUMNS: Mapping[str, Kind] = {
+    "round": Whole(least=1),
+    "n_samples": Whole(least=1),
+    "preparations": InViewOrder(Text()),
+    "kernel": Text(),
+    "rho": Number(),
+    "kappa": InViewOrder(Number(least=0.0)),
+    "n_clusters": Whole(least=2),
+    "criterion": _MEASURE,
+    "consensus": _MEASURE,
+    "stability": _MEASURE,
+    "agreement": _MEASURE,
+    "balance": _MEASURE,
+    "line_fit": _MEASURE,
+    "membership": _MEASURE,
+    "eigengap": _MEASURE,
+}
+_ONLY_OF_FAILURES: Mapping[str, Kind] = {"error": Text()}
+
+
+class TriedTable(Kind):
+    """A row for each candidate, number of clusters and round."""
+
+    def write(self, value: Any, tensors: Tensors, sizes: Sizes) -> Json:
+        return _rows(value, lambda kind, item: kind.write(item, tensors, sizes))
+
+    def read(self, node: Json, tensors: Tensors, sizes: Sizes) -> list[dict[str, Any]]:
+        return _rows(node, lambda kind, item: kind.read(item, tensors, sizes))
+
+
+def _rows(rows: Any, one: Callable[[Kind, Any], Any]) -> list[dict[str, Any]]:
+    require(isinstance(rows, list) and rows, "is not a list of rows")
+    kinds = {**_COLUMNS, **_ONLY_OF_FAILURES}
+    done: list[dict[str, Any]] = []
+    for row in rows:
+        given = fields_of(row, list(_COLUMNS), list(_ONLY_OF_FAILURES))
+        done.append({})
+        for name, item in given.items():
+            with part(name):
+                done[-1][name] = one(kinds[name], item)
+    return done

@@ -1,0 +1,87 @@
+"""How settings were chosen from the data: what was tried, in plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from coview.compose import Tuned
+from coview.errors import InputError
+from coview.summary.values import Tried, Tuning
+from coview.tune.criterion import for_numbers
+
+
+def tuning(model: Any) -> Tuning | None:
+    """Return how the settings of a model, or of the one inside wrappers, were chosen; None where they were given."""
+    best = getattr(model, "best_view_", None)
+    inner = getattr(model, "estimator_", None) if best is None else model.estimators_[best]
+    if not isinstance(model, Tuned):
+        return None if inner is None else tuning(inner)
+    rows = tried(model.table_)
+    method = inner.estimator
+    chosen = tuple(inner.how), str(method.kernel), method.rho, tuple(method.kappa)
+    places = [i for i, row in enumerate(rows) if row.setting == chosen and row.n_clusters == model.n_clusters_]
+    return Tuning(model.reason_, places[-1], rows)
+
+
+def tried(table: Any) -> tuple[Tried, ...]:
+    """Return the rows of `Tuned.table_` as values.
+
+    Parameters
+    ----------
+    table : list of dictionaries
+    """
+    names = [field.name for field in fields(Tried)]
+    if not isinstance(table, Sequence) or not all(isinstance(row, Mapping) for row in table) or not table:
+        raise InputError("table must be a list of dictionaries with at least one row, as Tuned has it in table_")
+    missing = [name for row in table for name in names if name not in row and name != "error"]
+    if missing:
+        raise InputError(f"the table has no {missing[0]!r}; give all columns of Tuned.table_")
+    return tuple(
+        Tried(
+            **{name: row[name] for name in names if name not in ("preparations", "kappa", "error")},
+            preparations=tuple(row["preparations"]),
+            kappa=tuple(row["kappa"]),
+            error=row.get("error"),
+        )
+        for row in table
+    )
+
+
+@dataclass(frozen=True)
+class NumberTried:
+    """What speaks for a number of clusters, by the setting that most speaks for there."""
+
+    n_clusters: int
+    criterion: float  # in the form in which numbers are compared with each other
+    best: Tried
+
+
+def numbers_tried(rows: Sequence[Tried]) -> tuple[NumberTried, ...]:
+    """Return the numbers of clusters of the first round, in increasing order, each with its best setting."""
+    by_number: dict[int, list[Tried]] = {}
+    for row in rows:
+        # Weights of views are tried for the chosen number only, in whichever round is the last.
+        if row.round == 1 and row.criterion is not None and not row.weights:
+            by_number.setdefault(row.n_clusters, []).append(row)
+    gaps, criteria = (
+        {k: np.array([getattr(row, name) for row in some]) for k, some in sorted(by_number.items())}
+        for name in ("eigengap", "criterion")
+    )
+    compared = for_numbers(gaps, criteria) if criteria else {}
+    return tuple(
+        NumberTried(k, float(values.max()), by_number[k][int(values.argmax())]) for k, values in compared.items()
+    )
+
+
+def leading(rows: Sequence[Tried], n_clusters: int) -> list[Tried]:
+    """Return what was tried, best first: the last round before those before it, and in it the chosen number first."""
+
+    def order(row: Tried) -> tuple[Any, ...]:
+        failed = row.criterion is None
+        return failed, -row.round, row.n_clusters != n_clusters, 0.0 if row.criterion is None else -row.criterion
+
+    return sorted(rows, key=order)

@@ -1,0 +1,267 @@
+"""Candidates from the look of the data, what speaks for them, and the search among them."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics import adjusted_rand_score
+
+from coview import RBF, InputError, NeighborGraph, TMvKSCR, as_views
+from coview.compose import Scaled
+from coview.core.assign import Directions
+from coview.tune.candidates import Candidate, candidates
+from coview.tune.criterion import (
+    Evidence,
+    adjusted_rand,
+    balance,
+    consensus,
+    criterion,
+    for_numbers,
+    line_fit,
+    membership_strength,
+)
+from coview.tune.looks import Look
+from coview.tune.search import BUDGETS, Round, Search
+from coview.tune.trials import Trials
+from tests import naive
+from tests.conftest import make_blobs
+
+
+def blobs(n=90, spread=8.0):
+    views, truth = make_blobs(n, spread=spread)
+    return as_views(views), truth
+
+
+def evidence(labels, n_clusters=2, **measures):
+    settings = dict.fromkeys(("stability", "agreement", "line_fit", "membership", "eigengap"), 0.5) | measures
+    labels = np.asarray(labels)
+    settings.setdefault("balance", balance(labels, n_clusters))
+    return Evidence(Candidate(("l2",), RBF(), 1.0, (1.0,)), n_clusters, labels, **settings)
+
+
+# ---------------------------------------------------------------- looks and candidates
+
+
+def test_looks_tell_words_counts_and_measurements_apart():
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(0.2, size=(50, 40)).astype(float)
+    assert Look.of(counts) == Look(few_columns=False, nonnegative=True, words=True, wide_range=counts.max() > 2)
+    assert Look.of(sp.csr_array(counts)) == Look.of(counts)
+    assert Look.of(rng.normal(size=(50, 40))) == Look(False, nonnegative=False, words=False, wide_range=False)
+    assert Look.of(100 * rng.random((50, 40))) == Look(False, nonnegative=True, words=False, wide_range=True)
+    assert Look.of(rng.random((50, 3))).few_columns
+
+
+def test_a_view_of_zeros_has_a_look():
+    assert Look.of(sp.csr_array((5, 20))) == Look.of(np.zeros((5, 20))) == Look(False, True, True, False)
+
+
+def test_candidates_follow_the_look_of_each_view():
+    rng = np.random.default_rng(0)
+    words, measured, few = rng.poisson(0.2, (30, 40)) * 9.0, rng.normal(size=(30, 20)), rng.normal(size=(30, 2))
+    tried = candidates(as_views([words, measured, few]))
+    ways = {c.preparations for c in tried}
+    assert ways == {("l2", "l2", "standard"), ("tfidf+l2", "l2", "standard"), ("log1p+l2", "l2", "standard")}
+    assert {type(c.kernel) for c in tried} == {NeighborGraph, RBF}
+    assert all(c.kappa == (1.0, 1.0, 1.0) for c in tried)
+    assert len(set(tried)) == len(tried)
+
+
+def test_ways_that_come_to_the_same_are_tried_once():
+    alike = candidates(as_views([np.random.default_rng(0).normal(size=(30, 20))] * 2))
+    assert {c.preparations for c in alike} == {("l2", "l2")}
+
+
+def test_one_view_has_no_balance_to_choose():
+    assert {c.rho for c in candidates(as_views([np.random.default_rng(0).normal(size=(30, 20))]))} == {1.0}
+
+
+# ---------------------------------------------------------------- criterion
+
+
+def test_adjusted_rand_is_that_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    for k in (1, 2, 7):
+        a, b = rng.integers(k, size=60), rng.integers(3, size=60)
+        assert adjusted_rand(a, b) == pytest.approx(adjusted_rand_score(a, b), abs=1e-12)
+    assert adjusted_rand(a, a) == 1.0
+
+
+def test_balance_is_one_for_equal_sizes_and_zero_for_one_cluster():
+    assert balance(np.array([0, 1, 2] * 5), 3) == pytest.approx(1.0)
+    assert balance(np.zeros(9, int), 3) == 0.0
+    assert 0 < balance(np.array([0] * 8 + [1]), 2) < 0.6
+    assert balance(np.zeros(9, int), 1) == 1.0
+
+
+def test_line_fit_is_its_slow_twin_and_one_on_lines():
+    rng = np.random.default_rng(0)
+    scores, labels = rng.normal(size=(40, 3)), rng.integers(4, size=40)
+    assert line_fit(scores, labels, np.ones(40)) == pytest.approx(naive.line_fit(scores, labels))
+    rays = rng.random((40, 1)) * rng.normal(size=(4, 3))[labels]
+    assert line_fit(rays, labels, np.ones(40)) == pytest.approx(1.0)
+    two, degrees = rng.normal(size=(40, 1)), rng.random(40)
+    expected = naive.line_fit(np.column_stack([two, degrees]), labels % 2)
+    assert line_fit(two, labels % 2, degrees) == pytest.approx(expected)
+    assert line_fit(np.ones((4, 2)), np.zeros(4, int), np.ones(4)) == 1.0
+
+
+def test_membership_strength_is_its_slow_twin():
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(4, 3))
+    labels = rng.integers(4, size=40)
+    scores = centres[labels] + 0.3 * rng.normal(size=(40, 3))
+    assert membership_strength(scores, labels, centres) == pytest.approx(
+        naive.membership_strength(scores, labels, centres)
+    )
+
+
+def test_consensus_is_the_mean_agreement_with_the_others():
+    found = [evidence([0, 0, 1, 1]), evidence([1, 1, 0, 0]), evidence([0, 1, 0, 1])]
+    apart = adjusted_rand_score([0, 0, 1, 1], [0, 1, 0, 1])
+    np.testing.assert_allclose(consensus(found), [(1 + apart) / 2, (1 + apart) / 2, apart])
+    np.testing.assert_array_equal(consensus(found[:1]), [1.0])
+
+
+def test_a_huge_cluster_and_crumbs_is_judged_below_clusters_that_agree_less():
+    crumbs = evidence([0] * 19 + [1], stability=1.0, agreement=1.0)
+    even = evidence([0, 1] * 10, stability=0.5, agreement=0.5)
+    assert criterion([crumbs, even]).argmax() == 1
+
+
+def test_numbers_of_clusters_gain_by_their_logarithm_and_by_the_gap_behind_them():
+    same = {2: np.array([0.5]), 4: np.array([0.5])}
+    flat = for_numbers({2: np.array([0.0]), 4: np.array([0.0])}, same)
+    assert flat[4][0] / flat[2][0] == pytest.approx((1 + 0.2 * np.log(4)) / (1 + 0.2 * np.log(2)))
+    steep = for_numbers({2: np.array([0.3]), 4: np.array([0.15])}, same)
+    assert steep[2][0] == pytest.approx(1.2 * flat[2][0])
+    assert steep[4][0] == pytest.approx(1.1 * flat[4][0])
+
+
+# ---------------------------------------------------------------- trials
+
+
+def candidate(kernel=None, rho=1.0, views=3):
+    return Candidate(("standard",) * views, kernel or NeighborGraph(), rho, (1.0,) * views)
+
+
+@pytest.mark.parametrize("kernel", [NeighborGraph(), RBF()])
+def test_evidence_is_what_the_methods_themselves_say(kernel):
+    views, truth = blobs(spread=1.5)
+    (found,) = Trials(views, n_splits=1, seed=3).evidence(candidate(kernel, rho=0.25), [3])
+    method = TMvKSCR(3, kernel=kernel, rho=0.25, assigner=Directions(3), random_state=3)
+    model = Scaled(method, how="standard").fit(views)
+    assert adjusted_rand_score(found.labels, model.labels_) == 1.0
+    by_view = [adjusted_rand_score(model.labels_, labels) for labels in model.predict(views, per_view=True).values()]
+    assert found.agreement == pytest.approx(np.mean(by_view), abs=0.05)  # k-means of a view starts elsewhere
+    assert found.eigengap == pytest.approx(_gap(views, kernel), rel=1e-6)
+    assert found.n_clusters == 3
+    assert 0.5 < found.stability <= 1
+    assert 0 < found.line_fit <= 1
+    assert 0 < found.membership <= 1
+
+
+def _gap(views, kernel):
+    values = Scaled(TMvKSCR(4, kernel=kernel, rho=0.25, random_state=0)).fit(views).eigenvalues_
+    return values[1] - values[2]
+
+
+def test_clear_clusters_have_all_the_evidence():
+    views, truth = blobs()
+    (found,) = Trials(views, n_splits=2, seed=0).evidence(candidate(), [3])
+    assert adjusted_rand_score(truth, found.labels) == 1.0
+    assert found.stability == found.agreement == 1.0
+    assert found.line_fit > 0.9
+    assert found.membership > 0.9
+
+
+def test_one_decomposition_serves_all_numbers_of_clusters():
+    views, _ = blobs(spread=2.0)
+    together = Trials(views, n_splits=1, seed=0).evidence(candidate(RBF()), [2, 3, 5])
+    alone = [Trials(views, n_splits=1, seed=0).evidence(candidate(RBF()), [k])[0] for k in (2, 3, 5)]
+    for one, other in zip(together, alone, strict=True):
+        assert adjusted_rand_score(one.labels, other.labels) == 1.0
+        assert one.stability == pytest.approx(other.stability)
+        assert one.eigengap == pytest.approx(other.eigengap)
+
+
+def test_gram_matrices_are_made_once(monkeypatch):
+    views, _ = blobs()
+    trials, made = Trials(views, n_splits=1, seed=0), []
+    original = RBF.against
+    monkeypatch.setattr(RBF, "against", lambda self, *a, **k: made.append(1) or original(self, *a, **k))
+    trials.evidence(candidate(RBF(), rho=1.0), [3])
+    once = len(made)
+    trials.evidence(candidate(RBF(), rho=0.25), [3])
+    assert once == len(made) == 3 * 3  # views, times the whole and two halves
+    monkeypatch.setattr("coview.tune.trials._KEPT_BYTES", 0)
+    trials.evidence(candidate(NeighborGraph()), [3])
+    trials.evidence(candidate(RBF(), rho=0.25), [3])
+    assert len(made) == 2 * once  # forgotten, when they would take too much memory
+
+
+def test_few_samples_are_not_cut_into_halves():
+    views = blobs()[0].take(np.array([0, 1, 40, 41, 80, 81]))
+    (found,) = Trials(views, n_splits=1, seed=0).evidence(candidate(RBF()), [6])
+    assert found.stability == found.line_fit == found.membership == found.eigengap == 0.0
+    assert len(np.unique(found.labels)) == 6
+
+
+# ---------------------------------------------------------------- search
+
+
+def test_the_search_goes_from_all_candidates_on_few_samples_to_some_on_more():
+    views, truth = blobs(300, spread=2.0)
+    told = []
+    rounds = (Round(60, 1, 1.0), Round(120, 1, 0.5))
+    found = Search(views, [3], rounds, seed=0, progress=lambda *step: told.append(step)).run(candidates(views))
+    first, second = ([row for row in found.table if row["round"] == number] for number in (1, 2))
+    assert {row["n_samples"] for row in first} == {60}
+    assert {row["n_samples"] for row in second} == {120}
+    even = [row for row in second if set(row["kappa"]) == {1.0}]
+    assert len(even) == -(-len(first) // 2)
+    assert max(first, key=lambda row: row["criterion"])["preparations"] in [row["preparations"] for row in even]
+    assert told[-1] == ("weights of views", 3, 3)
+    assert found.n_clusters == 3
+    model = Scaled(TMvKSCR(3, kernel=found.candidate.kernel, rho=found.candidate.rho, random_state=0))
+    assert adjusted_rand_score(truth, model.set_params(how=list(found.candidate.preparations)).fit(views).labels_) > 0.9
+
+
+def test_a_round_that_would_see_no_more_samples_is_left_out():
+    views, _ = blobs()
+    found = Search(views, [3], BUDGETS["full"], seed=0).run(candidates(views))
+    assert {row["round"] for row in found.table} == {1}
+
+
+def test_the_number_of_clusters_is_found():
+    views, _ = blobs()
+    found = Search(views, range(2, 7), (Round(90, 1, 1.0),), seed=0).run(candidates(views))
+    assert found.n_clusters == 3
+    assert {row["n_clusters"] for row in found.table if set(row["kappa"]) == {1.0}} == {2, 3, 4, 5, 6}
+
+
+def test_a_view_of_noise_loses_its_weight():
+    views, truth = make_blobs(150, spread=1.2)
+    views = as_views(views | {"noise": np.random.default_rng(1).normal(size=(150, 30))})
+    found = Search(views, [3], (Round(150, 1, 1.0),), seed=0).run([candidate(RBF(), rho=1.0, views=4)])
+    tried = {tuple(row["kappa"]) for row in found.table}
+    assert (1.0, 1.0, 1.0, 0.0) in tried
+    assert found.candidate.kappa[3] <= min(found.candidate.kappa[:3])
+
+
+def test_candidates_that_cannot_be_fitted_are_noted_and_the_others_go_on():
+    views = as_views([np.abs(np.random.default_rng(0).normal(size=(40, 20)))] * 2)
+    bad = Candidate(("tfidf", "standard+log1p"), RBF(), 1.0, (1.0, 1.0))
+    good = Candidate(("l2", "l2"), RBF(), 1.0, (1.0, 1.0))
+    found = Search(views, [2], (Round(40, 1, 1.0),), seed=0).run([bad, good])
+    assert found.candidate.preparations == ("l2", "l2")
+    (failed,) = [row for row in found.table if row.get("error")]
+    assert "log1p" in failed["error"]
+    assert failed["criterion"] is None
+    with pytest.raises(InputError, match="none of 1 candidates"):
+        Search(views, [2], (Round(40, 1, 1.0),), seed=0).run([bad])
+
+
+def test_the_same_seed_gives_the_same_search():
+    views, _ = blobs(spread=1.0)
+    first, second = (Search(views, [2, 3], BUDGETS["small"], seed=5).run(candidates(views)) for _ in range(2))
+    assert first == second
