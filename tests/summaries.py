@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from coview.summary import Cluster, Feature, Points, Similarities, Summary, Truth, Uncertain, View
+from coview.summary import Cluster, Feature, Points, Similarities, Summary, Tried, Truth, Tuning, Uncertain, View
 
 VIEWS = {"pixels": 64, "fourier": 40, "gradients": 32}
 
@@ -86,11 +86,56 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_components=None, 
             view_scores={name: _rays(centres[labels[drawn]], rng) for name in views},
         ),
         similarities=Similarities(tuple(compared.tolist()), tuple(map(tuple, alike.tolist()))),
+        tuning=None,
         notes=("2 samples of view pixels were dropped, because no other view has them.",),
         seconds={"read": 0.02, "fit": 3.5},
         versions={"coview": "0.1.0", "numpy": "2.0.0"},
         command="coview fit --view pixels=pixels.npy --view fourier=fourier.npz -k 10 -o run/",
     )
+
+
+def make_tuning(n_clusters=10, n_views=3, numbers=range(2, 13)):
+    """A search over ten settings and some numbers of clusters; half of the settings went on, then weights."""
+    settings = [
+        (way, kernel, rho)
+        for way in ("l2", "tfidf+l2", "log1p+l2")
+        for kernel, rho in (
+            ("NeighborGraph(n_neighbors=10)", 1.0),
+            ("NeighborGraph(n_neighbors=10)", 0.25),
+            ("RBF()", 1.0),
+        )
+    ]
+    even = (1.0,) * n_views
+
+    def row(number, n_samples, setting, k, criterion, kappa=even):
+        way, kernel, rho = setting
+        measures = dict.fromkeys(("consensus", "stability", "agreement", "balance", "line_fit", "membership"), 0.8)
+        return Tried(
+            round=number,
+            n_samples=n_samples,
+            preparations=("l2", *(way,) * (n_views - 1)),
+            kernel=kernel,
+            rho=rho,
+            kappa=kappa,
+            n_clusters=k,
+            criterion=criterion,
+            **measures,
+            eigengap=0.1 if k == n_clusters else 0.02,
+            error=None,
+        )
+
+    rows = [
+        row(1, 500, setting, k, 0.9 - 0.05 * abs(k - n_clusters) / 10 - 0.02 * i)
+        for k in numbers
+        for i, setting in enumerate(settings)
+    ]
+    rows += [row(2, 1500, setting, n_clusters, 0.85 - 0.02 * i) for i, setting in enumerate(settings[:5])]
+    rows += [row(2, 1500, settings[0], n_clusters, 0.84, kappa=(0.0, *even[1:]))]
+    failed = row(1, 500, ("none", "Linear()", 0.5), n_clusters, None)
+    names = ("consensus", "stability", "agreement", "balance", "line_fit", "membership", "eigengap")
+    rows += [replace(failed, **dict.fromkeys(names), error="view 'text' has 3 samples with degree <= 0")]
+    chosen = next(i for i, one in enumerate(rows) if one.round == 2)
+    return Tuning("Of 10 settings, most speaks for NeighborGraph(n_neighbors=10).", chosen, tuple(rows))
 
 
 def _rays(centres, rng):

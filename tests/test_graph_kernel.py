@@ -7,7 +7,19 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
-from coview import KSC, RBF, FixedSize, InputError, NeighborGraph, Precomputed, TMvKSCR, load, save
+from coview import (
+    KSC,
+    RBF,
+    FixedSize,
+    InputError,
+    NeighborGraph,
+    Precomputed,
+    TMvKSCR,
+    ViewsReader,
+    label_file,
+    load,
+    save,
+)
 from coview.core.threads import Workers
 from coview.kernels import nearest
 from coview.kernels.cells import Cells
@@ -116,6 +128,22 @@ def test_close_pairs_are_told_apart_among_rows_far_apart():
     rows = np.tile(some_rows(10, 20), (3, 1)) + place[:, None]
     gram = NeighborGraph(3, 2).against(rows).gram.toarray()
     np.testing.assert_allclose(gram, naive.neighbour_graph(rows, 3, 2)[0], **CLOSE)
+
+
+def test_neighbours_are_found_among_more_rows_than_one_tile_holds():
+    from sklearn.neighbors import NearestNeighbors
+
+    rows = some_rows(6000, 12) + np.repeat([0.0, 50.0, 1000.0], 2000)[:, None]  # tiles that hold nobody near, too
+    found, distances = nearest.nearest_rows(rows, Copies(rows), 5)
+    expected = NearestNeighbors(n_neighbors=5, algorithm="kd_tree").fit(rows).kneighbors()
+    np.testing.assert_array_equal(found, expected[1])
+    np.testing.assert_allclose(distances, expected[0], rtol=1e-12)
+
+
+def test_csr_rows_with_entries_in_parts_are_their_sums():
+    parts = (np.array([1.0, 2.0, 5.0, 1.0]), np.array([1, 1, 0, 0]), np.array([0, 2, 3, 4]))
+    rows = sp.csr_array(parts, shape=(3, 2))
+    np.testing.assert_array_equal(NeighborGraph(1, 1)(rows), NeighborGraph(1, 1)(rows.toarray()))
 
 
 # Values
@@ -253,6 +281,23 @@ def test_fixed_size_labels_all_rows_from_the_graph_of_some():
     model = FixedSize(TMvKSCR(3, kernel=NeighborGraph(), random_state=0), n_train=120, random_state=0).fit(views)
     assert adjusted_rand_score(truth, model.labels_) == 1
     np.testing.assert_array_equal(model.predict(views), model.labels_)
+
+
+def test_streams_label_rows_as_predict_does(tmp_path):
+    views, _ = make_blobs(300, spread=1.0)
+    model = TMvKSCR(3, kernel=NeighborGraph(), random_state=0).fit({name: x[:100] for name, x in views.items()})
+    labels = np.load(label_file(model, ViewsReader(views, batch_size=37), tmp_path / "labels.npy"))
+    np.testing.assert_array_equal(labels, model.predict(views))
+
+
+def test_dask_chunks_get_the_labels_that_predict_gives():
+    da = pytest.importorskip("dask.array", reason='Dask is missing; run pip install "coview[dask]"')
+    from coview import scale
+
+    views, _ = make_blobs(300, spread=1.0)
+    model = TMvKSCR(3, kernel=NeighborGraph(), random_state=0).fit({name: x[:100] for name, x in views.items()})
+    chunks = {name: da.from_array(x, chunks=(70, -1)) for name, x in views.items()}
+    np.testing.assert_array_equal(scale.predict(model, chunks).compute(), model.predict(views))
 
 
 def test_entropy_selection_works_on_graphs():

@@ -5,7 +5,7 @@ import pickle
 import subprocess
 import sys
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import cloudpickle
 import numpy as np
@@ -37,11 +37,13 @@ from coview import (
     Polynomial,
     Stratified,
     TMvKSCR,
+    Tuned,
     stack_views,
 )
 from coview.compose import Scaled
 from coview.core.assign import Assigner
 from coview.errors import InputTypeError, ModelFileError
+from coview.kernels import NeighborSimilarity
 from coview.persist import describe_model, load, save
 from coview.persist.settings import ESTIMATORS
 from coview.prepare import LearntPreparation, preparation
@@ -66,6 +68,8 @@ WRAPPED = [
     PerView({"a": KSC(3, random_state=0), "b": OPMC(3, random_state=0), "c": KPCA(3, random_state=0)}),
     PerView(FixedSize(KSC(3, random_state=0), n_train=40, random_state=0)),
     FixedSize(Concat(KSC(3, random_state=0)), n_train=40, random_state=0),
+    Tuned(3, budget="small", random_state=0),
+    FixedSize(Tuned(range(2, 4), budget="small", random_state=0), n_train=40, random_state=0),
 ]
 
 
@@ -108,6 +112,8 @@ def same(a, b):
         return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
     if isinstance(a, (list, tuple)):
         return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, NeighborSimilarity):  # remembers which of its rows are equal once it was asked
+        return all(same(getattr(a, field.name), getattr(b, field.name)) for field in fields(a))
     return same(vars(a), vars(b)) if hasattr(a, "__dict__") and type(a).__module__.startswith("coview") else a == b
 
 
@@ -405,6 +411,21 @@ def test_descriptions_of_layouts_and_of_estimators_by_view(path):
     described = describe_model(path)
     assert (described["method"], described["n_clusters"]) == ("KSC", 3)
     assert described["parameters"]["views"] == {"x": "slice(0, 6, None)", "y": "range(6, 13, 1)"}
+
+
+@pytest.mark.parametrize("wrap", [lambda model: model, lambda model: FixedSize(model, n_train=40, random_state=0)])
+def test_a_description_of_a_tuned_model_says_what_was_chosen(wrap, path):
+    model = wrap(Tuned([2, 3], budget="small", random_state=0)).fit(positive_views())
+    save(model, path)
+    described = describe_model(path)
+    assert (described["method"], described["n_clusters"]) == ("TMvKSCR", model.n_clusters_)
+
+
+def test_failures_in_the_table_of_a_tuned_model_come_back(path):
+    model = Tuned(3, budget="small", random_state=0).fit(positive_views())
+    failed = {key: value if key in list(model.table_[0])[:7] else None for key, value in model.table_[0].items()}
+    model.table_.append({**failed, "error": "view 'a' has 3 samples with degree <= 0"})
+    assert same(model.table_, through_a_file(model, path).table_)
 
 
 # What cannot be saved.

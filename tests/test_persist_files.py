@@ -32,6 +32,7 @@ from coview import (
     Precomputed,
     Stratified,
     TMvKSCR,
+    Tuned,
     stack_views,
 )
 from coview.compose import Scaled
@@ -85,6 +86,7 @@ def saved(tmp_path_factory):
         Concat(KPCA(2, random_state=0), views={"x": slice(0, 6), "y": range(6, 13)}).fit(stack_views(dense)[0]),
         PerView({"a": KSC(2), "b": MVSCBP(2, random_state=0), "c": Scaled(OPMC(2), "l2")}).fit(dense),
         Scaled(OPMC(2, random_state=0), {"a": "total+log1p+pca2", "b": "tfidf+l2", "c": "standard"}).fit(dense),
+        Tuned([2, 3], budget="small", random_state=0).fit(dense),
     ]
     models[0].view_labels_  # noqa: B018 - learns them
     return [(save(model, folder / f"{i}.safetensors"), model) for i, model in enumerate(models)]
@@ -257,6 +259,13 @@ def replaced(*keys, by):
         (10, replaced("learnt", "preparations_", "a", "steps", 0, "total", by=0.0), "total is out of range"),
         (10, replaced("parameters", "how", by="l2"), "has not learnt the preparations that go with how"),
         (10, replaced("parameters", "how", by=None), "is prepared in an unknown way"),
+        (11, replaced("learnt", "n_clusters_", by=7), "has chosen another number of clusters"),
+        (11, replaced("learnt", "reason_", by=7), "reason_ is not a text"),
+        (11, replaced("learnt", "table_", by=[]), "table_ is not a list of rows"),
+        (11, replaced("learnt", "table_", 0, by=7), "table_ is not an object"),
+        (11, replaced("learnt", "table_", 0, "rho", by="high"), "table_.rho is not a finite number"),
+        (11, replaced("learnt", "table_", 0, "kappa", by=[1.0]), "table_.kappa is not a list with one for each view"),
+        (11, replaced("learnt", "table_", 0, "secret", by=1), "table_ has the unknown 'secret'"),
     ],
 )
 def test_forged_files_say_what_is_wrong(number, change, message, saved, path):
@@ -280,6 +289,18 @@ def test_steps_must_have_the_columns_that_the_one_before_gives(saved, path):
 
     changed(saved[10][0], narrow, path)
     with pytest.raises(ModelFileError, match="has an estimator for other views"):
+        load(path)
+
+
+def test_a_tuned_model_has_chosen_prepared_views(saved, path):
+    def unwrap(model, arrays):
+        model["learnt"]["estimator_"] = taken_apart(saved[0][0])[0]["model"]
+        arrays.clear()
+        arrays.update(taken_apart(saved[0][0])[1])
+        model["learnt"]["labels_"] = model["learnt"]["estimator_"]["learnt"]["labels_"]
+
+    changed(saved[11][0], unwrap, path)
+    with pytest.raises(ModelFileError, match="has chosen something else than prepared views"):
         load(path)
 
 

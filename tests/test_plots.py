@@ -1,6 +1,6 @@
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
 
 import numpy as np
@@ -13,6 +13,7 @@ from coview.report.marks import mark as report_mark
 from coview.summary import summarize
 
 from .conftest import make_blobs
+from .summaries import make_tuning
 
 matplotlib = pytest.importorskip("matplotlib")
 
@@ -28,7 +29,13 @@ KAPPA = [
     {"kappa text": 1.0, "kappa image": 1.0, "ari": 0.8, "nmi": 0.8},
     {"kappa text": 1.0, "kappa image": 10.0, "ari": 0.5, "nmi": 0.1},
 ]
-OF_TABLES = [(plots.rho_curve, RHO), (plots.size_curve, SIZES), (plots.kappa_surface, KAPPA)]
+OF_TABLES = [
+    (plots.rho_curve, RHO),
+    (plots.size_curve, SIZES),
+    (plots.kappa_surface, KAPPA),
+    (plots.tuning_candidates, make_tuning()),
+    (plots.tuning_clusters, make_tuning()),
+]
 
 
 @cache
@@ -249,9 +256,64 @@ def test_the_surface_is_a_grid_with_its_best_marked():
     assert plots.kappa_surface(KAPPA, "nmi").get_title() == "best nmi: 0.9"
 
 
+def as_table(tuning):
+    """The rows as Tuned.table_ has them."""
+    return [{**asdict(row), "preparations": list(row.preparations), "kappa": list(row.kappa)} for row in tuning.rows]
+
+
+def test_settings_are_drawn_by_round_and_the_chosen_one_is_marked():
+    tuning = make_tuning(10)
+    ax = rendered(plots.tuning_candidates(tuning))
+    first, second, mark = ax.collections
+    assert (len(first.get_offsets()), len(second.get_offsets())) == (9, 6)
+    chosen = tuning.rows[tuning.chosen]
+    labels = [text.get_text() for text in ax.get_yticklabels()]
+    place, height = mark.get_offsets()[0]
+    assert (place, labels[int(height)]) == (chosen.criterion, chosen.label)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        "round 1, on 500 samples",
+        "round 2, on 1,500 samples",
+        "chosen",
+    ]
+    assert ax.get_xlabel() == "criterion for 10 clusters"
+    boxes = [text.get_window_extent() for text in ax.get_yticklabels()]
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+
+
+def test_a_table_alone_has_no_chosen_setting():
+    ax = rendered(plots.tuning_candidates(as_table(make_tuning(10))))
+    assert len(ax.collections) == 2
+    assert ax.get_xlabel() == "criterion for 10 clusters"
+    only_first = [row for row in as_table(make_tuning(7)) if row["round"] == 1]
+    assert plots.tuning_candidates(only_first).get_xlabel() == "criterion for 7 clusters"
+
+
+def test_numbers_of_clusters_have_the_criterion_and_others_beside_it():
+    for table, word in ((make_tuning(10), "chosen"), (as_table(make_tuning(10)), "most speaks for")):
+        ax = rendered(plots.tuning_clusters(table))
+        lines = {line.get_label(): line for line in ax.lines}
+        beside = ["criterion", "line fit", "membership strength", "eigengap (share of the largest)"]
+        assert list(lines) == [*beside, word]
+        np.testing.assert_array_equal(lines["criterion"].get_xdata(), range(2, 13))
+        assert lines["criterion"].get_ydata().argmax() == 10 - 2
+        assert lines[beside[-1]].get_ydata().max() == 1
+        assert set(lines[word].get_xdata()) == {10}
+
+
+def test_eigenvalues_without_any_gap_are_drawn_as_zeros():
+    table = [row | {"eigengap": 0.0} for row in as_table(make_tuning(10)) if row["criterion"] is not None]
+    assert set(plots.tuning_clusters(table).lines[3].get_ydata()) == {0.0}
+
+
+def test_one_number_of_clusters_is_no_curve():
+    with pytest.raises(InputError, match="only one number of clusters was tried"):
+        plots.tuning_clusters(make_tuning(4, numbers=[4]))
+
+
 @pytest.mark.parametrize(
     ("draw", "table", "message"),
     [
+        (plots.tuning_candidates, 5, "table must be a list of dictionaries"),
         (plots.rho_curve, {"kappa": [1], "ari": [1]}, "has the columns kappa, ari; it needs 'rho'"),
         (plots.rho_curve, {"rho": [1]}, "it needs 'rho' and one or more of results"),
         (plots.rho_curve, {"rho": [1], "ari": ["high"]}, "leave out the columns of texts"),

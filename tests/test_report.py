@@ -17,11 +17,11 @@ from coview.report import render, render_comparison, write_comparison, write_rep
 from coview.report.charts import MOST_SIMILARITIES, chart_data, pack
 from coview.report.marks import mark
 from coview.report.page import as_script
-from coview.report.tables import cross_table, splits
+from coview.report.tables import best_tried, cross_table, splits
 from coview.report.words import comparison_story, story
 from coview.summary import Similarities, Truth, summarize
 from tests.conftest import make_blobs
-from tests.summaries import bare, make_summary
+from tests.summaries import bare, make_summary, make_tuning
 
 pytest.importorskip("plotly", reason="reports need plotly: pip install 'coview[report]'")
 pytest.importorskip("jinja2", reason="reports need jinja2: pip install 'coview[report]'")
@@ -293,6 +293,50 @@ def test_settings_tell_how_each_view_was_prepared(summary):
     page = Page(render(replace(summary, views=(replace(first, preparation="tf-idf, rows of length 1"), *others))))
     settings = " ".join(page.text.split("What is needed to repeat this run.")[1].split())
     assert "Preparation pixelstf-idf, rows of length 1 fouriercolumns standardised" in settings
+
+
+def test_the_choice_of_settings_is_told_with_two_plots(summary):
+    tuned = replace(summary, tuning=make_tuning(10))
+    page = Page(render(tuned))
+    assert "tuning" in [attributes["id"] for attributes in page.all("section")]
+    assert {"candidates", "numbers", "tuning-table"} <= set(page.ids())
+    assert tuned.tuning.reason in page.text
+    assert "→ graph · l2 · ρ 1" in page.text
+    assert "The best 20 of 106 rows" in page.text
+    assert "chosen from the data among 11 and the number of clusters from 2 to 12, without labels" in page.text
+    assert len(page.ids()) == len(set(page.ids()))
+    data = page.data()["tuning"]
+    place, value = data["chosen"]
+    assert data["labels"][place] == "graph · l2 · ρ 1"
+    assert value == tuned.tuning.rows[tuned.tuning.chosen].criterion
+    assert [len(each["values"]) for each in data["rounds"]] == [9, 6]
+    assert data["numbers"]["places"] == list(range(2, 13))
+    assert max(data["numbers"]["lines"]["eigengap (share of the largest)"]) == 1
+
+
+def test_one_number_of_clusters_has_no_plot_of_numbers(summary):
+    page = Page(render(replace(summary, tuning=make_tuning(10, numbers=[10]))))
+    assert page.data()["tuning"]["numbers"] is None
+    assert "candidates" in page.ids()
+    assert "numbers" not in page.ids()
+    assert "chosen from the data among 11, without labels" in page.text
+    assert "degree <= 0" in page.text  # what failed says why
+
+
+def test_the_chosen_setting_is_shown_even_where_others_led():
+    tuning = make_tuning(10)
+    last = len(tuning.rows) - 2
+    shown = best_tried(replace(tuning, chosen=5))
+    assert shown[-1] is tuning.rows[5]
+    assert len(shown) == 20
+    assert tuning.rows[last] in shown
+
+
+def test_names_of_settings_cannot_break_out(summary):
+    tuning = make_tuning(10)
+    rows = tuple(replace(row, kernel=NASTY, preparations=(NASTY,) * 3) for row in tuning.rows)
+    html = render(replace(summary, tuning=replace(tuning, reason=NASTY, rows=rows)))
+    assert "alert(1)</script>" not in html
 
 
 def test_one_similarity_is_no_error(summary):

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from coview.report import write_comparison, write_report
-from tests.summaries import make_summary
+from tests.summaries import make_summary, make_tuning
 from tests.test_report import NASTY, make_comparison
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -55,6 +55,7 @@ def pages(tmp_path_factory):
         "small": small,
         "nasty": nasty,
         "two": make_summary(300, 2),
+        "tuned": replace(small, tuning=make_tuning(10)),
         "hundred": make_summary(4000, 100, n_components=10),
         "large": make_summary(50_000, 10),
     }
@@ -110,7 +111,7 @@ def column(browser, table, number):
     return [cell.text for cell in browser.find_elements("css selector", cells)]
 
 
-@pytest.mark.parametrize("name", ["small", "two", "hundred", "large", "comparison"])
+@pytest.mark.parametrize("name", ["small", "two", "tuned", "hundred", "large", "comparison"])
 def test_pages_open_without_errors_and_without_the_network(opened, pages, name):
     browser = opened(name)
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
@@ -156,6 +157,21 @@ def test_every_plot_is_drawn(opened, name):
     assert bars == len(run(browser, "return document.getElementById('decay').data[0].y"))
     assert run(browser, "return document.querySelectorAll('#variance .bars .point').length") == bars
     assert run(browser, "return document.querySelectorAll('#heatmap .heatmaplayer image').length") == 1
+
+
+def test_the_choice_of_settings_is_drawn(opened):
+    browser = opened("tuned")
+    points = run(browser, "return document.querySelectorAll('#candidates .scatterlayer .point').length")
+    assert points == 9 + 6 + 1
+    assert run(browser, "return document.querySelectorAll('#candidates .ytick text').length") == 10
+    assert run(browser, "return document.querySelectorAll('#numbers .scatterlayer .js-line').length") == 4
+    assert column(browser, "tuning-table", 2)[:7] == ["2"] * 6 + ["1"]
+    touching = """
+        const boxes = [...document.querySelectorAll(arguments[0])].map((each) => each.getBoundingClientRect());
+        return boxes.some((a, i) => boxes.slice(0, i).some((b) =>
+          a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom))"""
+    for texts in ("#candidates .ytick text", "#candidates .legendtext, #candidates .xtitle", "#numbers .legendtext"):
+        assert not browser.execute_script(touching, texts), texts
 
 
 def test_components_and_colours_change_the_plot(opened):
@@ -318,7 +334,7 @@ return found.sort((a, b) => a[0] - b[0]);
 """
 
 
-@pytest.mark.parametrize("name", ["small", "comparison"])
+@pytest.mark.parametrize("name", ["small", "tuned", "comparison"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_text_is_readable_in_both_themes(opened, name, theme):
     browser = opened(name, theme=theme)
@@ -342,7 +358,7 @@ def test_the_switch_changes_page_and_plots(opened):
     assert run(browser, CONTRASTS)[0][0] >= 4.5
 
 
-@pytest.mark.parametrize("name", ["small", "hundred", "nasty", "comparison"])
+@pytest.mark.parametrize("name", ["small", "tuned", "hundred", "nasty", "comparison"])
 @pytest.mark.parametrize("width", [360, 768, 1920])
 def test_no_width_needs_sideways_scrolling(opened, name, width):
     browser = opened(name, width=width)

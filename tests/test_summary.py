@@ -1,5 +1,6 @@
 import json
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,14 +10,31 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
-from coview import KSC, METHODS, OPMC, RBF, Concat, CoReg, FixedSize, InputError, Linear, PerView, TMvKSCR, as_views
+from coview import (
+    KSC,
+    METHODS,
+    OPMC,
+    RBF,
+    Concat,
+    CoReg,
+    FixedSize,
+    InputError,
+    Linear,
+    PerView,
+    TMvKSCR,
+    Tuned,
+    as_views,
+)
 from coview.compose import Scaled
 from coview.core.margins import directions_with_doubt
 from coview.methods.kernel_clusterer import OneViewKernelClusterer
 from coview.summary import Summary, gather, space, summarize
 from coview.summary.settings import n_train, parameters
+from coview.summary.tuning import leading, numbers_tried, tried
+from coview.tune.criterion import for_numbers
 
 from .conftest import make_blobs
+from .summaries import make_summary, make_tuning
 
 
 def model(n_clusters=3, **settings):
@@ -36,22 +54,27 @@ MODELS = {
     "one table": Concat(KSC(3, random_state=0)),
     "k-means": Concat(KMeans(3, n_init=2, random_state=0)),
     "no space at all": Concat(DBSCAN(eps=4)),
+    "tuned": Tuned(3, budget="small", random_state=0),
+    "fixed size of tuned": FixedSize(Tuned([2, 3], budget="small", random_state=0), n_train=60, random_state=0),
     "per view": PerView(KSC(3, random_state=0)),
     "k-means per view": PerView(KMeans(3, n_init=2, random_state=0)),
     "different per view": PerView({"a": KSC(3, random_state=0), "b": KMeans(3), "c": OPMC(3, random_state=0)}),
 }
 SCORES = {
     **dict.fromkeys(["tmvkscr", "ksc", "kpca", "mvksc", "fixed size", "scaled", "fixed size of scaled"], 2),
+    **dict.fromkeys(["tuned", "fixed size of tuned"], 2),
     **dict.fromkeys(["one table", "fixed size of one table", "per view", "different per view"], 2),
     **dict.fromkeys(["oplfmvc", "mvscbp", "k-means", "k-means per view"], 3),
     "coreg": 9,
 }
 VIEW_SCORES = {
     **dict.fromkeys(["tmvkscr", "mvksc", "coreg", "oplfmvc", "fixed size", "scaled", "fixed size of scaled"], "abc"),
+    **dict.fromkeys(["tuned", "fixed size of tuned"], "abc"),
     **dict.fromkeys(["ksc", "kpca"], "a"),
 }
 VIEW_LABELS = {
     **dict.fromkeys(["tmvkscr", "mvksc", "fixed size", "scaled", "fixed size of scaled"], "abc"),
+    **dict.fromkeys(["tuned", "fixed size of tuned"], "abc"),
     **dict.fromkeys(["per view", "k-means per view", "different per view"], "abc"),
     **dict.fromkeys(["ksc", "kpca"], "a"),
 }
@@ -600,3 +623,91 @@ def test_notebooks_show_a_table_in_which_nothing_is_markup():
     assert html.count("<tr>") == 21
     assert "and 5 more clusters" in html
     assert "<td>–</td>" in html
+
+
+@pytest.fixture(scope="module")
+def tuned():
+    views, truth = make_blobs()
+    return Tuned("auto", budget="small", random_state=0).fit(views), views
+
+
+def test_how_settings_were_chosen_is_told(tuned):
+    model, views = tuned
+    tuning = summarize(model, views).tuning
+    assert tuning.reason == model.reason_
+    assert len(tuning.rows) == len(model.table_)
+    chosen, method = tuning.rows[tuning.chosen], model.estimator_.estimator
+    assert (chosen.n_clusters, chosen.kernel, chosen.rho) == (model.n_clusters_, str(method.kernel), method.rho)
+    assert (list(chosen.preparations), list(chosen.kappa)) == (model.estimator_.how, method.kappa)
+    assert repr(tuning) == f"Tuning({chosen.label}; {len(tuning.rows)} rows)"
+    assert summarize(TMvKSCR(3, random_state=0).fit(views), views).tuning is None
+    inside = PerView(Tuned(3, budget="small", random_state=0)).fit({"a": views["a"]})
+    assert summarize(inside, {"a": views["a"]}).tuning.rows
+
+
+def test_settings_have_short_names():
+    rows = make_tuning(n_views=3).rows
+    assert rows[0].label == "graph · l2 · ρ 1"
+    assert rows[4].label == "graph · l2 / tfidf+l2 · ρ 0.25"
+    weighted = next(row for row in rows if row.weights)
+    assert weighted.label == "graph · l2 · ρ 1 · κ 0, 1, 1"
+    assert rows[-1].kernel_name == "linear"
+
+
+def test_numbers_of_clusters_are_compared_as_the_search_compares_them(tuned):
+    model, _ = tuned
+    numbers = numbers_tried(tried(model.table_))
+    first = [row for row in model.table_ if set(row["kappa"]) == {1.0}]
+    gaps, criteria = (
+        {k: np.array([row[name] for row in first if row["n_clusters"] == k]) for k in range(2, 13)}
+        for name in ("eigengap", "criterion")
+    )
+    compared = for_numbers(gaps, criteria)
+    assert [number.n_clusters for number in numbers] == list(range(2, 13))
+    assert [number.criterion for number in numbers] == [compared[k].max() for k in range(2, 13)]
+    assert max(numbers, key=lambda number: number.criterion).n_clusters == model.n_clusters_
+    assert numbers_tried([row for row in tried(model.table_) if row.round > 1]) == ()
+
+
+def test_the_best_of_the_last_round_leads_and_failures_come_last():
+    rows = leading(make_tuning(10).rows, 10)
+    assert [row.round for row in rows[:7]] == [2] * 6 + [1]
+    assert rows[0].criterion == max(row.criterion for row in rows[:6])
+    assert rows[6].n_clusters == 10
+    assert rows[-1].error is not None
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("table", "table must be a list of dictionaries"),
+        ([], "with at least one row"),
+        ([1], "table must be a list of dictionaries"),
+        ([{"round": 1}], "the table has no 'n_samples'"),
+    ],
+)
+def test_tables_of_something_else_are_refused(table, message):
+    with pytest.raises(InputError, match=message):
+        tried(table)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (["chosen"], 1000),
+        (["chosen"], -1),
+        (["rows", 0, "kappa"], [1.0]),
+        (["rows", 0, "eigengap"], None),
+        (["rows", 0, "criterion"], None),
+        (["rows"], []),
+    ],
+)
+def test_a_choice_of_settings_that_was_changed_is_refused(path, value):
+    plain = json.loads(replace(make_summary(), tuning=make_tuning()).to_json())
+    assert Summary.from_json(json.dumps(plain)).tuning == make_tuning()
+    place = plain["tuning"]
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    with pytest.raises(InputError, match="contradicts itself in 'tuning'"):
+        Summary.from_json(json.dumps(plain))

@@ -7,12 +7,11 @@ from sklearn.metrics import adjusted_rand_score
 
 from coview import RBF, InputError, NeighborGraph, TMvKSCR, as_views
 from coview.compose import Scaled
+from coview.core.agreement import balance
 from coview.core.assign import Directions
 from coview.tune.candidates import Candidate, candidates
 from coview.tune.criterion import (
     Evidence,
-    adjusted_rand,
-    balance,
     consensus,
     criterion,
     for_numbers,
@@ -76,21 +75,6 @@ def test_one_view_has_no_balance_to_choose():
 
 
 # ---------------------------------------------------------------- criterion
-
-
-def test_adjusted_rand_is_that_of_scikit_learn():
-    rng = np.random.default_rng(0)
-    for k in (1, 2, 7):
-        a, b = rng.integers(k, size=60), rng.integers(3, size=60)
-        assert adjusted_rand(a, b) == pytest.approx(adjusted_rand_score(a, b), abs=1e-12)
-    assert adjusted_rand(a, a) == 1.0
-
-
-def test_balance_is_one_for_equal_sizes_and_zero_for_one_cluster():
-    assert balance(np.array([0, 1, 2] * 5), 3) == pytest.approx(1.0)
-    assert balance(np.zeros(9, int), 3) == 0.0
-    assert 0 < balance(np.array([0] * 8 + [1]), 2) < 0.6
-    assert balance(np.zeros(9, int), 1) == 1.0
 
 
 def test_line_fit_is_its_slow_twin_and_one_on_lines():

@@ -16,7 +16,8 @@ import numpy as np
 
 from coview.errors import InputError
 from coview.extras import load_extra
-from coview.summary.values import Summary
+from coview.summary.tuning import numbers_tried, tried
+from coview.summary.values import Summary, Tried, Tuning
 from coview.views import Array
 
 if TYPE_CHECKING:
@@ -268,6 +269,93 @@ def kappa_surface(table: Any, value: str | None = None, ax: Axes | None = None) 
     ax.plot(best_column, best_row, marker="*", markersize=14, color="white", markeredgecolor="black", linestyle="none")
     ax.set(xlabel=weights[0], ylabel=weights[1], title=f"best {value}: {np.nanmax(grid):.3g}")
     return ax
+
+
+def tuning_candidates(table: Any, ax: Axes | None = None) -> Axes:
+    """Draw how much speaks for each setting that was tried, for the chosen number of clusters, by round.
+
+    Parameters
+    ----------
+    table : Tuning, or list of dictionaries
+        `summary.tuning`, in which the chosen setting is marked, or `Tuned.table_`.
+    """
+    rows, chosen = _tried(table)
+    number = chosen.n_clusters if chosen else _best_number(rows)
+    shown = [row for row in rows if row.n_clusters == number and row.criterion is not None]
+    last = {row.setting: row for row in sorted(shown, key=lambda row: row.round)}
+    order = sorted(last, key=lambda setting: (last[setting].round, last[setting].criterion))
+    place = {setting: i for i, setting in enumerate(order)}
+    ax = _axes(ax, width=8.0, height=1.4 + 0.32 * len(order))
+    for i, number_of_round in enumerate(sorted({row.round for row in shown})):
+        some = [row for row in shown if row.round == number_of_round]
+        ax.scatter(
+            [float(row.criterion or 0) for row in some],
+            [place[row.setting] for row in some],
+            s=46,
+            c=PALETTE[i % len(PALETTE)],
+            marker=MARKERS[i % len(MARKERS)],
+            label=f"round {number_of_round}, on {some[0].n_samples:,} samples",
+            zorder=2,
+        )
+    if chosen is not None:
+        circle: dict[str, Any] = {"s": 170, "facecolors": "none", "edgecolors": "black", "linewidths": 1.5, "zorder": 3}
+        ax.scatter([float(chosen.criterion or 0)], [place[chosen.setting]], label="chosen", **circle)
+    ax.set_yticks(range(len(order)), [last[setting].label for setting in order])
+    ax.grid(axis="y", color="0.9", zorder=0)
+    ax.set_axisbelow(True)
+    ax.set(xlabel=f"criterion for {number} clusters", ylim=(-0.7, len(order) - 0.3))
+    ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+    return ax
+
+
+def tuning_clusters(table: Any, ax: Axes | None = None) -> Axes:
+    """Draw how much speaks for each number of clusters, with criteria from the literature to look at beside it.
+
+    Each number is shown with the setting that most speaks for there. Eigengaps are drawn as shares of the largest.
+
+    Parameters
+    ----------
+    table : Tuning, or list of dictionaries
+        `summary.tuning`, in which the chosen number is marked, or `Tuned.table_`.
+    """
+    rows, chosen = _tried(table)
+    numbers = numbers_tried(rows)
+    if len(numbers) < 2:
+        raise InputError("only one number of clusters was tried; give Tuned several, such as n_clusters=range(2, 9)")
+    ax = _axes(ax)
+    places = [number.n_clusters for number in numbers]
+    gaps = np.array([float(number.best.eigengap or 0) for number in numbers])
+    beside = {
+        "line fit": [float(number.best.line_fit or 0) for number in numbers],
+        "membership strength": [float(number.best.membership or 0) for number in numbers],
+        "eigengap (share of the largest)": (gaps / gaps.max() if gaps.max() > 0 else gaps).tolist(),
+    }
+    heights = [number.criterion for number in numbers]
+    ax.plot(places, heights, color=PALETTE[0], marker="o", linewidth=2.5, label="criterion")
+    for i, (name, values) in enumerate(beside.items(), start=1):
+        ax.plot(places, values, color=PALETTE[i], marker=MARKERS[i], linestyle=_LINES[i], markersize=4.5, label=name)
+    best = chosen.n_clusters if chosen else _best_number(rows)
+    ax.axvline(best, color="black", linewidth=1, zorder=0, label="most speaks for" if chosen is None else "chosen")
+    ax.xaxis.set_major_locator(_matplotlib().ticker.MaxNLocator(integer=True, min_n_ticks=1))
+    ax.set_xlabel("number of clusters")
+    ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5))
+    return ax
+
+
+def _tried(table: Any) -> tuple[Sequence[Tried], Tried | None]:
+    """What was tried, and what of it was chosen, where the table says so."""
+    if isinstance(table, Tuning):
+        return table.rows, table.rows[table.chosen]
+    return tried(table), None
+
+
+def _best_number(rows: Sequence[Tried]) -> int:
+    """The number of clusters that later rounds went on with, or that most speaks for where there was one round."""
+    last = max(row.round for row in rows)
+    going_on = {row.n_clusters for row in rows if row.round == last}
+    if len(going_on) == 1:
+        return going_on.pop()
+    return max(numbers_tried(rows), key=lambda number: number.criterion).n_clusters
 
 
 def _matplotlib() -> Any:

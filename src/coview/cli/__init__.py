@@ -41,7 +41,7 @@ def _options(
     """
 
 
-for command in (fit.fit, predict.predict, fit.report, compare.compare, look.info, look.methods, fit.demo):
+for command in (fit.fit, fit.tune, predict.predict, fit.report, compare.compare, look.info, look.methods, fit.demo):
     app.command()(command)
 
 

@@ -1,47 +1,35 @@
-"""`coview fit` and `coview demo`: from views to a folder of results; `coview report` draws it again."""
+"""`coview fit`, `coview tune` and `coview demo`: from views to a folder of results; `coview report` draws it again."""
 
 from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from time import perf_counter
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from coview.cli import options
 from coview.cli.folder import check_folder
-from coview.cli.inputs import read, read_truth, require_writer
-from coview.cli.run import RUN_FILES, brief, run
-from coview.cli.settings import METHOD_NAMES, Settings, chosen, view_files
+from coview.cli.inputs import Sources
+from coview.cli.run import RUN_FILES, Target, brief, run, run_files
+from coview.cli.settings import METHOD_NAMES, Search, Settings, chosen, cluster_numbers, view_files
+from coview.cli.tell import tell_clusters, tell_search
 from coview.cli.terminal import Terminal
 from coview.errors import InputError
-
-if TYPE_CHECKING:
-    from coview.summary import Summary
 
 
 def fit(
     context: typer.Context,
     view: options.ViewFiles,
-    n_clusters: Annotated[
-        int | None,
-        typer.Option(
-            "-k",
-            "--n-clusters",
-            min=2,
-            help="How many clusters to find; only comic finds the number by itself. For example -k 6",
-            rich_help_panel=options.MODEL,
-        ),
-    ] = None,
+    n_clusters: options.Clusters = None,
     method: options.Method = "tmvkscr",
     kernel: Annotated[
         list[str] | None,
         typer.Option(
             "--kernel",
             metavar="KERNEL",
-            help="How similar two samples are: rbf, linear, poly, normpoly, cosine or precomputed, with its parameters "
-            "if you like, and for one view with its name in front; views without one get rbf. "
+            help="How similar two samples are: rbf, linear, poly, normpoly, cosine, graph or precomputed, with its "
+            "parameters if you like, and for one view with its name in front; views without one get rbf. "
             "For example --kernel rbf:sigma2=0.5, or --kernel text=normpoly:degree=2,offset=1",
             rich_help_panel=options.MODEL,
         ),
@@ -73,25 +61,8 @@ def fit(
             rich_help_panel=options.MODEL,
         ),
     ] = None,
-    n_train: Annotated[
-        str | None,
-        typer.Option(
-            "--n-train",
-            metavar="COUNT|SHARE|auto",
-            help="Train on some of the samples and label all: for more than some 20,000. "
-            "For example --n-train 2000, --n-train 0.1 or --n-train auto",
-            rich_help_panel=options.MODEL,
-        ),
-    ] = None,
-    select: Annotated[
-        str | None,
-        typer.Option(
-            metavar="uniform|entropy|anchors",
-            help="Which samples to train on, with --n-train. For example --select anchors",
-            autocompletion=options.completing(("uniform", "entropy", "anchors")),
-            rich_help_panel=options.MODEL,
-        ),
-    ] = None,
+    n_train: options.NTrain = None,
+    select: options.Select = None,
     scale: options.Scale = None,
     seed: options.Seed = 0,
     ids: options.Ids = None,
@@ -99,19 +70,8 @@ def fit(
     categories: options.Categories = "refuse",
     truth: options.TruthFile = None,
     output: options.Run = Path("coview-run"),
-    labels_format: Annotated[
-        str,
-        typer.Option(
-            metavar="csv|parquet",
-            help="How to write the labels. For example --labels-format parquet",
-            autocompletion=options.completing(("csv", "parquet")),
-            rich_help_panel=options.OUTPUT,
-        ),
-    ] = "csv",
-    draw: Annotated[
-        bool,
-        typer.Option("--report/--no-report", help="Write report.html as well.", rich_help_panel=options.OUTPUT),
-    ] = True,
+    labels_format: options.LabelsFormat = "csv",
+    draw: options.Draw = True,
     force: options.Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -121,13 +81,14 @@ def fit(
 
     Writes a folder with the model, the labels, the numbers (summary.json) and a report to look at (report.html).
 
+    Without --kernel, --rho, --kappa, --assigner and --scale the settings are chosen from the data, in a few seconds;
+    coview tune takes more time for it.
+
     Example: coview fit --view text=text.parquet --view image=image.npy -k 6 -o run
     """
-    terminal = Terminal(as_json, quiet)
-    files = view_files(view)
     settings = Settings(
         chosen("--method", method.lower(), METHOD_NAMES),
-        n_clusters,
+        cluster_numbers(n_clusters),
         tuple(kernel or ()),
         rho,
         tuple(kappa or ()),
@@ -137,34 +98,66 @@ def fit(
         tuple(scale or ()),
         seed,
     )
-    chosen("--labels-format", labels_format, ("csv", "parquet"))
-    require_writer(f".{labels_format}")
-    estimator, notes = settings.estimator(tuple(files))
-    check_folder(output, RUN_FILES, force=force)
-    for note in notes:
-        terminal.note(note)
-    with terminal.working() as progress:
-        progress("reading the files", 0, 4)
-        start = perf_counter()
-        loaded = read(files, ids=ids, align=align, categories=categories)
-        classes = read_truth(truth, loaded, ids)
-        for note in loaded.notes:
-            terminal.note(note)
-        summary, written = run(
-            estimator,
-            loaded.views,
-            output,
-            terminal,
-            progress,
-            ids=loaded.ids,
-            ids_name=ids,
-            truth=classes,
-            labels_name=f"labels.{labels_format}",
-            draw=draw,
-            command=shlex.join(context.obj),
-            seconds={"read": perf_counter() - start},
+    terminal = Terminal(as_json, quiet)
+    sources = Sources(view_files(view), ids, align, categories, truth)
+    target = Target(output, labels_format, draw, force)
+    summary, written = run_files(settings, sources, target, terminal, shlex.join(context.obj))
+    tell_clusters(terminal, summary)
+    if summary.tuning is not None:
+        found = summary.tuning.rows[summary.tuning.chosen]
+        number = "" if isinstance(settings.n_clusters, int) else f"{found.n_clusters} clusters, "
+        terminal.say(
+            f"The settings were chosen from the data: {number}{found.label}; give --kernel to choose yourself, or "
+            "coview tune more time"
         )
-    _tell(terminal, summary)
+    terminal.say(f"Written to {output}/: {', '.join(written)}")
+    terminal.answer({**brief(summary), "output": str(output), "files": written})
+
+
+def tune(
+    context: typer.Context,
+    view: options.ViewFiles,
+    n_clusters: options.Clusters = "auto",
+    budget: Annotated[
+        str,
+        typer.Option(
+            metavar="full|small",
+            help="How much to try: all candidates on 500 samples and the best half of them on 1500, or all on 400. "
+            "For example --budget small",
+            autocompletion=options.completing(("full", "small")),
+            rich_help_panel=options.MODEL,
+        ),
+    ] = "full",
+    n_train: options.NTrain = None,
+    select: options.Select = None,
+    seed: options.Seed = 0,
+    ids: options.Ids = None,
+    align: options.Align = "strict",
+    categories: options.Categories = "refuse",
+    truth: options.TruthFile = None,
+    output: options.Run = Path("coview-run"),
+    labels_format: options.LabelsFormat = "csv",
+    draw: options.Draw = True,
+    force: options.Force = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> None:
+    """Choose settings and the number of clusters from the data, and fit.
+
+    Tries ways to prepare the views and to compare samples, without labels, and shows what speaks for each. Writes what
+    coview fit writes; all that was tried is in tuning.csv.
+
+    Example: coview tune --view text=text.parquet --view image=image.npy -k 2..8 -o run
+    """
+    settings = Search(cluster_numbers(n_clusters), budget, n_train, select, seed)
+    terminal = Terminal(as_json, quiet)
+    sources = Sources(view_files(view), ids, align, categories, truth)
+    target = Target(output, labels_format, draw, force)
+    summary, written = run_files(settings, sources, target, terminal, shlex.join(context.obj))
+    if summary.tuning is not None:
+        tell_search(terminal, summary.tuning)
+    tell_clusters(terminal, summary)
     terminal.say(f"Written to {output}/: {', '.join(written)}")
     terminal.answer({**brief(summary), "output": str(output), "files": written})
 
@@ -187,14 +180,14 @@ def demo(
     check_folder(output, RUN_FILES, force=True)
     terminal = Terminal(as_json, quiet)
     with terminal.working() as progress:
+        from coview.compose import Tuned
         from coview.datasets import digits_views
-        from coview.methods.tmvkscr import TMvKSCR
 
         progress("reading the digits", 0, 4)
         views, digits = digits_views()
-        # Everything as a newcomer would leave it: the digits play no part in the fit or in these settings.
+        # Everything as a newcomer would leave it: the digits play no part in the fit or in the choice of settings.
         summary, written = run(
-            TMvKSCR(n_clusters=10, random_state=0),
+            Tuned(10, random_state=0),
             views,
             output,
             terminal,
@@ -202,6 +195,8 @@ def demo(
             truth=tuple(map(str, digits.tolist())),
             command=shlex.join(context.obj),
         )
+    if summary.tuning is not None:
+        tell_search(terminal, summary.tuning)
     rows = []
     for cluster in summary.clusters:
         digit, count = next(iter((cluster.classes or {}).items()))
@@ -268,28 +263,3 @@ def report(
         write_report(summary, target)
     terminal.say(f"Written: {target}")
     terminal.answer({"files": [str(target)]})
-
-
-def _tell(terminal: Terminal, summary: Summary) -> None:
-    """Show the clusters and what sets them apart."""
-    rows = []
-    for cluster in summary.clusters:
-        special = ", ".join(
-            f"{feature.view}/{feature.name} {'high' if feature.effect > 0 else 'low'}"
-            for feature in cluster.features[:2]
-        )
-        mostly = next(iter(cluster.classes), "") if cluster.classes else None
-        rows.append((str(cluster.label), str(cluster.size), f"{cluster.share:.0%}", special, mostly))
-    headings = ("cluster", "samples", "share", "what sets it apart", "mostly")
-    width = 5 if summary.truth is not None else 4
-    terminal.table("Clusters", headings[:width], [tuple(str(cell or "") for cell in row[:width]) for row in rows])
-    agreed = {view.name: view.agreement for view in summary.views if view.agreement is not None}
-    if len(agreed) > 1:
-        by_view = ", ".join(f"{name} {value:.2f}" for name, value in agreed.items())
-        terminal.say(f"How far each view by itself agrees with the clusters (1 is fully): {by_view}")
-    if summary.truth is not None:
-        terminal.say(
-            f"Against the known classes: ARI {summary.truth.ari:.3f}, NMI {summary.truth.nmi:.3f} (1 is perfect)"
-        )
-    views = "1 view" if len(summary.views) == 1 else f"{len(summary.views)} views"
-    terminal.say(f"{summary.n_samples} samples, {views}; fitted in {summary.seconds['fit']:.2f} s")

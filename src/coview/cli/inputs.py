@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from coview.cli.settings import chosen
 from coview.errors import InputError
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Files as they were typed: views by name, how they fit together, and known classes."""
+
+    files: Mapping[str, str]
+    ids: str | None
+    align: str
+    categories: str
+    truth: str | None
+
+    def read(self) -> tuple[Any, Any]:
+        """Return what `read_views` found, and the classes."""
+        loaded = read(self.files, ids=self.ids, align=self.align, categories=self.categories)
+        return loaded, read_truth(self.truth, loaded, self.ids)
 
 
 def read(files: Mapping[str, str], *, ids: str | None, align: str, categories: str, columns: Any = None) -> Any:

@@ -103,6 +103,50 @@ Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print nothing but errors (and JSON).", rich_help_panel=OUTPUT)
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error as well.", rich_help_panel=OUTPUT)]
+Clusters = Annotated[
+    str | None,
+    typer.Option(
+        "-k",
+        "--n-clusters",
+        metavar="COUNT|FROM..TO|auto",
+        help="How many clusters to find, or the numbers to choose from; auto is 2..12. Only comic finds the number by "
+        "itself. For example -k 6, -k 4..8 or -k auto",
+        autocompletion=completing(("auto",)),
+        rich_help_panel=MODEL,
+    ),
+]
+NTrain = Annotated[
+    str | None,
+    typer.Option(
+        "--n-train",
+        metavar="COUNT|SHARE|auto",
+        help="Train on some of the samples and label all: for more than some 20,000. "
+        "For example --n-train 2000, --n-train 0.1 or --n-train auto",
+        rich_help_panel=MODEL,
+    ),
+]
+Select = Annotated[
+    str | None,
+    typer.Option(
+        metavar="uniform|entropy|anchors",
+        help="Which samples to train on, with --n-train. For example --select anchors",
+        autocompletion=completing(("uniform", "entropy", "anchors")),
+        rich_help_panel=MODEL,
+    ),
+]
+LabelsFormat = Annotated[
+    str,
+    typer.Option(
+        metavar="csv|parquet",
+        help="How to write the labels. For example --labels-format parquet",
+        autocompletion=completing(("csv", "parquet")),
+        rich_help_panel=OUTPUT,
+    ),
+]
+Draw = Annotated[
+    bool,
+    typer.Option("--report/--no-report", help="Write report.html as well.", rich_help_panel=OUTPUT),
+]
 Method = Annotated[
     str,
     typer.Option(

@@ -2,19 +2,73 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from coview.cli.folder import complete_folder
+from coview.cli.folder import check_folder, complete_folder
+from coview.cli.inputs import Sources, require_writer
+from coview.cli.settings import chosen
 from coview.cli.terminal import Progress, Terminal
 
 if TYPE_CHECKING:
     from coview.summary import Summary
     from coview.views import Views
 
-# What a run may write; one of the two files of labels.
-RUN_FILES = ("model.safetensors", "labels.csv", "labels.parquet", "summary.json", "report.html")
+# What a run may write; one of the two files of labels, and what was tried where the settings were chosen from the data.
+RUN_FILES = ("model.safetensors", "labels.csv", "labels.parquet", "summary.json", "tuning.csv", "report.html")
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a run goes, and in which form."""
+
+    folder: Path
+    labels_format: str
+    draw: bool
+    force: bool
+
+
+class Wanted(Protocol):
+    """A model as it was typed."""
+
+    def estimator(self, names: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
+        """Return the estimator for views of these names, and what to tell about it."""
+
+
+def run_files(
+    wanted: Wanted, sources: Sources, target: Target, terminal: Terminal, command: str
+) -> tuple[Summary, list[str]]:
+    """Check everything that can be checked, read the files, and run."""
+    chosen("--labels-format", target.labels_format, ("csv", "parquet"))
+    require_writer(f".{target.labels_format}")
+    estimator, notes = wanted.estimator(tuple(sources.files))
+    check_folder(target.folder, RUN_FILES, force=target.force)
+    for note in notes:
+        terminal.note(note)
+    with terminal.working() as progress:
+        progress("reading the files", 0, 4)
+        start = perf_counter()
+        loaded, classes = sources.read()
+        for note in loaded.notes:
+            terminal.note(note)
+        return run(
+            estimator,
+            loaded.views,
+            target.folder,
+            terminal,
+            progress,
+            ids=loaded.ids,
+            ids_name=sources.ids,
+            truth=classes,
+            labels_name=f"labels.{target.labels_format}",
+            draw=target.draw,
+            command=command,
+            seconds={"read": perf_counter() - start},
+        )
 
 
 def run(
@@ -48,6 +102,7 @@ def run(
             model, views, ids=ids, truth=truth, seconds=seconds, notes=tuple(terminal.notes), command=command
         )
         (folder / "summary.json").write_text(summary.to_json(), encoding="utf-8")
+        _write_tried(summary, folder / "tuning.csv")
         if draw:
             progress("report", 3, 4)
             _draw(summary, folder / "report.html", terminal)
@@ -83,6 +138,21 @@ def _save(model: Any, path: Path, terminal: Terminal) -> None:
         terminal.note(f"{_innermost(model)} cannot label new samples, so there is no model to save")
 
 
+def _write_tried(summary: Summary, path: Path) -> None:
+    """Write all that was tried, a row for each setting, number of clusters and round, where settings were chosen."""
+    if summary.tuning is None:
+        return
+    views, rows = [view.name for view in summary.views], summary.tuning.rows
+    plain = [field.name for field in fields(rows[0]) if field.name not in ("preparations", "kappa")]
+    by_view = [f"{what} {view}" for what in ("preparation", "kappa") for view in views]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(["chosen", *plain, *by_view])
+        for i, row in enumerate(rows):
+            numbers = (getattr(row, name) for name in plain)
+            table.writerow([int(i == summary.tuning.chosen), *numbers, *row.preparations, *row.kappa])
+
+
 def _innermost(model: Any) -> str:
     while hasattr(model, "estimator"):
         model = model.estimator
@@ -109,6 +179,22 @@ def brief(summary: Summary) -> dict[str, Any]:
         "sizes": [cluster.size for cluster in summary.clusters],
         "silhouette": summary.silhouette,
         "agreement": {view.name: view.agreement for view in summary.views},
+        "tuning": _tuning(summary),
         "truth": truth and {"ari": truth.ari, "nmi": truth.nmi, "accuracy": truth.accuracy, "purity": truth.purity},
         "seconds": summary.seconds,
+    }
+
+
+def _tuning(summary: Summary) -> dict[str, Any] | None:
+    if summary.tuning is None:
+        return None
+    found, views = summary.tuning.rows[summary.tuning.chosen], [view.name for view in summary.views]
+    return {
+        "reason": summary.tuning.reason,
+        "kernel": found.kernel,
+        "preparations": dict(zip(views, found.preparations, strict=True)),
+        "rho": found.rho,
+        "kappa": dict(zip(views, found.kappa, strict=True)),
+        "criterion": found.criterion,
+        "n_tried": len({row.setting for row in summary.tuning.rows}),
     }

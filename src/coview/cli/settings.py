@@ -102,13 +102,15 @@ def _kernel(text: str) -> Any:
         if not equals or key not in known:
             has = f"its parameters are {', '.join(known)}" if known else "it has no parameters"
             raise InputError(f"--kernel {text!r}: {name} has no parameter {key!r}{suggestion(key, known)[:-1]}; {has}")
-        value = _number(f"--kernel {text!r}: {key}", number)
-        values[key] = int(value) if key == "degree" and value.is_integer() else value
+        values[key] = number if isinstance(known[key], str) else _number(f"--kernel {text!r}: {key}", number)
+        if key == "degree" and values[key].is_integer():
+            values[key] = int(values[key])
     return kind(**values)
 
 
-def _parameters(kind: Any) -> list[str]:
-    return [field.name for field in fields(kind)]
+def _parameters(kind: Any) -> dict[str, Any]:
+    """The parameters of a kernel, with what they are unless given."""
+    return {field.name: field.default for field in fields(kind)}
 
 
 def weights(option: str, typed: Sequence[str], names: Sequence[str]) -> Any:
@@ -140,6 +142,17 @@ def scales(typed: Sequence[str], names: Sequence[str]) -> dict[str, str | None]:
     return {name: by_view.get(name, everywhere) for name in names}
 
 
+def cluster_numbers(text: str | None) -> Any:
+    """Read a number of clusters, numbers to choose from such as 4..8, or auto."""
+    if text is None or text == "auto":
+        return text
+    first, dots, last = text.partition("..")
+    numbers = [int(part) for part in ([first, last] if dots else [first]) if part.isdecimal()]
+    if len(numbers) != (2 if dots else 1) or numbers[0] < 2 or numbers[-1] < numbers[0]:
+        raise InputError(f"-k {text!r} must be a number of at least 2, numbers to choose from such as 2..8, or auto")
+    return range(numbers[0], numbers[1] + 1) if dots else numbers[0]
+
+
 def n_train(text: str) -> Any:
     """Read a number of samples, a share of them, or auto."""
     if text == "auto":
@@ -165,7 +178,7 @@ class Settings:
     """The model as it was typed; None is what was not."""
 
     method: str = "tmvkscr"
-    n_clusters: int | None = None
+    n_clusters: Any = None  # a number, a range of them, "auto"
     kernel: tuple[str, ...] = ()
     rho: float | None = None
     kappa: tuple[str, ...] = ()
@@ -178,9 +191,10 @@ class Settings:
     def estimator(self, names: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
         """Return the estimator for views of these names, and what to tell about it."""
         from coview.compare import for_views, scaled
-        from coview.compose import FixedSize
         from coview.methods import METHODS
 
+        if self._are_to_be_chosen():
+            return Search(self.n_clusters, "small", self.n_train, self.select, self.seed).estimator(names)
         kind: Any = METHODS[chosen("--method", self.method, METHODS)]
         method = kind(**self._parameters(kind, names), random_state=self.seed)
         estimator, notes = for_views(method, len(names)), []
@@ -188,14 +202,15 @@ class Settings:
             notes.append(f"{self.method} knows one view: the columns of all views are put side by side (Concat)")
         scale, note = self._scale(method, names)
         notes += [note] if note else []
-        estimator = scaled(estimator, scale)
-        if self.n_train is not None:
-            estimator = FixedSize(
-                estimator, n_train=n_train(self.n_train), select=self._select(method), random_state=self.seed
-            )
-        elif self.select is not None:
-            raise InputError("--select chooses the samples to train on; say how many with --n-train")
+        if self.n_train is not None and not hasattr(method, "predict"):
+            raise InputError(f"the method {self.method} cannot label new samples, which --n-train needs; leave it out")
+        estimator = _of_some_samples(scaled(estimator, scale), self.n_train, self.select, self.seed)
         return estimator, tuple(notes)
+
+    def _are_to_be_chosen(self) -> bool:
+        """Whether everything is left to the data but the number of clusters, and perhaps that."""
+        settings = (self.kernel, self.kappa, self.scale, self.rho, self.assigner)
+        return self.method == "tmvkscr" and self.n_clusters is not None and all(s in ((), None) for s in settings)
 
     def _parameters(self, kind: Any, names: Sequence[str]) -> dict[str, Any]:
         """The parameters of the method; those that it does not have are refused."""
@@ -218,7 +233,12 @@ class Settings:
                 why = ": it finds the number of clusters by itself" if parameter == "n_clusters" else ""
                 raise InputError(f"the method {self.method} has no {option}{why}; leave it out")
         if "n_clusters" in known and self.n_clusters is None:
-            raise InputError("say how many clusters to find with -k, as in -k 6")
+            raise InputError("say how many clusters to find with -k, as in -k 6 or -k auto")
+        if not isinstance(self.n_clusters, int | None):
+            raise InputError(
+                "-k chooses from several numbers only where all settings are chosen from the data; give one number, "
+                "or leave out --method, --kernel, --rho, --kappa, --assigner and --scale"
+            )
         if isinstance(given.get("kernel", ("", None))[1], dict) and "views" not in known and len(names) > 1:
             raise InputError(f"{self.method} sees one table and takes one --kernel for all views, not one for each")
         return {parameter: value for parameter, (_, value) in given.items()}
@@ -239,9 +259,34 @@ class Settings:
         )
         return {name: scale or usual for name, scale in typed.items()}, note
 
-    def _select(self, method: Any) -> str:
-        from coview.core.select import SELECTORS
 
-        if not hasattr(method, "predict"):
-            raise InputError(f"the method {self.method} cannot label new samples, which --n-train needs; leave it out")
-        return chosen("--select", self.select or "uniform", SELECTORS)
+@dataclass(frozen=True)
+class Search:
+    """A model whose settings are chosen from the data, as it was typed."""
+
+    n_clusters: Any = "auto"
+    budget: str = "full"
+    n_train: str | None = None
+    select: str | None = None
+    seed: int = 0
+
+    def estimator(self, names: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
+        """Return the estimator for views of these names, and what to tell about it."""
+        from coview.compose import Tuned
+        from coview.tune.search import BUDGETS
+
+        tuned = Tuned(self.n_clusters, budget=chosen("--budget", self.budget, BUDGETS), random_state=self.seed)
+        return _of_some_samples(tuned, self.n_train, self.select, self.seed), ()
+
+
+def _of_some_samples(estimator: Any, count: str | None, select: str | None, seed: int) -> Any:
+    """The estimator, or FixedSize around it."""
+    from coview.compose import FixedSize
+    from coview.core.select import SELECTORS
+
+    if count is not None:
+        selector = chosen("--select", select or "uniform", SELECTORS)
+        return FixedSize(estimator, n_train=n_train(count), select=selector, random_state=seed)
+    if select is not None:
+        raise InputError("--select chooses the samples to train on; say how many with --n-train")
+    return estimator

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from coview.compose.agreement import agreements
 from coview.compose.around import Around, setting
+from coview.core.agreement import mean_agreements
 from coview.core.select import Source, as_selector, draw_rows
 from coview.errors import InputError, InputTypeError
 from coview.views import Views
@@ -128,7 +128,7 @@ class FixedSize(Around):
                 estimator.recluster(some)
         self.agreements_ = np.ones(1)
         if len(trained) > 1:
-            self.agreements_ = agreements([estimator.predict(some) for _, estimator in trained])
+            self.agreements_ = mean_agreements([estimator.predict(some) for _, estimator in trained])
         self.train_rows_, self.estimator_ = trained[int(self.agreements_.argmax())]
 
     def _check_settings(self) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from coview.compose.agreement import agreements, balance
 from coview.compose.around import inner_has, require_clusterer
+from coview.core.agreement import balance, mean_agreements
 from coview.core.assign import Labels
 from coview.kernels import by_view_name
 from coview.methods.base import MultiViewClusterer
@@ -99,7 +99,7 @@ def _merits(view_labels: Mapping[str, Labels]) -> tuple[dict[str, float], dict[s
     most = max(len(np.unique(labels)) for labels in view_labels.values())
     balances = {name: balance(labels, most) for name, labels in view_labels.items()}
     # No agreement at all is as bad as any disagreement: below zero, balance would count against a view.
-    confirmed = np.maximum(agreements(list(view_labels.values())), 0.0)
+    confirmed = np.maximum(mean_agreements(list(view_labels.values())), 0.0)
     return {name: float(a * balances[name]) for name, a in zip(view_labels, confirmed, strict=True)}, balances
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import frexp
+from math import ceil, frexp
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ Integers = NDArray[np.int64]
 
 # A tile of squared distances in float32 then stays in the cache of one core.
 BLOCK_ROWS = 256
-_TILE_COLUMNS = 2048
+_TILE_COLUMNS = 2560
 _SLAB_BYTES = 2**19
 _CENTRE_ROWS = 1000
 _NARROW = 8  # columns up to which products cost nothing and neighbours are so near that float32 would not tell
@@ -85,7 +85,7 @@ class Finder:
         Parameters
         ----------
         x : (queries, columns), rows of the same form as the prepared ones
-        k : at most the number of rows; equal distances make it more
+        k : from 1 to the number of rows; equal distances make it more
         reach : (rows,), a distance for each; a query has to be nearer
         own : (queries,), numbers of the queries among the rows, which are then left out
         among : numbers of the rows to look at; by default all of them
@@ -112,13 +112,13 @@ class Finder:
         self, x: Matrix, k: int, reach: Array | None, own: Integers | None, among: Integers | None
     ) -> tuple[Integers, Integers]:
         """Pairs that cannot be excluded by products."""
-        with np.errstate(over="ignore"):
-            moved = self._moved(x)
-            far = as_array(abs(moved).max(axis=1)).ravel() * 2.0**-self._exponent > _FAR
-        if far.any():
-            moved = sp.csr_array(moved.multiply(~far[:, None])) if self._sparse else np.where(far[:, None], 0.0, moved)
-        scaled = self._scaled(moved)
-        lengths = squared_lengths(scaled)
+        far = np.zeros(x.shape[0], dtype=np.bool_)
+        if own is None:
+            scaled, far = self._scaled_new(x)
+            lengths = squared_lengths(scaled)
+        else:
+            scaled, lengths = self.points[own], self._lengths[own]
+            k += 1  # itself, for the time being
         lowest = (1 - self._error) * lengths
         left = scaled if self._sparse else hstack(-2 * scaled, lowest, np.ones_like(lowest))
         slack, row_slack = 2 * self._error * lengths, 2 * self._error * self._lengths
@@ -127,16 +127,15 @@ class Finder:
         count = self.rows.shape[0] if among is None else len(among)
         nearest = np.full((x.shape[0], k), np.inf, dtype=self._dtype)  # upper bounds, without the query's own slack
         found: list[tuple[Integers, Integers, Array]] = []
-        for start in range(0, count, _TILE_COLUMNS):
-            stop = min(start + _TILE_COLUMNS, count)
+        step = ceil(count / ceil(count / _TILE_COLUMNS))
+        for start in range(0, count, step):
+            stop = min(start + step, count)
             columns: Any = slice(start, stop) if among is None else among[start:stop]
             numbers = np.arange(start, stop) if among is None else columns
             low = self._lower_bounds(left, lowest, columns)
-            if own is not None:
-                _exclude(low, own, numbers)
             if start == 0 and k < low.shape[1]:
-                nearest = np.partition(low + row_slack[columns], max(k - 1, 0), axis=1)[:, :k]
-            bound = nearest.max(axis=1, initial=-np.inf) + slack
+                nearest = np.partition(low + row_slack[columns], k - 1, axis=1)[:, :k]
+            bound = nearest.max(axis=1) + slack
             wanted = low <= bound[:, None]
             if reached is not None:
                 wanted |= low <= reached[columns]
@@ -146,14 +145,23 @@ class Finder:
                 nearest = _smallest(nearest, i, values + row_slack[numbers[j]])
             found.append((i, numbers[j], values))
         i, j, values = (np.concatenate(part) for part in zip(*found, strict=True))
-        kept = values <= (nearest.max(axis=1, initial=-np.inf) + slack)[i]
+        kept = values <= (nearest.max(axis=1) + slack)[i]
         if self._sparse:
             # Counts and one-hot columns have thousands at the same distance, and sparse differences take their time.
             kept &= self._first_of_equals(i, j, values + self._error * (lengths[i] + self._lengths[j]), k, lengths)
         if reached is not None:
             kept |= values <= reached[j]
-        kept &= np.isfinite(values) & ~far[i]
+        kept &= ~far[i] if own is None else j != own[i]
         return i[kept], j[kept]
+
+    def _scaled_new(self, x: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
+        """New rows in the form of the points, and which of them are too far away for that."""
+        with np.errstate(over="ignore"):
+            moved = self._moved(x)
+            far: NDArray[np.bool_] = as_array(abs(moved).max(axis=1)).ravel() * 2.0**-self._exponent > _FAR
+        if far.any():
+            moved = sp.csr_array(moved.multiply(~far[:, None])) if self._sparse else np.where(far[:, None], 0.0, moved)
+        return self._scaled(moved), far
 
     def _first_of_equals(self, i: Integers, j: Integers, squares: Array, k: int, lengths: Array) -> NDArray[np.bool_]:
         """The nearest of each query and a few more: of those as near but for rounding, the ones that come first.
@@ -199,7 +207,8 @@ def row_distances(a: Matrix, b: Matrix) -> Array:
     """Return the distance of each row of a from the row of b in the same place."""
     with np.errstate(over="ignore"):
         if not sp.issparse(a):
-            difference = np.subtract(a, b, dtype=np.float64)
+            difference = a.astype(np.float64)  # both first: a subtraction that converts is slower than the two
+            difference -= b.astype(np.float64, copy=False)
             lengths: Array = np.sqrt(np.einsum("ij,ij->i", difference, difference))
             return lengths
         gap = sp.csr_array(a.astype(np.float64) - b)
@@ -213,19 +222,10 @@ def rank_in_group(groups: Integers) -> Integers:
     return np.arange(len(groups)) - np.repeat(starts, np.diff(starts, append=len(groups)))
 
 
-def _exclude(low: Array, own: Integers, numbers: Integers) -> None:
-    """Put each query itself out of reach, where it is one of these rows."""
-    order = np.argsort(numbers)
-    place = np.searchsorted(numbers, own, sorter=order).clip(max=len(numbers) - 1)
-    column = order[place]
-    here = np.flatnonzero(numbers[column] == own)
-    low[here, column[here]] = np.inf
-
-
 def _smallest(kept: Array, i: Integers, values: Array) -> Array:
     """Return the smallest numbers of each row: of those kept so far, and of more, given with their rows in order."""
     k = kept.shape[1]
-    if k == 0 or len(i) == 0:
+    if len(i) == 0:
         return kept
     rank = rank_in_group(i)
     more = np.full((len(kept), int(rank.max()) + 1), np.inf, dtype=kept.dtype)

@@ -26,7 +26,7 @@ class TMvKSCR(KernelClusterer):
 
     where Ω_v is the centred Gram matrix of view v and D_v its degrees. The sum keeps what each view says alone; the
     elementwise product keeps what all views say together. The size of the problem does not depend on the number of
-    views. Fitting costs O(n²) memory and O(n² Σ_v d_v) time.
+    views. Fitting costs O(n²) memory and O(n² Σ_v d_v) time; with NeighborGraph for all views the matrices stay sparse.
 
     Parameters
     ----------

@@ -63,7 +63,6 @@ from coview.persist.kinds import (
     require,
 )
 from coview.persist.preparations import LearntSteps
-from coview.persist.tried import TriedTable
 from coview.persist.settings import (
     ASSIGNERS,
     ESTIMATORS,
@@ -72,6 +71,7 @@ from coview.persist.settings import (
     read_parameters,
     write_parameters,
 )
+from coview.persist.tried import TriedTable
 from coview.prepare import preparations
 
 _POSITIVE = Number(least=0.0, zero=False)

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from coview.persist.kinds import InViewOrder, Json, Kind, Number, OrNone, Sizes, Tensors, Text, Whole, fields_of, part, require
+from coview.persist.kinds import (
+    InViewOrder,
+    Json,
+    Kind,
+    Number,
+    OrNone,
+    Sizes,
+    Tensors,
+    Text,
+    Whole,
+    fields_of,
+    part,
+    require,
+)
 
 _MEASURE = OrNone(Number())
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from coview.files import complete_or_absent
 from coview.report.charts import chart_data, has_scores
 from coview.report.page import fill
-from coview.report.tables import agreements, cross_table, splits
+from coview.report.tables import agreements, best_tried, cross_table, splits
 from coview.report.words import comparison_story, preparations_in_words, story
 
 if TYPE_CHECKING:
@@ -26,9 +26,10 @@ def render(summary: Summary) -> str:
     summary : Summary
         What `summarize` gathered; parts that are None are left out of the page.
     """
+    data = chart_data(summary)
     return fill(
         "report.html",
-        data=chart_data(summary),
+        data=data,
         summary=summary,
         preparations={view.name: view.preparation for view in summary.views},
         has_scores=has_scores(summary),
@@ -36,6 +37,8 @@ def render(summary: Summary) -> str:
         agreements=agreements(summary),
         splits=splits(summary),
         crossed=cross_table(summary.truth) if summary.truth else None,
+        tried=best_tried(summary.tuning) if summary.tuning else [],
+        numbers=bool(data and data["tuning"] and data["tuning"]["numbers"]),
     )
 
 

@@ -11,15 +11,17 @@ import numpy as np
 
 from coview.plots import PALETTE
 from coview.report.marks import SHAPES
+from coview.summary.tuning import leading, numbers_tried
 from coview.summary.values import reading_order
 from coview.views import Array
 
 if TYPE_CHECKING:
-    from coview.summary import Points, Similarities, Summary
+    from coview.summary import Points, Similarities, Summary, Tuning
 
 MOST_POINTS = 5000
 MOST_COORDINATES = 600_000  # 1.6 MB of text, however many clusters and views there are
 MOST_SIMILARITIES = 400  # rows and columns of the heat map
+MOST_SETTINGS = 30
 LONGEST_ID = 80
 
 
@@ -36,6 +38,7 @@ def chart_data(summary: Summary) -> dict[str, Any] | None:
         "eigenvalues": summary.eigenvalues or None,
         "variance": summary.explained_variance_ratio or None,
         "similarities": _similarities(summary.similarities) if summary.similarities else None,
+        "tuning": _tuning(summary.tuning) if summary.tuning else None,
     }
     if not any(drawn.values()):
         return None
@@ -113,6 +116,42 @@ def _similarities(similarities: Similarities) -> dict[str, Any]:
         "labels": np.asarray(similarities.labels)[kept].tolist(),
         "values": pack(values.ravel()),
         "range": [float(low), float(high)],
+    }
+
+
+def _tuning(tuning: Tuning) -> dict[str, Any]:
+    """The criterion of each setting in each round, best last; and of each number of clusters, if there were several."""
+    chosen = tuning.rows[tuning.chosen]
+    shown = [row for row in tuning.rows if row.n_clusters == chosen.n_clusters and row.criterion is not None]
+    order = list(dict.fromkeys(row.setting for row in leading(shown, chosen.n_clusters)))[:MOST_SETTINGS][::-1]
+    labels = {row.setting: row.label for row in shown}
+    rounds = [
+        {
+            "name": f"round {number}, on {some[0].n_samples:,} samples",
+            "places": [order.index(row.setting) for row in some],
+            "values": [row.criterion for row in some],
+        }
+        for number in sorted({row.round for row in shown})
+        if (some := [row for row in shown if row.round == number and row.setting in order])
+    ]
+    numbers = numbers_tried(tuning.rows)
+    gaps = [number.best.eigengap or 0.0 for number in numbers]
+    return {
+        "labels": [_short(labels[setting]) for setting in order],
+        "rounds": rounds,
+        "chosen": [order.index(chosen.setting) if chosen.setting in order else None, chosen.criterion],
+        "n_clusters": chosen.n_clusters,
+        "numbers": {
+            "places": [number.n_clusters for number in numbers],
+            "lines": {
+                "criterion": [number.criterion for number in numbers],
+                "line fit": [number.best.line_fit for number in numbers],
+                "membership strength": [number.best.membership for number in numbers],
+                "eigengap (share of the largest)": [gap / (max(gaps) or 1.0) for gap in gaps],
+            },
+        }
+        if len(numbers) > 1
+        else None,
     }
 
 

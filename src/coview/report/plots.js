@@ -1,4 +1,4 @@
-// The plots of a report: samples, spectrum, similarities. Everything they draw is in the page's own data block.
+// The plots of a report: samples, spectrum, similarities, choice of settings. Everything they draw is in the page's own data block.
 "use strict";
 (async () => {
   const data = JSON.parse(document.getElementById("data").textContent);
@@ -63,6 +63,8 @@
     decay: { width: 320, height: 260 },
     variance: { width: 320, height: 260 },
     heatmap: { width: 560, height: 500 },
+    candidates: { width: 560, height: 420 },
+    numbers: { width: 560, height: 320 },
   };
 
   function show(id, traces, more) {
@@ -316,11 +318,72 @@
     });
   }
 
+  const named = { showlegend: true, legend: { orientation: "h", x: 0, y: -0.2, yanchor: "top" } };
+  const symbols = ["circle", "square", "diamond", "triangle-up"];
+
+  function candidates() {
+    const { labels, rounds, chosen, n_clusters: k } = data.tuning;
+    const { ink } = theme();
+    const short = (text) => (text.length > 34 ? `${text.slice(0, 33)}…` : text);
+    return show("candidates", [
+      ...rounds.map(({ name, places, values }, i) => ({
+        type: "scatter",
+        mode: "markers",
+        name,
+        x: values,
+        y: places,
+        text: places.map((place) => plain(labels[place])),
+        marker: { size: 9, color: data.colours[i % data.colours.length], symbol: symbols[i % symbols.length] },
+        hovertemplate: "%{text}: %{x:.3f}<extra></extra>",
+      })),
+      {
+        type: "scatter",
+        mode: "markers",
+        name: "chosen",
+        x: [chosen[1]],
+        y: [chosen[0]],
+        marker: { size: 18, symbol: "circle-open", color: ink, line: { width: 2 } },
+        hoverinfo: "skip",
+      },
+    ], {
+      ...named,
+      xaxis: { title: { text: `criterion for ${k} clusters` } },
+      yaxis: {
+        tickvals: labels.map((_, i) => i), ticktext: labels.map((text) => plain(short(text))), zeroline: false,
+        range: [-0.7, labels.length - 0.3],
+      },
+      hovermode: "closest",
+    });
+  }
+
+  function clusterNumbers() {
+    const { numbers: { places, lines }, n_clusters: k } = data.tuning;
+    const { ink } = theme();
+    const dashes = ["solid", "dash", "dot", "dashdot"];
+    return show("numbers", Object.entries(lines).map(([name, values], i) => ({
+      type: "scatter",
+      mode: "lines+markers",
+      name,
+      x: places,
+      y: values,
+      line: { color: data.colours[i], width: i ? 1.5 : 3, dash: dashes[i] },
+      marker: { size: i ? 6 : 9, symbol: symbols[i] },
+      hovertemplate: `%{x} clusters, ${name}: %{y:.3f}<extra></extra>`,
+    })), {
+      ...named,
+      xaxis: { title: { text: "number of clusters" }, tickformat: "d", ...(places.length > 15 ? {} : { dtick: 1 }) },
+      yaxis: { rangemode: "tozero" },
+      shapes: [{ type: "line", x0: k, x1: k, yref: "paper", y0: 0, y1: 1, line: { color: ink, width: 1 } }],
+    });
+  }
+
   const draws = [
     data.points && scatter(),
     data.eigenvalues && decay,
     data.variance && variance,
     data.similarities && similarities,
+    data.tuning && candidates,
+    data.tuning?.numbers && clusterNumbers,
   ].filter(Boolean);
   for (const draw of draws) await draw();
   document.documentElement.dataset.ready = performance.now().toFixed(0);

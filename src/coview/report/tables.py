@@ -6,11 +6,14 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from coview.summary.tuning import leading
+
 if TYPE_CHECKING:
-    from coview.summary import Summary, Truth
+    from coview.summary import Summary, Tried, Truth, Tuning
 
 MOST_CLASSES = 40  # columns beside the clusters; a table of more is not read
 MOST_SPLITS = 5
+MOST_TRIED = 20
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,13 @@ def splits(summary: Summary) -> dict[str, list[Split]]:
                 pieces.append(Split(label, drawn, first / drawn, second / drawn))
         found[view] = sorted(pieces, key=lambda piece: piece.largest)[:MOST_SPLITS]
     return found
+
+
+def best_tried(tuning: Tuning) -> list[Tried]:
+    """Return the best of what was tried, those of the last round first, and the chosen one among them."""
+    chosen = tuning.rows[tuning.chosen]
+    shown = leading(tuning.rows, chosen.n_clusters)[:MOST_TRIED]
+    return shown if chosen in shown else [*shown[:-1], chosen]
 
 
 def cross_table(truth: Truth) -> CrossTable:

@@ -60,6 +60,14 @@ def _done(summary: Summary) -> list[str]:
         f"{summary.method} sorted {plural(summary.n_samples, 'sample')} into {plural(summary.n_clusters, 'cluster')}, "
         f"using {several}: {views}."
     ]
+    if summary.tuning:
+        settings = {row.setting for row in summary.tuning.rows}
+        numbers = {row.n_clusters for row in summary.tuning.rows}
+        also = f" and the number of clusters from {min(numbers)} to {max(numbers)}" if len(numbers) > 1 else ""
+        sentences.append(
+            f"The settings were chosen from the data among {count(len(settings))}{also}, without labels: "
+            "see How the settings were chosen."
+        )
     if summary.n_train < summary.n_samples:
         sentences.append(
             f"It learnt from {count(summary.n_train)} of the samples and placed the others by what it had learnt."

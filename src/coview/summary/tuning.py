@@ -16,13 +16,12 @@ from coview.tune.criterion import for_numbers
 
 def tuning(model: Any) -> Tuning | None:
     """Return how the settings of a model, or of the one inside wrappers, were chosen; None where they were given."""
-    best = getattr(model, "best_view_", None)
-    inner = getattr(model, "estimator_", None) if best is None else model.estimators_[best]
     if not isinstance(model, Tuned):
+        best = getattr(model, "best_view_", None)
+        inner = getattr(model, "estimator_", None) if best is None else model.estimators_[best]
         return None if inner is None else tuning(inner)
-    rows = tried(model.table_)
-    method = inner.estimator
-    chosen = tuple(inner.how), str(method.kernel), method.rho, tuple(method.kappa)
+    rows, method = tried(model.table_), model.estimator_.estimator
+    chosen = tuple(model.estimator_.how), str(method.kernel), method.rho, tuple(method.kappa)
     places = [i for i, row in enumerate(rows) if row.setting == chosen and row.n_clusters == model.n_clusters_]
     return Tuning(model.reason_, places[-1], rows)
 

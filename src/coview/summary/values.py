@@ -10,10 +10,13 @@ from html import escape
 from typing import Any, NoReturn
 
 from coview.errors import InputError
+from coview.kernels import KERNELS
 from coview.summary.plain import from_plain, to_plain
 
 _FORMAT = "coview summary 3"
 _LISTED = 20
+_MEASURES = ("stability", "agreement", "balance", "line_fit", "membership", "eigengap")
+_KERNEL_NAMES = {kind.__name__: name for name, kind in KERNELS.items()}
 
 
 @dataclass(frozen=True)
@@ -139,8 +142,9 @@ class Tried:
 
     @property
     def kernel_name(self) -> str:
-        """The kernel without its parameters."""
-        return self.kernel.partition("(")[0]
+        """The kernel by the name that estimators and the command take, without its parameters."""
+        name = self.kernel.partition("(")[0]
+        return _KERNEL_NAMES.get(name, name)
 
     @property
     def weights(self) -> str:
@@ -311,15 +315,28 @@ def _check_lengths(summary: Summary) -> None:
         side = len(similarities.labels)
         holds["similarities"] = len(similarities.values) == side and all(len(r) == side for r in similarities.values)
     if summary.tuning is not None:
-        rows = summary.tuning.rows
-        holds["tuning"] = (
-            0 <= summary.tuning.chosen < len(rows)
-            and rows[summary.tuning.chosen].criterion is not None
-            and all(len(row.preparations) == len(row.kappa) == len(summary.views) for row in rows)
-        )
+        holds["tuning"] = _is_complete(summary.tuning, len(summary.views))
     for part, fine in holds.items():
         if not fine:
             raise InputError(f"the summary contradicts itself in {part!r}; it was changed after it was written")
+
+
+def _is_complete(tuning: Tuning, n_views: int) -> bool:
+    """Whether a setting was chosen, each has something for every view, and those that ran have all numbers."""
+    ran = [row for row in tuning.rows if row.criterion is not None]
+    first = {
+        row.n_clusters: [one.setting for one in ran if one.round == 1 and one.n_clusters == row.n_clusters]
+        for row in ran
+        if row.round == 1
+    }
+    alike = {len([setting for setting in settings if set(setting[-1]) == {1.0}]) for settings in first.values()}
+    return (
+        0 <= tuning.chosen < len(tuning.rows)
+        and tuning.rows[tuning.chosen].criterion is not None
+        and all(len(row.preparations) == len(row.kappa) == n_views for row in tuning.rows)
+        and all(getattr(row, measure) is not None for row in ran for measure in _MEASURES)
+        and len(alike) == 1
+    )
 
 
 def _is_rectangular(table: tuple[tuple[float, ...], ...]) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from coview.core.agreement import mean_agreements
 from coview.core.assign import Labels, unit_rows
 from coview.tune.candidates import Candidate
 from coview.views import Array
@@ -40,16 +41,8 @@ class Evidence:
 
 
 def consensus(evidence: Sequence[Evidence]) -> Array:
-    """Mean adjusted Rand index of each one's labels with those of the others; 1 where there are no others."""
-    n = len(evidence)
-    if n == 1:
-        return np.ones(1)
-    between = np.ones((n, n))
-    for i in range(n):
-        for j in range(i):
-            between[i, j] = between[j, i] = adjusted_rand(evidence[i].labels, evidence[j].labels)
-    means: Array = (between.sum(axis=1) - 1) / (n - 1)
-    return means
+    """How far each one's labels agree with those of the others on average."""
+    return mean_agreements([one.labels for one in evidence])
 
 
 def criterion(evidence: Sequence[Evidence]) -> Array:
@@ -76,26 +69,6 @@ def for_numbers(gaps: Mapping[int, Array], criteria: Mapping[int, Array]) -> dic
     largest = np.maximum.reduce(list(gaps.values()))
     steepness = {k: np.divide(gap, largest, out=np.zeros_like(gap), where=largest > 0) for k, gap in gaps.items()}
     return {k: criteria[k] * (1 + _PER_LOG_CLUSTER * np.log(k)) * (1 + _PER_GAP * steepness[k]) for k in criteria}
-
-
-def adjusted_rand(a: Labels, b: Labels) -> float:
-    """The adjusted Rand index; scikit-learn's checks of its arguments would take longer than this."""
-    table = np.zeros((a.max() + 1, b.max() + 1))
-    np.add.at(table, (a, b), 1)
-    pairs = [_pairs(table), _pairs(table.sum(axis=1)), _pairs(table.sum(axis=0))]
-    expected, largest = pairs[1] * pairs[2] / _pairs(np.array(len(a))), (pairs[1] + pairs[2]) / 2
-    return float((pairs[0] - expected) / (largest - expected)) if largest > expected else 1.0
-
-
-def _pairs(counts: Array) -> float:
-    return float((counts * (counts - 1)).sum()) / 2
-
-
-def balance(labels: Labels, n_clusters: int) -> float:
-    """Entropy of the cluster sizes over its largest value for so many clusters: 1 for equal sizes."""
-    shares = np.bincount(labels) / len(labels)
-    shares = shares[shares > 0]
-    return float(-(shares * np.log(shares)).sum() / np.log(n_clusters)) if n_clusters > 1 else 1.0
 
 
 def line_fit(scores: Array, labels: Labels, degrees: Array) -> float:

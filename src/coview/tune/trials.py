@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from coview.core.agreement import adjusted_rand, balance
 from coview.core.assign import Assignment, Directions, Labels
 from coview.kernels import Kernel
 from coview.methods.tmvkscr import TMvKSCR
 from coview.prepare import preparation
 from coview.tune.candidates import Candidate
-from coview.tune.criterion import Evidence, adjusted_rand, balance, line_fit, membership_strength
+from coview.tune.criterion import Evidence, line_fit, membership_strength
 from coview.views import Array, Matrix, Views
 
 _ASSIGNER = Directions(n_init=3)  # labels are compared many times over: one bad start in many does not decide

@@ -1,0 +1,41 @@
+"""How far clusterings of the same samples agree, and how even the sizes of their clusters are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from coview.core.assign import Labels
+from coview.views import Array
+
+
+def adjusted_rand(a: Labels, b: Labels) -> float:
+    """Return the adjusted Rand index; of whole numbers only, and so much faster than scikit-learn's."""
+    table = np.zeros((np.ptp(a) + 1, np.ptp(b) + 1))
+    np.add.at(table, (a - a.min(), b - b.min()), 1)
+    together, in_a, in_b = _pairs(table), _pairs(table.sum(axis=1)), _pairs(table.sum(axis=0))
+    expected, largest = in_a * in_b / (len(a) * (len(a) - 1) / 2), (in_a + in_b) / 2
+    return (together - expected) / (largest - expected) if largest > expected else 1.0
+
+
+def _pairs(counts: Array) -> float:
+    return float((counts * (counts - 1)).sum()) / 2
+
+
+def mean_agreements(labels: Sequence[Labels]) -> Array:
+    """Return the mean adjusted Rand index of each with the others; 1 where there are no others."""
+    if len(labels) == 1:
+        return np.ones(1)
+    between = np.eye(len(labels))
+    for i, j in combinations(range(len(labels)), 2):
+        between[i, j] = between[j, i] = adjusted_rand(labels[i], labels[j])
+    means: Array = (between.sum(axis=1) - 1) / (len(labels) - 1)
+    return means
+
+
+def balance(labels: Labels, n_clusters: int) -> float:
+    """Return the entropy of the cluster sizes over its largest value for so many clusters: 1 for equal sizes."""
+    shares = np.unique(labels, return_counts=True)[1] / len(labels)
+    return float(-(shares * np.log(shares)).sum() / np.log(n_clusters)) if n_clusters > 1 else 0.0
