@@ -207,9 +207,11 @@ def test_the_search_goes_from_all_candidates_on_few_samples_to_some_on_more():
     first, second = ([row for row in found.table if row["round"] == number] for number in (1, 2))
     assert {row["n_samples"] for row in first} == {60}
     assert {row["n_samples"] for row in second} == {120}
-    even = [row for row in second if set(row["kappa"]) == {1.0}]
-    assert len(even) == -(-len(first) // 2)
-    assert max(first, key=lambda row: row["criterion"])["preparations"] in [row["preparations"] for row in even]
+    even = [row for row in first if set(row["kappa"]) == {1.0}]  # the others are trials of weights
+    assert len(even) == len(candidates(views))
+    assert len(second) == -(-len(even) // 2)
+    best = max(even, key=lambda row: row["criterion"])
+    assert any((row["preparations"], row["kernel"]) == (best["preparations"], best["kernel"]) for row in second)
     assert told[-1] == ("weights of views", 3, 3)
     assert found.n_clusters == 3
     model = Scaled(TMvKSCR(3, kernel=found.candidate.kernel, rho=found.candidate.rho, random_state=0))
@@ -238,13 +240,22 @@ def test_a_view_of_noise_loses_its_weight():
     assert found.candidate.kappa[3] <= min(found.candidate.kappa[:3])
 
 
+def test_some_view_keeps_its_weight(monkeypatch):
+    monkeypatch.setattr("coview.tune.search._LEAST_GAIN", -100.0)  # every change is taken
+    monkeypatch.setattr("coview.tune.search._WEIGHTS", (0.0,))
+    views, _ = blobs()
+    views = views.select(views.names[:2])
+    found = Search(views, [3], (Round(90, 1, 1.0),), seed=0).run([candidate(views=2)])
+    assert found.candidate.kappa == (0.0, 1.0)
+
+
 def test_candidates_that_cannot_be_fitted_are_noted_and_the_others_go_on():
     views = as_views([np.abs(np.random.default_rng(0).normal(size=(40, 20)))] * 2)
     bad = Candidate(("tfidf", "standard+log1p"), RBF(), 1.0, (1.0, 1.0))
     good = Candidate(("l2", "l2"), RBF(), 1.0, (1.0, 1.0))
     found = Search(views, [2], (Round(40, 1, 1.0),), seed=0).run([bad, good])
     assert found.candidate.preparations == ("l2", "l2")
-    (failed,) = [row for row in found.table if row.get("error")]
+    (failed,) = [row for row in found.table if row["error"]]
     assert "log1p" in failed["error"]
     assert failed["criterion"] is None
     with pytest.raises(InputError, match="none of 1 candidates"):

@@ -14,13 +14,13 @@ from coview.errors import InputError
 from coview.tune.candidates import Candidate
 from coview.tune.criterion import Evidence, consensus, criterion, for_numbers
 from coview.tune.trials import Trials
-from coview.views import Array, Views
+from coview.views import Views
 
 Row = dict[str, Any]
 Progress = Callable[[str, int, int], object]
 
 _WEIGHTS = (0.0, 2.0)  # tried for each view instead of 1
-_LEAST_GAIN = 1.02  # of the criterion, below which a weight stays as it is: less is luck
+_LEAST_GAIN = 1.05  # of the criterion, below which a weight stays as it is: less is luck
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,7 @@ class Search:
     def run(self, pool: Sequence[Candidate]) -> Found:
         """Return the candidate and the number of clusters that most speaks for."""
         numbers = self._numbers
+        rounds = []
         for number, setting in enumerate(self._rounds, start=1):
             pool = pool[: max(2, ceil(setting.share * len(pool)))]
             trials = self._trials(setting, number)
@@ -87,11 +88,12 @@ class Search:
                 tried.add(candidate, trials)
                 self._progress(f"candidates on {trials.n_samples} samples", i + 1, len(pool))
             tried.require_any()
+            rounds.append((trials, tried))
             self._table += tried.rows(number, trials.n_samples)
             k, order = tried.best()
             pool, numbers = [tried.candidates[i] for i in order], [k]
-        best = self._weighted(pool[0], k, trials, tried)
-        return Found(best, k, self._table)
+        # Weights are sought on the few samples of the first round: they matter least, and are tried most often.
+        return Found(self._weighted(pool[0], k, *rounds[0]), k, self._table)
 
     def _trials(self, setting: Round, number: int) -> Trials:
         seed = self._seed + number
@@ -99,26 +101,23 @@ class Search:
         return Trials(self._views.take(rows), setting.n_splits, seed)
 
     def _weighted(self, best: Candidate, k: int, trials: Trials, tried: _Tried) -> Candidate:
-        """Change the weight of one view after the other, as long as more speaks for it."""
+        """Change the weight of one view after the other, where clearly more speaks for it."""
         if len(best.kappa) == 1:
             return best
-        others = [evidence for evidence in tried.evidence[k] if evidence.candidate is not best]
-        (current,) = [evidence for evidence in tried.evidence[k] if evidence.candidate is best]
+        others = [one for one in tried.evidence[k] if one.candidate != best]
+        (current,) = [one for one in tried.evidence[k] if one.candidate == best]
         level = criterion([current, *others])[0]
         for view in range(len(best.kappa)):
             for weight in _WEIGHTS:
                 kappa = tuple(weight if v == view else old for v, old in enumerate(best.kappa))
                 if not any(kappa):
                     continue
-                trial = _Tried([k])
-                trial.add(replace(best, kappa=kappa), trials)
-                if not trial.candidates:
-                    continue
-                (evidence,) = trial.evidence[k]
-                reached = criterion([evidence, *others])[0]
-                self._table += trial.rows(len(self._rounds), trials.n_samples, criteria={k: np.array([reached])})
+                (changed,) = trials.evidence(replace(best, kappa=kappa), [k])
+                together = [changed, *others]
+                reached = criterion(together)[0]
+                self._table.append(_row(1, trials.n_samples, changed, reached, consensus(together)[0]))
                 if reached > _LEAST_GAIN * level:
-                    best, level = evidence.candidate, reached
+                    best, level = changed.candidate, reached
             self._progress("weights of views", view + 1, len(best.kappa))
         return best
 
@@ -145,40 +144,40 @@ class _Tried:
         if not self.candidates:
             raise InputError(f"none of {len(self._failed)} candidates can cluster these views: {self._failed[0][1]}")
 
-    def criteria(self) -> dict[int, Array]:
-        return {k: criterion(evidence) for k, evidence in self.evidence.items()}
-
     def best(self) -> tuple[int, list[int]]:
         """The best number of clusters, and the places of its candidates in decreasing order."""
         gaps = {k: np.array([one.eigengap for one in evidence]) for k, evidence in self.evidence.items()}
-        compared = for_numbers(gaps, self.criteria())
+        compared = for_numbers(gaps, {k: criterion(evidence) for k, evidence in self.evidence.items()})
         k = max(compared, key=lambda number: float(compared[number].max()))
         return k, np.argsort(-compared[k], kind="stable").tolist()
 
-    def rows(self, number: int, n_samples: int, criteria: Mapping[int, Array] | None = None) -> list[Row]:
-        criteria = self.criteria() if criteria is None else criteria
+    def rows(self, number: int, n_samples: int) -> list[Row]:
+        """Return a row for each candidate and number of clusters."""
         rows = []
         for k, evidence in self.evidence.items():
-            together = consensus(evidence) if len(evidence) > 1 else [None]
-            for one, value, agreed in zip(evidence, criteria[k], together, strict=True):
-                rows.append(
-                    _row(number, n_samples, one.candidate, k)
-                    | {"criterion": float(value), "consensus": None if agreed is None else float(agreed)}
-                    | {name: float(getattr(one, name)) for name in _MEASURES}
-                )
-        empty = dict.fromkeys(("criterion", "consensus", *_MEASURES))
-        failed = [
-            _row(number, n_samples, candidate, k) | empty | {"error": error}
-            for candidate, error in self._failed
-            for k in self.evidence
-        ]
-        return rows + failed
+            for one, judged, shared in zip(evidence, criterion(evidence), consensus(evidence), strict=True):
+                rows.append(_row(number, n_samples, one, judged, shared))
+            rows += [
+                _settings(number, n_samples, candidate, k) | _NOTHING | {"error": e} for candidate, e in self._failed
+            ]
+        return rows
 
 
 _MEASURES = ("stability", "agreement", "balance", "line_fit", "membership", "eigengap")
+_NOTHING = dict.fromkeys(("criterion", "consensus", *_MEASURES))
 
 
-def _row(number: int, n_samples: int, candidate: Candidate, k: int) -> Row:
+def _row(number: int, n_samples: int, evidence: Evidence, judged: float, shared: float) -> Row:
+    measures = {name: float(getattr(evidence, name)) for name in _MEASURES}
+    return (
+        _settings(number, n_samples, evidence.candidate, evidence.n_clusters)
+        | {"criterion": float(judged), "consensus": float(shared)}
+        | measures
+        | {"error": None}
+    )
+
+
+def _settings(number: int, n_samples: int, candidate: Candidate, k: int) -> Row:
     return {
         "round": number,
         "n_samples": n_samples,
