@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check fix bench bench-authors paper paper-quick clean
+.PHONY: demo test check fix bench bench-authors paper paper-quick quality clean
 
 demo: .venv/ready  ## fit the embedded example and print what it found
 	$(BIN)/coview demo
@@ -34,6 +34,9 @@ paper: .venv/ready  ## run the paper's experiments again and write docs/paper; g
 paper-quick: .venv/ready  ## the same with few settings on two small data sets, into a temporary folder, as a test
 	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 	$(BIN)/python benchmarks/paper/run.py --quick --jobs 1 --out "$$folder/pages" --rows "$$folder/rows"
+
+quality: .venv/ready  ## measure clusters without labels on real data and write docs/quality.md; goes on where it was stopped
+	$(BIN)/python benchmarks/quality/run.py
 
 clean:  ## remove everything that make built
 	rm -rf .venv demo-run .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

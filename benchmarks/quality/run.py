@@ -1,0 +1,150 @@
+"""How good clusters are without labels, on real data sets: `make quality` measures, and writes docs/quality.md.
+
+Rows are kept in rows.jsonl as they are made, one for each data set and seed, so a run that was stopped goes on where it
+was. Data sets are those of the folder COVIEW_DATA. Only measuring sees the true labels.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+# Before NumPy is loaded: data sets are worked on beside each other, so that each has one thread.
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import numpy as np  # noqa: E402
+import page  # noqa: E402
+import scipy.sparse as sp  # noqa: E402
+from joblib import Parallel, delayed  # noqa: E402
+from sklearn.cluster import KMeans, SpectralClustering  # noqa: E402
+from sklearn.metrics import adjusted_rand_score  # noqa: E402
+
+from coview import TMvKSCR  # noqa: E402
+from coview.compose import Scaled, Tuned  # noqa: E402
+from coview.datasets import load, stored_names  # noqa: E402
+from coview.prepare import preparation  # noqa: E402
+from coview.tune.candidates import Candidate, candidates  # noqa: E402
+from coview.views import Views  # noqa: E402
+
+HERE = Path(__file__).parent
+MOST_SAMPLES = 3000
+MOST_CLUSTERS = 12  # up to which the number of clusters is also searched for
+SEEDS = 5
+
+
+def measure(name: str, seed: int) -> dict[str, Any]:
+    """All that is measured on one data set with one seed."""
+    start = perf_counter()
+    views, truth = _drawn(name, seed)
+    k = len(np.unique(truth))
+
+    def score(labels: Any) -> float:
+        return round(float(adjusted_rand_score(truth, labels)), 4)
+
+    tuned, seconds = _timed(lambda: Tuned(k, random_state=seed).fit(views))
+    tried = [{"candidate": _key(c), "ari": score(_fitted(c, k, seed, views))} for c in candidates(views)]
+    row: dict[str, Any] = {
+        "data": name,
+        "seed": seed,
+        "samples": views.n_samples,
+        "views": len(views),
+        "clusters": k,
+        "tuned": score(tuned.labels_),
+        "tuned_seconds": round(seconds, 2),
+        "chosen": _chosen(tuned),
+        "candidates": tried,
+        "table": _short(tuned.table_),
+        "default": score(_default(k, seed, views)),
+        "baselines": {title: score(labels) for title, labels in _baselines(views, k, seed)},
+    }
+    if k <= MOST_CLUSTERS:
+        auto = Tuned("auto", random_state=seed).fit(views)
+        row |= {"auto_clusters": auto.n_clusters_, "auto": score(auto.labels_), "auto_table": _short(auto.table_)}
+    return row | {"seconds": round(perf_counter() - start, 1)}
+
+
+def _drawn(name: str, seed: int) -> tuple[Views, np.ndarray]:
+    """At most so many samples, in an order of their own."""
+    views, truth, _ = load(name)
+    rows = np.random.default_rng(seed).permutation(len(truth))[:MOST_SAMPLES]
+    return views.take(rows), truth[rows]
+
+
+def _timed(function: Any) -> tuple[Any, float]:
+    start = perf_counter()
+    return function(), perf_counter() - start
+
+
+def _fitted(candidate: Candidate, k: int, seed: int, views: Views) -> np.ndarray:
+    method = TMvKSCR(k, kernel=candidate.kernel, rho=candidate.rho, random_state=seed)
+    return Scaled(method, how=list(candidate.preparations)).fit(views).labels_
+
+
+def _default(k: int, seed: int, views: Views) -> np.ndarray:
+    """One setting for all: dense views standardised, rows of sparse views of length 1, everything else by default."""
+    how = {name: "l2" if sp.issparse(x) else "standard" for name, x in views.items()}
+    return Scaled(TMvKSCR(k, random_state=seed), how=how).fit(views).labels_
+
+
+def _baselines(views: Views, k: int, seed: int) -> Iterator[tuple[str, np.ndarray]]:
+    """What a user would try first, on all columns side by side."""
+    for title, how in (("standardised", "standard"), ("row-normalised", "l2")):
+        parts = [preparation(how).learn(x, view)(x, view) for view, x in views.items()]
+        table = sp.csr_matrix(sp.hstack(parts)) if any(map(sp.issparse, parts)) else np.hstack(parts)
+        yield f"k-means, {title}", KMeans(k, n_init=10, random_state=seed).fit_predict(table)
+        nearest = SpectralClustering(k, affinity="nearest_neighbors", random_state=seed)
+        yield f"spectral, nearest neighbours, {title}", nearest.fit_predict(table)
+        if how == "standard":
+            rbf = SpectralClustering(k, affinity="rbf", random_state=seed)
+            yield f"spectral, rbf, {title}", rbf.fit_predict(table)
+
+
+def _key(candidate: Candidate) -> list[Any]:
+    return [list(candidate.preparations), type(candidate.kernel).__name__, candidate.rho]
+
+
+def _chosen(tuned: Tuned) -> dict[str, Any]:
+    method = tuned.estimator_.estimator
+    return {"candidate": [tuned.estimator_.how, type(method.kernel).__name__, method.rho], "kappa": method.kappa}
+
+
+def _short(table: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of a search with few digits."""
+    return [{name: round(v, 4) if isinstance(v, float) else v for name, v in row.items()} for row in table]
+
+
+def _measured(name: str, seed: int, path: Path) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        row = measure(name, seed)
+    with path.open("a") as file:
+        file.write(json.dumps(row) + "\n")
+    return f"{name} {seed}: {row['seconds']} s"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="data sets at a time")
+    parser.add_argument("--rows", type=Path, default=HERE / "rows.jsonl", help="file of the rows, which is resumed")
+    parser.add_argument("--out", type=Path, default=HERE.parents[1] / "docs" / "quality.md")
+    parser.add_argument("--page-only", action="store_true", help="write the page from the rows that exist")
+    options = parser.parse_args()
+    if not options.page_only:
+        done = {(row["data"], row["seed"]) for row in page.read(options.rows)}
+        left = [(name, seed) for seed in range(options.seeds) for name in stored_names() if (name, seed) not in done]
+        work = Parallel(n_jobs=options.jobs, return_as="generator_unordered")
+        for message in work(delayed(_measured)(name, seed, options.rows) for name, seed in left):
+            print(message, flush=True)
+    page.write(page.read(options.rows), options.out)
+
+
+if __name__ == "__main__":
+    main()
