@@ -130,7 +130,7 @@ def make_tuning(n_clusters=10, n_views=3, numbers=range(2, 13)):
         for i, setting in enumerate(settings)
     ]
     rows += [row(2, 1500, setting, n_clusters, 0.85 - 0.02 * i) for i, setting in enumerate(settings[:5])]
-    rows += [row(2, 1500, settings[0], n_clusters, 0.84, kappa=(0.0, *even[1:]))]
+    rows += [row(1, 500, settings[0], n_clusters, 0.84, kappa=(0.0, *even[1:]))]
     failed = row(1, 500, ("none", "Linear()", 0.5), n_clusters, None)
     names = ("consensus", "stability", "agreement", "balance", "line_fit", "membership", "eigengap")
     rows += [replace(failed, **dict.fromkeys(names), error="view 'text' has 3 samples with degree <= 0")]

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import coview
-from coview import TMvKSCR
+from coview import Tuned
 from coview.cli import app
-from coview.compose import Scaled
+from coview.cli.run import RUN_FILES
 from coview.io import read_labels
 from coview.persist import load
 from tests.bad_files import BAD_FILES
@@ -27,11 +27,11 @@ def test_three_files_to_labels_of_new_files_through_the_console_script(tmp_path)
     first = script("fit", *data["train_files"], "--ids", "id", "-k", 3, "--truth", truth, "-o", run)
     assert first.returncode == 0, first.stderr
     assert "ARI 1.000, NMI 1.000" in first.stdout
-    assert {path.name for path in run.iterdir()} == {"model.safetensors", "labels.csv", "summary.json", "report.html"}
+    assert {path.name for path in run.iterdir()} == set(RUN_FILES) - {"labels.parquet"}
     second = script("predict", run / "model.safetensors", *data["new_files"], "--ids", "id", "-o", tmp_path / "new.csv")
     assert second.returncode == 0, second.stderr
 
-    model = Scaled(TMvKSCR(3, random_state=0)).fit(data["train"])
+    model = Tuned(3, budget="small", random_state=0).fit(data["train"])
     expected = dict(zip(data["new_names"], model.predict(data["new"]).tolist(), strict=True))
     with (tmp_path / "new.csv").open() as file:
         assert {row["id"]: int(row["cluster"]) for row in csv.DictReader(file)} == expected
@@ -110,7 +110,7 @@ def commands():
     return get_command(app).commands
 
 
-@pytest.mark.parametrize("name", ["fit", "predict", "report", "compare", "info", "methods", "demo"])
+@pytest.mark.parametrize("name", ["fit", "tune", "predict", "report", "compare", "info", "methods", "demo"])
 def test_every_option_is_explained_and_has_an_example(name, capsys):
     command = commands()[name]
     assert f"Example: coview {name}" in command.help
@@ -124,7 +124,7 @@ def test_every_option_is_explained_and_has_an_example(name, capsys):
     assert "Example" in out
 
 
-@pytest.mark.parametrize("name", ["fit", "predict", "report", "compare", "info", "methods", "demo"])
+@pytest.mark.parametrize("name", ["fit", "tune", "predict", "report", "compare", "info", "methods", "demo"])
 def test_the_page_about_the_command_knows_every_option(name):
     page = (Path(__file__).parents[1] / "docs" / "command.md").read_text()
     assert f"`coview {name}`" in page
@@ -134,7 +134,7 @@ def test_the_page_about_the_command_knows_every_option(name):
 
 
 def test_there_are_no_other_commands():
-    assert sorted(commands()) == ["compare", "demo", "fit", "info", "methods", "predict", "report"]
+    assert sorted(commands()) == ["compare", "demo", "fit", "info", "methods", "predict", "report", "tune"]
 
 
 def test_the_commands_can_be_called_from_python():

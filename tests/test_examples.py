@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from coview import Scaled, TMvKSCR, read_views
+from coview import Tuned, read_views
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -41,14 +41,14 @@ def test_the_commands_of_the_readme_label_like_python(tmp_path):
         command[0] = shutil.which(command[0], path=Path(sys.executable).parent) or command[0]
         subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=300)
 
-    written = ["labels.csv", "model.safetensors", "report.html", "summary.json"]
+    written = ["labels.csv", "model.safetensors", "report.html", "summary.json", "tuning.csv"]
     assert sorted(file.name for file in (tmp_path / "run").iterdir()) == written
     names = {"pixels": "pixels.csv", "fourier": "fourier.parquet", "gradients": "gradients.npy"}
     train, new = (
         read_views({view: tmp_path / folder / name for view, name in names.items()}, ids="image")
         for folder in ("digits", "new-digits")
     )
-    model = Scaled(TMvKSCR(10, random_state=0)).fit(train.views)
+    model = Tuned(10, budget="small", random_state=0).fit(train.views)
     for file, loaded, labels in (
         (tmp_path / "run" / "labels.csv", train, model.labels_),
         (tmp_path / "labels.csv", new, model.predict(new.views)),

@@ -265,7 +265,7 @@ def test_settings_are_drawn_by_round_and_the_chosen_one_is_marked():
     tuning = make_tuning(10)
     ax = rendered(plots.tuning_candidates(tuning))
     first, second, mark = ax.collections
-    assert (len(first.get_offsets()), len(second.get_offsets())) == (9, 6)
+    assert (len(first.get_offsets()), len(second.get_offsets())) == (10, 5)
     chosen = tuning.rows[tuning.chosen]
     labels = [text.get_text() for text in ax.get_yticklabels()]
     place, height = mark.get_offsets()[0]

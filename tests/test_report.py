@@ -309,7 +309,7 @@ def test_the_choice_of_settings_is_told_with_two_plots(summary):
     place, value = data["chosen"]
     assert data["labels"][place] == "graph · l2 · ρ 1"
     assert value == tuned.tuning.rows[tuned.tuning.chosen].criterion
-    assert [len(each["values"]) for each in data["rounds"]] == [9, 6]
+    assert [len(each["values"]) for each in data["rounds"]] == [10, 5]
     assert data["numbers"]["places"] == list(range(2, 13))
     assert max(data["numbers"]["lines"]["eigengap (share of the largest)"]) == 1
 
@@ -323,13 +323,17 @@ def test_one_number_of_clusters_has_no_plot_of_numbers(summary):
     assert "degree <= 0" in page.text  # what failed says why
 
 
-def test_the_chosen_setting_is_shown_even_where_others_led():
+def test_the_chosen_setting_is_shown_even_where_others_led(summary):
     tuning = make_tuning(10)
-    last = len(tuning.rows) - 2
-    shown = best_tried(replace(tuning, chosen=5))
-    assert shown[-1] is tuning.rows[5]
+    chosen = tuning.rows[tuning.chosen]
+    better = [replace(chosen, kappa=(1.0, 1.0, 2.0 + i), criterion=0.86) for i in range(40)]
+    many = replace(tuning, rows=(*tuning.rows, *better))
+    shown = best_tried(many)
+    assert shown[-1] is chosen
     assert len(shown) == 20
-    assert tuning.rows[last] in shown
+    data = chart_data(replace(summary, tuning=many))["tuning"]
+    assert (data["chosen"], data["labels"][0]) == ([0, chosen.criterion], chosen.label)
+    assert len(data["labels"]) == 30
 
 
 def test_names_of_settings_cannot_break_out(summary):

@@ -162,10 +162,10 @@ def test_every_plot_is_drawn(opened, name):
 def test_the_choice_of_settings_is_drawn(opened):
     browser = opened("tuned")
     points = run(browser, "return document.querySelectorAll('#candidates .scatterlayer .point').length")
-    assert points == 9 + 6 + 1
+    assert points == 10 + 5 + 1
     assert run(browser, "return document.querySelectorAll('#candidates .ytick text').length") == 10
     assert run(browser, "return document.querySelectorAll('#numbers .scatterlayer .js-line').length") == 4
-    assert column(browser, "tuning-table", 2)[:7] == ["2"] * 6 + ["1"]
+    assert column(browser, "tuning-table", 2)[:6] == ["2"] * 5 + ["1"]
     touching = """
         const boxes = [...document.querySelectorAll(arguments[0])].map((each) => each.getBoundingClientRect());
         return boxes.some((a, i) => boxes.slice(0, i).some((b) =>

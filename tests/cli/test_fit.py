@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import typer
 
-from coview import KSC, METHODS, RBF, Concat, FixedSize, TMvKSCR
+from coview import KSC, METHODS, RBF, Concat, FixedSize, TMvKSCR, Tuned
 from coview.cli import main
 from coview.cli.run import RUN_FILES
 from coview.compose import Scaled
@@ -24,10 +24,12 @@ from tests.cli.running import call, refused
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="tables need pyarrow: pip install 'coview[io]'")
 
+RBF_3 = ["-k3", "--ids=id", "--kernel=rbf"]  # where nothing hangs on how settings are found
+
 
 def test_fit_writes_what_the_library_finds(data, fitted):
     summary = Summary.from_json((fitted / "summary.json").read_text())
-    model = Scaled(TMvKSCR(3, random_state=0)).fit(data["train"])
+    model = Tuned(3, budget="small", random_state=0).fit(data["train"])
     assert [cluster.size for cluster in summary.clusters] == np.bincount(model.labels_).tolist()
     assert summary.command.startswith("coview fit --view=a=")
     assert {"read", "fit"} <= set(summary.seconds)
@@ -47,7 +49,27 @@ def test_fit_tells_people(data, tmp_path, capsys):
     assert re.search(r"│ k\d", out)
     assert "How far each view by itself agrees" in out
     assert "samples, 3 views; fitted in" in out
-    assert f"Written to {tmp_path / 'run'}/: model.safetensors, labels.csv, summary.json" in out
+    assert "The settings were chosen from the data: graph · standard · ρ 1; give --kernel to choose yourself" in out
+    assert f"Written to {tmp_path / 'run'}/: model.safetensors, labels.csv, summary.json, tuning.csv" in out
+
+
+def test_with_settings_of_your_own_nothing_is_chosen_from_the_data(data, tmp_path, capsys):
+    command = ["fit", *data["train_files"], "--ids=id", "-k3", "--kernel=rbf", "--no-report", "-o", tmp_path / "run"]
+    code, out, _ = call(capsys, *command)
+    assert code == 0
+    assert "chosen from the data" not in out
+    expected = Scaled(TMvKSCR(3, kernel=RBF(), random_state=0))
+    model = load(tmp_path / "run" / "model.safetensors")
+    assert repr(model) == repr(expected)
+    np.testing.assert_array_equal(model.predict(data["new"]), expected.fit(data["train"]).predict(data["new"]))
+    assert not (tmp_path / "run" / "tuning.csv").exists()
+
+
+def test_the_number_of_clusters_may_be_left_to_the_data(data, tmp_path, capsys):
+    command = ["fit", *data["train_files"], "--ids=id", "-k", "auto", "--no-report", "-o", tmp_path / "run"]
+    code, out, _ = call(capsys, *command)
+    assert code == 0
+    assert "The settings were chosen from the data: 3 clusters, graph · " in out
 
 
 def test_fit_tells_machines(data, tmp_path, capsys):
@@ -67,7 +89,9 @@ def test_fit_tells_machines(data, tmp_path, capsys):
     answer = json.loads(out)
     assert answer["sizes"] == sorted(np.bincount(data["truth"]).tolist(), reverse=True)
     assert answer["truth"] == {"ari": 1.0, "nmi": 1.0, "accuracy": 1.0, "purity": 1.0}
-    assert answer["files"] == ["model.safetensors", "labels.parquet", "summary.json"]
+    assert answer["files"] == ["model.safetensors", "labels.parquet", "summary.json", "tuning.csv"]
+    assert answer["tuning"]["preparations"] == dict.fromkeys("abc", "standard")
+    assert answer["tuning"]["reason"].startswith("Of ")
     assert parquet.read_table(tmp_path / "run" / "labels.parquet").column_names == ["id", "cluster"]
 
 
@@ -131,7 +155,7 @@ def test_a_method_without_predict_saves_no_model(data, tmp_path, capsys):
 def test_what_the_library_warns_of_is_a_note(tmp_path, capsys):
     np.save(tmp_path / "a.npy", np.ones((20, 2)))
     command = ["fit", "--view", f"a={tmp_path}/a.npy", "--view", f"b={tmp_path}/a.npy", "-k3", "--no-report", "--json"]
-    code, out, _ = call(capsys, *command, "-o", tmp_path / "run")
+    code, out, _ = call(capsys, *command, "--kernel=rbf", "-o", tmp_path / "run")
     assert code == 0
     assert any("instead of n_clusters=3" in note for note in json.loads(out)["notes"])
 
@@ -141,7 +165,7 @@ def test_without_the_extra_there_is_no_report_but_a_note(data, tmp_path, capsys,
         raise ImportError('drawing reports needs plotly: pip install "coview[report]"')
 
     monkeypatch.setattr("coview.report.write_report", missing)
-    code, out, err = call(capsys, "fit", *data["train_files"], "-k3", "--ids=id", "-o", tmp_path / "run")
+    code, out, err = call(capsys, "fit", *data["train_files"], *RBF_3, "-o", tmp_path / "run")
     assert code == 0
     assert 'there is no report.html: drawing reports needs plotly: pip install "coview[report]"' in err
     assert "report.html" not in out
@@ -165,7 +189,7 @@ def test_views_are_aligned_by_ids_or_the_rest_is_dropped(data, tmp_path, capsys)
     code, _, err = call(capsys, "fit", *files, "-k3", "--ids=id", "--no-report", "-o", tmp_path / "run")
     assert code == 2
     assert "s089" in err
-    command = ["fit", *files, "-k3", "--ids=id", "--align=inner", "--no-report", "-o", tmp_path / "run"]
+    command = ["fit", *files, *RBF_3, "--align=inner", "--no-report", "-o", tmp_path / "run"]
     code, _, err = call(capsys, *command)
     assert code == 0
     assert "dropped" in err
@@ -177,11 +201,12 @@ def test_an_earlier_run_is_replaced_only_on_request(data, tmp_path, capsys):
     run = tmp_path / "run"
     command = ["fit", *data["train_files"], "-k3", "--ids=id", "--no-report", "-o", run, "-q"]
     assert call(capsys, *command)[0] == 0
+    assert (run / "tuning.csv").exists()
     (run / "report.html").write_text("of the earlier run")
     code, _, err = call(capsys, *command)
     assert code == 2
     assert "holds the results of an earlier run" in err
-    assert call(capsys, *command, "--force", "--labels-format=parquet")[0] == 0
+    assert call(capsys, *command, "--force", "--labels-format=parquet", "--kernel=rbf")[0] == 0
     assert {path.name for path in run.iterdir()} == {"model.safetensors", "labels.parquet", "summary.json"}
 
 
@@ -199,7 +224,7 @@ def abort(*_, **__):
 def test_ctrl_c_leaves_nothing(data, tmp_path, capsys, monkeypatch, stop):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("coview.summary.summarize", stop)
-    found = call(capsys, "fit", *data["train_files"], "-k3", "--ids=id", "-o", "run")
+    found = call(capsys, "fit", *data["train_files"], *RBF_3, "-o", "run")
     assert found == (130, "", "Stopped: nothing was written.\n")
     assert list(tmp_path.iterdir()) == []
 
@@ -212,7 +237,7 @@ def test_a_run_that_the_system_ends_leaves_nothing(data, tmp_path, monkeypatch):
     before = signal.getsignal(signal.SIGTERM)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("coview.summary.summarize", end)
-    monkeypatch.setattr("sys.argv", ["coview", "fit", *data["train_files"], "-k3", "--ids=id", "-o", "run"])
+    monkeypatch.setattr("sys.argv", ["coview", "fit", *data["train_files"], *RBF_3, "-o", "run"])
     try:
         with pytest.raises(SystemExit) as stop:
             main()
@@ -225,7 +250,7 @@ def test_a_run_that_the_system_ends_leaves_nothing(data, tmp_path, monkeypatch):
 def test_a_failure_leaves_nothing_and_debug_tells_where(data, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("coview.summary.summarize", lambda *_, **__: 1 / 0)
-    command = ["fit", *data["train_files"], "-k3", "--ids=id", "-o", "run"]
+    command = ["fit", *data["train_files"], *RBF_3, "-o", "run"]
     err = refused(capsys, *command, code=1)
     assert err == "Error: ZeroDivisionError: division by zero; run it again with --debug to see where\n"
     code, _, err = call(capsys, *command, "--debug")
@@ -240,7 +265,7 @@ def test_a_full_disk_is_a_failure(data, tmp_path, capsys, monkeypatch):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("coview.summary.summarize", full)
-    err = refused(capsys, "fit", *data["train_files"], "-k3", "--ids=id", "-o", "run", code=1)
+    err = refused(capsys, "fit", *data["train_files"], *RBF_3, "-o", "run", code=1)
     assert err == "Error: run/summary.json: No space left on device\n"
 
 
@@ -277,7 +302,8 @@ def test_the_demo_writes_what_it_prints(tmp_path, capsys):
     assert [labels.count(label) for label in range(10)] == [cluster["size"] for cluster in summary["clusters"]]
     assert f"ARI {summary['truth']['ari']:.3f}, NMI {summary['truth']['nmi']:.3f}" in out
     assert len(summary["eigenvalues"]) == 9
-    assert summary["truth"]["ari"] >= 0.60
+    assert summary["truth"]["ari"] >= 0.70
+    assert summary["tuning"]["reason"] in out
     assert {path.name for path in (tmp_path / "run").iterdir()} == set(RUN_FILES) - {"labels.parquet"}
 
 
@@ -303,7 +329,8 @@ def test_every_method_makes_a_complete_run(name, data, tmp_path, capsys):
     answer = json.loads(out)
     assert sum(answer["sizes"]) == answer["n_samples"] == 90
     model = ["model.safetensors"] if hasattr(METHODS[name], "predict") else []
-    assert answer["files"] == [*model, "labels.csv", "summary.json", "report.html"]
+    tuning = ["tuning.csv"] if name == "tmvkscr" else []
+    assert answer["files"] == [*model, "labels.csv", "summary.json", *tuning, "report.html"]
     if model:
         labels = tmp_path / "labels.npy"
         assert call(capsys, "predict", tmp_path / "run", *data["train_files"], "--ids=id", "-o", labels, "-q")[0] == 0

@@ -4,7 +4,20 @@ import re
 
 import pytest
 
-from coview import KSC, METHODS, RBF, Concat, Cosine, FixedSize, InputError, Linear, NormalizedPolynomial, TMvKSCR
+from coview import (
+    KSC,
+    METHODS,
+    RBF,
+    Concat,
+    Cosine,
+    FixedSize,
+    InputError,
+    Linear,
+    NeighborGraph,
+    NormalizedPolynomial,
+    TMvKSCR,
+    Tuned,
+)
 from coview.cli.settings import (
     METHOD_TABLE,
     STEPS,
@@ -84,6 +97,7 @@ def test_kernels(typed, expected):
         ("rbf:sigma2=wide", "--kernel 'rbf:sigma2=wide': sigma2 must be a number, and 'wide' is none"),
         ("rbf:sigma2=-1", "sigma2 must be a positive number or None"),
         ("poly:degree=1.5", "degree must be a whole number"),
+        ("graph:metric=cosin", "metric must be one of euclidean, cosine"),
     ],
 )
 def test_mistyped_kernels_are_explained(typed, sentence):
@@ -130,7 +144,18 @@ def test_views_are_compared_with_those_of_the_model():
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        (Settings(n_clusters=3), Scaled(TMvKSCR(3, random_state=0))),
+        (Settings(n_clusters=3), Tuned(3, budget="small", random_state=0)),
+        (Settings(n_clusters="auto", seed=4), Tuned("auto", budget="small", random_state=4)),
+        (Settings(n_clusters=range(2, 5)), Tuned(range(2, 5), budget="small", random_state=0)),
+        (Settings(n_clusters=3, kernel=("rbf",)), Scaled(TMvKSCR(3, kernel=RBF(), random_state=0))),
+        (
+            Settings(n_clusters=3, kernel=("graph:metric=cosine,n_neighbors=5",)),
+            TMvKSCR(3, kernel=NeighborGraph(5, metric="cosine"), random_state=0),
+        ),
+        (Settings(n_clusters=3, rho=0.5), Scaled(TMvKSCR(3, rho=0.5, random_state=0))),
+        (Settings(n_clusters=3, kappa=("2",)), Scaled(TMvKSCR(3, kappa=2.0, random_state=0))),
+        (Settings(n_clusters=3, assigner="codebook"), Scaled(TMvKSCR(3, assigner="codebook", random_state=0))),
+        (Settings("mvksc", 3), Scaled(METHODS["mvksc"](3, random_state=0))),
         (Settings(n_clusters=3, scale=("none",), seed=7), TMvKSCR(3, random_state=7)),
         (Settings(n_clusters=3, scale=("l2",)), Scaled(TMvKSCR(3, random_state=0), "l2")),
         (
@@ -156,6 +181,10 @@ def test_views_are_compared_with_those_of_the_model():
         (Settings("ksc", 3), Scaled(Concat(KSC(3, random_state=0)))),
         (
             Settings(n_clusters=3, n_train="50", select="anchors"),
+            FixedSize(Tuned(3, budget="small", random_state=0), n_train=50, select="anchors", random_state=0),
+        ),
+        (
+            Settings(n_clusters=3, n_train="50", select="anchors", scale=("standard",)),
             FixedSize(Scaled(TMvKSCR(3, random_state=0)), n_train=50, select="anchors", random_state=0),
         ),
         (Settings("comic", scale=("none",)), METHODS["comic"](random_state=0)),
@@ -190,6 +219,8 @@ def test_what_is_decided_for_the_user_is_told():
     [
         (Settings("tmvkscrr", 3), r"--method 'tmvkscrr' is unknown; did you mean 'tmvkscr'\?"),
         (Settings(), "say how many clusters to find with -k"),
+        (Settings(n_clusters="auto", rho=0.5), "-k chooses from several numbers only where all settings are chosen"),
+        (Settings("opmc", range(2, 4)), "give one number, or leave out --method"),
         (Settings("comic", 3), "the method comic has no -k: it finds the number of clusters by itself; leave it out"),
         (Settings("opmc", 3, kernel=("rbf",)), "the method opmc has no --kernel; leave it out"),
         (Settings("mvksc", 3, rho=0.5), "the method mvksc has no --rho; leave it out"),

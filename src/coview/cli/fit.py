@@ -107,8 +107,8 @@ def fit(
         found = summary.tuning.rows[summary.tuning.chosen]
         number = "" if isinstance(settings.n_clusters, int) else f"{found.n_clusters} clusters, "
         terminal.say(
-            f"The settings were chosen from the data: {number}{found.label}; give --kernel to choose yourself, or "
-            "coview tune more time"
+            f"The settings were chosen from the data: {number}{found.label}; give --kernel to choose yourself; "
+            "coview tune tries more"
         )
     terminal.say(f"Written to {output}/: {', '.join(written)}")
     terminal.answer({**brief(summary), "output": str(output), "files": written})

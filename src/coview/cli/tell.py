@@ -9,7 +9,7 @@ from coview.cli.terminal import Terminal
 if TYPE_CHECKING:
     from coview.summary import Summary, Tuning
 
-_SHOWN = 8  # settings that a terminal has room for
+_SHOWN = 10  # settings that a terminal has room for
 
 
 def tell_clusters(terminal: Terminal, summary: Summary) -> None:
@@ -42,17 +42,18 @@ def tell_search(terminal: Terminal, tuning: Tuning) -> None:
     from coview.summary.tuning import leading, numbers_tried
 
     chosen = tuning.rows[tuning.chosen]
-    rows = [row for row in leading(tuning.rows, chosen.n_clusters) if row.criterion is not None]
-    rows = [row for row in rows if (row.round, row.n_clusters) == (rows[0].round, rows[0].n_clusters)]
+    tried = [row for row in tuning.rows if row.n_clusters == chosen.n_clusters and row.criterion is not None]
+    best = leading(tried, chosen.n_clusters)[:_SHOWN]
     terminal.table(
-        f"Settings for {chosen.n_clusters} clusters, on {chosen.n_samples} samples",
-        ("setting", "criterion", "agreement", "stability", "balance"),
+        f"Settings for {chosen.n_clusters} clusters",
+        ("setting", "samples", "criterion", "agree", "stable", "balance"),
         [
             (
                 f"→ {row.label}" if row is chosen else row.label,
+                str(row.n_samples),
                 *map(_shown, (row.criterion, row.agreement, row.stability, row.balance)),
             )
-            for row in rows[:_SHOWN]
+            for row in (best if chosen in best else [*best[:-1], chosen])
         ],
     )
     numbers = numbers_tried(tuning.rows)

@@ -81,13 +81,11 @@ class NeighborGraph(Kernel):
     def check_training(self, name: str, x: Matrix) -> None:
         if x.shape[0] == 1:
             return
-        mark = fingerprints(self.prepared(x[:1]))
-        starts = (2**k for k in range(64))  # the first rows mostly settle it
-        for start in starts:
-            if start >= x.shape[0]:
-                break
+        mark, start = fingerprints(self.prepared(x[:1])), 1
+        while start < x.shape[0]:  # the first rows mostly settle it
             if (fingerprints(self.prepared(x[start : 2 * start])) != mark).any():
                 return
+            start *= 2
         raise InputError(
             f"view {name!r} has the same values in all of its {x.shape[0]} samples under {self}, so none is nearer "
             "than another; drop the view"
@@ -96,13 +94,8 @@ class NeighborGraph(Kernel):
     def prepared(self, x: Matrix, exponent: int = 0) -> Matrix:
         """Return a copy of the rows in the form in which they are compared."""
         if self.metric == "cosine":
-            x = unit_rows(x)
-        else:
-            x = x.astype(np.float64) * 2.0**-exponent if exponent else x.copy()
-        if sp.issparse(x) and not x.has_canonical_format:
-            x = x.copy()
-            x.sum_duplicates()
-        return x
+            return unit_rows(x)
+        return x.astype(np.float64) * 2.0**-exponent if exponent else x.copy()
 
     def against(self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64, run: Run = in_turn) -> Similarity:
         exponent = frexp(float(abs(rows).max()))[1]

@@ -39,8 +39,8 @@ _COLUMNS: Mapping[str, Kind] = {
     "line_fit": _MEASURE,
     "membership": _MEASURE,
     "eigengap": _MEASURE,
+    "error": OrNone(Text()),
 }
-_ONLY_OF_FAILURES: Mapping[str, Kind] = {"error": Text()}
 
 
 class TriedTable(Kind):
@@ -55,12 +55,11 @@ class TriedTable(Kind):
 
 def _rows(rows: Any, one: Callable[[Kind, Any], Any]) -> list[dict[str, Any]]:
     require(isinstance(rows, list) and rows, "is not a list of rows")
-    kinds = {**_COLUMNS, **_ONLY_OF_FAILURES}
     done: list[dict[str, Any]] = []
     for row in rows:
-        given = fields_of(row, list(_COLUMNS), list(_ONLY_OF_FAILURES))
+        given = fields_of(row, list(_COLUMNS))
         done.append({})
         for name, item in given.items():
             with part(name):
-                done[-1][name] = one(kinds[name], item)
+                done[-1][name] = one(_COLUMNS[name], item)
     return done

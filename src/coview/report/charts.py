@@ -123,7 +123,8 @@ def _tuning(tuning: Tuning) -> dict[str, Any]:
     """The criterion of each setting in each round, best last; and of each number of clusters, if there were several."""
     chosen = tuning.rows[tuning.chosen]
     shown = [row for row in tuning.rows if row.n_clusters == chosen.n_clusters and row.criterion is not None]
-    order = list(dict.fromkeys(row.setting for row in leading(shown, chosen.n_clusters)))[:MOST_SETTINGS][::-1]
+    best = list(dict.fromkeys(row.setting for row in leading(shown, chosen.n_clusters)))[:MOST_SETTINGS]
+    order = (best if chosen.setting in best else [*best[:-1], chosen.setting])[::-1]
     labels = {row.setting: row.label for row in shown}
     rounds = [
         {
@@ -139,7 +140,7 @@ def _tuning(tuning: Tuning) -> dict[str, Any]:
     return {
         "labels": [_short(labels[setting]) for setting in order],
         "rounds": rounds,
-        "chosen": [order.index(chosen.setting) if chosen.setting in order else None, chosen.criterion],
+        "chosen": [order.index(chosen.setting), chosen.criterion],
         "n_clusters": chosen.n_clusters,
         "numbers": {
             "places": [number.n_clusters for number in numbers],

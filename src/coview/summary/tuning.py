@@ -36,15 +36,14 @@ def tried(table: Any) -> tuple[Tried, ...]:
     names = [field.name for field in fields(Tried)]
     if not isinstance(table, Sequence) or not all(isinstance(row, Mapping) for row in table) or not table:
         raise InputError("table must be a list of dictionaries with at least one row, as Tuned has it in table_")
-    missing = [name for row in table for name in names if name not in row and name != "error"]
+    missing = [name for row in table for name in names if name not in row]
     if missing:
         raise InputError(f"the table has no {missing[0]!r}; give all columns of Tuned.table_")
     return tuple(
         Tried(
-            **{name: row[name] for name in names if name not in ("preparations", "kappa", "error")},
+            **{name: row[name] for name in names if name not in ("preparations", "kappa")},
             preparations=tuple(row["preparations"]),
             kappa=tuple(row["kappa"]),
-            error=row.get("error"),
         )
         for row in table
     )
@@ -63,7 +62,7 @@ def numbers_tried(rows: Sequence[Tried]) -> tuple[NumberTried, ...]:
     """Return the numbers of clusters of the first round, in increasing order, each with its best setting."""
     by_number: dict[int, list[Tried]] = {}
     for row in rows:
-        # Weights of views are tried for the chosen number only, in whichever round is the last.
+        # Weights of views are tried for the chosen number only.
         if row.round == 1 and row.criterion is not None and not row.weights:
             by_number.setdefault(row.n_clusters, []).append(row)
     gaps, criteria = (

@@ -149,7 +149,7 @@ class Tried:
     @property
     def weights(self) -> str:
         """The weights of the views in short; nothing where all count 1."""
-        return "" if set(self.kappa) == {1.0} else ", ".join(f"{weight:g}" for weight in self.kappa)
+        return "" if set(self.kappa) == {1.0} else " ".join(f"{weight:g}" for weight in self.kappa)
 
     @property
     def label(self) -> str:
