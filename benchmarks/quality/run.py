@@ -102,7 +102,8 @@ def _baselines(views: Views, k: int, seed: int) -> Iterator[tuple[str, np.ndarra
         nearest = SpectralClustering(k, affinity="nearest_neighbors", random_state=seed)
         yield f"spectral, nearest neighbours, {title}", nearest.fit_predict(table)
         if how == "standard":
-            rbf = SpectralClustering(k, affinity="rbf", random_state=seed)
+            # Its own gamma of 1 makes the affinity of many columns the identity, and the solver never ends.
+            rbf = SpectralClustering(k, affinity="rbf", gamma=1 / table.shape[1], random_state=seed)
             yield f"spectral, rbf, {title}", rbf.fit_predict(table)
 
 
