@@ -28,7 +28,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests import naive  # noqa: E402
 
-from coview import RBF, TMvKSCR  # noqa: E402
+from coview import RBF, TMvKSCR, Tuned  # noqa: E402
 from coview.core.threads import Workers, count_threads  # noqa: E402
 from coview.core.tiles import SymmetricTiles  # noqa: E402
 
@@ -233,6 +233,7 @@ def measure(quick: bool) -> list[tuple[str, str, str]]:
     add_predict(add, quick, repeats)
     add_memory(add, quick)
     add_others(add, quick, repeats, views)
+    add_tuned(add, quick, repeats)
     return rows
 
 
@@ -320,6 +321,17 @@ def add_others(add: Callable[..., None], quick: bool, repeats: int, views: list[
         TMvKSCR(2, kernel=RBF(1.0)).fit(np.zeros((2_000_000, 1), np.float32) + np.arange(2_000_000)[:, None])
     except MemoryError as error:
         add("a fit of 2,000,000 samples is refused", f"{perf_counter() - start:.2f} s: {error}", "under a second")
+
+
+def add_tuned(add: Callable[..., None], quick: bool, repeats: int) -> None:
+    n = 400 if quick else 2000
+    views = make_views(n)
+    searched = ratio(
+        lambda: Tuned(CLUSTERS, random_state=0).fit(views),
+        lambda: TMvKSCR(CLUSTERS, random_state=0).fit(views),
+        min(repeats, 3),
+    )
+    add(f"Tuned, N={n}, V=5: search and fit / one fit with defaults", f"{searched:.0f}", "at most 60")
 
 
 def describe_machine() -> str:
