@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from coview import RBF, InputError, NeighborGraph, TMvKSCR, as_views
@@ -187,6 +188,14 @@ def test_gram_matrices_are_made_once(monkeypatch):
     trials.evidence(candidate(NeighborGraph()), [3])
     trials.evidence(candidate(RBF(), rho=0.25), [3])
     assert len(made) == 2 * once  # forgotten, when they would take too much memory
+
+
+def test_warnings_of_trial_fits_are_not_the_users():
+    views = as_views([np.repeat(np.eye(3) + 1, 10, axis=0)] * 2)  # three distinct samples
+    with pytest.warns(ConvergenceWarning):
+        TMvKSCR(6, random_state=0).fit(views)
+    (found,) = Trials(views, n_splits=1, seed=0).evidence(candidate(RBF(), views=2), [6])
+    assert found.labels.max() == 2
 
 
 def test_few_samples_are_not_cut_into_halves():

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 from coview.core.agreement import adjusted_rand, balance
 from coview.core.assign import Assignment, Directions, Labels
@@ -63,6 +65,12 @@ class Trials:
 
     def evidence(self, candidate: Candidate, cluster_numbers: Sequence[int]) -> list[Evidence]:
         """Fit one candidate, and return what speaks for it for each number of clusters."""
+        with warnings.catch_warnings():
+            # That the next eigenvalue is near, or that a half holds fewer clusters, speaks for itself in the evidence.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return self._evidence(candidate, cluster_numbers)
+
+    def _evidence(self, candidate: Candidate, cluster_numbers: Sequence[int]) -> list[Evidence]:
         most = min(max(cluster_numbers) + 1, self.n_samples)  # one component more, for the gap behind the last
         whole, *parts = self._gather(candidate)
         model = self._fitted(candidate, whole.grams, most)
