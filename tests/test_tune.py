@@ -250,12 +250,25 @@ def test_a_view_of_noise_loses_its_weight():
 
 
 def test_some_view_keeps_its_weight(monkeypatch):
-    monkeypatch.setattr("coview.tune.search._LEAST_GAIN", -100.0)  # every change is taken
+    monkeypatch.setattr("coview.tune.search._LEAST_GAIN", 0.0)  # a change that does no harm is taken
     monkeypatch.setattr("coview.tune.search._WEIGHTS", (0.0,))
     views, _ = blobs()
     views = views.select(views.names[:2])
     found = Search(views, [3], (Round(90, 1, 1.0),), seed=0).run([candidate(views=2)])
     assert found.candidate.kappa == (0.0, 1.0)
+
+
+def test_weights_that_cost_stability_or_consensus_are_not_taken(monkeypatch):
+    monkeypatch.setattr("coview.tune.search._LEAST_GAIN", 0.0)
+    views, _ = make_blobs(150, spread=1.2)
+    views = as_views(views | {"noise": np.random.default_rng(1).normal(size=(150, 30))})
+    pool = [candidate(kernel, rho=1.0, views=4) for kernel in (RBF(), NeighborGraph())]
+    found = Search(views, [3], (Round(150, 1, 1.0),), seed=0).run(pool)
+    rows = [row for row in found.table if row["kernel"] == str(found.candidate.kernel)]
+    (chosen,) = [row for row in rows if row["kappa"] == list(found.candidate.kappa)]
+    assert chosen["stability"] >= rows[0]["stability"]
+    assert chosen["consensus"] >= rows[0]["consensus"]
+    assert any(row["stability"] < chosen["stability"] or row["consensus"] < chosen["consensus"] for row in rows)
 
 
 def test_candidates_that_cannot_be_fitted_are_noted_and_the_others_go_on():

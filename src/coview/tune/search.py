@@ -101,25 +101,29 @@ class Search:
         return Trials(self._views.take(rows), setting.n_splits, seed)
 
     def _weighted(self, best: Candidate, k: int, trials: Trials, tried: _Tried) -> Candidate:
-        """Change the weight of one view after the other, where clearly more speaks for it."""
+        """Change the weight of one view after the other, where clearly more speaks for it.
+
+        A view that counts more agrees more with the whole, whatever it says. So neither stability nor consensus with
+        the other candidates may fall.
+        """
         if len(best.kappa) == 1:
             return best
         others = [one for one in tried.evidence[k] if one.candidate != best]
         (current,) = [one for one in tried.evidence[k] if one.candidate == best]
-        level = criterion([current, *others])[0]
+        level, shared = criterion([current, *others])[0], consensus([current, *others])[0]
         for view in range(len(best.kappa)):
             for weight in _WEIGHTS:
-                kappa = tuple(weight if v == view else old for v, old in enumerate(best.kappa))
+                kappa = tuple(weight if v == view else old for v, old in enumerate(current.candidate.kappa))
                 if not any(kappa):
                     continue
                 (changed,) = trials.evidence(replace(best, kappa=kappa), [k])
-                together = [changed, *others]
-                reached = criterion(together)[0]
-                self._table.append(_row(1, trials.n_samples, changed, reached, consensus(together)[0]))
-                if reached > _LEAST_GAIN * level:
-                    best, level = changed.candidate, reached
+                reached, still_shared = criterion([changed, *others])[0], consensus([changed, *others])[0]
+                self._table.append(_row(1, trials.n_samples, changed, reached, still_shared))
+                kept = changed.stability >= current.stability and still_shared >= shared
+                if kept and reached > _LEAST_GAIN * level:
+                    current, level, shared = changed, reached, still_shared
             self._progress("weights of views", view + 1, len(best.kappa))
-        return best
+        return current.candidate
 
 
 class _Tried:
