@@ -404,7 +404,7 @@ def test_a_corrupt_chunk_is_named_by_a_cluster(client, views, model):
 
 
 def test_workers_without_coview_say_so(client, views, model):
-    # Nested functions travel by value: these workers can import nothing from here. Modules are forgotten, not kept aside:
+    # Nested functions travel by value: these workers can import nothing from here. Modules are forgotten, not kept:
     # a worker may be in the middle of importing one, and would get it back half-made.
     def forget():
         for name in [name for name in sys.modules if name.split(".")[0] in {"coview", "tests"}]:
