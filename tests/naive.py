@@ -211,15 +211,16 @@ def neighbour_graph_row(x, rows, n_neighbors, scale_neighbor):
 
 
 def line_fit(points, labels):
-    """Mean over clusters of how far the largest eigenvalue of the covariance exceeds an even share, scaled to 1."""
-    width, fits = points.shape[1], []
+    """Three quarters: how far the largest eigenvalue of a cluster's covariance exceeds an even share; one: balance."""
+    width, fits, sizes = points.shape[1], [], []
     for cluster in sorted(set(labels)):
         members = np.array([point for point, label in zip(points, labels, strict=True) if label == cluster])
         centre = sum(members) / len(members)
         values = np.linalg.eigvalsh(sum(np.outer(x - centre, x - centre) for x in members))
         share = values[-1] / sum(values) if sum(values) > 0 else 1.0
         fits.append((share - 1 / width) / (1 - 1 / width))
-    return sum(fits) / len(fits)
+        sizes.append(len(members))
+    return 0.75 * sum(fits) / len(fits) + 0.25 * min(sizes) / max(sizes)
 
 
 def membership_strength(scores, labels, centres):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
@@ -10,7 +11,7 @@ from coview import RBF, InputError, NeighborGraph, TMvKSCR, as_views
 from coview.compose import Scaled
 from coview.core.agreement import balance
 from coview.core.assign import Directions
-from coview.tune.candidates import Candidate, candidates
+from coview.tune.candidates import Candidate, affordable, candidates
 from coview.tune.criterion import (
     Evidence,
     consensus,
@@ -44,15 +45,15 @@ def evidence(labels, n_clusters=2, **measures):
 def test_looks_tell_words_counts_and_measurements_apart():
     rng = np.random.default_rng(0)
     counts = rng.poisson(0.2, size=(50, 40)).astype(float)
-    assert Look.of(counts) == Look(few_columns=False, nonnegative=True, words=True, wide_range=counts.max() > 2)
+    assert Look.of(counts) == Look(few_columns=False, words=True, wide_range=counts.max() > 2)
     assert Look.of(sp.csr_array(counts)) == Look.of(counts)
-    assert Look.of(rng.normal(size=(50, 40))) == Look(False, nonnegative=False, words=False, wide_range=False)
-    assert Look.of(100 * rng.random((50, 40))) == Look(False, nonnegative=True, words=False, wide_range=True)
+    assert Look.of(rng.normal(size=(50, 40))) == Look(False, words=False, wide_range=False)
+    assert Look.of(100 * rng.random((50, 40))) == Look(False, words=False, wide_range=True)
     assert Look.of(rng.random((50, 3))).few_columns
 
 
 def test_a_view_of_zeros_has_a_look():
-    assert Look.of(sp.csr_array((5, 20))) == Look.of(np.zeros((5, 20))) == Look(False, True, True, False)
+    assert Look.of(sp.csr_array((5, 20))) == Look.of(np.zeros((5, 20))) == Look(False, words=True, wide_range=False)
 
 
 def test_candidates_follow_the_look_of_each_view():
@@ -71,6 +72,14 @@ def test_ways_that_come_to_the_same_are_tried_once():
     assert {c.preparations for c in alike} == {("l2", "l2")}
 
 
+def test_only_graphs_are_affordable_where_memory_is_short(monkeypatch):
+    views, _ = blobs()
+    monkeypatch.setattr("coview.tune.candidates.available_memory", lambda: 1000)
+    assert {type(c.kernel) for c in candidates(views) if affordable(c, 90)} == {NeighborGraph}
+    monkeypatch.setattr("coview.tune.candidates.available_memory", lambda: None)
+    assert all(affordable(c, 10**9) for c in candidates(views))
+
+
 def test_one_view_has_no_balance_to_choose():
     assert {c.rho for c in candidates(as_views([np.random.default_rng(0).normal(size=(30, 20))]))} == {1.0}
 
@@ -83,7 +92,8 @@ def test_line_fit_is_its_slow_twin_and_one_on_lines():
     scores, labels = rng.normal(size=(40, 3)), rng.integers(4, size=40)
     assert line_fit(scores, labels, np.ones(40)) == pytest.approx(naive.line_fit(scores, labels))
     rays = rng.random((40, 1)) * rng.normal(size=(4, 3))[labels]
-    assert line_fit(rays, labels, np.ones(40)) == pytest.approx(1.0)
+    even = min(np.bincount(labels)) / max(np.bincount(labels))
+    assert line_fit(rays, labels, np.ones(40)) == pytest.approx(0.75 + 0.25 * even)
     two, degrees = rng.normal(size=(40, 1)), rng.random(40)
     expected = naive.line_fit(np.column_stack([two, degrees]), labels % 2)
     assert line_fit(two, labels % 2, degrees) == pytest.approx(expected)
@@ -113,13 +123,31 @@ def test_a_huge_cluster_and_crumbs_is_judged_below_clusters_that_agree_less():
     assert criterion([crumbs, even]).argmax() == 1
 
 
+def test_a_single_view_gains_nothing_by_agreeing_with_itself():
+    one = [evidence([0, 1] * 10, agreement=1.0, stability=s) for s in (0.2, 0.4)]
+    np.testing.assert_allclose(criterion(one), [(0.2 + 1) / 2, (0.4 + 1) / 2])
+
+
+def test_nothing_speaks_for_less_than_chance():
+    assert (criterion([evidence([0, 1] * 10, stability=-0.5), evidence([0, 0, 1, 1] * 5, stability=-0.5)]) == 0).all()
+
+
 def test_numbers_of_clusters_gain_by_their_logarithm_and_by_the_gap_behind_them():
-    same = {2: np.array([0.5]), 4: np.array([0.5])}
-    flat = for_numbers({2: np.array([0.0]), 4: np.array([0.0])}, same)
-    assert flat[4][0] / flat[2][0] == pytest.approx((1 + 0.2 * np.log(4)) / (1 + 0.2 * np.log(2)))
-    steep = for_numbers({2: np.array([0.3]), 4: np.array([0.15])}, same)
+    same, even = ({2: np.array([x]), 4: np.array([x])} for x in (0.5, 1.0))
+    flat = for_numbers({2: np.array([0.0]), 4: np.array([0.0])}, even, same)
+    assert flat[4][0] / flat[2][0] == pytest.approx((1 + 0.3 * np.log(4)) / (1 + 0.3 * np.log(2)))
+    steep = for_numbers({2: np.array([0.3]), 4: np.array([0.15])}, even, same)
     assert steep[2][0] == pytest.approx(1.2 * flat[2][0])
     assert steep[4][0] == pytest.approx(1.1 * flat[4][0])
+
+
+def test_balance_counts_less_between_numbers_of_clusters():
+    gaps = {3: np.zeros(2)}
+    found = [evidence([0] * 12 + [1] * 4 + [2] * 2, 3), evidence([0, 1, 2] * 6, 3)]
+    balances = {3: np.array([one.balance for one in found])}
+    compared = for_numbers(gaps, balances, {3: criterion(found)})[3]
+    assert compared[0] / compared[1] == pytest.approx(balances[3][0] ** 0.5)
+    assert (for_numbers(gaps, {3: np.zeros(2)}, {3: np.zeros(2)})[3] == 0).all()
 
 
 # ---------------------------------------------------------------- trials
@@ -198,6 +226,27 @@ def test_warnings_of_trial_fits_are_not_the_users():
     assert found.labels.max() == 2
 
 
+def test_a_view_that_is_constant_among_the_samples_drawn_is_left_out():
+    views, truth = blobs()
+    flag = np.zeros((90, 9))
+    with_flag = as_views({"flag": flag, **views})
+    (found,) = Trials(with_flag, n_splits=1, seed=0).evidence(candidate(views=4), [3])
+    (without,) = Trials(views, n_splits=1, seed=0).evidence(candidate(views=3), [3])
+    np.testing.assert_array_equal(found.labels, without.labels)
+    only_flag = Candidate(("standard",) * 4, RBF(), 1.0, (1.0, 0.0, 0.0, 0.0))
+    (found,) = Trials(with_flag, n_splits=1, seed=0).evidence(only_flag, [3])
+    assert adjusted_rand_score(truth, found.labels) == 1.0
+    with pytest.raises(InputError, match="all views are the same in each of 90 samples"):
+        Trials(as_views([flag, sp.csr_array(flag)]), n_splits=1, seed=0).evidence(candidate(views=2), [3])
+
+
+def test_output_as_data_frames_does_not_disturb_trials():
+    views, truth = blobs()
+    with config_context(transform_output="pandas"):
+        (found,) = Trials(views, n_splits=1, seed=0).evidence(candidate(), [3])
+    assert adjusted_rand_score(truth, found.labels) == 1.0
+
+
 def test_few_samples_are_not_cut_into_halves():
     views = blobs()[0].take(np.array([0, 1, 40, 41, 80, 81]))
     (found,) = Trials(views, n_splits=1, seed=0).evidence(candidate(RBF()), [6])
@@ -238,6 +287,21 @@ def test_the_number_of_clusters_is_found():
     found = Search(views, range(2, 7), (Round(90, 1, 1.0),), seed=0).run(candidates(views))
     assert found.n_clusters == 3
     assert {row["n_clusters"] for row in found.table if set(row["kappa"]) == {1.0}} == {2, 3, 4, 5, 6}
+
+
+@pytest.mark.parametrize("sizes", [(300, 60, 40), (340, 40, 20), (200, 30), (100, 100, 100, 100)])
+def test_clear_clusters_of_different_size_are_counted_right(sizes):
+    rng = np.random.default_rng(0)
+    truth = np.repeat(np.arange(len(sizes)), sizes)
+    views = as_views([1.5 * rng.normal(size=(len(sizes), 20))[truth] + rng.normal(size=(len(truth), 20)) for _ in "ab"])
+    found = Search(views, range(2, 8), (Round(400, 1, 1.0),), seed=0).run(candidates(views))
+    assert found.n_clusters == len(sizes)
+
+
+def test_rounds_have_samples_for_many_clusters():
+    views, _ = blobs(300)
+    found = Search(views, [40], (Round(50, 1, 1.0),), seed=0).run(candidates(views)[:2])
+    assert {row["n_samples"] for row in found.table} == {200}
 
 
 def test_a_view_of_noise_loses_its_weight():

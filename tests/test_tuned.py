@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
+from sklearn.utils.estimator_checks import check_estimator
 
-from coview import FixedSize, InputError, Scaled, TMvKSCR, stack_views
-from coview.compose import Tuned
+from coview import FixedSize, InputError, Scaled, TMvKSCR, Tuned, stack_views, summarize
 from tests.conftest import make_blobs
 
 
@@ -91,8 +91,42 @@ def test_one_table_cut_into_views_is_tuned_alike():
     X, layout = stack_views(views)
     stacked = Tuned(3, budget="small", views=layout, random_state=0).fit(X)
     np.testing.assert_array_equal(stacked.labels_, Tuned(3, budget="small", random_state=0).fit(views).labels_)
-    alone = Tuned(3, budget="small", random_state=0).fit(views["a"])
-    assert alone.view_names_ == stacked.view_names_[:1] or len(alone.view_names_) == 1
+
+
+def test_one_view_is_tuned_without_a_word_about_agreement():
+    views, truth = make_blobs(spread=8.0)
+    model = Tuned("auto", budget="small", random_state=0).fit(views["a"])
+    assert adjusted_rand_score(truth, model.labels_) == 1.0
+    assert "agree" not in model.reason_
+
+
+def test_one_cluster_of_one_view_leaves_nothing_to_choose():
+    views, _ = make_blobs(spread=8.0)
+    model = Tuned(1, random_state=0).fit(views["a"])
+    assert set(model.labels_) == {0}
+    assert model.table_ == []
+    assert model.reason_ == "One cluster leaves nothing to choose."
+    assert summarize(model, views["a"]).tuning is None
+
+
+def test_scikit_learns_checks_pass():
+    check_estimator(Tuned(2, budget="small", random_state=0), on_skip=None)
+
+
+def test_a_view_without_differences_is_refused_by_name():
+    views, _ = make_blobs(spread=8.0)
+    with pytest.raises(InputError, match="view 'flat' has the same values in all 90 samples; drop the view"):
+        Tuned(3, random_state=0).fit(views | {"flat": np.ones((90, 2))})
+    with pytest.raises(InputError, match="n_samples=1 is too few"):
+        Tuned("auto").fit(np.ones((1, 3)))
+
+
+def test_too_many_samples_for_memory_get_a_way_out(monkeypatch):
+    monkeypatch.setattr("coview.tune.candidates.available_memory", lambda: 1000)
+    views, _ = make_blobs(spread=8.0)
+    many = {f"{name}{i}": x for i in range(3) for name, x in views.items()}  # beyond what is fused sparse
+    with pytest.raises(MemoryError, match=r"90 samples of 9 views .* FixedSize\(Tuned"):
+        Tuned(3, random_state=0).fit(many)
 
 
 def test_fixed_size_trains_a_tuned_model_on_some_samples():
@@ -116,11 +150,13 @@ def test_progress_is_told_from_the_first_candidate_to_the_labels():
     ("settings", "words"),
     [
         ({"n_clusters": 1}, "at least 2"),
-        ({"n_clusters": 2.5}, "must be a number, 'auto', or numbers"),
-        ({"n_clusters": "many"}, "must be a number, 'auto', or numbers"),
+        ({"n_clusters": 2.5}, "must be a whole number, 'auto', or several"),
+        ({"n_clusters": "many"}, "must be a whole number, 'auto', or several"),
         ({"n_clusters": []}, "whole numbers of at least 2"),
+        ({"n_clusters": 3.0}, "must be a whole number"),
         ({"n_clusters": [2, True]}, "whole numbers of at least 2"),
         ({"n_clusters": 1000}, "too few for n_clusters=1000"),
+        ({"budget": ["small"]}, "budget=.'small'. is unknown"),
         ({"budget": "huge"}, "budget='huge' is unknown; use one of 'small', 'full'"),
     ],
 )

@@ -13,6 +13,7 @@ def test_adjusted_rand_is_that_of_scikit_learn():
         a, b = rng.integers(k, size=60), rng.integers(3, size=60)
         assert adjusted_rand(a, b) == pytest.approx(adjusted_rand_score(a, b), abs=1e-12)
     assert adjusted_rand(a, a) == 1.0
+    assert adjusted_rand(a[:1], b[:1]) == 1.0
     assert adjusted_rand(a - 1, b) == adjusted_rand(a, b)  # some methods have a label for noise
 
 

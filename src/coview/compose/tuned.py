@@ -11,7 +11,8 @@ from coview.compose.scaled import Scaled
 from coview.errors import InputError
 from coview.methods.tmvkscr import TMvKSCR
 from coview.prepare import preparation
-from coview.tune.candidates import Candidate, candidates
+from coview.tune.candidates import Candidate, affordable, candidates
+from coview.tune.looks import varies
 from coview.tune.search import BUDGETS, Found, Search
 from coview.views import Views
 
@@ -87,14 +88,18 @@ class Tuned(Around):
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
-        if self.budget not in BUDGETS:
+        if not (isinstance(self.budget, str) and self.budget in BUDGETS):
             raise InputError(f"budget={self.budget!r} is unknown; use one of {', '.join(map(repr, BUDGETS))}")
         seed = int(self._generator().integers(2**31))
         numbers = self._cluster_numbers(views)
-        found = Search(views, numbers, BUDGETS[self.budget], seed, self.progress).run(candidates(views))
+        pool = _worth_trying(views)
+        if numbers == [1]:
+            found = Found(pool[0], 1, [])
+        else:
+            found = Search(views, numbers, BUDGETS[self.budget], seed, self.progress).run(pool)
         self.table_ = found.table
         self.n_clusters_ = found.n_clusters
-        self.reason_ = reason(found, views.names, numbers)
+        self.reason_ = reason(found, views.names, numbers) if found.table else "One cluster leaves nothing to choose."
         self.estimator_ = self._model(found.candidate, found.n_clusters, seed).fit(views)
         self.labels_ = self.estimator_.labels_
 
@@ -114,13 +119,17 @@ class Tuned(Around):
         """The numbers of clusters to choose from, in increasing order."""
         wanted: Any = self.n_clusters
         n = views.n_samples
+        if n < 2:
+            raise InputError(f"n_samples={n} is too few to find clusters; give more samples")
         if isinstance(wanted, str) and wanted == "auto":
             return [k for k in _AUTO if k == 2 or 2 * k <= n]  # no cluster is expected to be a single sample
         numbers: Any = [wanted] if isinstance(wanted, Integral) else wanted
         if not isinstance(numbers, Iterable) or isinstance(numbers, str):
-            raise InputError(f"n_clusters={wanted!r} must be a number, 'auto', or numbers such as range(2, 9)")
+            raise InputError(f"n_clusters={wanted!r} must be a whole number, 'auto', or several such as range(2, 9)")
         numbers = list(numbers)
-        if not numbers or any(not isinstance(k, Integral) or isinstance(k, bool) or k < 2 for k in numbers):
+        # scikit-learn's contract fits a plain X with n_clusters=1, so for one view the trivial answer is given.
+        least = 1 if len(views) == 1 and len(numbers) == 1 else 2
+        if not numbers or any(not isinstance(k, Integral) or isinstance(k, bool) or k < least for k in numbers):
             raise InputError(f"n_clusters={wanted!r} must be whole numbers of at least 2")
         if max(numbers) > n:
             raise InputError(
@@ -140,6 +149,20 @@ class Tuned(Around):
         return self
 
 
+def _worth_trying(views: Views) -> list[Candidate]:
+    """Candidates that can be fitted on all samples, of views that say something."""
+    for name, x in views.items():
+        if views.n_samples > 1 and not varies(x):
+            raise InputError(f"view {name!r} has the same values in all {views.n_samples} samples; drop the view")
+    pool = [candidate for candidate in candidates(views) if affordable(candidate, views.n_samples)]
+    if not pool:
+        raise MemoryError(
+            f"{views.n_samples} samples of {len(views)} views need more memory than there is; train on some of them, "
+            "as in FixedSize(Tuned(…), n_train=5000)"
+        )
+    return pool
+
+
 def reason(found: Found, names: Sequence[str], numbers: Sequence[int]) -> str:
     """Say in words what was chosen, from what, and what speaks for it."""
     row = next(
@@ -151,7 +174,9 @@ def reason(found: Found, names: Sequence[str], numbers: Sequence[int]) -> str:
         and row["rho"] == found.candidate.rho
         and row["kernel"] == str(found.candidate.kernel)
     )
-    tried = {(row["kernel"], *row["preparations"], row["rho"], *row["kappa"]) for row in found.table}
+    tried = {
+        (row["kernel"], *row["preparations"], row["rho"], *row["kappa"]) for row in found.table if row["error"] is None
+    }
     ways = dict.fromkeys(found.candidate.preparations)
     prepared = " and ".join(
         preparation(way).words
@@ -169,7 +194,8 @@ def reason(found: Found, names: Sequence[str], numbers: Sequence[int]) -> str:
         f"Of {len(tried)} settings, most speaks for {found.candidate.kernel} on {prepared} with rho = "
         f"{found.candidate.rho:g}{', where in the sum ' + ' and '.join(weights) if weights else ''}"
         + (f", and for {found.n_clusters} clusters of {min(numbers)} to {max(numbers)}" if len(numbers) > 1 else "")
-        + f". On {row['n_samples']} samples the views agree with the whole to {row['agreement']:.2f}, halves of the "
-        f"samples find each other's clusters to {row['stability']:.2f} (adjusted Rand index), and the balance of the "
-        f"cluster sizes is {row['balance']:.2f}."
+        + f". On {row['n_samples']} samples "
+        + (f"the views agree with the whole to {row['agreement']:.2f}, " if len(names) > 1 else "")
+        + f"halves of the samples find each other's clusters to {row['stability']:.2f} (adjusted Rand index), and the "
+        f"balance of the cluster sizes is {row['balance']:.2f}."
     )

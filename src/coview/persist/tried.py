@@ -54,7 +54,7 @@ class TriedTable(Kind):
 
 
 def _rows(rows: Any, one: Callable[[Kind, Any], Any]) -> list[dict[str, Any]]:
-    require(isinstance(rows, list) and rows, "is not a list of rows")
+    require(isinstance(rows, list), "is not a list of rows")
     done: list[dict[str, Any]] = []
     for row in rows:
         given = fields_of(row, list(_COLUMNS))

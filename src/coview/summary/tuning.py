@@ -20,6 +20,8 @@ def tuning(model: Any) -> Tuning | None:
         best = getattr(model, "best_view_", None)
         inner = getattr(model, "estimator_", None) if best is None else model.estimators_[best]
         return None if inner is None else tuning(inner)
+    if not model.table_:  # one cluster leaves nothing to choose
+        return None
     rows, method = tried(model.table_), model.estimator_.estimator
     chosen = tuple(model.estimator_.how), str(method.kernel), method.rho, tuple(method.kappa)
     places = [i for i, row in enumerate(rows) if row.setting == chosen and row.n_clusters == model.n_clusters_]
@@ -65,11 +67,11 @@ def numbers_tried(rows: Sequence[Tried]) -> tuple[NumberTried, ...]:
         # Weights of views are tried for the chosen number only.
         if row.round == 1 and row.criterion is not None and not row.weights:
             by_number.setdefault(row.n_clusters, []).append(row)
-    gaps, criteria = (
+    gaps, balances, criteria = (
         {k: np.array([getattr(row, name) for row in some]) for k, some in sorted(by_number.items())}
-        for name in ("eigengap", "criterion")
+        for name in ("eigengap", "balance", "criterion")
     )
-    compared = for_numbers(gaps, criteria) if criteria else {}
+    compared = for_numbers(gaps, balances, criteria) if criteria else {}
     return tuple(
         NumberTried(k, float(values.max()), by_number[k][int(values.argmax())]) for k, values in compared.items()
     )

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
+from coview.core.memory import available_memory
+from coview.core.sparse_fuse import fuses_sparse
+from coview.core.tiles import SymmetricTiles
 from coview.kernels import RBF, Kernel, NeighborGraph
 from coview.tune.looks import Look
 from coview.views import Views
@@ -48,6 +53,13 @@ def candidates(views: Views) -> list[Candidate]:
     graphs = [Candidate(way, NeighborGraph(), rho, even) for way in ways for rho in _balances(views, (1.0, 0.25))]
     at_large = [Candidate(way, RBF(), rho, even) for way in ways[:2] for rho in _balances(views, (0.25,))]
     return graphs + at_large
+
+
+def affordable(candidate: Candidate, n_samples: int) -> bool:
+    """Whether the memory of this machine is enough to fit all samples: but for sparse graphs, a few n×n matrices."""
+    available = available_memory()
+    sparse = fuses_sparse([candidate.kernel.sparse] * len(candidate.preparations))
+    return sparse or available is None or 3 * SymmetricTiles.nbytes(n_samples, np.float32) <= available
 
 
 def _balances(views: Views, rhos: tuple[float, ...]) -> tuple[float, ...]:

@@ -14,9 +14,12 @@ from coview.views import Array
 
 # What each part of the criterion weighs, and what the number of clusters adds: fixed by leaving out one data set after
 # the other, docs/quality.md.
-_STABILITY, _AGREEMENT, _CONSENSUS = 1 / 6, 4 / 6, 1 / 6
+_STABILITY, _AGREEMENT, _CONSENSUS = 1, 4, 1
 _BALANCE_POWER = 2
-_PER_LOG_CLUSTER, _PER_GAP = 0.2, 0.2
+# Between numbers of clusters balance counts less: of clear clusters of different size, an even cut would win.
+_BALANCE_POWER_FOR_NUMBERS = 0.5
+_PER_LOG_CLUSTER, _PER_GAP = 0.3, 0.2
+_LINES = 0.75  # of the balanced line fit
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,29 +53,40 @@ def criterion(evidence: Sequence[Evidence]) -> Array:
     stability, agreement, balance = (
         np.array([getattr(one, name) for one in evidence]) for name in ("stability", "agreement", "balance")
     )
-    together = _STABILITY * stability + _AGREEMENT * agreement + _CONSENSUS * consensus(evidence)
-    judged: Array = together * balance**_BALANCE_POWER
+    # A single view agrees with itself, which says nothing.
+    agreeing = _AGREEMENT if len(evidence[0].candidate.kappa) > 1 else 0
+    together = _STABILITY * stability + agreeing * agreement + _CONSENSUS * consensus(evidence)
+    judged: Array = np.maximum(together, 0) / (_STABILITY + agreeing + _CONSENSUS) * balance**_BALANCE_POWER
     return judged
 
 
-def for_numbers(gaps: Mapping[int, Array], criteria: Mapping[int, Array]) -> dict[int, Array]:
+def for_numbers(
+    gaps: Mapping[int, Array], balances: Mapping[int, Array], criteria: Mapping[int, Array]
+) -> dict[int, Array]:
     """How much speaks for each number of clusters with each candidate, so that the numbers can be compared.
 
     Few clusters agree more easily than many, so the criterion grows with the logarithm of their number; and it grows
-    where the eigenvalues fall steeply behind the last one used.
+    where the eigenvalues fall steeply behind the last one used. The balance of the sizes counts less than between
+    candidates.
 
     Parameters
     ----------
-    gaps : by number of clusters, the eigengap of each candidate
-    criteria : by number of clusters, the criterion of each candidate
+    gaps, balances, criteria : by number of clusters, the eigengap, the balance and the criterion of each candidate
     """
     largest = np.maximum.reduce(list(gaps.values()))
-    steepness = {k: np.divide(gap, largest, out=np.zeros_like(gap), where=largest > 0) for k, gap in gaps.items()}
-    return {k: criteria[k] * (1 + _PER_LOG_CLUSTER * np.log(k)) * (1 + _PER_GAP * steepness[k]) for k in criteria}
+    compared = {}
+    for k, judged in criteria.items():
+        steepness = np.divide(gaps[k], largest, out=np.zeros_like(judged), where=largest > 0)
+        evened = np.where(balances[k] > 0, balances[k], 1.0) ** (_BALANCE_POWER_FOR_NUMBERS - _BALANCE_POWER)
+        compared[k] = judged * evened * (1 + _PER_LOG_CLUSTER * np.log(k)) * (1 + _PER_GAP * steepness)
+    return compared
 
 
 def line_fit(scores: Array, labels: Labels, degrees: Array) -> float:
-    """How much the scores of each cluster lie on a line: 1 on lines, 0 in round clouds (Alzate and Suykens, 2010).
+    """The balanced line fit of Alzate and Suykens, 2010: 1 for clusters of one size whose scores lie on lines.
+
+    Three quarters of it are the line fit: how far the largest eigenvalue of a cluster's covariance exceeds an even
+    share, as a mean over the clusters that have members. One quarter is the smallest cluster over the largest.
 
     Parameters
     ----------
@@ -82,17 +96,21 @@ def line_fit(scores: Array, labels: Labels, degrees: Array) -> float:
         Mean similarities with the training samples; the second coordinate of two clusters, whose scores have only one.
     """
     points = scores if scores.shape[1] > 1 else np.column_stack([scores, degrees])
-    width, fits = points.shape[1], []
+    width, fits, sizes = points.shape[1], [], []
     for cluster in np.unique(labels):
         members = points[labels == cluster]
         spread = np.linalg.svd(members - members.mean(axis=0), compute_uv=False) ** 2
         share = spread[0] / spread.sum() if spread.sum() > 0 else 1.0
         fits.append((share - 1 / width) * width / (width - 1))
-    return float(np.mean(fits))
+        sizes.append(len(members))
+    return float(_LINES * np.mean(fits) + (1 - _LINES) * min(sizes) / max(sizes))
 
 
 def membership_strength(scores: Array, labels: Labels, centres: Array) -> float:
     """Mean membership of samples in their own cluster, by cosine distances (Langone, Mall and Suykens, 2013).
+
+    It is a mean over the clusters that have members; for two clusters it is always near 1, since their scores have one
+    dimension and only signs as directions.
 
     Parameters
     ----------

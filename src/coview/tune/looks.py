@@ -21,13 +21,11 @@ class Look:
     Parameters
     ----------
     few_columns : at most 8, so that a row's direction says little
-    nonnegative : no value is below zero
     words : non-negative and mostly zeros, as counts of words are
     wide_range : non-negative with values of more than 2, so that logarithms matter
     """
 
     few_columns: bool
-    nonnegative: bool
     words: bool
     wide_range: bool
 
@@ -38,7 +36,13 @@ class Look:
         zeros = 1 - np.count_nonzero(values) / (x.shape[0] * x.shape[1])
         return cls(
             few_columns=x.shape[1] <= _FEW_COLUMNS,
-            nonnegative=nonnegative,
             words=nonnegative and x.shape[1] > _FEW_COLUMNS and zeros > _MOSTLY,
             wide_range=nonnegative and bool(values.max(initial=0) > _WIDE_RANGE),
         )
+
+
+def varies(x: Matrix) -> bool:
+    """Whether rows differ at all."""
+    if sp.issparse(x):
+        return bool((abs(x.max(axis=0) - x.min(axis=0))).max() > 0)
+    return bool((x != x[0]).any())

@@ -19,6 +19,7 @@ from coview.views import Views
 Row = dict[str, Any]
 Progress = Callable[[str, int, int], object]
 
+_LEAST_PER_CLUSTER = 5  # samples in a round: halves of it should still hold all clusters
 _WEIGHTS = (0.0, 2.0)  # tried for each view instead of 1
 _LEAST_GAIN = 1.05  # of the criterion, below which a weight stays as it is: less is luck
 
@@ -97,7 +98,8 @@ class Search:
 
     def _trials(self, setting: Round, number: int) -> Trials:
         seed = self._seed + number
-        rows = draw_rows(self._views.n_samples, setting.n_samples, np.random.default_rng(seed))
+        count = max(setting.n_samples, _LEAST_PER_CLUSTER * max(self._numbers))
+        rows = draw_rows(self._views.n_samples, count, np.random.default_rng(seed))
         return Trials(self._views.take(rows), setting.n_splits, seed)
 
     def _weighted(self, best: Candidate, k: int, trials: Trials, tried: _Tried) -> Candidate:
@@ -150,10 +152,14 @@ class _Tried:
 
     def best(self) -> tuple[int, list[int]]:
         """The best number of clusters, and the places of its candidates in decreasing order."""
-        gaps = {k: np.array([one.eigengap for one in evidence]) for k, evidence in self.evidence.items()}
-        compared = for_numbers(gaps, {k: criterion(evidence) for k, evidence in self.evidence.items()})
+        judged = {k: criterion(evidence) for k, evidence in self.evidence.items()}
+        gaps, balances = (
+            {k: np.array([getattr(one, name) for one in evidence]) for k, evidence in self.evidence.items()}
+            for name in ("eigengap", "balance")
+        )
+        compared = for_numbers(gaps, balances, judged)
         k = max(compared, key=lambda number: float(compared[number].max()))
-        return k, np.argsort(-compared[k], kind="stable").tolist()
+        return k, np.argsort(-judged[k], kind="stable").tolist()
 
     def rows(self, number: int, n_samples: int) -> list[Row]:
         """Return a row for each candidate and number of clusters."""

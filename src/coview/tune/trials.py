@@ -5,22 +5,26 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
-import scipy.sparse as sp
+from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 
 from coview.core.agreement import adjusted_rand, balance
 from coview.core.assign import Assignment, Directions, Labels
+from coview.errors import InputError
 from coview.kernels import Kernel
 from coview.methods.tmvkscr import TMvKSCR
 from coview.prepare import preparation
 from coview.tune.candidates import Candidate
 from coview.tune.criterion import Evidence, line_fit, membership_strength
+from coview.tune.looks import varies
 from coview.views import Array, Matrix, Views
 
+_FEWEST = 8  # samples, in whose halves there is something to be seen
 _ASSIGNER = Directions(n_init=3)  # labels are compared many times over: one bad start in many does not decide
-_KEPT_BYTES = 2**30
+_KEPT_BYTES = 2**29  # of Gram matrices; the blocks of new rows beside them are as large
 
 
 @dataclass(frozen=True)
@@ -45,14 +49,17 @@ class Trials:
     n_splits : int
         How often the samples are cut into halves.
     seed : int
+
+    A view that is the same in all of these samples is left out: it says nothing here, though it may among more.
     """
 
     def __init__(self, views: Views, n_splits: int, seed: int) -> None:
         self._views = views
+        self._varying = [varies(x) for x in views.values()]
         self._seed = seed
         rng, n = np.random.default_rng(seed), views.n_samples
         orders = [rng.permutation(n) for _ in range(n_splits)]
-        if n < 4 * 2:  # nothing to be seen in halves of so few
+        if n < _FEWEST:
             orders = []
         halves = [(np.sort(order[: n // 2]), np.sort(order[n // 2 :])) for order in orders]
         self._parts = [(np.arange(n), None), *(part for a, b in halves for part in ((a, b), (b, a)))]
@@ -65,12 +72,14 @@ class Trials:
 
     def evidence(self, candidate: Candidate, cluster_numbers: Sequence[int]) -> list[Evidence]:
         """Fit one candidate, and return what speaks for it for each number of clusters."""
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), config_context(transform_output="default"):
             # That the next eigenvalue is near, or that a half holds fewer clusters, speaks for itself in the evidence.
             warnings.simplefilter("ignore", ConvergenceWarning)
             return self._evidence(candidate, cluster_numbers)
 
     def _evidence(self, candidate: Candidate, cluster_numbers: Sequence[int]) -> list[Evidence]:
+        if not any(self._varying):
+            raise InputError(f"all views are the same in each of {self.n_samples} samples, drawn at random")
         most = min(max(cluster_numbers) + 1, self.n_samples)  # one component more, for the gap behind the last
         whole, *parts = self._gather(candidate)
         model = self._fitted(candidate, whole.grams, most)
@@ -101,11 +110,12 @@ class Trials:
         return found
 
     def _fitted(self, candidate: Candidate, grams: Mapping[str, Array], n_clusters: int) -> TMvKSCR:
+        kappa = list(compress(candidate.kappa, self._varying))
         model = TMvKSCR(
             n_clusters,
             kernel="precomputed",
             rho=candidate.rho,
-            kappa=list(candidate.kappa),
+            kappa=kappa if any(kappa) else None,
             assigner=Directions(n_init=1),
             random_state=self._seed,
         )
@@ -114,7 +124,7 @@ class Trials:
     def _gather(self, candidate: Candidate) -> list[Blocks]:
         by_view = {
             name: self._view_blocks(name, how, candidate.kernel)
-            for name, how in zip(self._views, candidate.preparations, strict=True)
+            for name, how in compress(zip(self._views, candidate.preparations, strict=True), self._varying)
         }
         return [
             Blocks(
@@ -128,7 +138,7 @@ class Trials:
         """Gram matrices of all parts of a view, from memory where candidates share them."""
         key = (name, how, kernel)
         if key not in self._blocks:
-            if sum(a.nbytes for blocks in self._blocks.values() for a, _ in blocks) > _KEPT_BYTES:
+            if sum(gram.nbytes for blocks in self._blocks.values() for gram, _ in blocks) > _KEPT_BYTES:
                 self._blocks.clear()
             if (name, how) not in self._prepared:
                 x = self._views[name]
@@ -145,7 +155,7 @@ def _similarities(kernel: Kernel, x: Matrix, train: Array, new: Array | None) ->
     every = slice(0, len(train))
     gram = np.empty((len(train), len(train)))
     similarity.tile(every, every, out=gram)
-    return gram, None if new is None else _dense(similarity(x[new]))
+    return gram, None if new is None else similarity(x[new])
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -155,10 +165,6 @@ def _mean(values: Sequence[float]) -> float:
 
 def _gap(eigenvalues: Array, k: int) -> float:
     return float(eigenvalues[k - 2] - eigenvalues[k - 1]) if len(eigenvalues) >= k else 0.0
-
-
-def _dense(block: Matrix) -> Array:
-    return block.toarray() if sp.issparse(block) else np.asarray(block)
 
 
 def _assignment(scores: Array, k: int, seed: int) -> Assignment:
