@@ -24,22 +24,24 @@ FOUR = (
 )
 FIFTH = "spectral, nearest neighbours, row-normalised"
 NOTHING = 0.02
-# Stability, agreement, consensus, power of balance; and per logarithm of the number of clusters, per eigengap.
+# Stability, agreement, consensus, power of balance; and power of balance between numbers of clusters, per logarithm of
+# their number, per eigengap.
 USED, GIVEN = (1.0, 4.0, 1.0, 2.0), (1.0, 1.0, 0.0, 1.0)
 _SHARES = (0.0, 0.5, 1.0, 2.0, 4.0)
 WEIGHTS = [w for w in product(_SHARES, _SHARES, _SHARES, (0.0, 1.0, 2.0, 3.0)) if any(w[:3])]
-USED_FOR_NUMBERS = (0.2, 0.2)
-FOR_NUMBERS = list(product((0.0, 0.1, 0.2, 0.3), (0.0, 0.1, 0.2, 0.5)))
+USED_FOR_NUMBERS = (0.5, 0.3, 0.2)
+FOR_NUMBERS = list(product((0.5, 1.0, 2.0), (0.0, 0.1, 0.2, 0.3, 0.4), (0.0, 0.1, 0.2, 0.5)))
 
 
-def read(path: Path) -> list[Row]:
-    """Rows on file; a line that was cut off when a run was stopped is left out."""
-    rows = []
+def read(path: Path, version: str) -> list[Row]:
+    """Rows on file of this version of the search; a line that was cut off when a run was stopped is left out."""
+    rows: list[Row] = []
     for line in path.read_text().splitlines() if path.exists() else []:
         try:
             rows.append(json.loads(line))
         except json.JSONDecodeError:
             continue
+    rows = [row for row in rows if row["version"] == version]
     return sorted(rows, key=lambda row: (row["data"].lower(), row["seed"]))
 
 
@@ -156,6 +158,9 @@ def _unknown(rows: list[Row]) -> dict[str, Any]:
         "near": f"{np.mean(list(near.values())):.0%}",
         "near_sets": sum(share > 0.5 for share in near.values()),
         "auto_ratio": float(np.mean(list(ratios.values()))),
+        "auto_ratio_most_1": float(
+            np.mean([_mean(of, lambda row: min(_ratio(row["auto"], row["tuned"]), 1.0)) for of in sets.values()])
+        ),
     }
 
 
@@ -193,13 +198,14 @@ def _numbers(rows: list[Row]) -> dict[str, Any]:
     for j, row in enumerate(rows):
         first = _first_round(row["auto_table"])
         keys = [json.dumps([one["preparations"], one["kernel"], one["rho"]]) for one in first]
-        gaps, numbers, judged = (
-            np.array([one[name] for one in first]) for name in ("eigengap", "n_clusters", "criterion")
+        gaps, numbers, balances, judged = (
+            np.array([one[name] for one in first]) for name in ("eigengap", "n_clusters", "balance", "criterion")
         )
+        judged = judged / np.where(balances > 0, balances, 1.0) ** USED[3]
         largest = np.array([max(gap for gap, other in zip(gaps, keys, strict=True) if other == key) for key in keys])
         steep = np.divide(gaps, largest, out=np.zeros_like(gaps), where=largest > 0)
-        for i, (per_log, per_gap) in enumerate(FOR_NUMBERS):
-            best = (judged * (1 + per_log * np.log(numbers)) * (1 + per_gap * steep)).argmax()
+        for i, (power, per_log, per_gap) in enumerate(FOR_NUMBERS):
+            best = (judged * balances**power * (1 + per_log * np.log(numbers)) * (1 + per_gap * steep)).argmax()
             near[i, j] = abs(numbers[best] - row["clusters"]) <= 1
     left_out, chosen = _left_out(near, rows)
     shown = [*np.argsort(-near.mean(axis=1), kind="stable")[:4], FOR_NUMBERS.index(USED_FOR_NUMBERS), 0]
@@ -209,7 +215,7 @@ def _numbers(rows: list[Row]) -> dict[str, Any]:
         for i in dict.fromkeys(map(int, shown))
     ]
     return {
-        "numbers": _table(["l", "g", "share within 1 of the truth", "best without a set", ""], lines),
+        "numbers": _table(["q", "l", "g", "share within 1 of the truth", "best without a set", ""], lines),
         "numbers_left_out": f"{left_out:.0%}",
     }
 

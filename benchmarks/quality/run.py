@@ -11,6 +11,7 @@ import json
 import os
 import warnings
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -26,8 +27,7 @@ from joblib import Parallel, delayed  # noqa: E402
 from sklearn.cluster import KMeans, SpectralClustering  # noqa: E402
 from sklearn.metrics import adjusted_rand_score  # noqa: E402
 
-from coview import TMvKSCR  # noqa: E402
-from coview.compose import Scaled, Tuned  # noqa: E402
+from coview import Scaled, TMvKSCR, Tuned, tune  # noqa: E402
 from coview.datasets import load, stored_names  # noqa: E402
 from coview.prepare import preparation  # noqa: E402
 from coview.tune.candidates import Candidate, candidates  # noqa: E402
@@ -51,6 +51,7 @@ def measure(name: str, seed: int) -> dict[str, Any]:
     tuned, seconds = _timed(lambda: Tuned(k, random_state=seed).fit(views))
     tried = [{"candidate": _key(c), "ari": score(_fitted(c, k, seed, views))} for c in candidates(views)]
     row: dict[str, Any] = {
+        "version": version(),
         "data": name,
         "seed": seed,
         "samples": views.n_samples,
@@ -68,6 +69,12 @@ def measure(name: str, seed: int) -> dict[str, Any]:
         auto = Tuned("auto", random_state=seed).fit(views)
         row |= {"auto_clusters": auto.n_clusters_, "auto": score(auto.labels_), "auto_table": _short(auto.table_)}
     return row | {"seconds": round(perf_counter() - start, 1)}
+
+
+def version() -> str:
+    """A mark of the code that chooses settings: rows of another one do not count."""
+    files = sorted(Path(tune.__path__[0]).glob("*.py"))
+    return sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
 
 
 def _drawn(name: str, seed: int) -> tuple[Views, np.ndarray]:
@@ -118,16 +125,13 @@ def _chosen(tuned: Tuned) -> dict[str, Any]:
 
 def _short(table: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows of a search with few digits."""
-    return [{name: round(v, 4) if isinstance(v, float) else v for name, v in row.items()} for row in table]
+    return [{name: float(f"{v:.5g}") if isinstance(v, float) else v for name, v in row.items()} for row in table]
 
 
-def _measured(name: str, seed: int, path: Path) -> str:
+def _measured(name: str, seed: int) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        row = measure(name, seed)
-    with path.open("a") as file:
-        file.write(json.dumps(row) + "\n")
-    return f"{name} {seed}: {row['seconds']} s"
+        return measure(name, seed)
 
 
 def main() -> None:
@@ -139,12 +143,14 @@ def main() -> None:
     parser.add_argument("--page-only", action="store_true", help="write the page from the rows that exist")
     options = parser.parse_args()
     if not options.page_only:
-        done = {(row["data"], row["seed"]) for row in page.read(options.rows)}
+        done = {(row["data"], row["seed"]) for row in page.read(options.rows, version())}
         left = [(name, seed) for seed in range(options.seeds) for name in stored_names() if (name, seed) not in done]
         work = Parallel(n_jobs=options.jobs, return_as="generator_unordered")
-        for message in work(delayed(_measured)(name, seed, options.rows) for name, seed in left):
-            print(message, flush=True)
-    page.write(page.read(options.rows), options.out)
+        for row in work(delayed(_measured)(name, seed) for name, seed in left):
+            with options.rows.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+            print(f"{row['data']} {row['seed']}: {row['seconds']} s", flush=True)
+    page.write(page.read(options.rows, version()), options.out)
 
 
 if __name__ == "__main__":
