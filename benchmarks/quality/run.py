@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -134,6 +135,12 @@ def _measured(name: str, seed: int) -> dict[str, Any]:
         return measure(name, seed)
 
 
+def _complete(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of seeds with which all data sets were measured: a mean over others would not be one of the same sets."""
+    counts = Counter(row["seed"] for row in rows)
+    return [row for row in rows if counts[row["seed"]] == len(stored_names())]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=SEEDS)
@@ -150,7 +157,7 @@ def main() -> None:
             with options.rows.open("a") as file:
                 file.write(json.dumps(row) + "\n")
             print(f"{row['data']} {row['seed']}: {row['seconds']} s", flush=True)
-    page.write(page.read(options.rows, version()), options.out)
+    page.write(_complete(page.read(options.rows, version())), options.out)
 
 
 if __name__ == "__main__":
