@@ -231,3 +231,20 @@ def membership_strength(scores, labels, centres):
         products = [math.prod(distances[j] for j in range(k) if j != p) for p in range(k)]
         by_cluster.setdefault(label, []).append(products[label] / sum(products))
     return sum(sum(values) / len(values) for values in by_cluster.values()) / len(by_cluster)
+
+
+def rows_around(cells, cell, n_rows):
+    """Places of the rows of the nearest cells, one cell after the other, until there are enough."""
+    gaps = [((centre - cells._centres[cell]) ** 2).sum() for centre in cells._centres]
+    found = []
+    for near in np.argsort(gaps, kind="stable"):
+        if len(found) >= n_rows:
+            break
+        found.extend(cells.members(near))
+    return np.array(found)
+
+
+def smallest_of_each(query, numbers, k, n_queries):
+    """Where the k smallest numbers of each query are, by sorting those of one query at a time."""
+    places = [np.flatnonzero(query == q) for q in range(n_queries)]
+    return np.array([own[np.argsort(numbers[own], kind="stable")[:k]] for own in places])

@@ -21,7 +21,7 @@ from coview import (
     save,
 )
 from coview.core.threads import Workers
-from coview.kernels import nearest
+from coview.kernels import nearest, sketch
 from coview.kernels.cells import Cells
 from coview.kernels.copies import Copies, fingerprints
 from tests import naive
@@ -376,22 +376,41 @@ def test_many_copies_of_a_row_are_one_place():
 # Very many rows
 
 
+def shares_found(exact, found):
+    return np.mean([len(set(a) & set(b)) / len(a) for a, b in zip(exact, found, strict=True)])
+
+
+def flat_rows(n, width=100, seed=0):
+    """Rows on a curved surface of five dimensions."""
+    rng = np.random.default_rng(seed)
+    return np.tanh(rng.normal(size=(n, 5)) @ rng.normal(size=(5, width)))
+
+
+def both_searches(monkeypatch, rows, k=10):
+    """The exact neighbours and distances, and those by a sketch."""
+    copies = Copies(rows)
+    exact = nearest.nearest_rows(rows, copies, k)
+    monkeypatch.setattr(nearest, "EXACT_ROWS", 1000)
+    monkeypatch.setattr(sketch, "_LEAST_AROUND", 1000)
+    return exact, nearest.nearest_rows(rows, copies, k)
+
+
 def test_cells_hold_every_row_once_and_are_the_same_in_threads():
     points = some_rows(3000, 12).astype(np.float32)
     cells = Cells(points)
-    assert len(cells) == 3000 // 256
-    members = [cells.members(cell) for cell in range(len(cells))]
+    members = [cells.rows[cells.members(cell)] for cell in range(len(cells))]
     np.testing.assert_array_equal(np.sort(np.concatenate(members)), np.arange(3000))
+    assert all((cells.of_row[rows] == cell).all() for cell, rows in enumerate(members))
     with Workers(2) as workers:
         again = Cells(points, workers.map)
-    assert all((again.members(cell) == rows).all() for cell, rows in enumerate(members))
+    np.testing.assert_array_equal(again.of_row, cells.of_row)
 
 
-def test_rows_around_a_cell_are_whole_cells_and_enough():
-    cells = Cells(some_rows(3000, 12).astype(np.float32))
-    around = cells.around(4, 900)
-    assert set(cells.members(4)) <= set(around)
-    assert 900 <= len(np.unique(around)) == len(around) < 2500
+def test_rows_around_a_cell_are_those_of_the_nearest_cells():
+    points = some_rows(3000, 12).astype(np.float32)
+    cells = Cells(points)
+    for cell, n_rows in ((0, 1), (4, 900), (len(cells) - 1, 3000)):
+        np.testing.assert_array_equal(cells.around(cell, n_rows), naive.rows_around(cells, cell, n_rows))
 
 
 def test_a_cell_that_loses_its_points_keeps_its_centre():
@@ -400,17 +419,71 @@ def test_a_cell_that_loses_its_points_keeps_its_centre():
     assert sum(len(cells.members(cell)) for cell in range(len(cells))) == 2001
 
 
-def test_the_search_in_cells_finds_nearly_all_neighbours(monkeypatch):
-    rng = np.random.default_rng(0)
-    rows = np.tanh(rng.normal(size=(4000, 5)) @ rng.normal(size=(5, 20)))
+@pytest.mark.parametrize("width", [20, 100], ids=["all columns", "flat"])
+@pytest.mark.parametrize("whole", [False, True], ids=["any numbers", "whole numbers"])
+def test_a_sketch_finds_nearly_all_neighbours(monkeypatch, width, whole):
+    rows = flat_rows(4000, width)
+    rows = np.round(1000 * rows) if whole else rows  # float32 holds these
     rows[3990:] = rows[:10]
-    copies = Copies(rows)
-    exact, distances = nearest.nearest_rows(rows, copies, 10)
-    monkeypatch.setattr(nearest, "EXACT_ROWS", 3000)
-    monkeypatch.setattr(nearest, "_LEAST_AROUND", 1000)
-    found, further = nearest.nearest_rows(rows, copies, 10)
-    recall = np.mean([len(set(a) & set(b)) / 10 for a, b in zip(exact, found, strict=True)])
-    assert 0.85 < recall < 1  # so that it was this search
-    assert (further >= distances).all()
+    (exact, distances), (found, further) = both_searches(monkeypatch, rows)
+    assert 0.85 < shares_found(exact, found) < 1  # so that it was this search
+    assert (further >= distances * (1 - 1e-6)).all()
+    assert (np.diff(further, axis=1) >= 0).all()
     assert further.sum() < 1.05 * distances.sum()
     assert (found != np.arange(4000)[:, None]).all()
+    gaps = np.linalg.norm(rows[:, None] - rows[found], axis=2)
+    np.testing.assert_allclose(further, gaps, rtol=1e-6)  # sums of squares in float32
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e-25, 1e25, 1e150])
+def test_a_sketch_does_not_hang_on_the_unit(monkeypatch, unit):
+    rows = flat_rows(2000)
+    unit = 2.0 ** np.round(np.log2(unit))
+    (_, _), (expected, distances) = both_searches(monkeypatch, rows)
+    found, scaled = nearest.nearest_rows(rows * unit, Copies(rows * unit), 10)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_allclose(scaled, distances * unit, rtol=1e-12)
+
+
+def test_the_search_does_not_hang_on_how_rows_lie_in_memory(monkeypatch):
+    rows = flat_rows(2000)
+    exact, sketched = both_searches(monkeypatch, rows)
+    by_column = np.asfortranarray(rows)
+    np.testing.assert_array_equal(nearest.nearest_rows(by_column, Copies(by_column), 10)[0], sketched[0])
+    monkeypatch.undo()
+    np.testing.assert_array_equal(nearest.nearest_rows(by_column, Copies(by_column), 10)[0], exact[0])
+
+
+def test_a_sketch_is_the_same_on_any_number_of_threads(monkeypatch):
+    rows = flat_rows(3000)
+    _, one = both_searches(monkeypatch, rows)
+    with Workers(2) as workers:
+        two = nearest.nearest_rows(rows, Copies(rows), 10, workers.map)
+    np.testing.assert_array_equal(one[0], two[0])
+    np.testing.assert_array_equal(one[1], two[1])
+
+
+def test_rows_that_a_far_one_makes_look_alike_are_told_apart(monkeypatch):
+    rows = np.round(1000 * flat_rows(2000)).astype(np.float32)
+    rows[1999] = 2.0**80  # squares of the others are beyond float32 in its unit
+    (exact, distances), (found, further) = both_searches(monkeypatch, rows)
+    assert shares_found(exact[:1999], found[:1999]) > 0.85
+    assert (further[:1999] > 0).all()
+    assert further[:1999].sum() < 1.05 * distances[:1999].sum()
+
+
+def test_a_sketch_copes_with_cells_that_hold_nobody(monkeypatch):
+    rows = np.vstack([np.full((1990, 100), 1e-6) * np.arange(1, 1991)[:, None], flat_rows(10)])
+    monkeypatch.setattr(Cells, "members", lambda self, cell: np.arange(0, 2000) if cell == 3 else np.arange(0))
+    monkeypatch.setattr(Cells, "around", lambda self, cell, n_rows: np.arange(2000))
+    (exact, _), (found, _) = both_searches(monkeypatch, rows)
+    assert shares_found(exact, found) > 0.85
+
+
+@given(st.integers(1, 5), st.integers(1, 12), st.integers(0, 99))
+def test_the_smallest_numbers_of_each_query_are_found_in_order(k, n_queries, seed):
+    rng = np.random.default_rng(seed)
+    query = np.repeat(np.arange(n_queries), rng.integers(k, 9, size=n_queries))
+    numbers = rng.integers(0, 5, size=len(query)).astype(np.float32) / 4
+    found = sketch.smallest_of_each(query, numbers, k, n_queries)
+    np.testing.assert_array_equal(found, naive.smallest_of_each(query, numbers, k, n_queries))

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from coview.kernels.base import Run, in_turn
+from coview.kernels.copies import Integers
 from coview.views import Array
 
-Integers = NDArray[np.int64]
-
-_CELL_ROWS = 256
-_MOST_CELLS = 4096
+_CELLS = 2.0  # times the root of the number of rows
 _SAMPLE = 32  # rows for each cell that its centre is learnt from
-_ROUNDS = 6
+_ROUNDS = 4
 _BLOCK_ROWS = 4096
 
 
@@ -28,28 +25,31 @@ class Cells:
 
     def __init__(self, points: Array, run: Run = in_turn) -> None:
         n = len(points)
-        count = min(max(n // _CELL_ROWS, 1), _MOST_CELLS)
-        sample = points[np.linspace(0, n - 1, min(n, _SAMPLE * count)).astype(int)]
+        count = int(_CELLS * np.sqrt(n))
+        sample = points[spread(n, _SAMPLE * count)]
         self._centres = sample[np.random.default_rng(0).choice(len(sample), count, replace=False)]
         for _ in range(_ROUNDS):
-            self._centres = _means(sample, self._nearest(sample, run), self._centres)
-        cell = self._nearest(points, run)
-        self._rows = np.argsort(cell, kind="stable")
-        self._ends = np.cumsum(np.bincount(cell, minlength=count))
+            self._centres = means(sample, self._nearest(sample, run), self._centres)
+        self.of_row = self._nearest(points, run)
+        self._sizes = np.bincount(self.of_row, minlength=count)
+        self.rows: Integers = np.argsort(self.of_row, kind="stable")  # in the order of the cells
+        self._starts = np.cumsum(self._sizes) - self._sizes
 
     def __len__(self) -> int:
         return len(self._centres)
 
     def members(self, cell: int) -> Integers:
-        """Return the rows of a cell."""
-        return self._rows[self._ends[cell - 1] if cell else 0 : self._ends[cell]]
+        """Return the places of a cell's rows in `rows`."""
+        return np.arange(self._starts[cell], self._starts[cell] + self._sizes[cell])
 
     def around(self, cell: int, n_rows: int) -> Integers:
-        """Return the rows of the cells nearest to this one, itself included, until there are so many."""
+        """Return the places of the rows of the cells nearest to this one, itself included, until there are so many."""
         nearest = np.argsort(np.square(self._centres - self._centres[cell]).sum(axis=1), kind="stable")
-        sizes = np.diff(self._ends, prepend=0)[nearest]
-        enough = int(np.searchsorted(np.cumsum(sizes), n_rows)) + 1
-        return np.concatenate([self.members(near) for near in nearest[:enough]])
+        ends = np.cumsum(self._sizes[nearest])
+        enough = int(np.searchsorted(ends, n_rows)) + 1
+        nearest, ends = nearest[:enough], ends[:enough]
+        sizes = self._sizes[nearest]
+        return np.repeat(self._starts[nearest] - (ends - sizes), sizes) + np.arange(ends[-1])
 
     def _nearest(self, points: Array, run: Run) -> Integers:
         """The number of the centre nearest to each point."""
@@ -64,10 +64,15 @@ class Cells:
         return np.concatenate(run(one, range(0, len(points), _BLOCK_ROWS)))
 
 
-def _means(points: Array, cell: Integers, centres: Array) -> Array:
-    """The mean of each cell's points; a cell without any keeps its centre."""
+def spread(n: int, most: int) -> Integers:
+    """Return so many of n numbers, or all, evenly spread."""
+    return np.linspace(0, n - 1, min(n, most)).astype(np.int64)
+
+
+def means(points: Array, cell: Integers, centres: Array) -> Array:
+    """Return the mean of each cell's points; a cell without any keeps its centre."""
     ones = np.ones(len(points), dtype=points.dtype)
     members = sp.csr_array((ones, (cell, np.arange(len(points)))), shape=(len(centres), len(points)))
     sizes = np.bincount(cell, minlength=len(centres))[:, None]
-    means: Array = np.where(sizes > 0, (members @ points) / np.maximum(sizes, 1), centres).astype(points.dtype)
-    return means
+    found: Array = np.where(sizes > 0, (members @ points) / np.maximum(sizes, 1), centres).astype(points.dtype)
+    return found

@@ -74,8 +74,7 @@ def fingerprints(x: Matrix) -> NDArray[np.uint64]:
 def _mixed(values: Array) -> NDArray[np.uint64]:
     """The bits of the numbers, stirred: small whole numbers differ in a few leading bits only. Zero stays zero."""
     bits = (values.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0 makes -0.0 and 0.0 one number
-    for factor in (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)):
-        bits ^= bits >> np.uint64(33)
-        bits *= factor
+    bits ^= bits >> np.uint64(33)
+    bits *= np.uint64(0xFF51AFD7ED558CCD)
     bits ^= bits >> np.uint64(33)
     return bits

@@ -33,9 +33,9 @@ class NeighborGraph(Kernel):
 
     A new row is compared with the training rows alone: with those nearest to it, and with those that it is nearer to
     than their own `n_neighbors`-th neighbour. A new row that is equal to a training row is treated as that row (the
-    first of several). Equal distances go to the row that comes first. The search costs O(rows² columns), much less for
-    up to 8 columns; beyond 10,000 distinct rows of more columns, unless they are CSR, the graph of the training rows
-    misses some neighbours for others nearly as near, see docs/performance.md.
+    first of several). Equal distances go to the row that comes first. The search is exact and costs O(rows² columns),
+    much less for up to 8 columns. Among more than 10,000 distinct training rows of more columns, unless they are CSR, it
+    is faster and misses some neighbours for others nearly as near, see docs/performance.md.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class NeighborGraph(Kernel):
         return x.astype(np.float64) * 2.0**-exponent if exponent else x.copy()
 
     def against(self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64, run: Run = in_turn) -> Similarity:
-        exponent = frexp(float(abs(rows).max()))[1]
+        exponent = frexp(max(float(rows.max()), -float(rows.min())))[1]
         exponent = 0 if abs(exponent) < _CALM or self.metric == "cosine" else max(exponent, -1000)
         prepared = self.prepared(rows, exponent)
         copies = Copies(prepared)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import ceil, frexp
 from typing import Any, NamedTuple
 
@@ -9,10 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from coview.kernels.copies import Integers
 from coview.kernels.rows import as_array, dense, hstack, squared_lengths
 from coview.views import Array, Matrix
-
-Integers = NDArray[np.int64]
 
 # A tile of squared distances in float32 then stays in the cache of one core.
 BLOCK_ROWS = 256
@@ -22,6 +22,7 @@ _CENTRE_ROWS = 1000
 _NARROW = 8  # columns up to which products cost nothing and neighbours are so near that float32 would not tell
 _EQUAL = 1e-9  # relative difference of squared distances of sparse rows that may be rounding
 _MORE = 32
+_FOLD = 8  # columns for each number sought, from which on they are folded
 _FAR = 1e9  # in units of the largest entry; nothing is similar from so far away
 
 
@@ -31,6 +32,9 @@ class Pairs(NamedTuple):
     queries: Integers
     rows: Integers
     distances: Array
+
+
+NO_PAIRS = Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 
 
 class Finder:
@@ -52,23 +56,27 @@ class Finder:
             self._centre = np.median(dense(rows[some]), axis=0)
             self._dtype = np.float64 if rows.shape[1] <= _NARROW else np.float32
         moved = self._moved(rows)
-        self._exponent = frexp(float(abs(moved).max()))[1]
+        self.exponent = frexp(max(float(moved.max()), -float(moved.min())))[1]
         # Twice the rounding of a sum of so many products, in units of the two squared lengths.
         terms = int(np.diff(moved.indptr).max()) if self._sparse else rows.shape[1]
         self._error = 2 * (terms + 16) * float(np.finfo(self._dtype).eps)
-        scaled = self._scaled(moved)
-        self.points = scaled
-        self._lengths = squared_lengths(scaled)
+        self.points = self._scaled(moved)
+        self._lengths = squared_lengths(self.points)
         self._lowest = (1 - self._error) * self._lengths
+        self._slack = 2 * self._error * self._lengths
+
+    @cached_property
+    def _right(self) -> Matrix:
         # With two more columns one product is the whole bound.
-        self._right = scaled if self._sparse else hstack(scaled, np.ones_like(self._lowest), self._lowest)
+        return self.points if self._sparse else hstack(self.points, np.ones_like(self._lowest), self._lowest)
 
     def _moved(self, x: Matrix) -> Matrix:
         return x.astype(np.float64) if self._centre is None else x - self._centre
 
     def _scaled(self, moved: Matrix) -> Matrix:
         """In units near the largest entry, so that squares stay in the range of float32."""
-        return (moved * 2.0**-self._exponent).astype(self._dtype)
+        moved *= 2.0**-self.exponent
+        return moved.astype(self._dtype) if self._sparse else moved.astype(self._dtype, order="C")
 
     def near(
         self,
@@ -94,7 +102,7 @@ class Finder:
         for start in range(0, x.shape[0], BLOCK_ROWS):
             queries = np.arange(start, min(start + BLOCK_ROWS, x.shape[0]))
             block = x[queries]
-            i, j = self._candidates(block, k, reach, None if own is None else own[queries], among)
+            i, j = self.candidates(block, k, reach, None if own is None else own[queries], among)
             distances = self.distances(block, i, j)
             order = np.lexsort((j, distances, i))
             i, j, distances = i[order], j[order], distances[order]
@@ -108,10 +116,15 @@ class Finder:
         parts = zip(*found, strict=True)
         return Pairs(*(np.concatenate(part) for part in parts))
 
-    def _candidates(
-        self, x: Matrix, k: int, reach: Array | None, own: Integers | None, among: Integers | None
+    def candidates(
+        self,
+        x: Matrix,
+        k: int,
+        reach: Array | None = None,
+        own: Integers | None = None,
+        among: Integers | None = None,
     ) -> tuple[Integers, Integers]:
-        """Pairs that cannot be excluded by products."""
+        """Return the pairs that products cannot exclude from `near`, for one block of queries."""
         far = np.zeros(x.shape[0], dtype=np.bool_)
         if own is None:
             scaled, far = self._scaled_new(x)
@@ -121,7 +134,7 @@ class Finder:
             k += 1  # itself, for the time being
         lowest = (1 - self._error) * lengths
         left = scaled if self._sparse else hstack(-2 * scaled, lowest, np.ones_like(lowest))
-        slack, row_slack = 2 * self._error * lengths, 2 * self._error * self._lengths
+        slack, row_slack = 2 * self._error * lengths, self._slack
         reached = None if reach is None else self._squares(reach)
 
         count = self.rows.shape[0] if among is None else len(among)
@@ -134,13 +147,14 @@ class Finder:
             numbers = np.arange(start, stop) if among is None else columns
             low = self._lower_bounds(left, lowest, columns)
             if start == 0 and k < low.shape[1]:
-                nearest = np.partition(low + row_slack[columns], k - 1, axis=1)[:, :k]
+                nearest = _k_small(low, row_slack[columns], k)
             bound = nearest.max(axis=1) + slack
             wanted = low <= bound[:, None]
             if reached is not None:
                 wanted |= low <= reached[columns]
-            i, j = np.divmod(np.flatnonzero(wanted), low.shape[1])
-            values = low[i, j]
+            places = np.flatnonzero(wanted)
+            i, j = np.divmod(places, low.shape[1])
+            values = low.ravel()[places]
             if start > 0 or k >= low.shape[1]:
                 nearest = _smallest(nearest, i, values + row_slack[numbers[j]])
             found.append((i, numbers[j], values))
@@ -158,7 +172,7 @@ class Finder:
         """New rows in the form of the points, and which of them are too far away for that."""
         with np.errstate(over="ignore"):
             moved = self._moved(x)
-            far: NDArray[np.bool_] = as_array(abs(moved).max(axis=1)).ravel() * 2.0**-self._exponent > _FAR
+            far: NDArray[np.bool_] = as_array(abs(moved).max(axis=1)).ravel() * 2.0**-self.exponent > _FAR
         if far.any():
             moved = sp.csr_array(moved.multiply(~far[:, None])) if self._sparse else np.where(far[:, None], 0.0, moved)
         return self._scaled(moved), far
@@ -177,15 +191,15 @@ class Finder:
     def _squares(self, distances: Array) -> Array:
         """Squared distances in the unit of the products, rounded up."""
         with np.errstate(over="ignore"):
-            squares: Array = np.square(distances * 2.0**-self._exponent).astype(self._dtype)
+            squares: Array = np.square(distances * 2.0**-self.exponent).astype(self._dtype)
         if self._sparse:
             squares *= 1 - _EQUAL
         squares = np.nextafter(squares, self._dtype(np.inf))
         return squares
 
-    def _lower_bounds(self, left: Matrix, lowest: Array, columns: slice) -> Array:
+    def _lower_bounds(self, left: Matrix, lowest: Array, columns: Integers | slice) -> Array:
         """Squared distances less their possible error."""
-        low = as_array(left @ self._right[columns].T)
+        low = as_array(left @ take(self._right, columns).T)
         if self._sparse:
             low *= -2
             low += self._lowest[columns]
@@ -199,7 +213,7 @@ class Finder:
         step = max(_SLAB_BYTES // (8 * filled), 1)
         for start in range(0, len(i), step):
             pairs = slice(start, start + step)
-            distances[pairs] = row_distances(x[i[pairs]], self.rows[j[pairs]])
+            distances[pairs] = row_distances(take(x, i[pairs]), take(self.rows, j[pairs]))
         return distances
 
 
@@ -207,7 +221,7 @@ def row_distances(a: Matrix, b: Matrix) -> Array:
     """Return the distance of each row of a from the row of b in the same place."""
     with np.errstate(over="ignore"):
         if not sp.issparse(a):
-            difference = a.astype(np.float64)  # both first: a subtraction that converts is slower than the two
+            difference = a.astype(np.float64, copy=False)  # both first: a subtraction that converts is slower
             difference -= b.astype(np.float64, copy=False)
             lengths: Array = np.sqrt(np.einsum("ij,ij->i", difference, difference))
             return lengths
@@ -220,6 +234,26 @@ def rank_in_group(groups: Integers) -> Integers:
     """Return how many before each entry belong to the same group, in an array that is sorted by group."""
     starts = np.flatnonzero(np.diff(groups, prepend=-1))
     return np.arange(len(groups)) - np.repeat(starts, np.diff(starts, append=len(groups)))
+
+
+def take(rows: Matrix, numbers: Integers | slice) -> Matrix:
+    """Return some rows, as indexing does; faster for numbers of rows that lie in one piece."""
+    if sp.issparse(rows) or isinstance(numbers, slice) or not rows.flags.c_contiguous:  # `take` would copy all rows
+        return rows[numbers]
+    return np.take(rows, numbers, axis=0)
+
+
+def _k_small(low: Array, slack: Array, k: int) -> Array:
+    """Return upper bounds of k entries of each row, few of them larger than those of the smallest k.
+
+    Columns are folded upon each other first, the smaller entry on top. Few of the smallest get lost below another, and
+    so much less is left to search that it takes a fraction of the time.
+    """
+    while low.shape[1] >= _FOLD * k:
+        half = low.shape[1] // 2
+        low = np.minimum(low[:, :half], low[:, half : 2 * half])
+        slack = np.maximum(slack[:half], slack[half : 2 * half])
+    return np.partition(low + slack, k - 1, axis=1)[:, :k]
 
 
 def _smallest(kept: Array, i: Integers, values: Array) -> Array:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from coview.kernels.copies import Integers
 from coview.kernels.rows import dense
-from coview.kernels.search import Finder, Integers, Pairs, rank_in_group
+from coview.kernels.search import NO_PAIRS, Finder, Pairs, rank_in_group
 
 # Beyond, the tree visits most rows one by one, and products of whole blocks are faster: measured between 8 and 16.
 MOST_COLUMNS = 8
@@ -42,12 +43,8 @@ class Tree:
         unsure = (beyond <= last * (1 + _CLOSE)) | (np.bincount(i, minlength=len(own)) >= asked)
         sure = ~unsure[i] & (rank < k)
         again = np.flatnonzero(unsure)
-        rest = self._finder.near(self._finder.rows[own[again]], k, own=own[again]) if len(again) else _NONE
-        return Pairs(
-            np.concatenate([i[sure], again[rest.queries]]),
-            np.concatenate([j[sure], rest.rows]),
-            np.concatenate([distances[sure], rest.distances]),
-        )
-
-
-_NONE = Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+        rest = self._finder.near(self._finder.rows[own[again]], k, own=own[again]) if len(again) else NO_PAIRS
+        query = np.concatenate([i[sure], again[rest.queries]])
+        order = np.argsort(query, kind="stable")
+        row, distance = np.concatenate([j[sure], rest.rows]), np.concatenate([distances[sure], rest.distances])
+        return Pairs(query[order], row[order], distance[order])
