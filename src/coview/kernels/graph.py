@@ -34,8 +34,8 @@ class NeighborGraph(Kernel):
     A new row is compared with the training rows alone: with those nearest to it, and with those that it is nearer to
     than their own `n_neighbors`-th neighbour. A new row that is equal to a training row is treated as that row (the
     first of several). Equal distances go to the row that comes first. The search is exact and costs O(rows² columns),
-    much less for up to 8 columns. Among more than 10,000 distinct training rows of more columns, unless they are CSR, it
-    is faster and misses some neighbours for others nearly as near, see docs/performance.md.
+    much less for up to 8 columns. Among more than 10,000 distinct training rows of more columns, unless they are CSR,
+    it is faster and misses some neighbours for others nearly as near, see docs/performance.md.
 
     Parameters
     ----------
