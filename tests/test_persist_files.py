@@ -261,7 +261,7 @@ def replaced(*keys, by):
         (10, replaced("parameters", "how", by=None), "is prepared in an unknown way"),
         (11, replaced("learnt", "n_clusters_", by=7), "has chosen another number of clusters"),
         (11, replaced("learnt", "reason_", by=7), "reason_ is not a text"),
-        (11, replaced("learnt", "table_", by=[]), "table_ is not a list of rows"),
+        (11, replaced("learnt", "table_", by={}), "table_ is not a list of rows"),
         (11, replaced("learnt", "table_", 0, by=7), "table_ is not an object"),
         (11, replaced("learnt", "table_", 0, "rho", by="high"), "table_.rho is not a finite number"),
         (11, replaced("learnt", "table_", 0, "kappa", by=[1.0]), "table_.kappa is not a list with one for each view"),

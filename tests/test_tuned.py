@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import check_estimator
 
-from coview import FixedSize, InputError, Scaled, TMvKSCR, Tuned, stack_views, summarize
+from coview import FixedSize, InputError, Scaled, TMvKSCR, Tuned, load, save, stack_views, summarize
 from tests.conftest import make_blobs
 
 
@@ -100,13 +100,17 @@ def test_one_view_is_tuned_without_a_word_about_agreement():
     assert "agree" not in model.reason_
 
 
-def test_one_cluster_of_one_view_leaves_nothing_to_choose():
+def test_one_cluster_of_one_view_leaves_nothing_to_choose(tmp_path):
     views, _ = make_blobs(spread=8.0)
     model = Tuned(1, random_state=0).fit(views["a"])
     assert set(model.labels_) == {0}
     assert model.table_ == []
     assert model.reason_ == "One cluster leaves nothing to choose."
     assert summarize(model, views["a"]).tuning is None
+    save(model, tmp_path / "one.safetensors")
+    again = load(tmp_path / "one.safetensors")
+    np.testing.assert_array_equal(again.predict(views["a"]), model.labels_)
+    assert again.table_ == []
 
 
 def test_scikit_learns_checks_pass():

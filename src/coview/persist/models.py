@@ -330,7 +330,7 @@ _LEARNT: Mapping[type, Mapping[str, Kind]] = {
         },
         Tuned: {
             **_WRAPPER,
-            "n_clusters_": Whole(least=2),
+            "n_clusters_": Whole(least=1),
             "reason_": Text(),
             "table_": TriedTable(),
         },
