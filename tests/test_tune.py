@@ -304,7 +304,7 @@ def test_rounds_have_samples_for_many_clusters():
     assert {row["n_samples"] for row in found.table} == {200}
 
 
-def test_a_view_of_noise_loses_its_weight():
+def test_a_view_of_noise_never_counts_more_than_the_others():
     views, _ = make_blobs(150, spread=1.2)
     views = as_views(views | {"noise": np.random.default_rng(1).normal(size=(150, 30))})
     found = Search(views, [3], (Round(150, 1, 1.0),), seed=0).run([candidate(RBF(), rho=1.0, views=4)])
