@@ -248,7 +248,9 @@ def sweep(
         tasks += [same[i : i + most] for i in range(0, len(same), most)]
     tasks.sort(key=len)  # single ones are often the slow ones: first, so that nobody waits for them at the end
     done, total = 0, sum(map(len, tasks))
-    running = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(delayed(_run)(data, task) for task in tasks)
+    # One task at a time: joblib would put a slow one behind others in a batch, because those before were fast.
+    pool = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
+    running = pool(delayed(_run)(data, task) for task in tasks)
     with Ledger(path) as ledger:
         for n_fits, rows in running:
             new = [row for row in rows if _key(row) not in known]

@@ -19,6 +19,7 @@ _ZERO = {np.float64: 1e-13, np.float32: 1e-6}  # eigenvalues that rounding alone
 _EXTRA = 3  # vectors beyond those wanted, so that the last of them converges as well
 _BASIS = 6  # blocks in the basis before it is condensed
 _PASSES = 60  # problems with any gap take 5 to 30
+_LOOK_BACK = 12  # passes over which the speed of convergence is measured
 _DENSE_AFTER_ALL = 4000
 
 
@@ -94,50 +95,71 @@ def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array,
     n, matrix = problem.size, problem.matrix
     tolerance = _TOLERANCE[matrix.dtype.type]
     width = 4 * ceil((k + _EXTRA) / 4)  # what BLAS multiplies best
-    basis, image = np.empty((n, 0)), np.empty((n, 0))
-    projected = np.empty((0, 0))
+    bases, images = np.empty((2, n, _BASIS * width))
+    projections = np.empty((_BASIS * width, _BASIS * width))
+    used = 0
+    worst: list[float] = []
     new = np.random.default_rng(0).standard_normal((n, width))
     if start is not None:  # the other columns stay random, so that nothing is out of reach
         new[:, : start.shape[1]] = start
     for _ in range(_PASSES):
-        new = _orthonormal(new, basis)
-        new_image = matrix @ new
-        corner, side = new.T @ new_image, basis.T @ new_image
-        projected = np.block([[projected, side], [side.T, (corner + corner.T) / 2]])
-        basis, image = np.hstack([basis, new]), np.hstack([image, new_image])
+        new = _orthonormal(new, bases[:, :used])
+        old, used = used, used + new.shape[1]
+        basis, image = bases[:, :used], images[:, :used]
+        basis[:, old:], image[:, old:] = new, matrix @ new
+        side = basis.T @ image[:, old:]
+        projections[:used, old:used], projections[old:used, :old] = side, side[:old].T
 
-        values, rotation = np.linalg.eigh(projected)
+        # LAPACK reads the lower triangle, of which the last block is symmetric but for rounding.
+        values, rotation = np.linalg.eigh(projections[:used, :used])
         values, rotation = values[::-1], rotation[:, ::-1]
         vectors = basis @ rotation[:, :width]
         residuals = image @ rotation[:, :width] - vectors * values[:width]
         errors = np.linalg.norm(residuals, axis=0) / max(np.abs(values).max(), np.finfo(np.float64).tiny)
         if (errors[:k] <= tolerance).all():
             return values[:k], vectors[:, :k]
-        if basis.shape[1] + width > _BASIS * width:
+        worst.append(float(errors[:k].max()))
+        if n <= _DENSE_AFTER_ALL and _hopeless(worst, tolerance):
+            break
+        if used + width > _BASIS * width:
             kept = width + width // 2
-            basis, image = basis @ rotation[:, :kept], image @ rotation[:, :kept]
-            projected = np.diag(values[:kept])
+            bases[:, :kept], images[:, :kept] = basis @ rotation[:, :kept], image @ rotation[:, :kept]
+            projections[:kept, :kept] = np.diag(values[:kept])
+            used = kept
         new = residuals[:, errors > tolerance / 10]
-    return _unconverged(problem, k, values[:k], vectors[:, :k], float(errors[:k].max()))
+    return _unconverged(problem, k, values[:k], vectors[:, :k], worst)
+
+
+def _hopeless(worst: list[float], tolerance: float) -> bool:
+    """Whether errors that go on falling as they did of late will not reach the tolerance in time."""
+    if len(worst) <= _LOOK_BACK:
+        return False
+    per_pass = (worst[-1] / worst[-1 - _LOOK_BACK]) ** (1 / _LOOK_BACK)
+    return bool(worst[-1] * per_pass ** (_PASSES - len(worst)) > tolerance)
 
 
 def _orthonormal(new: Array, basis: Array) -> Array:
     """Return an orthonormal basis of what the new columns add to the basis; columns that add nothing are dropped."""
-    for _ in range(2):  # once leaves a trace of the basis where the columns are small
+    for _ in range(2):
+        before = np.linalg.norm(new, axis=0)
         new = new - basis @ (basis.T @ new)
-        new = new / np.linalg.norm(new, axis=0).clip(min=np.finfo(np.float64).tiny)
+        after = np.linalg.norm(new, axis=0)
+        new = new / after.clip(min=np.finfo(np.float64).tiny)
         sizes, directions = np.linalg.eigh(new.T @ new)
         kept = sizes > 1e-12 * sizes[-1]
         new = new @ (directions[:, kept] / np.sqrt(sizes[kept]))
+        if (after > 0.1 * before).all() and sizes[0] > 0.01 * sizes[-1]:
+            break  # where nothing cancelled, once leaves no more than rounding
     return new
 
 
-def _unconverged(problem: Problem, k: int, values: Array, vectors: Array, error: float) -> tuple[Array, Array]:
+def _unconverged(problem: Problem, k: int, values: Array, vectors: Array, worst: list[float]) -> tuple[Array, Array]:
     """What to do when eigenvalues are too close to tell apart, as with a bandwidth far too small."""
     dense = problem.size <= _DENSE_AFTER_ALL
     warnings.warn(
-        f"the {k} largest eigenvalues are nearly equal to others (relative residual {error:.0e} after {_PASSES} "
-        f"passes), as with a bandwidth far too small; {'used the dense solver' if dense else 'kept the approximation'}",
+        f"the {k} largest eigenvalues are nearly equal to others (relative residual {worst[-1]:.0e} after "
+        f"{len(worst)} passes), as with a bandwidth far too small; "
+        + ("used the dense solver" if dense else "kept the approximation"),
         ConvergenceWarning,
         stacklevel=4,
     )
