@@ -658,11 +658,11 @@ def test_numbers_of_clusters_are_compared_as_the_search_compares_them(tuned):
     model, _ = tuned
     numbers = numbers_tried(tried(model.table_))
     first = [row for row in model.table_ if set(row["kappa"]) == {1.0}]
-    gaps, balances, criteria = (
+    gaps, criteria = (
         {k: np.array([row[name] for row in first if row["n_clusters"] == k]) for k in range(2, 13)}
-        for name in ("eigengap", "balance", "criterion")
+        for name in ("eigengap", "criterion")
     )
-    compared = for_numbers(gaps, balances, criteria)
+    compared = for_numbers(gaps, criteria)
     assert [number.n_clusters for number in numbers] == list(range(2, 13))
     assert [number.criterion for number in numbers] == [compared[k].max() for k in range(2, 13)]
     assert max(numbers, key=lambda number: number.criterion).n_clusters == model.n_clusters_

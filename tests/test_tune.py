@@ -133,21 +133,12 @@ def test_nothing_speaks_for_less_than_chance():
 
 
 def test_numbers_of_clusters_gain_by_their_logarithm_and_by_the_gap_behind_them():
-    same, even = ({2: np.array([x]), 4: np.array([x])} for x in (0.5, 1.0))
-    flat = for_numbers({2: np.array([0.0]), 4: np.array([0.0])}, even, same)
-    assert flat[4][0] / flat[2][0] == pytest.approx((1 + 0.3 * np.log(4)) / (1 + 0.3 * np.log(2)))
-    steep = for_numbers({2: np.array([0.3]), 4: np.array([0.15])}, even, same)
-    assert steep[2][0] == pytest.approx(1.2 * flat[2][0])
-    assert steep[4][0] == pytest.approx(1.1 * flat[4][0])
-
-
-def test_balance_counts_less_between_numbers_of_clusters():
-    gaps = {3: np.zeros(2)}
-    found = [evidence([0] * 12 + [1] * 4 + [2] * 2, 3), evidence([0, 1, 2] * 6, 3)]
-    balances = {3: np.array([one.balance for one in found])}
-    compared = for_numbers(gaps, balances, {3: criterion(found)})[3]
-    assert compared[0] / compared[1] == pytest.approx(balances[3][0] ** 0.5)
-    assert (for_numbers(gaps, {3: np.zeros(2)}, {3: np.zeros(2)})[3] == 0).all()
+    same = {2: np.array([0.5]), 4: np.array([0.5])}
+    flat = for_numbers({2: np.array([0.0]), 4: np.array([0.0])}, same)
+    assert flat[4][0] / flat[2][0] == pytest.approx((1 + 0.75 * np.log(4)) / (1 + 0.75 * np.log(2)))
+    steep = for_numbers({2: np.array([0.3]), 4: np.array([0.15])}, same)
+    assert steep[2][0] == pytest.approx(1.5 * flat[2][0])
+    assert steep[4][0] == pytest.approx(1.25 * flat[4][0])
 
 
 # ---------------------------------------------------------------- trials

@@ -7,6 +7,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import product
+from math import gcd
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -24,13 +25,12 @@ FOUR = (
 )
 FIFTH = "spectral, nearest neighbours, row-normalised"
 NOTHING = 0.02
-# Stability, agreement, consensus, power of balance; and power of balance between numbers of clusters, per logarithm of
-# their number, per eigengap.
-USED, GIVEN = (1.0, 4.0, 1.0, 2.0), (1.0, 1.0, 0.0, 1.0)
-_SHARES = (0.0, 0.5, 1.0, 2.0, 4.0)
-WEIGHTS = [w for w in product(_SHARES, _SHARES, _SHARES, (0.0, 1.0, 2.0, 3.0)) if any(w[:3])]
-USED_FOR_NUMBERS = (0.5, 0.3, 0.2)
-FOR_NUMBERS = list(product((0.5, 1.0, 2.0), (0.0, 0.1, 0.2, 0.3, 0.4), (0.0, 0.1, 0.2, 0.5)))
+# Stability, agreement, consensus, power of balance; and between numbers of clusters per logarithm, per eigengap.
+USED, GIVEN = (1, 2, 1, 1.5), (1, 1, 0, 1)
+SHARES = [w for w in product((0, 1, 2, 4), repeat=3) if gcd(*w) == 1]  # those of the same proportions are the same
+WEIGHTS = [(*shares, power) for shares in SHARES for power in (0, 0.5, 1, 1.5, 2)]
+USED_FOR_NUMBERS = (0.75, 0.5)
+FOR_NUMBERS = list(product((0, 0.25, 0.5, 0.75, 1), repeat=2))
 
 
 def read(path: Path, version: str) -> list[Row]:
@@ -45,8 +45,8 @@ def read(path: Path, version: str) -> list[Row]:
     return sorted(rows, key=lambda row: (row["data"].lower(), row["seed"]))
 
 
-def write(rows: list[Row], path: Path) -> None:
-    """Write the page."""
+def write(rows: list[Row], evidence: list[Row], path: Path) -> None:
+    """Write the page, from rows of quality and of the evidence."""
     values = {
         "n_sets": len(_sets(rows)),
         "n_seeds": len({row["seed"] for row in rows}),
@@ -54,8 +54,9 @@ def write(rows: list[Row], path: Path) -> None:
         "baseline": best_baseline(rows),
         "errors": _errors(rows),
     }
-    values |= _known(rows) | _unknown([row for row in rows if "auto" in row]) | _weights(rows)
-    values |= _numbers([row for row in rows if "auto" in row])
+    values |= _known(rows) | _unknown([row for row in rows if "auto" in row])
+    values |= _weights([row for row in evidence if " " not in row["data"]])
+    values |= _numbers([row for row in evidence if row["clusters"] <= 12])
     shown = {name: f"{value:.3f}" if isinstance(value, float) else value for name, value in values.items()}
     path.write_text(Template((HERE / "template.md").read_text()).substitute(shown))
 
@@ -164,27 +165,28 @@ def _unknown(rows: list[Row]) -> dict[str, Any]:
     }
 
 
-def _first_round(table: list[Row]) -> list[Row]:
-    """The candidates of the first round, without the trials of weights that come after them."""
-    return [one for one in table if one["round"] == 1 and one["error"] is None and set(one["kappa"]) == {1.0}]
+MEASURES = ("stability", "agreement", "consensus", "balance", "eigengap", "ari")
 
 
-def _weights(rows: list[Row]) -> dict[str, Any]:
-    picks = np.zeros((len(WEIGHTS), len(rows)))
-    for j, row in enumerate(rows):
-        first = _first_round(row["table"])
-        stability, agreement, consensus, balance = (
-            np.array([one[name] for one in first]) for name in ("stability", "agreement", "consensus", "balance")
-        )
-        aris = {json.dumps(one["candidate"]): one["ari"] for one in row["candidates"]}
-        reached = [aris[json.dumps([one["preparations"], one["kernel"].split("(")[0], one["rho"]])] for one in first]
+def _measures(row: Row) -> tuple[np.ndarray, ...]:
+    """Numbers of clusters, and the measures of the evidence, each as an array of numbers by candidates."""
+    numbers = np.unique([one["n_clusters"] for one in row["table"]])
+    return numbers, *(np.array([one[name] for one in row["table"]]).reshape(len(numbers), -1) for name in MEASURES)
+
+
+def _weights(evidence: list[Row]) -> dict[str, Any]:
+    reached = np.zeros((len(WEIGHTS), len(evidence)))
+    for j, row in enumerate(evidence):
+        numbers, *measures = _measures(row)
+        stability, agreement, consensus, balance, _, ari = (of[numbers == row["clusters"]][0] for of in measures)
         for i, (s, a, c, p) in enumerate(WEIGHTS):
-            picks[i, j] = reached[int(((s * stability + a * agreement + c * consensus) * balance**p).argmax())]
-    left_out, chosen = _left_out(picks, rows)
-    shown = [*np.argsort(-picks.mean(axis=1), kind="stable")[:5], WEIGHTS.index(USED), WEIGHTS.index(GIVEN)]
+            together = np.maximum(s * stability + a * agreement + c * consensus, 0)
+            reached[i, j] = ari[(together * balance**p).argmax()]
+    left_out, chosen = _left_out(reached, evidence)
+    shown = [*np.argsort(-reached.mean(axis=1), kind="stable")[:5], WEIGHTS.index(USED), WEIGHTS.index(GIVEN)]
     notes = {USED: "used", GIVEN: "(stability + agreement) × balance"}
     lines = [
-        (*(f"{x:g}" for x in WEIGHTS[i]), float(picks[i].mean()), chosen[i], notes.get(WEIGHTS[i], ""))
+        (*(f"{x:g}" for x in WEIGHTS[i]), float(reached[i].mean()), chosen[i], notes.get(WEIGHTS[i], ""))
         for i in dict.fromkeys(map(int, shown))
     ]
     return {
@@ -193,30 +195,37 @@ def _weights(rows: list[Row]) -> dict[str, Any]:
     }
 
 
-def _numbers(rows: list[Row]) -> dict[str, Any]:
-    near = np.zeros((len(FOR_NUMBERS), len(rows)))
-    for j, row in enumerate(rows):
-        first = _first_round(row["auto_table"])
-        keys = [json.dumps([one["preparations"], one["kernel"], one["rho"]]) for one in first]
-        gaps, numbers, balances, judged = (
-            np.array([one[name] for one in first]) for name in ("eigengap", "n_clusters", "balance", "criterion")
-        )
-        judged = judged / np.where(balances > 0, balances, 1.0) ** USED[3]
-        largest = np.array([max(gap for gap, other in zip(gaps, keys, strict=True) if other == key) for key in keys])
-        steep = np.divide(gaps, largest, out=np.zeros_like(gaps), where=largest > 0)
-        for i, (power, per_log, per_gap) in enumerate(FOR_NUMBERS):
-            best = (judged * balances**power * (1 + per_log * np.log(numbers)) * (1 + per_gap * steep)).argmax()
+def _numbers(evidence: list[Row]) -> dict[str, Any]:
+    near, ratio = np.zeros((2, len(FOR_NUMBERS), len(evidence)))
+    for j, row in enumerate(evidence):
+        numbers, stability, agreement, consensus, balance, gaps, ari = _measures(row)
+        s, a, c, p = USED
+        judged = np.maximum(s * stability + a * agreement + c * consensus, 0) * balance**p
+        reached = ari[range(len(numbers)), judged.argmax(axis=1)]  # by number of clusters
+        at_truth = reached[numbers == row["clusters"]][0]
+        steep = np.divide(gaps, gaps.max(axis=0), out=np.zeros_like(gaps), where=gaps.max(axis=0) > 0)
+        for i, (per_log, per_gap) in enumerate(FOR_NUMBERS):
+            compared = judged * (1 + per_log * np.log(numbers)[:, None]) * (1 + per_gap * steep)
+            best = compared.max(axis=1).argmax()
             near[i, j] = abs(numbers[best] - row["clusters"]) <= 1
-    left_out, chosen = _left_out(near, rows)
-    shown = [*np.argsort(-near.mean(axis=1), kind="stable")[:4], FOR_NUMBERS.index(USED_FOR_NUMBERS), 0]
+            ratio[i, j] = min(_ratio(reached[best], at_truth), 1.0)
+    both = (near + ratio) / 2
+    left_out, chosen = _left_out(both, evidence)
+    shown = [*np.argsort(-both.mean(axis=1), kind="stable")[:5], FOR_NUMBERS.index(USED_FOR_NUMBERS), 0]
     notes = {USED_FOR_NUMBERS: "used"}
     lines = [
-        (*(f"{x:g}" for x in FOR_NUMBERS[i]), float(near[i].mean()), chosen[i], notes.get(FOR_NUMBERS[i], ""))
+        (
+            *(f"{x:g}" for x in FOR_NUMBERS[i]),
+            float(near[i].mean()),
+            float(ratio[i].mean()),
+            chosen[i],
+            notes.get(FOR_NUMBERS[i], ""),
+        )
         for i in dict.fromkeys(map(int, shown))
     ]
     return {
-        "numbers": _table(["q", "l", "g", "share within 1 of the truth", "best without a set", ""], lines),
-        "numbers_left_out": f"{left_out:.0%}",
+        "numbers": _table(["l", "g", "within 1 of the truth", "ratio of ARI", "best without a set", ""], lines),
+        "numbers_left_out": left_out,
     }
 
 

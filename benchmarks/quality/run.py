@@ -1,7 +1,8 @@
 """How good clusters are without labels, on real data sets: `make quality` measures, and writes docs/quality.md.
 
-Rows are kept in rows.jsonl as they are made, one for each data set and seed, so a run that was stopped goes on where it
-was. Data sets are those of the folder COVIEW_DATA. Only measuring sees the true labels.
+First comes the evidence from which the constants of the criterion are fixed, then the quality that they reach. Rows are
+kept as they are made, one for each data set and seed, so a run that was stopped goes on where it was. Data sets are
+those of the folder COVIEW_DATA. Only measuring sees the true labels.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import os
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
@@ -21,6 +22,7 @@ from typing import Any
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
+import evidence  # noqa: E402
 import numpy as np  # noqa: E402
 import page  # noqa: E402
 import scipy.sparse as sp  # noqa: E402
@@ -39,8 +41,10 @@ MOST_SAMPLES = 3000
 MOST_CLUSTERS = 12  # up to which the number of clusters is also searched for
 SEEDS = 5
 
+Row = dict[str, Any]
 
-def measure(name: str, seed: int) -> dict[str, Any]:
+
+def measure(name: str, seed: int) -> Row:
     """All that is measured on one data set with one seed."""
     start = perf_counter()
     views, truth = _drawn(name, seed)
@@ -51,7 +55,7 @@ def measure(name: str, seed: int) -> dict[str, Any]:
 
     tuned, seconds = _timed(lambda: Tuned(k, random_state=seed).fit(views))
     tried = [{"candidate": _key(c), "ari": score(_fitted(c, k, seed, views))} for c in candidates(views)]
-    row: dict[str, Any] = {
+    row: Row = {
         "version": version(),
         "data": name,
         "seed": seed,
@@ -129,35 +133,52 @@ def _short(table: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{name: float(f"{v:.5g}") if isinstance(v, float) else v for name, v in row.items()} for row in table]
 
 
-def _measured(name: str, seed: int) -> dict[str, Any]:
+def _go_on(
+    path: Path, measured: Callable[[str, int], Row], version: str, names: Sequence[str], seeds: int, jobs: int
+) -> None:
+    """Measure all data sets with all seeds, but for those that are on file."""
+    done = {(row["data"], row["seed"]) for row in page.read(path, version)}
+    left = [(name, seed) for seed in range(seeds) for name in names if (name, seed) not in done]
+    work = Parallel(n_jobs=jobs, return_as="generator_unordered")
+    for row in work(delayed(_quietly)(measured, name, seed) for name, seed in left):
+        with path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        print(f"{path.stem}: {row['data']} {row['seed']}", flush=True)
+
+
+def _quietly(measured: Callable[[str, int], Row], name: str, seed: int) -> Row:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return measure(name, seed)
+        return measured(name, seed)
 
 
-def _complete(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _complete(rows: list[Row], names: Sequence[str]) -> list[Row]:
     """Rows of seeds with which all data sets were measured: a mean over others would not be one of the same sets."""
     counts = Counter(row["seed"] for row in rows)
-    return [row for row in rows if counts[row["seed"]] == len(stored_names())]
+    return [row for row in rows if counts[row["seed"]] == len(names)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="data sets at a time")
-    parser.add_argument("--rows", type=Path, default=HERE / "rows.jsonl", help="file of the rows, which is resumed")
+    parser.add_argument("--rows", type=Path, default=HERE, help="folder of the rows, which are resumed")
     parser.add_argument("--out", type=Path, default=HERE.parents[1] / "docs" / "quality.md")
-    parser.add_argument("--page-only", action="store_true", help="write the page from the rows that exist")
+    parser.add_argument(
+        "--stage", choices=["evidence", "quality", "page"], help="only this; the page is always written"
+    )
     options = parser.parse_args()
-    if not options.page_only:
-        done = {(row["data"], row["seed"]) for row in page.read(options.rows, version())}
-        left = [(name, seed) for seed in range(options.seeds) for name in stored_names() if (name, seed) not in done]
-        work = Parallel(n_jobs=options.jobs, return_as="generator_unordered")
-        for row in work(delayed(_measured)(name, seed) for name, seed in left):
-            with options.rows.open("a") as file:
-                file.write(json.dumps(row) + "\n")
-            print(f"{row['data']} {row['seed']}: {row['seconds']} s", flush=True)
-    page.write(_complete(page.read(options.rows, version())), options.out)
+    stages = {
+        "evidence": (evidence.measure, evidence.version(), evidence.names()),
+        "quality": (measure, version(), stored_names()),
+    }
+    found = {}
+    for stage, (measured, mark, names) in stages.items():
+        path = options.rows / f"{stage}.jsonl"
+        if options.stage in (None, stage):
+            _go_on(path, measured, mark, names, options.seeds, options.jobs)
+        found[stage] = _complete(page.read(path, mark), names)
+    page.write(found["quality"], found["evidence"], options.out)
 
 
 if __name__ == "__main__":

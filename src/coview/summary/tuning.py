@@ -67,11 +67,11 @@ def numbers_tried(rows: Sequence[Tried]) -> tuple[NumberTried, ...]:
         # Weights of views are tried for the chosen number only.
         if row.round == 1 and row.criterion is not None and not row.weights:
             by_number.setdefault(row.n_clusters, []).append(row)
-    gaps, balances, criteria = (
+    gaps, criteria = (
         {k: np.array([getattr(row, name) for row in some]) for k, some in sorted(by_number.items())}
-        for name in ("eigengap", "balance", "criterion")
+        for name in ("eigengap", "criterion")
     )
-    compared = for_numbers(gaps, balances, criteria) if criteria else {}
+    compared = for_numbers(gaps, criteria) if criteria else {}
     return tuple(
         NumberTried(k, float(values.max()), by_number[k][int(values.argmax())]) for k, values in compared.items()
     )

@@ -12,13 +12,10 @@ from coview.core.assign import Labels, unit_rows
 from coview.tune.candidates import Candidate
 from coview.views import Array
 
-# What each part of the criterion weighs: fixed by leaving out one data set after the other, docs/quality.md.
-_STABILITY, _AGREEMENT, _CONSENSUS = 1, 4, 1
-_BALANCE_POWER = 2
-# Between numbers of clusters balance counts less: of clear clusters of different size, an even cut would win. These
-# three were chosen by hand, on the same data sets and on generated clusters.
-_BALANCE_POWER_FOR_NUMBERS = 0.5
-_PER_LOG_CLUSTER, _PER_GAP = 0.3, 0.2
+# All of these were fixed by leaving out one data set after the other: docs/quality.md.
+_STABILITY, _AGREEMENT, _CONSENSUS = 1, 2, 1
+_BALANCE_POWER = 1.5
+_PER_LOG_CLUSTER, _PER_GAP = 0.75, 0.5  # between numbers of clusters
 _LINES = 0.75  # of the balanced line fit
 
 
@@ -60,25 +57,21 @@ def criterion(evidence: Sequence[Evidence]) -> Array:
     return judged
 
 
-def for_numbers(
-    gaps: Mapping[int, Array], balances: Mapping[int, Array], criteria: Mapping[int, Array]
-) -> dict[int, Array]:
+def for_numbers(gaps: Mapping[int, Array], criteria: Mapping[int, Array]) -> dict[int, Array]:
     """How much speaks for each number of clusters with each candidate, so that the numbers can be compared.
 
     Few clusters agree more easily than many, so the criterion grows with the logarithm of their number; and it grows
-    where the eigenvalues fall steeply behind the last one used. The balance of the sizes counts less than between
-    candidates.
+    where the eigenvalues fall steeply behind the last one used.
 
     Parameters
     ----------
-    gaps, balances, criteria : by number of clusters, the eigengap, the balance and the criterion of each candidate
+    gaps, criteria : by number of clusters, the eigengap and the criterion of each candidate
     """
     largest = np.maximum.reduce(list(gaps.values()))
     compared = {}
     for k, judged in criteria.items():
         steepness = np.divide(gaps[k], largest, out=np.zeros_like(judged), where=largest > 0)
-        evened = np.where(balances[k] > 0, balances[k], 1.0) ** (_BALANCE_POWER_FOR_NUMBERS - _BALANCE_POWER)
-        compared[k] = judged * evened * (1 + _PER_LOG_CLUSTER * np.log(k)) * (1 + _PER_GAP * steepness)
+        compared[k] = judged * (1 + _PER_LOG_CLUSTER * np.log(k)) * (1 + _PER_GAP * steepness)
     return compared
 
 

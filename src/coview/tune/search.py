@@ -153,11 +153,8 @@ class _Tried:
     def best(self) -> tuple[int, list[int]]:
         """The best number of clusters, and the places of its candidates in decreasing order."""
         judged = {k: criterion(evidence) for k, evidence in self.evidence.items()}
-        gaps, balances = (
-            {k: np.array([getattr(one, name) for one in evidence]) for k, evidence in self.evidence.items()}
-            for name in ("eigengap", "balance")
-        )
-        compared = for_numbers(gaps, balances, judged)
+        gaps = {k: np.array([one.eigengap for one in evidence]) for k, evidence in self.evidence.items()}
+        compared = for_numbers(gaps, judged)
         k = max(compared, key=lambda number: float(compared[number].max()))
         return k, np.argsort(-judged[k], kind="stable").tolist()
 
