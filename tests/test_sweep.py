@@ -153,7 +153,8 @@ def test_settings_and_seeds_reach_the_inner_estimator():
     wrapped = FixedSize(TMvKSCR(rho=np.float64(0.25)), n_train=30)
     [row] = sweep(data, [Trial("ours", wrapped, seed=4)])
     assert json.loads(row["settings"]) == {
-        "estimator": {"estimator": "TMvKSCR", "rho": 0.25},
+        "estimator": "FixedSize",
+        "inside": {"estimator": "TMvKSCR", "rho": 0.25},
         "n_train": 30,
     }
     inner = TMvKSCR(3, rho=0.25, random_state=4)

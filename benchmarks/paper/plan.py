@@ -16,7 +16,15 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans, SpectralClustering
 
 from coview.compose import FixedSize
-from coview.datasets import digits_views, load, make_synth1, make_synth2, make_synth2_unpaired, stored_names
+from coview.datasets import (
+    digits_views,
+    list_datasets,
+    load,
+    make_synth1,
+    make_synth2,
+    make_synth2_unpaired,
+    stored_names,
+)
 from coview.kernels import RBF, Kernel, Linear, NormalizedPolynomial
 from coview.methods import METHODS
 from coview.sweep import Data, Row, Trial, averaged, grid, prepared
@@ -31,7 +39,7 @@ MADE = {
     "synth2_unpaired": make_synth2_unpaired,
     "digits": lambda seed: digits_views(),
 }
-TIMED_KERNELS = {"rbf": RBF(e**3), "normpoly": NormalizedPolynomial(2, e), "linear": Linear()}
+TIMED_KERNELS = {"rbf": RBF(e**3), "normpoly": NormalizedPolynomial(2, e)}
 LIMITS: Mapping[str, int] = SETTINGS["limits"]
 # The compared methods by the names of the paper's tables. KSC (best) has no fixed protocol: best needs the labels.
 COMPARED = tuple(SETTINGS["methods"])
@@ -68,7 +76,7 @@ def kinds_of_kernel(name: str, n_views: int) -> list[str]:
     for title, names in paper_sets().items():
         if name in names:
             return list(SETTINGS["datasets"][title]["kernel"])
-    return [SETTINGS["stand_ins"].get(name, "rbf")] * n_views
+    return ["rbf"] * n_views
 
 
 def scales(name: str) -> list[Any]:
@@ -315,7 +323,7 @@ def wider_trials(data: Data, size: str) -> list[Trial]:
             same: dict[str, Any] = {"scale": scale}
             if name == "ksc":
                 joined = prepared(data.views, scale, "side by side")
-                own["kernel"] = [_median(joined, factor)[0] for factor in wide["sigma2_factors"]] if small else [RBF()]
+                own["kernel"] = [_median(joined, factor)[0] for factor in wide["sigma2_factors"]]
                 same |= {"layout": "side by side", "assigners": assigners(data)}
             elif name in ("tmvkscr", "mvksc", "coreg", "oplfmvc") and small:
                 own["kernel"] = by_kernel
@@ -377,7 +385,8 @@ def ranked(trials: Sequence[Trial], rows: Sequence[Row]) -> list[Trial]:
     """Trials by the best of their rows; ARI and NMI take turns."""
     by_settings = {trial.settings: trial for trial in trials}
     mine = [row for row in averaged(rows) if row["method"] == "TMvKSCR" and row["settings"] in by_settings]
-    orders = [sorted(mine, key=lambda row: -row[measure]) for measure in ("ari", "nmi")]
+    # Equals are decided by their settings, whatever the order of the rows.
+    orders = [sorted(mine, key=lambda row: (-row[measure], row["settings"])) for measure in ("ari", "nmi")]
     found: dict[str, Trial] = {}
     for pair in zip(*orders, strict=True):
         found |= {row["settings"]: by_settings[row["settings"]] for row in pair if row["settings"] not in found}
@@ -439,7 +448,7 @@ def timing_trials(data: Data, size: str) -> list[Trial]:
         method = SETTINGS["methods"][title]
         name = method["estimator"]
         many = n > LIMITS["all_methods"]
-        if left_out(name, data) or (many and name not in (*SETTINGS["scalable"]["methods"], "oplfmvc")):
+        if many and name not in (*SETTINGS["scalable"]["methods"], "oplfmvc"):
             continue
         estimator: Any = METHODS[name]()
         extra: dict[str, Any] = {"scale": scales(data.name)[0], "shared": False}
@@ -461,6 +470,7 @@ def timing_trials(data: Data, size: str) -> list[Trial]:
 
 @cache
 def stored_and_made() -> tuple[str, ...]:
-    """All sets of the wider table: small ones first."""
-    names = [*stored_names(), "digits"]
-    return tuple(sorted(names, key=lambda name: data_set(name).views.n_samples))
+    """All sets of the wider table that coview knows of: small ones first."""
+    sizes = {d.name: d.samples for d in list_datasets() if d.available}
+    names = [name for name in (*stored_names(), "digits") if name in sizes]
+    return tuple(sorted(names, key=lambda name: sizes[name]))

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 # Before NumPy is loaded: processes are many, so that each has one thread.
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -23,7 +24,7 @@ import figures  # noqa: E402
 import plan  # noqa: E402
 import tables  # noqa: E402
 
-from coview.sweep import KEY, Data, Row, Trial, read_rows, sweep  # noqa: E402
+from coview.sweep import KEY, Data, Row, Trial, rows_on_file, sweep  # noqa: E402
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -32,23 +33,33 @@ QUICK_SETS = ("synth1_appendix", "3sources")
 
 
 class Run:
-    """Sweeps with their rows in one folder, a file for each data set."""
+    """Sweeps with their rows in one folder, a file for each data set.
+
+    Only rows of trials that are planned count: what an older plan has left in the folder does not.
+    """
 
     def __init__(self, rows: Path, size: str, n_jobs: int) -> None:
         self.rows, self.size, self.n_jobs = rows, size, n_jobs
+        self.only_read = False  # take what is on file, and run nothing
+        self._found: dict[Any, Row] = {}
 
     def do(self, stage: str, data: Data, trials: list[Trial], *, kind: str = "") -> list[Row]:
         """Run trials, or find their rows. Each kind has files of its own; times are taken one after another."""
         if not trials:
             return []
         start, name = perf_counter(), f"{kind}-{data.name.replace(', ', '-')}" if kind else data.name
-        found = sweep(data, trials, self.rows / f"{name}.jsonl", n_jobs=1 if kind == "times" else self.n_jobs)
-        failed = sum(row["error"] is not None for row in found)
-        print(
-            f"{data.name}: {stage}, {len(trials)} fits in {perf_counter() - start:.0f} s"
-            + (f", {failed} rows failed" if failed else ""),
-            flush=True,
-        )
+        path = self.rows / f"{name}.jsonl"
+        if self.only_read:
+            found = rows_on_file(data, trials, path)
+        else:
+            found = sweep(data, trials, path, n_jobs=1 if kind == "times" else self.n_jobs)
+            failed = sum(row["error"] is not None for row in found)
+            print(
+                f"{data.name}: {stage}, {len(trials)} fits in {perf_counter() - start:.0f} s"
+                + (f", {failed} rows failed" if failed else ""),
+                flush=True,
+            )
+        self._found.update({(kind, *(row[part] for part in KEY)): row | {"kind": kind} for row in found})
         return found
 
     def paper_set(self, name: str) -> None:
@@ -70,9 +81,8 @@ class Run:
     def times(self, name: str) -> None:
         data = plan.data_set(name, self.size)
         trials = plan.timing_trials(data, self.size)
-        sweep(
-            data.first(100), [trial for trial in trials if trial.seed == 0]
-        )  # a first call imports, and tells nothing
+        if not self.only_read:  # a first call imports, and tells nothing
+            sweep(data.first(100), [trial for trial in trials if trial.seed == 0])
         self.do("times", data, trials, kind="times")
 
     def fixed_size(self, name: str) -> None:
@@ -87,13 +97,7 @@ class Run:
 
     def all_rows(self) -> list[Row]:
         """Return all rows in one order, whichever was made first: equals are decided by it."""
-        rows = [row for path in self.rows.glob("*.jsonl") for row in _marked(path)]
-        return sorted(rows, key=lambda row: [str(row[name]) for name in ("kind", *KEY)])
-
-
-def _marked(path: Path) -> list[Row]:
-    kind = next((kind for kind in tables.KINDS if path.name.startswith(f"{kind}-")), "")
-    return [row | {"kind": kind} for row in read_rows(path)]
+        return sorted(self._found.values(), key=lambda row: [str(row[name]) for name in ("kind", *KEY)])
 
 
 def stages(run: Run) -> list[tuple[str, list[str], Callable[[str], None]]]:
@@ -126,11 +130,17 @@ def main() -> None:
     options = parser.parse_args()
     run = Run(options.rows, "quick" if options.quick else "full", options.jobs)
     tables.note_start(options.rows)
-    if not options.pages_only:
-        for stage, names, action in stages(run):
-            start = perf_counter()
-            for name in names if options.sets is None else [name for name in names if name in options.sets]:
+    broken = []
+    for stage, names, action in stages(run):
+        start = perf_counter()
+        for name in names:
+            run.only_read = options.pages_only or (options.sets is not None and name not in options.sets)
+            try:
                 action(name)
+            except Exception as error:  # whatever is wrong with one data set, the others go on
+                print(f"{name}: {stage} failed: {error}", file=sys.stderr, flush=True)
+                broken.append(f"{name} ({stage})")
+        if not options.pages_only:
             print(f"== {stage}: {perf_counter() - start:.0f} s", flush=True)
             tables.write(options.out, run.all_rows(), options.rows, run.size)
     rows = run.all_rows()
@@ -143,6 +153,8 @@ def main() -> None:
     unexplained = tables.unexplained(rows)
     if unexplained and run.size == "full":
         print(f"reasons.toml does not explain {len(unexplained)} cells: {'; '.join(unexplained)}")
+    if broken:
+        sys.exit(f"failed, and left out of the pages: {', '.join(broken)}")
 
 
 if __name__ == "__main__":

@@ -122,7 +122,7 @@ class Trial:
     @property
     def settings(self) -> str:
         """All that was chosen, as JSON; parameters at their defaults are left out."""
-        chosen = {"estimator": type(self.estimator).__name__, **_not_default(self.estimator)}
+        chosen = _named(self.estimator)
         if self.scale != "none":
             chosen["scale"] = self.scale
         if self.layout != "views":
@@ -165,6 +165,12 @@ def grid(
     from sklearn.base import clone
     from sklearn.model_selection import ParameterGrid
 
+    for name in parameters:
+        if name in _NOT_SETTINGS:
+            raise InputError(
+                f"{name!r} of {method!r} cannot be a parameter of a grid: the number of clusters is that of the truth, "
+                "seeds are given as `seeds`, assigners as `assigners`"
+            )
     return [
         Trial(method, clone(estimator).set_params(**values), seed=seed, **same)
         for values in ParameterGrid(dict(parameters))
@@ -237,7 +243,7 @@ def sweep(
     from joblib import Parallel, delayed
 
     known = {_key(row): row for row in (read_rows(path) if path else [])}
-    wanted = {_key(row): None for trial in trials for row in trial.answers(data)}
+    wanted = _wanted(data, trials)
     open_trials: dict[Any, list[Trial]] = defaultdict(list)
     for trial in trials:
         if any(_key(row) not in known for row in trial.answers(data)):
@@ -262,13 +268,20 @@ def sweep(
     return [known[key] for key in wanted]
 
 
+def rows_on_file(data: Data, trials: Sequence[Trial], path: Path) -> list[Row]:
+    """Return the rows of trials that a sweep has left in a file, in the order of the trials; nothing is run."""
+    known = {_key(row): row for row in read_rows(path)}
+    return [known[key] for key in _wanted(data, trials) if key in known]
+
+
 def best(rows: Iterable[Row], by: str = "ari") -> list[Row]:
     """Return for each data set and method its best setting, by the mean over seeds of a measure of the true labels.
 
     Only rows of the oracle protocol take part. The answer has the means of all measures over the seeds, and as
     `spread` the standard deviation of the measure; equals are decided in favour of the first.
     """
-    return _first_of_each(sorted(averaged(row for row in rows if row["protocol"] == "oracle"), key=lambda r: -r[by]))
+    of_grids = averaged((row for row in rows if row["protocol"] == "oracle"), by)
+    return _first_of_each(sorted(of_grids, key=lambda row: -row[by]))
 
 
 def averaged(rows: Iterable[Row], by: str = "ari") -> list[Row]:
@@ -450,6 +463,13 @@ def _shared_kernels(trial: Trial) -> Any:
     return kernels if isinstance(kernel, (list, tuple)) else kernel
 
 
+def _named(estimator: Any) -> dict[str, Any]:
+    """The class, and its parameters that are not at their defaults; what a class wraps is called `inside`."""
+    parameters = _not_default(estimator)
+    renamed = {"inside" if name == "estimator" else name: value for name, value in parameters.items()}
+    return {"estimator": type(estimator).__name__, **renamed}
+
+
 def _not_default(estimator: Any) -> dict[str, Any]:
     """Parameters that differ from what the class has by default, as values that JSON can hold."""
     from inspect import signature
@@ -468,12 +488,17 @@ def _same(value: Any, default: Any) -> bool:
 
 def _json(value: Any) -> Any:
     if hasattr(value, "get_params"):
-        return {"estimator": type(value).__name__, **_not_default(value)}
+        return _named(value)
     if isinstance(value, (list, tuple)):
         return [_json(one) for one in value]
     if isinstance(value, np.generic):
         return value.item()
     return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
+
+
+def _wanted(data: Data, trials: Sequence[Trial]) -> dict[tuple[Any, ...], None]:
+    """The keys of all rows that trials have, each once."""
+    return {_key(row): None for trial in trials for row in trial.answers(data)}
 
 
 def _key(row: Row) -> tuple[Any, ...]:

@@ -86,11 +86,44 @@ def test_low_rank_problems_give_zeros_beyond_their_rank():
     assert_eigenpairs(first, factor @ factor.T, atol=1e-9 * pairs.values[0])
 
 
-@pytest.mark.parametrize("dense", [True, False])
-def test_no_gap_at_all_is_a_warning_that_says_what_was_done(dense, monkeypatch):
-    monkeypatch.setattr("coview.core.eigen._DENSE_AFTER_ALL", 2000 if dense else 0)
+class Counted:
+    """A matrix that counts products with it, and how often it was asked for itself."""
+
+    def __init__(self, matrix):
+        self._matrix, self.shape, self.dtype = matrix, matrix.shape, matrix.dtype
+        self.n_products = self.n_dense = 0
+
+    def __matmul__(self, x):
+        self.n_products += 1
+        return self._matrix @ x
+
+    def to_dense(self):
+        self.n_dense += 1
+        return self._matrix
+
+
+def test_no_gap_at_all_goes_to_the_dense_solver_before_long():
     matrix = symmetric(1 + 1e-6 * np.linspace(0, 1, 900))
-    with pytest.warns(ConvergenceWarning, match="used the dense solver" if dense else "kept the approximation"):
+    counted = Counted(matrix)
+    pairs = top_eigenpairs(Problem(counted, 0, float(np.trace(matrix))), 3)
+    assert counted.n_dense == 1
+    assert counted.n_products < 30
+    assert_eigenpairs(pairs, matrix, atol=1e-12)
+
+
+def test_errors_that_fall_slowly_but_fall_are_waited_for():
+    matrix = symmetric(np.concatenate([np.linspace(0, 0.9, 890), 1 - 0.002 * np.arange(10)]))
+    counted = Counted(matrix)
+    pairs = top_eigenpairs(Problem(counted, 0, float(np.trace(matrix))), 10)
+    assert counted.n_dense == 0
+    assert counted.n_products > 40
+    assert_eigenpairs(pairs, matrix, atol=1e-9)
+
+
+def test_no_gap_at_all_among_many_samples_is_a_warning(monkeypatch):
+    monkeypatch.setattr("coview.core.eigen._DENSE_AFTER_ALL", 0)
+    matrix = symmetric(1 + 1e-6 * np.linspace(0, 1, 900))
+    with pytest.warns(ConvergenceWarning, match="kept the approximation"):
         pairs = top_eigenpairs(problem_of(matrix), 3)
     assert_eigenpairs(pairs, matrix, atol=1e-6)  # any vector is an eigenvector to the width of the spectrum
 

@@ -19,7 +19,8 @@ _ZERO = {np.float64: 1e-13, np.float32: 1e-6}  # eigenvalues that rounding alone
 _EXTRA = 3  # vectors beyond those wanted, so that the last of them converges as well
 _BASIS = 6  # blocks in the basis before it is condensed
 _PASSES = 60  # problems with any gap take 5 to 30
-_LOOK_BACK = 12  # passes over which the speed of convergence is measured
+_PATIENCE = 24  # passes before which the speed of convergence says little: errors often fall late
+_LOOK_BACK = 12  # passes over which it is measured
 _DENSE_AFTER_ALL = 4000
 
 
@@ -127,12 +128,12 @@ def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array,
             projections[:kept, :kept] = np.diag(values[:kept])
             used = kept
         new = residuals[:, errors > tolerance / 10]
-    return _unconverged(problem, k, values[:k], vectors[:, :k], worst)
+    return _unconverged(problem, k, values[:k], vectors[:, :k], worst[-1])
 
 
 def _hopeless(worst: list[float], tolerance: float) -> bool:
     """Whether errors that go on falling as they did of late will not reach the tolerance in time."""
-    if len(worst) <= _LOOK_BACK:
+    if len(worst) < _PATIENCE:
         return False
     per_pass = (worst[-1] / worst[-1 - _LOOK_BACK]) ** (1 / _LOOK_BACK)
     return bool(worst[-1] * per_pass ** (_PASSES - len(worst)) > tolerance)
@@ -153,17 +154,17 @@ def _orthonormal(new: Array, basis: Array) -> Array:
     return new
 
 
-def _unconverged(problem: Problem, k: int, values: Array, vectors: Array, worst: list[float]) -> tuple[Array, Array]:
+def _unconverged(problem: Problem, k: int, values: Array, vectors: Array, error: float) -> tuple[Array, Array]:
     """What to do when eigenvalues are too close to tell apart, as with a bandwidth far too small."""
-    dense = problem.size <= _DENSE_AFTER_ALL
+    if problem.size <= _DENSE_AFTER_ALL:
+        return _dense(problem, k)
     warnings.warn(
-        f"the {k} largest eigenvalues are nearly equal to others (relative residual {worst[-1]:.0e} after "
-        f"{len(worst)} passes), as with a bandwidth far too small; "
-        + ("used the dense solver" if dense else "kept the approximation"),
+        f"the {k} largest eigenvalues are nearly equal to others (relative residual {error:.0e} after {_PASSES} "
+        "passes), as with a bandwidth far too small; kept the approximation",
         ConvergenceWarning,
         stacklevel=4,
     )
-    return _dense(problem, k) if dense else (values, vectors)
+    return values, vectors
 
 
 def _fix_signs(vectors: Array) -> Array:
