@@ -177,10 +177,10 @@ def neighbour_order(x, rows, without=None):
 
 
 def neighbour_scale(x, rows, order, scale_neighbor):
-    """Distance of x from its scale_neighbor-th neighbour; from the nearest that is no copy where that one is."""
+    """Distance of x from its scale_neighbor-th neighbour; where that is a copy, from the nearest row that is none."""
     distances = [float(np.sqrt(sum((x - rows[j]) ** 2))) for j in order]
     scale = distances[min(scale_neighbor, len(distances)) - 1] if distances else 1.0
-    return scale or min((d for d in distances if d > 0), default=1.0)
+    return scale or min((d for row in rows if (d := float(np.sqrt(sum((x - row) ** 2)))) > 0), default=1.0)
 
 
 def neighbour_graph(rows, n_neighbors, scale_neighbor):

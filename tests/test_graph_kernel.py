@@ -24,6 +24,8 @@ from coview.core.threads import Workers
 from coview.kernels import nearest, sketch
 from coview.kernels.cells import Cells
 from coview.kernels.copies import Copies, fingerprints
+from coview.kernels.search import Finder
+from coview.prepare import preparation
 from tests import naive
 
 from .conftest import make_blobs
@@ -97,6 +99,47 @@ def test_an_all_zero_row_is_one_away_from_all_others_by_cosine(make):
 
 
 @FORMATS
+@pytest.mark.parametrize("unit", [1e-3, 1e3])
+def test_the_scale_of_many_copies_has_the_unit_of_the_rows(unit, make):
+    rows = np.vstack([np.ones((20, 3)), some_rows(20, 3)])
+    graph = NeighborGraph(4, 3)
+    expected = naive.neighbour_graph(rows, 4, 3)[0]
+    np.testing.assert_allclose(graph.against(make(rows * unit)).gram.toarray(), expected, **CLOSE)
+    new = some_rows(2, 3, seed=1)
+    np.testing.assert_allclose(
+        graph(make(new * unit), make(rows * unit)),
+        [naive.neighbour_graph_row(row, rows, 4, 3) for row in new],
+        **CLOSE,
+    )
+
+
+def test_one_long_row_does_not_hide_who_is_near_among_sparse_rows():
+    rows = (np.random.default_rng(0).random((400, 60)) < 0.05).astype(float)
+    rows[7, 3] = 1e5
+    dense_graph, sparse_graph = NeighborGraph().against(rows).gram, NeighborGraph().against(sp.csr_array(rows)).gram
+    np.testing.assert_allclose(sparse_graph.toarray(), dense_graph.toarray(), **CLOSE)
+
+
+def test_a_grid_is_searched_by_the_tree(monkeypatch):
+    rows = np.stack(np.meshgrid(np.arange(12.0), np.arange(12.0)), axis=-1).reshape(-1, 2)
+    expected = naive.neighbour_graph(rows, 10, 7)[0]
+    monkeypatch.setattr(Finder, "near", None)  # by products it would take a time that is quadratic in the rows
+    np.testing.assert_allclose(NeighborGraph().against(rows).gram.toarray(), expected, **CLOSE)
+
+
+@pytest.mark.parametrize("how", ["l2", "total", "pca5", "standard+l2"])
+def test_rows_are_known_again_however_they_were_prepared_and_lie_in_memory(how):
+    rows = np.asfortranarray(abs(some_rows(150, 23)))
+    prepare = preparation(how).learn(rows)
+    for kernel in (NeighborGraph(), NeighborGraph(metric="cosine")):
+        similarity = kernel.against(prepare(rows))
+        whole = similarity.block(prepare(rows)).toarray()
+        alone = np.vstack([similarity.block(prepare(rows[i : i + 1])).toarray() for i in range(150)])
+        np.testing.assert_array_equal(whole, similarity.gram.toarray())
+        np.testing.assert_array_equal(alone, whole)
+
+
+@FORMATS
 @pytest.mark.parametrize("unit", [1e-200, 1e-3, 1e8, 1e200])
 def test_graphs_do_not_depend_on_the_unit_of_the_rows(unit, make):
     rows, new = some_rows(30, 3), some_rows(5, 3, seed=1)
@@ -134,7 +177,7 @@ def test_neighbours_are_found_among_more_rows_than_one_tile_holds():
     from sklearn.neighbors import NearestNeighbors
 
     rows = some_rows(6000, 12) + np.repeat([0.0, 50.0, 1000.0], 2000)[:, None]  # tiles that hold nobody near, too
-    found, distances = nearest.nearest_rows(rows, Copies(rows), 5)
+    found, distances, _ = nearest.nearest_rows(rows, Copies(rows), 5)
     expected = NearestNeighbors(n_neighbors=5, algorithm="kd_tree").fit(rows).kneighbors()
     np.testing.assert_array_equal(found, expected[1])
     np.testing.assert_allclose(distances, expected[0], rtol=1e-12)
@@ -389,10 +432,10 @@ def flat_rows(n, width=100, seed=0):
 def both_searches(monkeypatch, rows, k=10):
     """The exact neighbours and distances, and those by a sketch."""
     copies = Copies(rows)
-    exact = nearest.nearest_rows(rows, copies, k)
+    exact = nearest.nearest_rows(rows, copies, k)[:2]
     monkeypatch.setattr(nearest, "EXACT_ROWS", 1000)
     monkeypatch.setattr(sketch, "_LEAST_AROUND", 1000)
-    return exact, nearest.nearest_rows(rows, copies, k)
+    return exact, nearest.nearest_rows(rows, copies, k)[:2]
 
 
 def test_cells_hold_every_row_once_and_are_the_same_in_threads():
@@ -440,7 +483,7 @@ def test_a_sketch_does_not_hang_on_the_unit(monkeypatch, unit):
     rows = flat_rows(2000)
     unit = 2.0 ** np.round(np.log2(unit))
     (_, _), (expected, distances) = both_searches(monkeypatch, rows)
-    found, scaled = nearest.nearest_rows(rows * unit, Copies(rows * unit), 10)
+    found, scaled, _ = nearest.nearest_rows(rows * unit, Copies(rows * unit), 10)
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_allclose(scaled, distances * unit, rtol=1e-12)
 

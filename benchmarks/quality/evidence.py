@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
-from coview import tune
+import coview
 from coview.core.select import draw_rows
 from coview.datasets import load, stored_names
 from coview.tune.candidates import candidates
@@ -24,6 +24,7 @@ from coview.views import Views, as_views
 
 SAMPLES = 500
 NUMBERS = range(2, 13)
+BEHIND = ("kernels", "core", "methods", "prepare.py", "views.py")  # what candidates are made of
 # Sizes of the clusters.
 GENERATED = {
     "2 even": (200, 200),
@@ -65,9 +66,15 @@ def measure(name: str, seed: int) -> dict[str, Any]:
 
 
 def version() -> str:
-    """A mark of the code that makes and measures candidates."""
-    files = [Path(tune.__path__[0]) / f"{name}.py" for name in ("candidates", "looks", "trials")]
-    return sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
+    """A mark of the code that makes and measures candidates: rows of another one do not count."""
+    return mark_of(__file__, "tune/candidates.py", "tune/looks.py", "tune/trials.py", *BEHIND)
+
+
+def mark_of(script: str, *parts: str) -> str:
+    """A mark of files and folders of coview, and of a script."""
+    places = [Path(coview.__file__).parent / part for part in parts]
+    files = [path for place in places for path in (sorted(place.rglob("*.py")) if place.is_dir() else [place])]
+    return sha256(b"".join(path.read_bytes() for path in [*files, Path(script)])).hexdigest()[:12]
 
 
 def _drawn(name: str, seed: int) -> tuple[Views, np.ndarray]:

@@ -6,6 +6,8 @@ import json
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from math import gcd
 from pathlib import Path
@@ -55,8 +57,7 @@ def write(rows: list[Row], evidence: list[Row], path: Path) -> None:
         "errors": _errors(rows),
     }
     values |= _known(rows) | _unknown([row for row in rows if "auto" in row])
-    values |= _weights([row for row in evidence if " " not in row["data"]])
-    values |= _numbers([row for row in evidence if row["clusters"] <= 12])
+    values |= _constants(evidence)
     shown = {name: f"{value:.3f}" if isinstance(value, float) else value for name, value in values.items()}
     path.write_text(Template((HERE / "template.md").read_text()).substitute(shown))
 
@@ -174,33 +175,49 @@ def _measures(row: Row) -> tuple[np.ndarray, ...]:
     return numbers, *(np.array([one[name] for one in row["table"]]).reshape(len(numbers), -1) for name in MEASURES)
 
 
-def _weights(evidence: list[Row]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class LeftOut:
+    """What each setting has on each run, and what comes of choosing one on all data sets but that of the run."""
+
+    values: np.ndarray  # settings by runs
+    names: np.ndarray  # the data set of each run
+
+    @cached_property
+    def choice(self) -> dict[str, int]:
+        """By data set, the setting that is best on all the others."""
+        every = dict.fromkeys(self.names.tolist())
+        return {name: int(self.values[:, self.names != name].mean(axis=1).argmax()) for name in every}
+
+    def reached(self, values: np.ndarray, among: np.ndarray) -> float:
+        """The mean of these values over some runs, each with the setting that was chosen without its data set."""
+        return float(np.mean([values[self.choice[name], j] for j, name in enumerate(self.names) if among[j]]))
+
+
+def _of_weights(evidence: list[Row]) -> LeftOut:
+    """The ARI of the pick at the true number of clusters, for each weighting."""
     reached = np.zeros((len(WEIGHTS), len(evidence)))
     for j, row in enumerate(evidence):
         numbers, *measures = _measures(row)
-        stability, agreement, consensus, balance, _, ari = (of[numbers == row["clusters"]][0] for of in measures)
-        for i, (s, a, c, p) in enumerate(WEIGHTS):
-            together = np.maximum(s * stability + a * agreement + c * consensus, 0)
-            reached[i, j] = ari[(together * balance**p).argmax()]
-    left_out, chosen = _left_out(reached, evidence)
-    shown = [*np.argsort(-reached.mean(axis=1), kind="stable")[:5], WEIGHTS.index(USED), WEIGHTS.index(GIVEN)]
-    notes = {USED: "used", GIVEN: "(stability + agreement) × balance"}
-    lines = [
-        (*(f"{x:g}" for x in WEIGHTS[i]), float(reached[i].mean()), chosen[i], notes.get(WEIGHTS[i], ""))
-        for i in dict.fromkeys(map(int, shown))
-    ]
-    return {
-        "weights": _table(["s", "a", "c", "p", "mean ARI of the pick", "best without a set", ""], lines),
-        "weights_left_out": left_out,
-    }
+        at = numbers == row["clusters"]
+        for i, weights in enumerate(WEIGHTS):
+            reached[i, j] = measures[-1][at][0, _judged(weights, measures)[at][0].argmax()]
+    return LeftOut(reached, np.array([row["data"] for row in evidence]))
 
 
-def _numbers(evidence: list[Row]) -> dict[str, Any]:
+def _judged(weights: tuple[float, ...], measures: list[np.ndarray]) -> np.ndarray:
+    """The criterion with these weights, by number of clusters and candidate."""
+    (s, a, c, p), (stability, agreement, consensus, balance, *_) = weights, measures
+    judged: np.ndarray = np.maximum(s * stability + a * agreement + c * consensus, 0) * balance**p
+    return judged
+
+
+def _of_numbers(evidence: list[Row], weights: Callable[[str], tuple[float, ...]]) -> tuple[np.ndarray, np.ndarray]:
+    """Whether the chosen number is within 1 of the truth, and the ARI there over that at the truth, at most 1."""
     near, ratio = np.zeros((2, len(FOR_NUMBERS), len(evidence)))
     for j, row in enumerate(evidence):
-        numbers, stability, agreement, consensus, balance, gaps, ari = _measures(row)
-        s, a, c, p = USED
-        judged = np.maximum(s * stability + a * agreement + c * consensus, 0) * balance**p
+        numbers, *measures = _measures(row)
+        *_, gaps, ari = measures
+        judged = _judged(weights(row["data"]), measures)
         reached = ari[range(len(numbers)), judged.argmax(axis=1)]  # by number of clusters
         at_truth = reached[numbers == row["clusters"]][0]
         steep = np.divide(gaps, gaps.max(axis=0), out=np.zeros_like(gaps), where=gaps.max(axis=0) > 0)
@@ -209,35 +226,56 @@ def _numbers(evidence: list[Row]) -> dict[str, Any]:
             best = compared.max(axis=1).argmax()
             near[i, j] = abs(numbers[best] - row["clusters"]) <= 1
             ratio[i, j] = min(_ratio(reached[best], at_truth), 1.0)
-    both = (near + ratio) / 2
-    left_out, chosen = _left_out(both, evidence)
-    shown = [*np.argsort(-both.mean(axis=1), kind="stable")[:5], FOR_NUMBERS.index(USED_FOR_NUMBERS), 0]
-    notes = {USED_FOR_NUMBERS: "used"}
-    lines = [
+    return near, ratio
+
+
+def _constants(evidence: list[Row]) -> dict[str, Any]:
+    """The two tables of how constants were fixed, and what is left where each data set is left out of the choice."""
+    real = [row for row in evidence if not _generated(row["data"])]
+    weights = _of_weights(real)
+    means, chosen = weights.values.mean(axis=1), Counter(weights.choice.values())
+    shown = [*np.argsort(-means, kind="stable")[:5], WEIGHTS.index(USED), WEIGHTS.index(GIVEN)]
+    notes = {USED: "used", GIVEN: "(stability + agreement) × balance"}
+    of_weights = [
+        (*(f"{x:g}" for x in WEIGHTS[i]), float(means[i]), chosen[i], notes.get(WEIGHTS[i], ""))
+        for i in dict.fromkeys(map(int, shown))
+    ]
+
+    few = [row for row in evidence if row["clusters"] <= 12]
+    names = np.array([row["data"] for row in few])
+    near, ratio = _of_numbers(few, lambda name: USED)
+    numbers = LeftOut((near + ratio) / 2, names)
+    means, chosen = numbers.values.mean(axis=1), Counter(numbers.choice.values())
+    is_real = np.array([not _generated(name) for name in names])
+    shown = [*np.argsort(-means, kind="stable")[:5], FOR_NUMBERS.index(USED_FOR_NUMBERS), 0]
+    of_numbers = [
         (
             *(f"{x:g}" for x in FOR_NUMBERS[i]),
-            float(near[i].mean()),
-            float(ratio[i].mean()),
+            *(float(of[i, where].mean()) for where in (is_real, ~is_real) for of in (near, ratio)),
             chosen[i],
-            notes.get(FOR_NUMBERS[i], ""),
+            "used" if FOR_NUMBERS[i] == USED_FOR_NUMBERS else "",
         )
         for i in dict.fromkeys(map(int, shown))
     ]
+    # Now with the weights, too, chosen without the data set.
+    near, ratio = _of_numbers(few, lambda name: WEIGHTS[weights.choice[name]] if name in weights.choice else USED)
+    nested = LeftOut((near + ratio) / 2, names)
     return {
-        "numbers": _table(["l", "g", "within 1 of the truth", "ratio of ARI", "best without a set", ""], lines),
-        "numbers_left_out": left_out,
+        "weights": _table(["s", "a", "c", "p", "mean ARI of the pick", "best without a set", ""], of_weights),
+        "weights_used": float(weights.values[WEIGHTS.index(USED)].mean()),
+        "weights_given": float(weights.values[WEIGHTS.index(GIVEN)].mean()),
+        "weights_left_out": weights.reached(weights.values, np.ones(len(real), dtype=bool)),
+        "numbers": _table(
+            ["l", "g", "within 1", "ratio", "within 1, generated", "ratio, generated", "best without a set", ""],
+            of_numbers,
+        ),
+        "near_left_out": nested.reached(near, is_real),
+        "ratio_left_out": nested.reached(ratio, is_real),
     }
 
 
-def _left_out(values: np.ndarray, rows: list[Row]) -> tuple[float, Counter[int]]:
-    """The mean over data sets if the best setting is chosen on the others, and how often each one is."""
-    names = np.array([row["data"] for row in rows])
-    reached, chosen = [], Counter[int]()
-    for name in dict.fromkeys(names.tolist()):
-        best = int(values[:, names != name].mean(axis=1).argmax())
-        chosen[best] += 1
-        reached.append(values[best, names == name].mean())
-    return float(np.mean(reached)), chosen
+def _generated(name: str) -> bool:
+    return " " in name
 
 
 def _errors(rows: list[Row]) -> str:

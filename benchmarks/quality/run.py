@@ -10,10 +10,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -30,7 +30,7 @@ from joblib import Parallel, delayed  # noqa: E402
 from sklearn.cluster import KMeans, SpectralClustering  # noqa: E402
 from sklearn.metrics import adjusted_rand_score  # noqa: E402
 
-from coview import Scaled, TMvKSCR, Tuned, tune  # noqa: E402
+from coview import Scaled, TMvKSCR, Tuned  # noqa: E402
 from coview.datasets import load, stored_names  # noqa: E402
 from coview.prepare import preparation  # noqa: E402
 from coview.tune.candidates import Candidate, candidates  # noqa: E402
@@ -78,8 +78,7 @@ def measure(name: str, seed: int) -> Row:
 
 def version() -> str:
     """A mark of the code that chooses settings: rows of another one do not count."""
-    files = sorted(Path(tune.__path__[0]).glob("*.py"))
-    return sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
+    return evidence.mark_of(__file__, "tune", "compose", *evidence.BEHIND)
 
 
 def _drawn(name: str, seed: int) -> tuple[Views, np.ndarray]:
@@ -178,6 +177,9 @@ def main() -> None:
         if options.stage in (None, stage):
             _go_on(path, measured, mark, names, options.seeds, options.jobs)
         found[stage] = _complete(page.read(path, mark), names)
+    missing = [stage for stage, rows in found.items() if not rows]
+    if missing:
+        sys.exit(f"no page yet: it wants one seed with all data sets, of {' and of '.join(missing)}")
     page.write(found["quality"], found["evidence"], options.out)
 
 

@@ -168,7 +168,9 @@ class Components(Step):
         if sp.issparse(x):
             found = x @ self.directions.T - self.directions @ self.centre
         else:
-            found = (x - self.centre) @ self.directions.T
+            # Row by row: a product of matrices rounds a row by how many others there are, and a row that was seen in
+            # training would not be known again.
+            found = np.matmul((x - self.centre)[:, None, :], self.directions.T)[:, 0, :]
         return found.astype(x.dtype, copy=False)
 
 
@@ -271,6 +273,7 @@ class Preparation:
             Its name, for messages.
         """
         learnt: list[Step] = []
+        x = _row_by_row(x)
         for i, name in enumerate(self.steps):
             if learnt:
                 x = _applied(self.steps[i - 1], learnt[-1], x, view)
@@ -294,6 +297,8 @@ class LearntPreparation:
         view : str
             Its name, for messages.
         """
+        if self.steps:
+            x = _row_by_row(x)
         for name, step in zip(self.preparation.steps, self.steps, strict=True):
             x = _applied(name, step, x, view)
         return x
@@ -393,6 +398,11 @@ def _suggestion(step: str) -> str:
     digits = "".join(filter(str.isdigit, step)) or "50"
     close = get_close_matches(step.lower(), [*NAMES[:-1], f"pca{digits}"], n=1)
     return f"; did you mean {close[0]!r}?" if close else "."
+
+
+def _row_by_row(x: Matrix) -> Matrix:
+    """In one order of memory: sums over a row are then rounded alike, whatever rows it comes with."""
+    return x if sp.issparse(x) else np.ascontiguousarray(x)
 
 
 def _row_sums(x: Matrix, *, squared: bool = False) -> Array:

@@ -60,7 +60,8 @@ class SparseFusion(Fused):
         scale = 1 / np.sqrt(degree)
         rest = _on_the_union(self._views, for_sum, for_product, scale, self._grams)
         features, form = _low_rank(self._views, for_sum, for_product)
-        matrix = SparsePlusLowRank(rest, features * scale[:, None], form)
+        features *= scale[:, None]
+        matrix = SparsePlusLowRank(rest, features, form)
 
         added, multiplied = np.zeros(len(degree)), np.ones(len(degree))
         for kappa, gram, centering in self._views:

@@ -95,7 +95,8 @@ class NeighborGraph(Kernel):
         """Return a copy of the rows in the form in which they are compared."""
         if self.metric == "cosine":
             return unit_rows(x)
-        return x.astype(np.float64) * 2.0**-exponent if exponent else x.copy()
+        rows = x.copy()  # in C order
+        return rows.astype(np.float64, copy=False) * 2.0**-exponent if exponent else rows
 
     def against(self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64, run: Run = in_turn) -> Similarity:
         exponent = frexp(max(float(rows.max()), -float(rows.min())))[1]
@@ -103,8 +104,10 @@ class NeighborGraph(Kernel):
         prepared = self.prepared(rows, exponent)
         copies = Copies(prepared)
         width = min(max(self.n_neighbors, self.scale_neighbor), rows.shape[0] - 1)
-        neighbours, distances = nearest_rows(prepared, copies, width, run)
+        neighbours, distances, apart = nearest_rows(prepared, copies, width, run)
         scales = local_scales(distances, self.scale_neighbor)
+        # Where that neighbour is a copy, the nearest row that is none; 1 where there is none either.
+        scales = np.where(scales > 0, scales, np.where(np.isfinite(apart), apart, 1.0))
         near = min(self.n_neighbors, width)
         radii = distances[:, near - 1] if near else np.zeros(len(scales))
         gram = _symmetric(neighbours[:, :near], distances[:, :near], scales).astype(dtype)
@@ -202,16 +205,10 @@ def similarities(distances: Array, scales: Array, other_scales: Array) -> Array:
 
 
 def local_scales(distances: Array, scale_neighbor: int) -> Array:
-    """Return the unit of distance near each row, from the distances of its neighbours in increasing order.
-
-    Where that neighbour is a copy, it is the smallest distance that is not zero; 1 where there is none.
-    """
+    """Return the unit of distance near each row, from the distances of its neighbours in increasing order."""
     if distances.shape[1] == 0:
         return np.ones(len(distances))
     scales: Array = distances[:, min(scale_neighbor, distances.shape[1]) - 1].copy()
-    copied = np.flatnonzero(scales == 0)
-    positive = np.where(distances[copied] > 0, distances[copied], np.inf).min(axis=1)
-    scales[copied] = np.where(np.isfinite(positive), positive, 1.0)
     return scales
 
 

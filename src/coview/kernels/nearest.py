@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -16,8 +18,19 @@ EXACT_ROWS = 10_000
 _CROWD = 40  # rows for each neighbour sought, below which there is no part of them to look at
 
 
-def nearest_rows(rows: Matrix, copies: Copies, k: int, run: Run = in_turn) -> tuple[Integers, Array]:
-    """Return the k nearest other rows of each row, nearest first, and their distances; the earlier of equals first.
+class Nearest(NamedTuple):
+    """The nearest other rows of each row, nearest first, and their distances.
+
+    apart : (rows,), the distance of each row from the nearest that is no copy of it; infinite where all are copies
+    """
+
+    rows: Integers
+    distances: Array
+    apart: Array
+
+
+def nearest_rows(rows: Matrix, copies: Copies, k: int, run: Run = in_turn) -> Nearest:
+    """Return the k nearest other rows of each row; the earlier of equals first.
 
     Only distinct rows are searched: thousands of equal ones would all be candidates of each other. A k-d tree searches
     rows of few columns; products of blocks search all others, or beyond 10,000 dense ones a sketch of them, which finds
@@ -29,9 +42,11 @@ def nearest_rows(rows: Matrix, copies: Copies, k: int, run: Run = in_turn) -> tu
     length = k if copies.all_distinct else k + 1  # among copies a row is in its own list, for the time being
     listed = np.empty((n_distinct, length), dtype=np.int64)
     distances = np.empty((n_distinct, length))
+    apart = np.full(n_distinct, np.inf)
 
     def keep(own: Integers, near: Pairs) -> None:
         if not copies.all_distinct:
+            np.minimum.at(apart, own[near.queries], near.distances)
             near = _with_copies(near, own, copies, length)
         first = np.searchsorted(near.queries, np.arange(len(own)))[:, None] + np.arange(length)
         listed[own], distances[own] = near.rows[first], near.distances[first]
@@ -49,11 +64,12 @@ def nearest_rows(rows: Matrix, copies: Copies, k: int, run: Run = in_turn) -> tu
         run(lambda cell: keep(*sketch.near(cell, wanted)), range(len(sketch)))
 
     if copies.all_distinct:
-        return listed, distances
+        return Nearest(listed, distances, distances.min(axis=1, initial=np.inf))
     listed, distances = listed[copies.of_row], distances[copies.of_row]
     itself = listed == np.arange(rows.shape[0])[:, None]
     others = np.argsort(itself, axis=1, kind="stable")[:, :k]  # the row itself goes last
-    return np.take_along_axis(listed, others, axis=1), np.take_along_axis(distances, others, axis=1)
+    first, near = np.take_along_axis(listed, others, axis=1), np.take_along_axis(distances, others, axis=1)
+    return Nearest(first, near, apart[copies.of_row])
 
 
 def _with_copies(near: Pairs, own: Integers, copies: Copies, most: int) -> Pairs:

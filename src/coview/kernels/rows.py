@@ -42,7 +42,8 @@ def squared_lengths(x: Matrix) -> Array:
 
 def unit_rows(x: Matrix) -> Matrix:
     """Rows scaled to length 1; zero rows stay zero. The largest entry comes out first, so nothing overflows."""
-    x = x.astype(np.float64, copy=False)
+    # In one order of memory: sums are then rounded alike in any block.
+    x = x.astype(np.float64, copy=False) if sp.issparse(x) else np.ascontiguousarray(x, dtype=np.float64)
     largest = abs(x).max(axis=1)
     largest = largest.toarray().ravel() if sp.issparse(largest) else largest
     scaled = scale_rows(x, largest)

@@ -162,7 +162,8 @@ class Finder:
         kept = values <= (nearest.max(axis=1) + slack)[i]
         if self._sparse:
             # Counts and one-hot columns have thousands at the same distance, and sparse differences take their time.
-            kept &= self._first_of_equals(i, j, values + self._error * (lengths[i] + self._lengths[j]), k, lengths)
+            near = np.flatnonzero(kept)
+            kept[near] = self._first_of_equals(i[near], j[near], values[near], k, lengths)
         if reached is not None:
             kept |= values <= reached[j]
         kept &= ~far[i] if own is None else j != own[i]
@@ -177,12 +178,15 @@ class Finder:
             moved = sp.csr_array(moved.multiply(~far[:, None])) if self._sparse else np.where(far[:, None], 0.0, moved)
         return self._scaled(moved), far
 
-    def _first_of_equals(self, i: Integers, j: Integers, squares: Array, k: int, lengths: Array) -> NDArray[np.bool_]:
+    def _first_of_equals(self, i: Integers, j: Integers, lowest: Array, k: int, lengths: Array) -> NDArray[np.bool_]:
         """The nearest of each query and a few more: of those as near but for rounding, the ones that come first.
 
         Products of sparse rows are summed up row by row, and do not depend on the block either.
         """
-        steps = _EQUAL * (lengths + self._lengths.max())[i]
+        longest = lengths.copy()  # of each query and its candidates: what products are rounded by
+        np.maximum.at(longest, i, self._lengths[j])
+        steps = _EQUAL * (lengths + longest)[i]
+        squares = lowest + self._error * (lengths[i] + self._lengths[j])
         order = np.lexsort((j, np.round(squares / np.where(steps > 0, steps, 1.0)), i))
         first = np.empty(len(i), dtype=np.bool_)
         first[order] = rank_in_group(i[order]) < k + _MORE

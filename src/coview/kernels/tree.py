@@ -6,10 +6,11 @@ import numpy as np
 
 from coview.kernels.copies import Integers
 from coview.kernels.rows import dense
-from coview.kernels.search import NO_PAIRS, Finder, Pairs, rank_in_group
+from coview.kernels.search import Finder, Pairs, rank_in_group
 
 # Beyond, the tree visits most rows one by one, and products of whole blocks are faster: measured between 8 and 16.
 MOST_COLUMNS = 8
+_MORE = 8  # times as many are asked for where rows are equally near
 _CLOSE = 1e-9  # distances that differ by less, relatively, might be in another order in the tree
 
 
@@ -26,25 +27,39 @@ class Tree:
     def near(self, own: Integers, k: int) -> Pairs:
         """Return the rows no further from each of these rows than its k-th nearest other one.
 
-        Rows whose neighbours the tree cannot tell for certain, because one more is as near, are left to the finder.
+        Where the tree cannot tell for certain who that is, because one more is as near, it is asked for more, as on a
+        grid; those that it cannot tell even then are left to the finder.
         """
-        asked = min(k + 2, len(self._points))  # itself, and one more to see a gap
-        rows = self._tree.query(self._points[own], k=np.arange(1, asked + 1))[1]
-        i, j = np.repeat(np.arange(len(own)), asked), rows.ravel().astype(np.int64)
+        found, unsure = self._asked(own, k, k + 2)  # itself, and one more to see a gap
+        parts = [(found, np.arange(len(own)))]
+        if len(unsure):
+            found, still = self._asked(own[unsure], k, _MORE * k)
+            parts.append((found, unsure))
+            unsure = unsure[still]
+        if len(unsure):
+            parts.append((self._finder.near(self._finder.rows[own[unsure]], k, own=own[unsure]), unsure))
+        query = np.concatenate([places[pairs.queries] for pairs, places in parts])
+        order = np.argsort(query, kind="stable")
+        row, distance = (np.concatenate([pairs[part] for pairs, _ in parts]) for part in (1, 2))
+        return Pairs(query[order], row[order], distance[order])
+
+    def _asked(self, own: Integers, k: int, count: int) -> tuple[Pairs, Integers]:
+        """The nearest rows of each, if so many from the tree settle it, and the places of those where they do not."""
+        count = min(count, len(self._points))
+        rows = self._tree.query(self._points[own], k=np.arange(1, count + 1))[1]
+        i, j = np.repeat(np.arange(len(own)), count), rows.ravel().astype(np.int64)
         others = j != own[i]
         i, j = i[others], j[others]
         distances = self._finder.distances(self._finder.rows[own], i, j)
         order = np.lexsort((j, distances, i))
         i, j, distances = i[order], j[order], distances[order]
-        rank = rank_in_group(i)
-        last, beyond = np.full(len(own), np.inf), np.full(len(own), np.inf)
-        last[i[rank == k - 1]] = distances[rank == k - 1]
-        beyond[i[rank == k]] = distances[rank == k]
-        unsure = (beyond <= last * (1 + _CLOSE)) | (np.bincount(i, minlength=len(own)) >= asked)
-        sure = ~unsure[i] & (rank < k)
-        again = np.flatnonzero(unsure)
-        rest = self._finder.near(self._finder.rows[own[again]], k, own=own[again]) if len(again) else NO_PAIRS
-        query = np.concatenate([i[sure], again[rest.queries]])
-        order = np.argsort(query, kind="stable")
-        row, distance = np.concatenate([j[sure], rest.rows]), np.concatenate([distances[sure], rest.distances])
-        return Pairs(query[order], row[order], distance[order])
+        last, furthest = np.full(len(own), np.inf), np.zeros(len(own))
+        kth = rank_in_group(i) == k - 1
+        last[i[kth]] = distances[kth]
+        np.maximum.at(furthest, i, distances)
+        unsure = furthest <= last * (1 + _CLOSE)
+        if count == len(self._points):  # there is nobody else
+            unsure[:] = False
+        unsure |= np.bincount(i, minlength=len(own)) >= count  # itself was not among them
+        sure = ~unsure[i] & (distances <= last[i])
+        return Pairs(i[sure], j[sure], distances[sure]), np.flatnonzero(unsure)
