@@ -1,5 +1,6 @@
 """The runner behind the paper's tables: that it goes on after being killed, and what it says of a published number."""
 
+import json
 import os
 import random
 import signal
@@ -212,3 +213,58 @@ def test_authors_settings_have_their_kernels(paper):
     assert {trial.method for trial in trials} == set(plan.COMPARED)
     assert {str(k) for t in trials if t.method == "TMvKSCR" for k in t.estimator.kernel} == {"RBF(sigma2=3.0)"}
     assert plan.authors_trials(data, "quick") == []
+
+
+def test_the_fixed_protocol_has_one_setting_for_all_data_sets(paper):
+    plan, _ = paper
+    baselines = {f"{n}, {how}" for n in ("k-means", "spectral") for how in ("standardised", "rows of length 1")}
+    for name in ("synth1_appendix", "digits"):
+        data = plan.data_set(name).first(200)
+        trials = plan.fixed_trials(data, "full")
+        assert {trial.method for trial in trials} == set(plan.COMPARED) - {"KSC (best)"} | baselines
+        for method in {trial.method for trial in trials} - baselines:
+            [settings] = {trial.settings for trial in trials if trial.method == method}
+            chosen = json.loads(settings)
+            assert chosen.pop("scale") == ["standard"] * len(data.views)  # all are dense
+            chosen.pop("layout", None)
+            assert set(chosen) == {"estimator"}  # everything else is at its default
+
+
+def test_two_settings_cannot_pass_as_fixed(paper):
+    _, tables = paper
+    rows = [row(a, protocol="fixed", settings=s) for a, s in ((0.1, "{}"), (0.9, '{"n_init": 1}'))]
+    with pytest.raises(ValueError, match="OPMC has 2 settings under the fixed protocol on 3sources"):
+        tables.wide_cells(rows, "3sources", "fixed")
+
+
+def test_comic_with_many_clusters_counts_where_nothing_is_chosen(paper):
+    _, tables = paper
+    rows = [row(0.5, "COMIC", n_found=100, protocol=protocol) for protocol in ("fixed", "oracle")]
+    assert tables.wide_cells(rows, "3sources", "fixed")["COMIC"]["ari"] == 0.5
+    assert tables.wide_cells(rows, "3sources", "oracle") == {}
+
+
+def test_where_tmvkscr_loses_has_a_reason_for_each_protocol(paper, monkeypatch):
+    _, tables = paper
+    rows = [row(0.5, protocol=protocol) for protocol in ("fixed", "oracle")]
+    rows += [row(0.3, "TMvKSCR", protocol=protocol) for protocol in ("fixed", "oracle")]
+    monkeypatch.setattr(tables, "REASONS", {"loses": {"fixed": {"3sources": "Because."}}})
+    assert "3sources, oracle" in tables.unexplained(rows)
+    assert "3sources, fixed" not in tables.unexplained(rows)
+    page = tables._wider_page(rows)
+    assert "most of all OPMC (0.500). Because." in page
+    assert f"most of all OPMC (0.500). {tables.UNEXPLAINED}" in page
+
+
+def test_failures_are_named_on_every_page(paper):
+    _, tables = paper
+    failed = row(None, error="no way", n_found=None) | {"nmi": None}
+    rows = [failed, row(0.5, "TMvKSCR")]
+    assert "- OPMC failed for some settings on `3sources`: no way" in tables._wider_page(rows)
+    assert "- OPMC failed for some settings on `3sources`: no way" in tables._time_page([failed | {"memory": None}])
+
+
+def test_methods_are_all_timed_on_the_sets_of_the_paper(paper):
+    plan, _ = paper
+    data = replace(plan.data_set("synth1_appendix"), name="synth1")
+    assert {t.method for t in plan.timing_trials(data, "full")} >= set(plan.COMPARED)

@@ -13,10 +13,10 @@ import scipy.sparse as sp
 from joblib import parallel_config
 from sklearn.cluster import KMeans
 
-from coview import COMIC, KSC, OPMC, RBF, CoReg, FixedSize, MvKSC, TMvKSCR
+from coview import COMIC, KSC, OPMC, RBF, Concat, CoReg, FixedSize, MvKSC, PerView, Scaled, TMvKSCR
 from coview import sweep as module
 from coview.errors import InputError
-from coview.sweep import Data, Trial, averaged, best, grid, prepared, read_rows, sweep
+from coview.sweep import Data, Trial, averaged, best, grid, prepared, read_rows, rows_on_file, sweep
 
 BOTH = ("codebook", "directions")
 TIMES = ("seconds", "gram_seconds", "memory")
@@ -146,6 +146,31 @@ def test_estimators_of_other_libraries_get_all_columns():
     labels = KMeans(3, n_init=3, random_state=0).fit(table).labels_
     assert row["ari"] == pytest.approx(module.truth_scores(data.truth, labels)["ari"])
     assert row["settings"] == '{"estimator": "KMeans", "n_init": 3, "scale": "standard"}'
+
+
+@pytest.mark.parametrize("name", ["n_clusters", "random_state", "assigner"])
+def test_what_a_sweep_fills_in_is_no_parameter_of_a_grid(name):
+    with pytest.raises(InputError, match=f"'{name}' of 'ours' cannot be a parameter of a grid"):
+        grid("ours", TMvKSCR(), {name: [2, 3]})
+
+
+def test_wrappers_around_one_method_have_settings_of_their_own():
+    assert len({Trial("x", wrapper(KSC())).settings for wrapper in (Concat, PerView, Scaled)}) == 3
+
+
+def test_the_best_by_another_measure_has_the_spread_of_that_measure():
+    [one] = sweep(made(), [Trial("ours", TMvKSCR())])
+    rows = [{**one, "ari": 0.5, "nmi": nmi, "seed": seed} for seed, nmi in enumerate((0.2, 0.8))]
+    assert best(rows, "nmi")[0]["spread"] == pytest.approx(0.3)
+    assert best(rows)[0]["spread"] == 0
+
+
+def test_rows_on_file_are_those_of_the_trials(tmp_path):
+    path, data = tmp_path / "rows.jsonl", made()
+    trials = grid("ours", TMvKSCR(), {"rho": [0.25, 0.5, 1.0]})
+    done = sweep(data, trials[:2], path)
+    assert rows_on_file(data, trials[1:], path) == done[1:]
+    assert rows_on_file(data, trials, tmp_path / "none.jsonl") == []
 
 
 def test_settings_and_seeds_reach_the_inner_estimator():

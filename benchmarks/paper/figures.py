@@ -72,7 +72,8 @@ def _latent(data: Data, rows: Sequence[Row]) -> tuple[Figure, str]:
     axes = plots.scatter(summarize(model.fit(views), views, truth=data.truth))
     how = "the best setting of the grid by the true labels (oracle)" if ranked else "default settings (fixed)"
     text = f"Score variables on `{data.name}` with their histograms, coloured by the clusters found; {how}: "
-    return _figure(axes), text + f"`{model.kernel}`, ϱ = {model.rho}, views scaled: {scale}."
+    weights = "1 for all views" if model.kappa is None else ", ".join(map(str, model.kappa))
+    return _figure(axes), text + f"`{model.kernel}`, ϱ = {model.rho}, κ = {weights}, views scaled: {scale}."
 
 
 def _variance(data: Data) -> tuple[Figure, str]:
