@@ -371,6 +371,14 @@ def test_a_constant_view_is_refused_by_name():
         TMvKSCR(3, kernel=NeighborGraph(metric="cosine")).fit({**views, "b": np.arange(1.0, 41)[:, None]})
 
 
+@FORMATS
+def test_multiples_of_a_row_are_constant_by_cosine(make):
+    rows = np.outer(np.arange(1.0, 41.0), [1.0, 2.0, 3.3])
+    with pytest.raises(InputError, match="view 'a' has the same values in all of its 40 samples"):
+        NeighborGraph(metric="cosine").check_training("a", make(rows))
+    NeighborGraph().check_training("a", make(rows))
+
+
 def test_a_view_with_one_row_that_differs_is_no_constant_view():
     x = np.zeros((40, 2))
     x[33] = 1

@@ -114,7 +114,7 @@ class Fusion(Fused):
         sample = source.tiles[number][:_SAMPLE_ROWS].astype(np.float64)
         centering.centre(sample, rows, columns)
         typical = _exponent(np.abs(sample).mean())
-        # Gram matrices are positive semi-definite, so nothing in their product exceeds its diagonal.
+        # Nothing in a product of positive semi-definite matrices exceeds its diagonal, and graphs have entries up to 4.
         with np.errstate(divide="ignore"):
             highest = float((np.log2(np.abs(self._multiplied_diagonal)) + np.log2(np.abs(diagonal))).max())
         shift = 0 if abs(self._typical + typical) <= _CALM else -typical

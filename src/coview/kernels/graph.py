@@ -19,6 +19,7 @@ from coview.kernels.search import Finder, rank_in_group
 from coview.views import Array, Matrix
 
 _METRICS = ("euclidean", "cosine")
+_SAME_DIRECTION = 1e-12  # 1 less a cosine that may be rounding
 _CALM = 400  # powers of two that rows may be from 1 before squares leave the range of floats
 
 
@@ -81,15 +82,21 @@ class NeighborGraph(Kernel):
     def check_training(self, name: str, x: Matrix) -> None:
         if x.shape[0] == 1:
             return
-        mark, start = fingerprints(self.prepared(x[:1])), 1
+        first, start = self.prepared(x[:1]), 1
         while start < x.shape[0]:  # the first rows mostly settle it
-            if (fingerprints(self.prepared(x[start : 2 * start])) != mark).any():
+            if not self._all_alike(first, self.prepared(x[start : 2 * start])):
                 return
             start *= 2
         raise InputError(
             f"view {name!r} has the same values in all of its {x.shape[0]} samples under {self}, so none is nearer "
             "than another; drop the view"
         )
+
+    def _all_alike(self, first: Matrix, rows: Matrix) -> bool:
+        """Whether prepared rows are all equal to this one; multiples of a row are, by cosine, but for rounding."""
+        if self.metric == "cosine" and abs(first).max() > 0:
+            return bool((as_array(rows @ first.T) > 1 - _SAME_DIRECTION).all())
+        return bool((fingerprints(rows) == fingerprints(first)).all())
 
     def prepared(self, x: Matrix, exponent: int = 0) -> Matrix:
         """Return a copy of the rows in the form in which they are compared."""

@@ -24,6 +24,7 @@ class Evidence:
     """What a candidate's clusters look like, for one number of clusters.
 
     stability : of the labels of one half of the samples: its own against those that the other half's model gives it
+        (views are prepared, and bandwidths chosen, from both halves together)
     agreement : of the labels with those by each view's own scores
     balance : entropy of the cluster sizes, 1 for equal ones
     line_fit, membership, eigengap : criteria from the literature, to look at
