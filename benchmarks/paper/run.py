@@ -2,8 +2,8 @@
 
 Rows are kept in a folder as they are made, so a run that was stopped goes on where it was; remove the folder to begin
 anew. The paper's own data come first and the wider table last, and pages are written after every stage, from the rows
-that exist by then. On two processors that do nothing else it should take about an hour and a half, by the times of
-single fits; the first page says what all of them took.
+that exist by then. On two processors it took less than two hours, with other work beside it; the first page says what
+all fits took.
 """
 
 from __future__ import annotations
