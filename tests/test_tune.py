@@ -267,6 +267,23 @@ def test_the_search_goes_from_all_candidates_on_few_samples_to_some_on_more():
     assert adjusted_rand_score(truth, model.set_params(how=list(found.candidate.preparations)).fit(views).labels_) > 0.9
 
 
+def test_what_spoke_for_a_candidate_in_the_first_round_counts_in_the_last(monkeypatch):
+    views = as_views(make_blobs(120, 3)[0])
+    one, other = candidate(rho=1.0, views=len(views)), candidate(rho=0.25, views=len(views))
+    judged = {120: {1.0: 0.5, 0.25: 0.9}, 110: {1.0: 0.8, 0.25: 0.7}}  # by number of samples and rho
+
+    def as_told(evidence):
+        return np.array([judged[len(e.labels)][e.candidate.rho] for e in evidence])
+
+    monkeypatch.setattr("coview.tune.search.criterion", as_told)
+    found = Search(views, [3], (Round(110, 1, 1.0), Round(120, 1, 1.0)), seed=0).run([one, other])
+    assert found.candidate.rho == 0.25  # 0.7 + 0.9 against 0.8 + 0.5
+    monkeypatch.setitem(judged, 120, {1.0: 0.9, 0.25: 0.5})
+    assert Search(views, [3], (Round(110, 1, 1.0), Round(120, 1, 1.0)), seed=0).run([one, other]).candidate.rho == 1.0
+    monkeypatch.setitem(judged, 120, {1.0: 0.71, 0.25: 0.8})  # the last round alone would take the other
+    assert Search(views, [3], (Round(110, 1, 1.0), Round(120, 1, 1.0)), seed=0).run([one, other]).candidate.rho == 1.0
+
+
 def test_a_round_that_would_see_no_more_samples_is_left_out():
     views, _ = blobs()
     found = Search(views, [3], BUDGETS["full"], seed=0).run(candidates(views))

@@ -25,8 +25,9 @@ class Tuned(Around):
     Candidates are made from what the views look like: how each is prepared, which kernel compares samples, how sum and
     product of the views are balanced. Each is fitted on a part of the samples. What speaks for one: its views agree
     with the whole, halves of the samples give each other the same clusters, other candidates find the same clusters,
-    and the clusters are of similar size. The best half goes on to more samples; the winner is fitted on all.
-    docs/quality.md shows how far that goes. Candidates that need more memory than the machine has free are left out.
+    and the clusters are of similar size. The best half goes on to more samples; the one that most speaks for in both
+    rounds is fitted on all. docs/quality.md shows how far that goes. Candidates that need more memory than the machine
+    has free are left out.
 
     Parameters
     ----------

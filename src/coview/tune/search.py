@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
@@ -14,7 +15,7 @@ from coview.errors import InputError
 from coview.tune.candidates import Candidate
 from coview.tune.criterion import Evidence, consensus, criterion, for_numbers
 from coview.tune.trials import Trials
-from coview.views import Views
+from coview.views import Array, Views
 
 Row = dict[str, Any]
 Progress = Callable[[str, int, int], object]
@@ -81,6 +82,7 @@ class Search:
         """Return the candidate and the number of clusters that most speaks for."""
         numbers = self._numbers
         rounds = []
+        spoken: Counter[Candidate] = Counter()  # what speaks for each, in all rounds together: one alone is noisy
         for number, setting in enumerate(self._rounds, start=1):
             pool = pool[: max(2, ceil(setting.share * len(pool)))]
             trials = self._trials(setting, number)
@@ -91,8 +93,9 @@ class Search:
             tried.require_any()
             rounds.append((trials, tried))
             self._table += tried.rows(number, trials.n_samples)
-            k, order = tried.best()
-            pool, numbers = [tried.candidates[i] for i in order], [k]
+            k, judged = tried.best()
+            spoken.update(dict(zip(tried.candidates, judged.tolist(), strict=True)))
+            pool, numbers = sorted(tried.candidates, key=lambda candidate: -spoken[candidate]), [k]
         # Weights are sought on the few samples of the first round: they matter least, and are tried most often.
         return Found(self._weighted(pool[0], k, *rounds[0]), k, self._table)
 
@@ -150,13 +153,13 @@ class _Tried:
         if not self.candidates:
             raise InputError(f"none of {len(self._failed)} candidates can cluster these views: {self._failed[0][1]}")
 
-    def best(self) -> tuple[int, list[int]]:
-        """The best number of clusters, and the places of its candidates in decreasing order."""
+    def best(self) -> tuple[int, Array]:
+        """The best number of clusters, and how much speaks for each candidate there."""
         judged = {k: criterion(evidence) for k, evidence in self.evidence.items()}
         gaps = {k: np.array([one.eigengap for one in evidence]) for k, evidence in self.evidence.items()}
         compared = for_numbers(gaps, judged)
         k = max(compared, key=lambda number: float(compared[number].max()))
-        return k, np.argsort(-judged[k], kind="stable").tolist()
+        return k, judged[k]
 
     def rows(self, number: int, n_samples: int) -> list[Row]:
         """Return a row for each candidate and number of clusters."""
