@@ -12,7 +12,7 @@ from coview.core.assign import Labels, unit_rows
 from coview.tune.candidates import Candidate
 from coview.views import Array
 
-# All of these were fixed by leaving out one data set after the other: docs/quality.md.
+# All of these were fixed by leaving out one data set after the other: benchmarks/quality/evidence.py and page.py.
 _STABILITY, _AGREEMENT, _CONSENSUS = 1, 2, 1
 _BALANCE_POWER = 1.5
 _PER_LOG_CLUSTER, _PER_GAP = 0.75, 0.5  # between numbers of clusters
