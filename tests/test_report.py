@@ -326,7 +326,7 @@ def test_one_number_of_clusters_has_no_plot_of_numbers(summary):
 def test_the_chosen_setting_is_shown_even_where_others_led(summary):
     tuning = make_tuning(10)
     chosen = tuning.rows[tuning.chosen]
-    better = [replace(chosen, kappa=(1.0, 1.0, 2.0 + i), criterion=0.86) for i in range(40)]
+    better = [replace(chosen, kappa=(1.0, 1.0, 2.0 + i), criterion=0.89) for i in range(40)]
     many = replace(tuning, rows=(*tuning.rows, *better))
     shown = best_tried(many)
     assert shown[-1] is chosen

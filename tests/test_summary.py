@@ -30,7 +30,7 @@ from coview.core.margins import directions_with_doubt
 from coview.methods.kernel_clusterer import OneViewKernelClusterer
 from coview.summary import Summary, gather, space, summarize
 from coview.summary.settings import n_train, parameters
-from coview.summary.tuning import leading, numbers_tried, tried
+from coview.summary.tuning import in_all_rounds, leading, numbers_tried, tried
 from coview.tune.criterion import for_numbers
 
 from .conftest import make_blobs
@@ -667,6 +667,18 @@ def test_numbers_of_clusters_are_compared_as_the_search_compares_them(tuned):
     assert [number.criterion for number in numbers] == [compared[k].max() for k in range(2, 13)]
     assert max(numbers, key=lambda number: number.criterion).n_clusters == model.n_clusters_
     assert numbers_tried([row for row in tried(model.table_) if row.round > 1]) == ()
+
+
+def test_settings_lead_by_all_of_their_rounds():
+    first, second = [row for row in make_tuning(10).rows if row.round == 2][:2]
+    rows = [
+        replace(first, round=1, criterion=0.7),
+        replace(second, round=1, criterion=0.5),
+        replace(first, criterion=0.8),
+        replace(second, criterion=0.9),
+    ]
+    assert in_all_rounds(rows) == {(first.setting, 10): 0.75, (second.setting, 10): 0.7}
+    assert [row.criterion for row in leading(rows, 10)] == [0.8, 0.9, 0.7, 0.5]
 
 
 def test_the_best_of_the_last_round_leads_and_failures_come_last():

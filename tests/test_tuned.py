@@ -49,7 +49,11 @@ def test_the_reason_names_what_was_chosen_and_what_speaks_for_it():
     assert f"rho = {model.estimator_.estimator.rho:g}" in model.reason_
     assert str(model.estimator_.estimator.kernel) in model.reason_
     assert "columns standardised" in model.reason_ or "rows of length 1" in model.reason_
-    assert "clusters of" not in Tuned(3, budget="small", random_state=0).fit(views).reason_
+    small = Tuned(3, budget="small", random_state=0).fit(views)
+    assert "clusters of" not in small.reason_
+    assert "rounds" not in small.reason_
+    more, _ = make_blobs(600, spread=8.0)
+    assert "most speaks in both rounds together for" in Tuned(3, random_state=0).fit(more).reason_
 
 
 def test_the_reason_tells_views_apart_that_are_prepared_differently_or_weigh_differently():

@@ -39,19 +39,19 @@ def tell_clusters(terminal: Terminal, summary: Summary) -> None:
 
 def tell_search(terminal: Terminal, tuning: Tuning) -> None:
     """Show how the settings were chosen: the best of what was tried, by number of clusters if there were several."""
-    from coview.summary.tuning import leading, numbers_tried
+    from coview.summary.tuning import in_all_rounds, leading, numbers_tried
 
     chosen = tuning.rows[tuning.chosen]
     tried = [row for row in tuning.rows if row.n_clusters == chosen.n_clusters and row.criterion is not None]
-    best = leading(tried, chosen.n_clusters)[:_SHOWN]
+    best, means = leading(tried, chosen.n_clusters)[:_SHOWN], in_all_rounds(tried)
     terminal.table(
-        f"Settings for {chosen.n_clusters} clusters",
+        f"Settings for {chosen.n_clusters} clusters (criterion: mean of a setting's rounds)",
         ("setting", "samples", "criterion", "agree", "stable", "balance"),
         [
             (
                 f"→ {row.label}" if row is chosen else row.label,
                 str(row.n_samples),
-                *map(_shown, (row.criterion, row.agreement, row.stability, row.balance)),
+                *map(_shown, (means[row.setting, row.n_clusters], row.agreement, row.stability, row.balance)),
             )
             for row in (best if chosen in best else [*best[:-1], chosen])
         ],

@@ -188,11 +188,12 @@ def reason(found: Found, names: Sequence[str], numbers: Sequence[int]) -> str:
         )
         for way in ways
     )
+    together = " in both rounds together" if any(row["round"] > 1 for row in found.table) else ""
     weights = [
         f"{name} counts {weight:g}" for name, weight in zip(names, found.candidate.kappa, strict=True) if weight != 1
     ]
     return (
-        f"Of {len(tried)} settings, most speaks for {found.candidate.kernel} on {prepared} with rho = "
+        f"Of {len(tried)} settings, most speaks{together} for {found.candidate.kernel} on {prepared} with rho = "
         f"{found.candidate.rho:g}{', where in the sum ' + ' and '.join(weights) if weights else ''}"
         + (f", and for {found.n_clusters} clusters of {min(numbers)} to {max(numbers)}" if len(numbers) > 1 else "")
         + f". On {row['n_samples']} samples "

@@ -77,11 +77,24 @@ def numbers_tried(rows: Sequence[Tried]) -> tuple[NumberTried, ...]:
     )
 
 
+def in_all_rounds(rows: Sequence[Tried]) -> dict[tuple[Any, ...], float]:
+    """Return the mean criterion over the rounds of each setting and number of clusters: what settings are compared by.
+
+    Settings are compared with others that went as far, so their mean chooses as the search does by their sum.
+    """
+    found: dict[tuple[Any, ...], list[float]] = {}
+    for row in rows:
+        if row.criterion is not None:
+            found.setdefault((row.setting, row.n_clusters), []).append(row.criterion)
+    return {key: sum(values) / len(values) for key, values in found.items()}
+
+
 def leading(rows: Sequence[Tried], n_clusters: int) -> list[Tried]:
     """Return what was tried, best first: the last round before those before it, and in it the chosen number first."""
+    means = in_all_rounds(rows)
 
     def order(row: Tried) -> tuple[Any, ...]:
         failed = row.criterion is None
-        return failed, -row.round, row.n_clusters != n_clusters, 0.0 if row.criterion is None else -row.criterion
+        return failed, -row.round, row.n_clusters != n_clusters, -means.get((row.setting, row.n_clusters), 0.0)
 
     return sorted(rows, key=order)
