@@ -460,7 +460,7 @@ class OwnAssigner(Assigner):
         (KSC(3, random_state=np.random.Generator(np.random.Philox(0))), "random_state is a Generator"),
         (KSC(3, random_state=2**130), "random_state is a int"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_what_a_file_cannot_hold_is_refused(model, message, path):
     model.fit(positive_views()["b"])

@@ -80,11 +80,14 @@ class Sketch:
 def smallest_of_each(query: Integers, squares: Array, k: int, n_queries: int) -> Integers:
     """Return where the k smallest numbers of each query are, in order; the first of equal ones first.
 
-    Query (below 256), number and place are packed into 64 bits (float32 numbers that are not negative are in the order
-    of their bits): to sort these is several times faster than to sort by three keys. Numbers in float64 count as equal
-    where float32 cannot tell them apart.
+    Query (below 256), number and place are packed into 64 bits (floats that are not negative are in the order of their
+    bits): to sort these is several times faster than to sort by three keys. Of numbers in float64 the first 32 bits
+    are packed, so those within 5e-7 of each other count as equal.
     """
-    keys = squares.astype(np.float32).view(np.uint32).astype(np.uint64)
+    if squares.dtype == np.float64:
+        keys = squares.view(np.uint64) >> np.uint64(31)
+    else:
+        keys = squares.view(np.uint32).astype(np.uint64)
     keys <<= np.uint64(_PLACE_BITS)
     keys |= query.astype(np.uint64) << np.uint64(_PLACE_BITS + 32)
     keys |= np.arange(len(query), dtype=np.uint64)
