@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from coview import KSC, METHODS, OPMC, Concat, InputError, TMvKSCR
-from coview.compare import MOST_SAMPLES, compare, for_views, method_names
+from coview import KSC, METHODS, OPMC, Concat, InputError, TMvKSCR, Tuned
+from coview.compare import COMPARED, MOST_SAMPLES, compare, for_views, method_names
 from coview.compose import Scaled
 from tests.conftest import make_blobs
 
@@ -20,8 +20,8 @@ def everything():
 
 
 def test_all_methods_run_and_find_clear_clusters(everything):
-    assert [method.name for method in everything.methods] == list(METHODS)
-    assert [method.error for method in everything.methods] == [None] * len(METHODS)
+    assert [method.name for method in everything.methods] == list(COMPARED)
+    assert [method.error for method in everything.methods] == [None] * len(COMPARED)
     for method in everything.methods:
         assert sum(method.sizes) == 60
         assert method.n_found == len(method.sizes) == len(set(everything.labels[method.name]))
@@ -36,17 +36,23 @@ def test_what_was_special_about_a_method_is_noted(everything):
     assert "side by side" in notes["kpca"]
     assert "finds the number of clusters by itself" in notes["comic"]
     assert "side by side" not in notes["tmvkscr"]
+    assert "most speaks for" in notes["tuned"]
 
 
 def test_labels_are_those_of_the_methods_themselves(everything):
     views, _ = make_blobs(60)
-    for name, estimator in {"tmvkscr": TMvKSCR(3, random_state=0), "ksc": Concat(KSC(3, random_state=0))}.items():
+    estimators = {
+        "tmvkscr": TMvKSCR(3, random_state=0),
+        "ksc": Concat(KSC(3, random_state=0)),
+        "tuned": Tuned(3, random_state=0),
+    }
+    for name, estimator in estimators.items():
         assert everything.labels[name] == tuple(estimator.fit(views).labels_.tolist())
 
 
 def test_only_methods_with_scores_have_a_silhouette(everything):
     silhouettes = {method.name: method.silhouette for method in everything.methods}
-    with_scores = {"tmvkscr", "ksc", "kpca", "mvksc"}
+    with_scores = {"tuned", "tmvkscr", "ksc", "kpca", "mvksc"}
     assert {name for name, value in silhouettes.items() if value is not None} == with_scores
     assert all(silhouettes[name] > 0.5 for name in with_scores)
 
@@ -71,7 +77,7 @@ def test_it_can_be_written_as_json(everything):
     stored = json.loads(everything.to_json())
     assert stored == json.loads(json.dumps(everything.to_dict()))
     assert stored["views"] == {"a": 4, "b": 6, "c": 3}
-    assert [method["name"] for method in stored["methods"]] == list(METHODS)
+    assert [method["name"] for method in stored["methods"]] == list(COMPARED)
     assert len(stored["labels"]["opmc"]) == stored["n_samples"] == 60
 
 
@@ -80,7 +86,7 @@ def test_a_method_that_fails_is_recorded_and_the_others_go_on(blobs, monkeypatch
         def _fit(self, X):
             raise MemoryError
 
-    monkeypatch.setattr("coview.compare.METHODS", {**METHODS, "opmc": Failing})
+    monkeypatch.setattr("coview.compare.COMPARED", {**COMPARED, "opmc": Failing})
     found = compare(blobs[0], 3, methods=["opmc", "tmvkscr"])
     failed, good = found.methods
     assert failed.error == "MemoryError"
@@ -176,12 +182,12 @@ def test_the_table_puts_the_best_first():
 
 
 def test_names_are_checked_and_suggested():
-    assert method_names("all") == tuple(METHODS)
+    assert method_names("all") == ("tuned", *METHODS)
     assert method_names("ksc") == ("ksc",)
     assert method_names(["ksc", "opmc", "ksc"]) == ("ksc", "opmc")
     with pytest.raises(InputError, match=r"no method 'tmvksc'; did you mean 'tmvkscr'\?"):
         method_names(["tmvksc"])
-    with pytest.raises(InputError, match=r"no method 'spam'\. Known methods: tmvkscr"):
+    with pytest.raises(InputError, match=r"no method 'spam'\. Known methods: tuned, tmvkscr"):
         method_names("spam")
     with pytest.raises(InputError, match="methods is empty"):
         method_names([])
@@ -201,3 +207,9 @@ def test_names_are_checked_and_suggested():
 def test_bad_arguments_are_refused_before_the_work(blobs, arguments, sentence):
     with pytest.raises(InputError, match=sentence):
         compare(blobs[0], **{"n_clusters": 3, **arguments})
+
+
+def test_tuned_prepares_the_views_by_itself(blobs):
+    tuned, opmc = compare(blobs[0], 3, methods=["tuned", "opmc"], scale="l2").methods
+    assert "Scaled" not in tuned.estimator
+    assert "Scaled" in opmc.estimator

@@ -17,13 +17,16 @@ from typing import Any
 import numpy as np
 
 import coview
-from coview.compose import Concat, Scaled
+from coview.compose import Concat, Scaled, Tuned
 from coview.errors import InputError
 from coview.methods import METHODS
 from coview.methods.base import MultiViewClusterer
 from coview.metrics import scores as truth_scores
 from coview.prepare import preparations
 from coview.views import Array, Views, as_views
+
+# What can be compared: every method as it comes, and TMvKSCR with settings chosen from the data.
+COMPARED: Mapping[str, type[MultiViewClusterer]] = {"tuned": Tuned, **METHODS}
 
 # Beyond these numbers of samples a method would need many minutes, or hours: it is left out rather than waited for.
 MOST_SAMPLES: Mapping[str, int] = {"tsvdmsc": 3_000, "comic": 5_000, "coreg": 10_000}
@@ -131,7 +134,7 @@ def compare(
     random_state: int = 0,
     progress: Callable[[str, int, int], object] | None = None,
 ) -> Comparison:
-    """Run methods one after another on the same views, each with its default settings.
+    """Run methods one after another on the same views, each with its default settings, and `Tuned` beside them.
 
     A method that fails is recorded with its reason, and the others go on. Methods that know one view get the columns of
     all views side by side (`Concat`). COMIC finds the number of clusters by itself. Methods that would take very long
@@ -141,11 +144,12 @@ def compare(
     ----------
     views : views, as in `as_views`
     n_clusters : int
-    methods : "all", or names of METHODS
+    methods : "all", or names of COMPARED
     truth : list of length n_samples, optional
         Known classes to compare with. They play no part in the clustering.
     scale : name, list or mapping
-        How views are prepared, such as "standard" or {"text": "tfidf+l2"}: the `how` of `Scaled`.
+        How views are prepared, such as "standard" or {"text": "tfidf+l2"}: the `how` of `Scaled`. `Tuned` prepares
+        them in a way of its own.
     random_state : int
     progress : function, optional
         Is told the method that starts, how many are done, and how many there are.
@@ -196,14 +200,14 @@ def compare(
 def method_names(methods: str | Sequence[str]) -> tuple[str, ...]:
     """Check names of methods, and return them without repeats; "all" is all of them."""
     if isinstance(methods, str):
-        methods = tuple(METHODS) if methods == "all" else (methods,)
+        methods = tuple(COMPARED) if methods == "all" else (methods,)
     if not methods:
-        raise InputError(f"methods is empty; name some of {', '.join(METHODS)}, or 'all'")
+        raise InputError(f"methods is empty; name some of {', '.join(COMPARED)}, or 'all'")
     for name in methods:
-        if name not in METHODS:
-            close = get_close_matches(str(name).lower(), METHODS, n=1)
+        if name not in COMPARED:
+            close = get_close_matches(str(name).lower(), COMPARED, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else "."
-            raise InputError(f"there is no method {name!r}{hint} Known methods: {', '.join(METHODS)}")
+            raise InputError(f"there is no method {name!r}{hint} Known methods: {', '.join(COMPARED)}")
     return tuple(dict.fromkeys(methods))
 
 
@@ -219,7 +223,9 @@ def scaled(estimator: MultiViewClusterer, how: Mapping[str, str]) -> MultiViewCl
 
 
 def _estimator(name: str, n_clusters: int, scale: dict[str, str], random_state: int) -> MultiViewClusterer:
-    method: Any = METHODS[name]
+    method: Any = COMPARED[name]
+    if method is Tuned:
+        return Tuned(n_clusters, random_state=random_state)
     given = {"n_clusters": n_clusters} if "n_clusters" in signature(method).parameters else {}
     return scaled(for_views(method(**given, random_state=random_state), len(scale)), scale)
 
@@ -247,8 +253,10 @@ def _run(
     notes = list(dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught))
     if "Concat(" in called:
         notes.insert(0, "knows one view: the columns of all views were put side by side")
-    if "n_clusters" not in signature(METHODS[name]).parameters:
+    if "n_clusters" not in signature(COMPARED[name]).parameters:
         notes.insert(0, "finds the number of clusters by itself")
+    if isinstance(estimator, Tuned):
+        notes.insert(0, estimator.reason_)
     beside = {} if truth is None else truth_scores(truth, labels)
     result = MethodResult(
         name=name,

@@ -2,16 +2,16 @@
 
 import json
 
-from coview import METHODS
+from coview.compare import COMPARED
 from tests.cli.running import call
 
 
 def test_methods_are_compared(data, tmp_path, capsys):
     truth = f"--truth={data['folder']}/train/truth.csv::kind"
-    command = ["compare", *data["train_files"], "--ids=id", "-k3", "--methods=tmvkscr,KSC,opmc", truth]
+    command = ["compare", *data["train_files"], "--ids=id", "-k3", "--methods=tuned,KSC,opmc", truth]
     code, out, err = call(capsys, *command, "-o", tmp_path / "found")
     assert code == 0
-    assert [line.split()[1] for line in out.splitlines() if "1.000" in line] == ["tmvkscr", "ksc", "opmc"]
+    assert [line.split()[1] for line in out.splitlines() if "1.000" in line] == ["tuned", "ksc", "opmc"]
     assert "Note: ksc: knows one view" in err
     stored = json.loads((tmp_path / "found" / "comparison.json").read_text())
     assert stored["scale"] == {"a": "standard", "b": "standard", "c": "standard"}
@@ -30,14 +30,14 @@ def test_views_are_prepared_each_in_its_own_way(data, capsys):
 
 
 def test_a_comparison_goes_on_when_a_method_fails(data, tmp_path, capsys, monkeypatch):
-    class Failing(METHODS["opmc"]):
+    class Failing(COMPARED["opmc"]):
         def _fit(self, X):
             raise MemoryError("too little memory")
 
     def missing(comparison, path):
         raise ImportError("no jinja2")
 
-    monkeypatch.setattr("coview.compare.METHODS", {**METHODS, "opmc": Failing})
+    monkeypatch.setattr("coview.compare.COMPARED", {**COMPARED, "opmc": Failing})
     monkeypatch.setattr("coview.report.write_comparison", missing)
     code, out, err = call(
         capsys, "compare", *data["train_files"], "--ids=id", "-k3", "--methods=opmc,tmvkscr", "-o", tmp_path / "found"
