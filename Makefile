@@ -7,8 +7,8 @@ BIN := .venv/bin
 demo: .venv/ready  ## fit the embedded example and print what it found
 	$(BIN)/coview demo
 
-test: .venv/ready  ## run the whole test suite
-	$(BIN)/pytest --cov --cov-fail-under=95
+test: .venv/ready  ## run the whole test suite, a process on each core; pytest alone runs it in one
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal --cov --cov-fail-under=95
 
 check: .venv/ready  ## everything CI runs: format, lint, types, tests, demo, the paper's tables in small
 	$(BIN)/ruff format --check .
