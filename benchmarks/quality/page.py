@@ -134,7 +134,8 @@ def _known(rows: list[Row]) -> dict[str, Any]:
         "baseline_mean": means[best],
         "gain": f"{means['tuned'] - means[best]:+.3f}",
         "gain_fifth": f"{means['tuned'] - means[FIFTH]:+.3f}",
-        "below": ", ".join(name for name, of in measures.items() if of["tuned"] < of[best] / 2) or "none",
+        "below": ", ".join(name for name, of in measures.items() if of["tuned"] < of[best] / 2 and of[best] > NOTHING)
+        or "none",
         "even_mean": float(np.mean([_mean(of, _even) for of in sets.values()])),
     }
 
@@ -284,6 +285,6 @@ def _errors(rows: list[Row]) -> str:
     for name, of in _sets(rows).items():
         tuned, best = _mean(of, lambda row: row["tuned"]), _mean(of, _best)
         simple = _mean(of, lambda row: row["baselines"][baseline])
-        if _ratio(tuned, best) < 0.85 or tuned < simple:
+        if _ratio(tuned, best) < 0.85 or tuned < simple or best < NOTHING:
             lines.append((name, tuned, best, simple, reasons.get(name, "Not explained yet.")))
     return _table(["data", "tuned", "best", "baseline", "why"], lines)
