@@ -169,3 +169,12 @@ def bare(summary):
         seconds={},
         command=None,
     )
+
+
+def make_split_tuning():
+    """A search whose last round speaks for the second setting, and both rounds together for the first, the chosen."""
+    tuning = make_tuning(10)
+    rows = list(tuning.rows)
+    assert rows[tuning.chosen].criterion == 0.85
+    rows[tuning.chosen + 1] = replace(rows[tuning.chosen + 1], criterion=0.86)
+    return replace(tuning, rows=tuple(rows))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from coview import KSC, METHODS, OPMC, Concat, InputError, TMvKSCR, Tuned
-from coview.compare import COMPARED, MOST_SAMPLES, compare, for_views, method_names
+from coview.compare import COMPARABLE, MOST_SAMPLES, compare, for_views, method_names
 from coview.compose import Scaled
 from tests.conftest import make_blobs
 
@@ -20,8 +20,8 @@ def everything():
 
 
 def test_all_methods_run_and_find_clear_clusters(everything):
-    assert [method.name for method in everything.methods] == list(COMPARED)
-    assert [method.error for method in everything.methods] == [None] * len(COMPARED)
+    assert [method.name for method in everything.methods] == list(COMPARABLE)
+    assert [method.error for method in everything.methods] == [None] * len(COMPARABLE)
     for method in everything.methods:
         assert sum(method.sizes) == 60
         assert method.n_found == len(method.sizes) == len(set(everything.labels[method.name]))
@@ -77,7 +77,7 @@ def test_it_can_be_written_as_json(everything):
     stored = json.loads(everything.to_json())
     assert stored == json.loads(json.dumps(everything.to_dict()))
     assert stored["views"] == {"a": 4, "b": 6, "c": 3}
-    assert [method["name"] for method in stored["methods"]] == list(COMPARED)
+    assert [method["name"] for method in stored["methods"]] == list(COMPARABLE)
     assert len(stored["labels"]["opmc"]) == stored["n_samples"] == 60
 
 
@@ -86,7 +86,7 @@ def test_a_method_that_fails_is_recorded_and_the_others_go_on(blobs, monkeypatch
         def _fit(self, X):
             raise MemoryError
 
-    monkeypatch.setattr("coview.compare.COMPARED", {**COMPARED, "opmc": Failing})
+    monkeypatch.setattr("coview.compare.COMPARABLE", {**COMPARABLE, "opmc": Failing})
     found = compare(blobs[0], 3, methods=["opmc", "tmvkscr"])
     failed, good = found.methods
     assert failed.error == "MemoryError"

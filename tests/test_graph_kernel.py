@@ -539,3 +539,9 @@ def test_the_smallest_numbers_of_each_query_are_found_in_order(k, n_queries, dty
     numbers = (rng.integers(0, 5, size=len(query)) * unit).astype(dtype)
     found = sketch.smallest_of_each(query, numbers, k, n_queries)
     np.testing.assert_array_equal(found, naive.smallest_of_each(query, numbers, k, n_queries))
+
+
+def test_numbers_that_hardly_differ_are_told_apart():
+    numbers = 1 + 1e-6 * np.random.default_rng(0).permutation(50)
+    found = sketch.smallest_of_each(np.zeros(50, dtype=np.int64), numbers, 50, 1)
+    np.testing.assert_array_equal(found[0], np.argsort(numbers))

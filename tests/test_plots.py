@@ -13,7 +13,7 @@ from coview.report.marks import mark as report_mark
 from coview.summary import summarize
 
 from .conftest import make_blobs
-from .summaries import make_tuning
+from .summaries import make_split_tuning, make_tuning
 
 matplotlib = pytest.importorskip("matplotlib")
 
@@ -278,6 +278,13 @@ def test_settings_are_drawn_by_round_and_the_chosen_one_is_marked():
     assert ax.get_xlabel() == "criterion for 10 clusters"
     boxes = [text.get_window_extent() for text in ax.get_yticklabels()]
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+
+
+def test_settings_are_drawn_in_the_order_of_all_their_rounds():
+    tuning = make_split_tuning()
+    ax = rendered(plots.tuning_candidates(tuning))
+    shown = [text.get_text() for text in ax.get_yticklabels()]
+    assert shown[:-3:-1] == [row.label for row in tuning.rows[tuning.chosen : tuning.chosen + 2]]
 
 
 def test_a_table_alone_has_no_chosen_setting():

@@ -21,7 +21,7 @@ from coview.report.tables import best_tried, cross_table, splits
 from coview.report.words import comparison_story, story
 from coview.summary import Similarities, Truth, summarize
 from tests.conftest import make_blobs
-from tests.summaries import bare, make_summary, make_tuning
+from tests.summaries import bare, make_split_tuning, make_summary, make_tuning
 
 pytest.importorskip("plotly", reason="reports need plotly: pip install 'coview[report]'")
 pytest.importorskip("jinja2", reason="reports need jinja2: pip install 'coview[report]'")
@@ -336,6 +336,16 @@ def test_the_chosen_setting_is_shown_even_where_others_led(summary):
     assert len(data["labels"]) == 30
 
 
+def test_settings_are_listed_by_all_of_their_rounds(summary):
+    tuning = make_split_tuning()
+    first, second = tuning.rows[tuning.chosen], tuning.rows[tuning.chosen + 1]
+    told = replace(summary, tuning=tuning)
+    assert best_tried(tuning)[:2] == [first, second]
+    assert chart_data(told)["tuning"]["labels"][:-3:-1] == [first.label, second.label]
+    row = render(told).split(f"→ {first.label}</th>")[1].split("</tr>")[0]
+    assert re.findall(r">([\d.,]+)</td>", row)[:5] == ["2", "1,500", "10", "0.85", "0.88"]
+
+
 def test_names_of_settings_cannot_break_out(summary):
     tuning = make_tuning(10)
     rows = tuple(replace(row, kernel=NASTY, preparations=(NASTY,) * 3) for row in tuning.rows)
@@ -525,6 +535,11 @@ def test_a_comparison_tells_how_views_were_prepared():
     told = " ".join(s for _, part in comparison_story(mixed).parts for s in part)
     assert "The views were prepared first (text: tf-idf, rows of length 1; image: as it is)." in told
     assert "Preparation of texttf-idf, rows of length 1" in " ".join(Page(render_comparison(mixed)).text.split())
+    assert "tuned" not in told
+    tuned = replace(mixed, methods=(replace(mixed.methods[0], name="tuned"), *mixed.methods[1:]))
+    told = " ".join(s for _, part in comparison_story(tuned).parts for s in part)
+    assert "methods with default settings, or for tuned with settings chosen from the data, looked for" in told
+    assert "image: as it is), but for tuned, which has its own way." in told
     raw = replace(make_comparison(), scale={"text": "none", "image": "none"})
     assert "prepared" not in " ".join(s for _, part in comparison_story(raw).parts for s in part)
 

@@ -30,11 +30,11 @@ from coview.core.margins import directions_with_doubt
 from coview.methods.kernel_clusterer import OneViewKernelClusterer
 from coview.summary import Summary, gather, space, summarize
 from coview.summary.settings import n_train, parameters
-from coview.summary.tuning import in_all_rounds, leading, numbers_tried, tried
+from coview.summary.tuning import leading, numbers_tried, so_far, tried
 from coview.tune.criterion import for_numbers
 
 from .conftest import make_blobs
-from .summaries import make_summary, make_tuning
+from .summaries import make_split_tuning, make_summary, make_tuning
 
 
 def model(n_clusters=3, **settings):
@@ -669,16 +669,17 @@ def test_numbers_of_clusters_are_compared_as_the_search_compares_them(tuned):
     assert numbers_tried([row for row in tried(model.table_) if row.round > 1]) == ()
 
 
-def test_settings_lead_by_all_of_their_rounds():
-    first, second = [row for row in make_tuning(10).rows if row.round == 2][:2]
-    rows = [
-        replace(first, round=1, criterion=0.7),
-        replace(second, round=1, criterion=0.5),
-        replace(first, criterion=0.8),
-        replace(second, criterion=0.9),
-    ]
-    assert in_all_rounds(rows) == {(first.setting, 10): 0.75, (second.setting, 10): 0.7}
-    assert [row.criterion for row in leading(rows, 10)] == [0.8, 0.9, 0.7, 0.5]
+def test_settings_lead_by_their_rounds_so_far():
+    tuning = make_split_tuning()
+    first, second = tuning.rows[tuning.chosen], tuning.rows[tuning.chosen + 1]
+    means = so_far(tuning.rows)
+    assert (means[first], means[second]) == pytest.approx(((0.9 + 0.85) / 2, (0.88 + 0.86) / 2))
+    rows = leading(tuning.rows, 10)
+    assert rows[:2] == [first, second]
+    before = [row for row in rows if row.round == 1 and row.n_clusters == 10 and row.criterion is not None]
+    assert [row.criterion for row in before] == sorted((row.criterion for row in before), reverse=True)
+    assert means[before[0]] == before[0].criterion
+    assert all(row.error is not None for row in tuning.rows if row not in means)
 
 
 def test_the_best_of_the_last_round_leads_and_failures_come_last():

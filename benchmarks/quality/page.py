@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -55,6 +56,7 @@ def write(rows: list[Row], evidence: list[Row], path: Path) -> None:
         "nothing": NOTHING,
         "baseline": best_baseline(rows),
         "errors": _errors(rows),
+        "commit": subprocess.check_output(["git", "rev-parse", "--short=12", "HEAD"], cwd=HERE, text=True).strip(),
     }
     values |= _known(rows) | _unknown([row for row in rows if "auto" in row])
     values |= _constants(evidence)
@@ -161,6 +163,7 @@ def _unknown(rows: list[Row]) -> dict[str, Any]:
         "near": f"{np.mean(list(near.values())):.0%}",
         "near_sets": sum(share > 0.5 for share in near.values()),
         "auto_ratio": float(np.mean(list(ratios.values()))),
+        "auto_quotient": _mean(rows, lambda row: row["auto"]) / _mean(rows, lambda row: row["tuned"]),
         "auto_ratio_most_1": float(
             np.mean([_mean(of, lambda row: min(_ratio(row["auto"], row["tuned"]), 1.0)) for of in sets.values()])
         ),

@@ -26,7 +26,7 @@ from coview.prepare import preparations
 from coview.views import Array, Views, as_views
 
 # What can be compared: every method as it comes, and TMvKSCR with settings chosen from the data.
-COMPARED: Mapping[str, type[MultiViewClusterer]] = {"tuned": Tuned, **METHODS}
+COMPARABLE: Mapping[str, type[MultiViewClusterer]] = {"tuned": Tuned, **METHODS}
 
 # Beyond these numbers of samples a method would need many minutes, or hours: it is left out rather than waited for.
 MOST_SAMPLES: Mapping[str, int] = {"tsvdmsc": 3_000, "comic": 5_000, "coreg": 10_000}
@@ -66,7 +66,7 @@ class Comparison:
     n_clusters: int
     n_samples: int
     views: dict[str, int]  # columns of each
-    scale: dict[str, str]  # how each was prepared
+    scale: dict[str, str]  # how each was prepared, but for `Tuned`
     random_state: int
     has_truth: bool
     version: str
@@ -144,7 +144,7 @@ def compare(
     ----------
     views : views, as in `as_views`
     n_clusters : int
-    methods : "all", or names of COMPARED
+    methods : "all", or names of COMPARABLE
     truth : list of length n_samples, optional
         Known classes to compare with. They play no part in the clustering.
     scale : name, list or mapping
@@ -200,14 +200,14 @@ def compare(
 def method_names(methods: str | Sequence[str]) -> tuple[str, ...]:
     """Check names of methods, and return them without repeats; "all" is all of them."""
     if isinstance(methods, str):
-        methods = tuple(COMPARED) if methods == "all" else (methods,)
+        methods = tuple(COMPARABLE) if methods == "all" else (methods,)
     if not methods:
-        raise InputError(f"methods is empty; name some of {', '.join(COMPARED)}, or 'all'")
+        raise InputError(f"methods is empty; name some of {', '.join(COMPARABLE)}, or 'all'")
     for name in methods:
-        if name not in COMPARED:
-            close = get_close_matches(str(name).lower(), COMPARED, n=1)
+        if name not in COMPARABLE:
+            close = get_close_matches(str(name).lower(), COMPARABLE, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else "."
-            raise InputError(f"there is no method {name!r}{hint} Known methods: {', '.join(COMPARED)}")
+            raise InputError(f"there is no method {name!r}{hint} Known methods: {', '.join(COMPARABLE)}")
     return tuple(dict.fromkeys(methods))
 
 
@@ -223,7 +223,7 @@ def scaled(estimator: MultiViewClusterer, how: Mapping[str, str]) -> MultiViewCl
 
 
 def _estimator(name: str, n_clusters: int, scale: dict[str, str], random_state: int) -> MultiViewClusterer:
-    method: Any = COMPARED[name]
+    method: Any = COMPARABLE[name]
     if method is Tuned:
         return Tuned(n_clusters, random_state=random_state)
     given = {"n_clusters": n_clusters} if "n_clusters" in signature(method).parameters else {}
@@ -253,7 +253,7 @@ def _run(
     notes = list(dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught))
     if "Concat(" in called:
         notes.insert(0, "knows one view: the columns of all views were put side by side")
-    if "n_clusters" not in signature(COMPARED[name]).parameters:
+    if "n_clusters" not in signature(COMPARABLE[name]).parameters:
         notes.insert(0, "finds the number of clusters by itself")
     if isinstance(estimator, Tuned):
         notes.insert(0, estimator.reason_)

@@ -16,7 +16,7 @@ import numpy as np
 
 from coview.errors import InputError
 from coview.extras import load_extra
-from coview.summary.tuning import in_all_rounds, numbers_tried, tried
+from coview.summary.tuning import numbers_tried, so_far, tried
 from coview.summary.values import Summary, Tried, Tuning
 from coview.views import Array
 
@@ -283,8 +283,8 @@ def tuning_candidates(table: Any, ax: Axes | None = None) -> Axes:
     number = chosen.n_clusters if chosen else _best_number(rows)
     shown = [row for row in rows if row.n_clusters == number and row.criterion is not None]
     last = {row.setting: row for row in sorted(shown, key=lambda row: row.round)}
-    means = in_all_rounds(shown)
-    order = sorted(last, key=lambda setting: (last[setting].round, means[setting, number]))
+    means = so_far(shown)
+    order = sorted(last, key=lambda setting: (last[setting].round, means[last[setting]]))
     place = {setting: i for i, setting in enumerate(order)}
     ax = _axes(ax, width=8.0, height=1.4 + 0.32 * len(order))
     for i, number_of_round in enumerate(sorted({row.round for row in shown})):

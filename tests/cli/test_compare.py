@@ -2,8 +2,13 @@
 
 import json
 
-from coview.compare import COMPARED
+from coview.cli.compare import NAMES
+from coview.compare import COMPARABLE
 from tests.cli.running import call
+
+
+def test_the_command_knows_all_that_can_be_compared():
+    assert list(NAMES) == ["all", *COMPARABLE]
 
 
 def test_methods_are_compared(data, tmp_path, capsys):
@@ -30,14 +35,14 @@ def test_views_are_prepared_each_in_its_own_way(data, capsys):
 
 
 def test_a_comparison_goes_on_when_a_method_fails(data, tmp_path, capsys, monkeypatch):
-    class Failing(COMPARED["opmc"]):
+    class Failing(COMPARABLE["opmc"]):
         def _fit(self, X):
             raise MemoryError("too little memory")
 
     def missing(comparison, path):
         raise ImportError("no jinja2")
 
-    monkeypatch.setattr("coview.compare.COMPARED", {**COMPARED, "opmc": Failing})
+    monkeypatch.setattr("coview.compare.COMPARABLE", {**COMPARABLE, "opmc": Failing})
     monkeypatch.setattr("coview.report.write_comparison", missing)
     code, out, err = call(
         capsys, "compare", *data["train_files"], "--ids=id", "-k3", "--methods=opmc,tmvkscr", "-o", tmp_path / "found"

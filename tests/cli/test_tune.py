@@ -8,9 +8,12 @@ import pytest
 
 from coview import FixedSize, InputError, Tuned
 from coview.cli.settings import Search, cluster_numbers
+from coview.cli.tell import tell_search
+from coview.cli.terminal import Terminal
 from coview.persist import load
 from coview.summary import Summary
 from tests.cli.running import call, refused
+from tests.summaries import make_split_tuning
 
 pytest.importorskip("pyarrow", reason="tables need pyarrow: pip install 'coview[io]'")
 
@@ -103,3 +106,13 @@ def test_a_search_of_some_samples():
     tuned = Tuned(4, budget="small", random_state=7)
     assert repr(estimator) == repr(FixedSize(tuned, n_train=200, select="entropy", random_state=7))
     assert notes == ()
+
+
+def test_each_setting_is_told_once_by_all_of_its_rounds(capsys):
+    tuning = make_split_tuning()
+    tell_search(Terminal(), tuning)
+    lines = [line for line in capsys.readouterr().out.splitlines() if "graph · l2 · ρ" in line]
+    assert [line.split("│")[3].strip() for line in lines[:2]] == ["0.875", "0.870"]
+    assert "→" in lines[0]
+    labels = [line.split("│")[1].strip(" →") for line in lines]
+    assert len(labels) == len(set(labels))

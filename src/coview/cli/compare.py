@@ -13,7 +13,7 @@ from coview.cli.inputs import read, read_truth
 from coview.cli.settings import METHOD_NAMES, chosen, scales, view_files
 from coview.cli.terminal import Terminal
 
-_NAMES = ("all", "tuned", *METHOD_NAMES)
+NAMES = ("all", "tuned", *METHOD_NAMES)
 COMPARISON_FILES = ("comparison.json", "comparison.html")
 
 
@@ -35,7 +35,7 @@ def compare(
             metavar="all|NAMES",
             help="Which methods, with commas between; coview methods lists them, and tuned is what coview tune finds. "
             "For example --methods tuned,mvksc,opmc",
-            autocompletion=options.completing(_NAMES),
+            autocompletion=options.completing(NAMES),
             rich_help_panel=options.MODEL,
         ),
     ] = "all",
@@ -73,7 +73,7 @@ def compare(
     files = view_files(view)
     names = [name.strip().lower() for name in methods.split(",") if name.strip()]
     for name in names:
-        chosen("--methods", name, _NAMES)
+        chosen("--methods", name, NAMES)
     how = {name: each or "standard" for name, each in scales(scale or (), tuple(files)).items()}
     if output is not None:
         check_folder(output, COMPARISON_FILES, force=force)

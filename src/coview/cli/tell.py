@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from coview.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from coview.summary import Summary, Tuning
+    from coview.summary.values import Tried
 
 _SHOWN = 10  # settings that a terminal has room for
 
@@ -39,11 +40,15 @@ def tell_clusters(terminal: Terminal, summary: Summary) -> None:
 
 def tell_search(terminal: Terminal, tuning: Tuning) -> None:
     """Show how the settings were chosen: the best of what was tried, by number of clusters if there were several."""
-    from coview.summary.tuning import in_all_rounds, leading, numbers_tried
+    from coview.summary.tuning import leading, numbers_tried, so_far
 
     chosen = tuning.rows[tuning.chosen]
     tried = [row for row in tuning.rows if row.n_clusters == chosen.n_clusters and row.criterion is not None]
-    best, means = leading(tried, chosen.n_clusters)[:_SHOWN], in_all_rounds(tried)
+    means = so_far(tried)
+    last: dict[tuple[Any, ...], Tried] = {}
+    for row in leading(tried, chosen.n_clusters):
+        last.setdefault(row.setting, row)  # later rounds come first
+    best = list(last.values())[:_SHOWN]
     terminal.table(
         f"Settings for {chosen.n_clusters} clusters (criterion: mean of a setting's rounds)",
         ("setting", "samples", "criterion", "agree", "stable", "balance"),
@@ -51,7 +56,7 @@ def tell_search(terminal: Terminal, tuning: Tuning) -> None:
             (
                 f"→ {row.label}" if row is chosen else row.label,
                 str(row.n_samples),
-                *map(_shown, (means[row.setting, row.n_clusters], row.agreement, row.stability, row.balance)),
+                *map(_shown, (means[row], row.agreement, row.stability, row.balance)),
             )
             for row in (best if chosen in best else [*best[:-1], chosen])
         ],

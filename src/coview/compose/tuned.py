@@ -188,14 +188,17 @@ def reason(found: Found, names: Sequence[str], numbers: Sequence[int]) -> str:
         )
         for way in ways
     )
-    together = " in both rounds together" if any(row["round"] > 1 for row in found.table) else ""
     weights = [
         f"{name} counts {weight:g}" for name, weight in zip(names, found.candidate.kappa, strict=True) if weight != 1
     ]
+    several = any(row["round"] > 1 for row in found.table)
+    number = f"{found.n_clusters} clusters of {min(numbers)} to {max(numbers)}" if len(numbers) > 1 else ""
     return (
-        f"Of {len(tried)} settings, most speaks{together} for {found.candidate.kernel} on {prepared} with rho = "
-        f"{found.candidate.rho:g}{', where in the sum ' + ' and '.join(weights) if weights else ''}"
-        + (f", and for {found.n_clusters} clusters of {min(numbers)} to {max(numbers)}" if len(numbers) > 1 else "")
+        f"Of {len(tried)} settings, most speaks for {found.candidate.kernel} on {prepared} with rho = "
+        f"{found.candidate.rho:g}"
+        + (", in both rounds together" if several else "")
+        + (f"; and{', in the first,' if several else ''} for {number}" if number else "")
+        + (f"; in the sum {' and '.join(weights)}" if weights else "")
         + f". On {row['n_samples']} samples "
         + (f"the views agree with the whole to {row['agreement']:.2f}, " if len(names) > 1 else "")
         + f"halves of the samples find each other's clusters to {row['stability']:.2f} (adjusted Rand index), and the "

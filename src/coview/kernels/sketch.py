@@ -82,7 +82,7 @@ def smallest_of_each(query: Integers, squares: Array, k: int, n_queries: int) ->
 
     Query (below 256), number and place are packed into 64 bits (floats that are not negative are in the order of their
     bits): to sort these is several times faster than to sort by three keys. Of numbers in float64 the first 32 bits
-    are packed, so those within 5e-7 of each other count as equal.
+    are packed: those that differ by less than a part in two million may count as equal.
     """
     if squares.dtype == np.float64:
         keys = squares.view(np.uint64) >> np.uint64(31)

@@ -10,6 +10,7 @@ from coview.report.charts import chart_data, has_scores
 from coview.report.page import fill
 from coview.report.tables import agreements, best_tried, cross_table, splits
 from coview.report.words import comparison_story, preparations_in_words, story
+from coview.summary.tuning import so_far
 
 if TYPE_CHECKING:
     from coview.compare import Comparison
@@ -38,6 +39,7 @@ def render(summary: Summary) -> str:
         splits=splits(summary),
         crossed=cross_table(summary.truth) if summary.truth else None,
         tried=best_tried(summary.tuning) if summary.tuning else [],
+        so_far=so_far(summary.tuning.rows) if summary.tuning else {},
         numbers=bool(data and data["tuning"] and data["tuning"]["numbers"]),
     )
 

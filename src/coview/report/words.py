@@ -196,16 +196,19 @@ def comparison_story(comparison: Comparison) -> Story:
     """
     ran = [method for method in comparison.methods if method.error is None]
     views = listed([f"{name} ({plural(width, 'column')})" for name, width in comparison.views.items()])
+    tuned = any(method.name == "tuned" for method in comparison.methods)
+    chosen = ", or for tuned with settings chosen from the data," if tuned else ""
+    others = ", but for tuned, which has its own way" if tuned else ""
     done = [
-        f"{plural(len(comparison.methods), 'method')} with default settings looked for "
+        f"{plural(len(comparison.methods), 'method')} with default settings{chosen} looked for "
         f"{plural(comparison.n_clusters, 'cluster')} among {plural(comparison.n_samples, 'sample')} of {views}."
     ]
     prepared = preparations_in_words(comparison)
     if len(set(prepared.values())) > 1:
         each = "; ".join(f"{view}: {words}" for view, words in prepared.items())
-        done.append(f"The views were prepared first ({each}).")
+        done.append(f"The views were prepared first ({each}){others}.")
     elif set(comparison.scale.values()) != {"none"}:
-        done.append(f"The views were prepared first ({next(iter(prepared.values()))}).")
+        done.append(f"The views were prepared first ({next(iter(prepared.values()))}){others}.")
     if len(ran) < len(comparison.methods):
         missing = [method.name for method in comparison.methods if method.error is not None]
         done.append(f"{listed(missing)} gave no labels; the reason is in the table.")

@@ -77,24 +77,25 @@ def numbers_tried(rows: Sequence[Tried]) -> tuple[NumberTried, ...]:
     )
 
 
-def in_all_rounds(rows: Sequence[Tried]) -> dict[tuple[Any, ...], float]:
-    """Return the mean criterion over the rounds of each setting and number of clusters: what settings are compared by.
+def so_far(rows: Sequence[Tried]) -> dict[Tried, float]:
+    """Return for each row the mean criterion of its setting in this round and those before: what the search goes by.
 
-    Settings are compared with others that went as far, so their mean chooses as the search does by their sum.
+    All that are compared have been in the same rounds, so the mean chooses as the sum does.
     """
-    found: dict[tuple[Any, ...], list[float]] = {}
+    means = {}
     for row in rows:
-        if row.criterion is not None:
-            found.setdefault((row.setting, row.n_clusters), []).append(row.criterion)
-    return {key: sum(values) / len(values) for key, values in found.items()}
+        same = (r for r in rows if (r.setting, r.n_clusters) == (row.setting, row.n_clusters) and r.round <= row.round)
+        criteria = [one.criterion for one in same if one.criterion is not None]
+        if criteria:
+            means[row] = sum(criteria) / len(criteria)
+    return means
 
 
 def leading(rows: Sequence[Tried], n_clusters: int) -> list[Tried]:
     """Return what was tried, best first: the last round before those before it, and in it the chosen number first."""
-    means = in_all_rounds(rows)
+    means = so_far(rows)
 
     def order(row: Tried) -> tuple[Any, ...]:
-        failed = row.criterion is None
-        return failed, -row.round, row.n_clusters != n_clusters, -means.get((row.setting, row.n_clusters), 0.0)
+        return row.criterion is None, -row.round, row.n_clusters != n_clusters, -means.get(row, 0.0)
 
     return sorted(rows, key=order)
