@@ -45,11 +45,25 @@ def evidence(labels, n_clusters=2, **measures):
 def test_looks_tell_words_counts_and_measurements_apart():
     rng = np.random.default_rng(0)
     counts = rng.poisson(0.2, size=(50, 40)).astype(float)
-    assert Look.of(counts) == Look(few_columns=False, words=True, wide_range=counts.max() > 2)
+    assert Look.of(counts) == Look(no_direction=False, words=True, wide_range=counts.max() > 2)
     assert Look.of(sp.csr_array(counts)) == Look.of(counts)
     assert Look.of(rng.normal(size=(50, 40))) == Look(False, words=False, wide_range=False)
     assert Look.of(100 * rng.random((50, 40))) == Look(False, words=False, wide_range=True)
-    assert Look.of(rng.random((50, 3))).few_columns
+    assert Look.of(rng.random((50, 3))).no_direction
+
+
+def test_columns_in_different_units_have_no_direction():
+    rng = np.random.default_rng(0)
+    measured = rng.normal(size=(50, 20))
+    for units in ([1000.0], [1000.0, 800.0]):
+        mixed = measured * np.append(units, np.ones(20 - len(units)))
+        assert Look.of(mixed).no_direction
+        assert Look.of(1e200 * mixed).no_direction
+        assert not Look.of(sp.csr_array(mixed)).no_direction
+    assert not Look.of(measured * np.append([4.0, 4.0], np.ones(18))).no_direction
+    words = rng.poisson(0.2, size=(50, 20)) * np.append([1000.0], np.ones(19))
+    assert not Look.of(words).no_direction
+    assert {c.preparations for c in candidates(as_views([mixed, measured]))} == {("standard", "l2")}
 
 
 def test_a_view_of_zeros_has_a_look():

@@ -26,7 +26,7 @@ class Candidate:
 
 
 def _directions(look: Look) -> str:
-    return "standard" if look.few_columns else "l2"
+    return "standard" if look.no_direction else "l2"
 
 
 def _rare_columns(look: Look) -> str:
