@@ -82,12 +82,14 @@ def so_far(rows: Sequence[Tried]) -> dict[Tried, float]:
 
     All that are compared have been in the same rounds, so the mean chooses as the sum does.
     """
-    means = {}
+    of_setting: dict[tuple[Any, ...], list[tuple[Tried, float]]] = {}
     for row in rows:
-        same = (r for r in rows if (r.setting, r.n_clusters) == (row.setting, row.n_clusters) and r.round <= row.round)
-        criteria = [one.criterion for one in same if one.criterion is not None]
-        if criteria:
-            means[row] = sum(criteria) / len(criteria)
+        if row.criterion is not None:
+            of_setting.setdefault((row.setting, row.n_clusters), []).append((row, row.criterion))
+    means = {}
+    for judged in of_setting.values():
+        for row, _ in judged:
+            means[row] = float(np.mean([criterion for other, criterion in judged if other.round <= row.round]))
     return means
 
 
