@@ -16,7 +16,7 @@ import numpy as np
 
 from coview.errors import InputError
 from coview.extras import load_extra
-from coview.summary.tuning import numbers_tried, so_far, tried
+from coview.summary.tuning import numbers_tried, settings_tried, tried
 from coview.summary.values import Summary, Tried, Tuning
 from coview.views import Array
 
@@ -282,10 +282,8 @@ def tuning_candidates(table: Any, ax: Axes | None = None) -> Axes:
     rows, chosen = _tried(table)
     number = chosen.n_clusters if chosen else _best_number(rows)
     shown = [row for row in rows if row.n_clusters == number and row.criterion is not None]
-    last = {row.setting: row for row in sorted(shown, key=lambda row: row.round)}
-    means = so_far(shown)
-    order = sorted(last, key=lambda setting: (last[setting].round, means[last[setting]]))
-    place = {setting: i for i, setting in enumerate(order)}
+    order = settings_tried(rows, number)[::-1]  # the best on top
+    place = {row.setting: i for i, row in enumerate(order)}
     ax = _axes(ax, width=8.0, height=1.4 + 0.32 * len(order))
     for i, number_of_round in enumerate(sorted({row.round for row in shown})):
         some = [row for row in shown if row.round == number_of_round]
@@ -301,7 +299,7 @@ def tuning_candidates(table: Any, ax: Axes | None = None) -> Axes:
     if chosen is not None:
         circle: dict[str, Any] = {"s": 170, "facecolors": "none", "edgecolors": "black", "linewidths": 1.5, "zorder": 3}
         ax.scatter([float(chosen.criterion or 0)], [place[chosen.setting]], label="chosen", **circle)
-    ax.set_yticks(range(len(order)), [last[setting].label for setting in order])
+    ax.set_yticks(range(len(order)), [row.label for row in order])
     ax.grid(axis="y", color="0.9", zorder=0)
     ax.set_axisbelow(True)
     ax.set(xlabel=f"criterion for {number} clusters", ylim=(-0.7, len(order) - 0.3))

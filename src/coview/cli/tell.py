@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coview.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from coview.summary import Summary, Tuning
-    from coview.summary.values import Tried
 
 _SHOWN = 10  # settings that a terminal has room for
 
@@ -40,15 +39,10 @@ def tell_clusters(terminal: Terminal, summary: Summary) -> None:
 
 def tell_search(terminal: Terminal, tuning: Tuning) -> None:
     """Show how the settings were chosen: the best of what was tried, by number of clusters if there were several."""
-    from coview.summary.tuning import leading, numbers_tried, so_far
+    from coview.summary.tuning import numbers_tried, settings_tried, so_far
 
     chosen = tuning.rows[tuning.chosen]
-    tried = [row for row in tuning.rows if row.n_clusters == chosen.n_clusters and row.criterion is not None]
-    means = so_far(tried)
-    last: dict[tuple[Any, ...], Tried] = {}
-    for row in leading(tried, chosen.n_clusters):
-        last.setdefault(row.setting, row)  # later rounds come first
-    best = list(last.values())[:_SHOWN]
+    best, means = settings_tried(tuning.rows, chosen.n_clusters)[:_SHOWN], so_far(tuning.rows)
     terminal.table(
         f"Settings for {chosen.n_clusters} clusters (criterion: mean of a setting's rounds)",
         ("setting", "samples", "criterion", "agree", "stable", "balance"),

@@ -11,7 +11,7 @@ import numpy as np
 
 from coview.plots import PALETTE
 from coview.report.marks import SHAPES
-from coview.summary.tuning import leading, numbers_tried
+from coview.summary.tuning import numbers_tried, settings_tried
 from coview.summary.values import reading_order
 from coview.views import Array
 
@@ -123,7 +123,7 @@ def _tuning(tuning: Tuning) -> dict[str, Any]:
     """The criterion of each setting in each round, best last; and of each number of clusters, if there were several."""
     chosen = tuning.rows[tuning.chosen]
     shown = [row for row in tuning.rows if row.n_clusters == chosen.n_clusters and row.criterion is not None]
-    best = list(dict.fromkeys(row.setting for row in leading(shown, chosen.n_clusters)))[:MOST_SETTINGS]
+    best = [row.setting for row in settings_tried(tuning.rows, chosen.n_clusters)[:MOST_SETTINGS]]
     order = (best if chosen.setting in best else [*best[:-1], chosen.setting])[::-1]
     labels = {row.setting: row.label for row in shown}
     rounds = [

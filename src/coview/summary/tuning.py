@@ -101,3 +101,12 @@ def leading(rows: Sequence[Tried], n_clusters: int) -> list[Tried]:
         return row.criterion is None, -row.round, row.n_clusters != n_clusters, -means.get(row, 0.0)
 
     return sorted(rows, key=order)
+
+
+def settings_tried(rows: Sequence[Tried], n_clusters: int) -> list[Tried]:
+    """Return what could be fitted for this number of clusters, best first: each setting once, by its last round."""
+    last: dict[tuple[Any, ...], Tried] = {}
+    for row in leading([row for row in rows if row.criterion is not None], n_clusters):
+        if row.n_clusters == n_clusters:
+            last.setdefault(row.setting, row)  # later rounds lead
+    return list(last.values())
