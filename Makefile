@@ -23,20 +23,20 @@ fix: .venv/ready  ## format and repair what can be repaired
 	$(BIN)/ruff format .
 
 bench: .venv/ready  ## measure speed and memory as ratios; writes the table of docs/performance.md
-	$(BIN)/python benchmarks/speed/run.py
+	$(BIN)/python -m benchmarks.speed.run
 
 bench-authors: .venv/ready  ## time the methods beside their authors' programs; needs the reference input
-	$(BIN)/python benchmarks/speed/authors.py
+	$(BIN)/python -m benchmarks.speed.authors
 
 paper: .venv/ready  ## run the paper's experiments again and write docs/paper; goes on where it was stopped
-	$(BIN)/python benchmarks/paper/run.py
+	$(BIN)/python -m benchmarks.paper.run
 
 paper-quick: .venv/ready  ## the same with few settings on two small data sets, into a temporary folder, as a test
 	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
-	$(BIN)/python benchmarks/paper/run.py --quick --jobs 1 --out "$$folder/pages" --rows "$$folder/rows"
+	$(BIN)/python -m benchmarks.paper.run --quick --jobs 1 --out "$$folder/pages" --rows "$$folder/rows"
 
 quality: .venv/ready  ## measure clusters without labels on real data and write docs/quality.md; goes on where it was stopped
-	$(BIN)/python benchmarks/quality/run.py
+	$(BIN)/python -m benchmarks.quality.run
 
 clean:  ## remove everything that make built
 	rm -rf .venv demo-run .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

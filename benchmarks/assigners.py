@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
+from benchmarks.real_data import ROOT, data_sets, prepared
 from coview import TMvKSCR
-from real_data import ROOT, data_sets, prepared
 
 MOST_SAMPLES = 3000
 SEEDS = range(3)
@@ -50,7 +50,7 @@ def main() -> None:
     lines = [" | ".join(row) for row in [head, ["---"] * len(head), *table]]
     text = f"""# Which assigner is the default, and why
 
-Made by `python benchmarks/assigners.py`. Adjusted Rand index against the true clusters, mean of {len(SEEDS)} seeds.
+Made by `python -m benchmarks.assigners`. Adjusted Rand index against the true clusters, mean of {len(SEEDS)} seeds.
 
 {" ".join(" ".join(__doc__.split(chr(10))[2:]).split())}
 

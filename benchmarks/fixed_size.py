@@ -16,14 +16,11 @@ from time import perf_counter
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
+from coview import FixedSize, TMvKSCR
+from coview.metrics import scores
+from tests.test_real_data import DATA, load
+
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-
-from tests.test_real_data import DATA, load  # noqa: E402
-
-from coview import FixedSize, TMvKSCR  # noqa: E402
-from coview.metrics import scores  # noqa: E402
-
 LARGEST = 10_000
 SHARES = {"1/50": 1 / 50, "1/20": 1 / 20, "1/10": 1 / 10, "1/5": 1 / 5, "1/2": 1 / 2}
 SEEDS = 5

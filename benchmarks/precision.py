@@ -9,8 +9,8 @@ from pathlib import Path
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
+from benchmarks.real_data import ROOT, data_sets, prepared
 from coview import TMvKSCR
-from real_data import ROOT, data_sets, prepared
 
 MOST_SAMPLES = 6000
 RHO = (1.0, 0.25, 0.0)

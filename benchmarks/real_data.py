@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import StandardScaler, normalize
 
-from coview.datasets import data_folder, load, stored_names
+from benchmarks.data import data_folder, load, stored_names
 
 ROOT = Path(__file__).parents[1]
 

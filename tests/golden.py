@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from coview import RBF, NormalizedPolynomial
-
-from .conftest import shared_folder
+from tests.conftest import shared_folder
 
 GOLDEN = shared_folder("golden")
 needs_golden = pytest.mark.skipif(GOLDEN is None, reason="reference numbers absent: set COVIEW_GOLDEN to their folder")

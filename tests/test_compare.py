@@ -7,7 +7,7 @@ import pytest
 
 from coview import KSC, METHODS, OPMC, Concat, InputError, TMvKSCR, Tuned
 from coview.compare import COMPARABLE, MOST_SAMPLES, compare, for_views, method_names
-from coview.compose import Scaled
+from coview.compose import Preprocessed
 from tests.conftest import make_blobs
 
 QUICK = ["tmvkscr", "ksc", "opmc"]
@@ -136,18 +136,18 @@ def test_views_can_be_scaled(blobs):
     rng = np.random.default_rng(1)
     far = {**views, "a": np.column_stack([views["a"], 1e6 * rng.normal(size=len(truth))])}
     found = compare(far, 3, methods=["ksc"], truth=truth, scale="standard")
-    expected = Scaled(Concat(KSC(3, random_state=0))).fit(far).labels_
+    expected = Preprocessed(Concat(KSC(3, random_state=0))).fit(far).labels_
     assert found.labels["ksc"] == tuple(expected.tolist())
     assert found.methods[0].ari > compare(far, 3, methods=["ksc"], truth=truth).methods[0].ari
     assert found.methods[0].silhouette is not None
-    assert found.methods[0].estimator.startswith("Scaled(")
+    assert found.methods[0].estimator.startswith("Preprocessed(")
     assert found.scale == {"a": "standard", "b": "standard", "c": "standard"}
 
 
 def test_views_can_be_scaled_each_in_its_own_way(blobs):
     views, _ = blobs
     found = compare(views, 3, methods=["tmvkscr"], scale={"a": "l2", "b": "standard+pca2"})
-    expected = Scaled(TMvKSCR(3, random_state=0), ["l2", "standard+pca2", "none"]).fit(views)
+    expected = Preprocessed(TMvKSCR(3, random_state=0), ["l2", "standard+pca2", "none"]).fit(views)
     assert found.labels["tmvkscr"] == tuple(expected.labels_.tolist())
     assert found.scale == {"a": "l2", "b": "standard+pca2", "c": "none"}
     assert "'b': 'standard+pca2'" in found.methods[0].estimator
@@ -211,5 +211,5 @@ def test_bad_arguments_are_refused_before_the_work(blobs, arguments, sentence):
 
 def test_tuned_prepares_the_views_by_itself(blobs):
     tuned, opmc = compare(blobs[0], 3, methods=["tuned", "opmc"], scale="l2").methods
-    assert "Scaled" not in tuned.estimator
-    assert "Scaled" in opmc.estimator
+    assert "Preprocessed" not in tuned.estimator
+    assert "Preprocessed" in opmc.estimator

@@ -28,15 +28,14 @@ from coview import (
     InputError,
     MvKSC,
     PerView,
-    Scaled,
+    Preprocessed,
     TMvKSCR,
     Views,
     as_views,
     stack_views,
 )
 from coview.methods.kernel_clusterer import KernelClusterer, OneViewKernelClusterer
-
-from .conftest import make_blobs
+from tests.conftest import make_blobs
 
 
 def some(condition):
@@ -72,7 +71,7 @@ def views_for(method, **settings):
 
 
 def checks():
-    wrapped = [wrapper(KSC(random_state=0)) for wrapper in (Concat, PerView, Scaled)]
+    wrapped = [wrapper(KSC(random_state=0)) for wrapper in (Concat, PerView, Preprocessed)]
     wrapped.append(FixedSize(KSC(random_state=0), n_train=0.9, random_state=0))
     for model in [*(method(random_state=0) for method in METHODS.values()), *wrapped]:
         for estimator, check in estimator_checks_generator(model):

@@ -7,8 +7,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from coview import KSC, RBF, NormalizedPolynomial, TMvKSCR
-
-from .golden import as_kernel, assert_equal_up_to_sign, golden, inputs, is_free_of_ties, load, needs_golden
+from tests.golden import as_kernel, assert_equal_up_to_sign, golden, inputs, is_free_of_ties, load, needs_golden
 
 pytestmark = needs_golden
 

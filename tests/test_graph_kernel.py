@@ -20,16 +20,15 @@ from coview import (
     load,
     save,
 )
-from coview.core.threads import Workers
-from coview.kernels import nearest, sketch
-from coview.kernels.cells import Cells
-from coview.kernels.copies import Copies, fingerprints
-from coview.kernels.search import Finder
-from coview.prepare import preparation
+from coview.neighbors import nearest, projected
+from coview.neighbors.cells import Cells
+from coview.neighbors.duplicates import Duplicates, fingerprints
+from coview.neighbors.exact import ExactSearch
+from coview.preprocess.steps import parse_steps
+from coview.runtime import Workers
 from tests import naive
-
-from .conftest import make_blobs
-from .test_properties import awkward_views, random_views
+from tests.conftest import make_blobs
+from tests.test_properties import awkward_views, random_views
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # fewer clusters, or few gaps
 
@@ -123,14 +122,14 @@ def test_one_long_row_does_not_hide_who_is_near_among_sparse_rows():
 def test_a_grid_is_searched_by_the_tree(monkeypatch):
     rows = np.stack(np.meshgrid(np.arange(12.0), np.arange(12.0)), axis=-1).reshape(-1, 2)
     expected = naive.neighbour_graph(rows, 10, 7)[0]
-    monkeypatch.setattr(Finder, "near", None)  # by products it would take a time that is quadratic in the rows
+    monkeypatch.setattr(ExactSearch, "near", None)  # by products it would take a time that is quadratic in the rows
     np.testing.assert_allclose(NeighborGraph().against(rows).gram.toarray(), expected, **CLOSE)
 
 
 @pytest.mark.parametrize("how", ["l2", "total", "pca5", "standard+l2"])
 def test_rows_are_known_again_however_they_were_prepared_and_lie_in_memory(how):
     rows = np.asfortranarray(abs(some_rows(150, 23)))
-    prepare = preparation(how).learn(rows)
+    prepare = parse_steps(how).learn(rows)
     for kernel in (NeighborGraph(), NeighborGraph(metric="cosine")):
         similarity = kernel.against(prepare(rows))
         whole = similarity.block(prepare(rows)).toarray()
@@ -177,7 +176,7 @@ def test_neighbours_are_found_among_more_rows_than_one_tile_holds():
     from sklearn.neighbors import NearestNeighbors
 
     rows = some_rows(6000, 12) + np.repeat([0.0, 50.0, 1000.0], 2000)[:, None]  # tiles that hold nobody near, too
-    found, distances, _ = nearest.nearest_rows(rows, Copies(rows), 5)
+    found, distances, _ = nearest.nearest_neighbors(rows, Duplicates(rows), 5)
     expected = NearestNeighbors(n_neighbors=5, algorithm="kd_tree").fit(rows).kneighbors()
     np.testing.assert_array_equal(found, expected[1])
     np.testing.assert_allclose(distances, expected[0], rtol=1e-12)
@@ -208,18 +207,18 @@ def test_whole_numbers_from_a_command_line_are_whole_numbers():
     assert repr(NeighborGraph(5.0, 3.0)) == "NeighborGraph(n_neighbors=5, scale_neighbor=3, metric='euclidean')"
 
 
-# Copies
+# Duplicates
 
 
 @FORMATS
 def test_equal_rows_are_found_whatever_their_form(make):
     rows = np.array([[0.0, 1.0], [2.0, 0.0], [-0.0, 1.0], [1.0, 2.0], [2.0, 0.0], [0.0, 1.0]])
-    copies = Copies(make(rows))
-    assert copies.first.tolist() == [0, 1, 3]
-    assert copies.of_row.tolist() == [0, 1, 0, 2, 1, 0]
-    assert copies.find(rows[[4, 3]].astype(np.float32)).tolist() == [1, 2]
-    assert copies.find(sp.csr_array(np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]]))).tolist() == [0, -1, -1]
-    position, row = copies.members(np.array([1, 0]), np.array([9, 2]))
+    duplicates = Duplicates(make(rows))
+    assert duplicates.first.tolist() == [0, 1, 3]
+    assert duplicates.of_row.tolist() == [0, 1, 0, 2, 1, 0]
+    assert duplicates.find(rows[[4, 3]].astype(np.float32)).tolist() == [1, 2]
+    assert duplicates.find(sp.csr_array(np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]]))).tolist() == [0, -1, -1]
+    position, row = duplicates.members(np.array([1, 0]), np.array([9, 2]))
     assert position.tolist() == [0, 0, 1, 1]
     assert row.tolist() == [1, 4, 0, 2]
 
@@ -335,12 +334,12 @@ def test_streams_label_rows_as_predict_does(tmp_path):
 
 def test_dask_chunks_get_the_labels_that_predict_gives():
     da = pytest.importorskip("dask.array", reason='Dask is missing; run pip install "coview[dask]"')
-    from coview import scale
+    from coview import distributed
 
     views, _ = make_blobs(300, spread=1.0)
     model = TMvKSCR(3, kernel=NeighborGraph(), random_state=0).fit({name: x[:100] for name, x in views.items()})
     chunks = {name: da.from_array(x, chunks=(70, -1)) for name, x in views.items()}
-    np.testing.assert_array_equal(scale.predict(model, chunks).compute(), model.predict(views))
+    np.testing.assert_array_equal(distributed.predict(model, chunks).compute(), model.predict(views))
 
 
 def test_entropy_selection_works_on_graphs():
@@ -438,12 +437,12 @@ def flat_rows(n, width=100, seed=0):
 
 
 def both_searches(monkeypatch, rows, k=10):
-    """The exact neighbours and distances, and those by a sketch."""
-    copies = Copies(rows)
-    exact = nearest.nearest_rows(rows, copies, k)[:2]
+    """The exact neighbours and distances, and those by a projected."""
+    duplicates = Duplicates(rows)
+    exact = nearest.nearest_neighbors(rows, duplicates, k)[:2]
     monkeypatch.setattr(nearest, "EXACT_ROWS", 1000)
-    monkeypatch.setattr(sketch, "_LEAST_AROUND", 1000)
-    return exact, nearest.nearest_rows(rows, copies, k)[:2]
+    monkeypatch.setattr(projected, "_LEAST_AROUND", 1000)
+    return exact, nearest.nearest_neighbors(rows, duplicates, k)[:2]
 
 
 def test_cells_hold_every_row_once_and_are_the_same_in_threads():
@@ -491,7 +490,7 @@ def test_a_sketch_does_not_hang_on_the_unit(monkeypatch, unit):
     rows = flat_rows(2000)
     unit = 2.0 ** np.round(np.log2(unit))
     (_, _), (expected, distances) = both_searches(monkeypatch, rows)
-    found, scaled, _ = nearest.nearest_rows(rows * unit, Copies(rows * unit), 10)
+    found, scaled, _ = nearest.nearest_neighbors(rows * unit, Duplicates(rows * unit), 10)
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_allclose(scaled, distances * unit, rtol=1e-12)
 
@@ -500,16 +499,16 @@ def test_the_search_does_not_hang_on_how_rows_lie_in_memory(monkeypatch):
     rows = flat_rows(2000)
     exact, sketched = both_searches(monkeypatch, rows)
     by_column = np.asfortranarray(rows)
-    np.testing.assert_array_equal(nearest.nearest_rows(by_column, Copies(by_column), 10)[0], sketched[0])
+    np.testing.assert_array_equal(nearest.nearest_neighbors(by_column, Duplicates(by_column), 10)[0], sketched[0])
     monkeypatch.undo()
-    np.testing.assert_array_equal(nearest.nearest_rows(by_column, Copies(by_column), 10)[0], exact[0])
+    np.testing.assert_array_equal(nearest.nearest_neighbors(by_column, Duplicates(by_column), 10)[0], exact[0])
 
 
 def test_a_sketch_is_the_same_on_any_number_of_threads(monkeypatch):
     rows = flat_rows(3000)
     _, one = both_searches(monkeypatch, rows)
     with Workers(2) as workers:
-        two = nearest.nearest_rows(rows, Copies(rows), 10, workers.map)
+        two = nearest.nearest_neighbors(rows, Duplicates(rows), 10, workers.map)
     np.testing.assert_array_equal(one[0], two[0])
     np.testing.assert_array_equal(one[1], two[1])
 
@@ -526,7 +525,7 @@ def test_rows_that_a_far_one_makes_look_alike_are_told_apart(monkeypatch):
 def test_a_sketch_copes_with_cells_that_hold_nobody(monkeypatch):
     # Rows so near to each other that float32 puts them all into one of the cells around them.
     rows = np.vstack([np.full((1190, 64), 1e-26) * np.arange(1, 1191)[:, None], flat_rows(10, 64)])
-    assert np.count_nonzero(np.bincount(sketch.Sketch(Finder(rows))._cells.of_row)) < 10
+    assert np.count_nonzero(np.bincount(projected.ProjectedSearch(ExactSearch(rows))._cells.of_row)) < 10
     (exact, _), (found, _) = both_searches(monkeypatch, rows)
     assert shares_found(exact, found) > 0.85
 
@@ -537,11 +536,11 @@ def test_the_smallest_numbers_of_each_query_are_found_in_order(k, n_queries, dty
     query = np.repeat(np.arange(n_queries), rng.integers(k, 9, size=n_queries))
     unit = 2.0 ** rng.integers(-1000 if dtype == np.float64 else -120, 100)
     numbers = (rng.integers(0, 5, size=len(query)) * unit).astype(dtype)
-    found = sketch.smallest_of_each(query, numbers, k, n_queries)
+    found = projected.smallest_of_each(query, numbers, k, n_queries)
     np.testing.assert_array_equal(found, naive.smallest_of_each(query, numbers, k, n_queries))
 
 
 def test_numbers_that_hardly_differ_are_told_apart():
     numbers = 1 + 1e-6 * np.random.default_rng(0).permutation(50)
-    found = sketch.smallest_of_each(np.zeros(50, dtype=np.int64), numbers, 50, 1)
+    found = projected.smallest_of_each(np.zeros(50, dtype=np.int64), numbers, 50, 1)
     np.testing.assert_array_equal(found[0], np.argsort(numbers))

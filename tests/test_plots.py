@@ -11,9 +11,8 @@ from coview import OPMC, InputError, MvKSC, TMvKSCR, plots
 from coview.report.marks import SHAPES
 from coview.report.marks import mark as report_mark
 from coview.summary import summarize
-
-from .conftest import make_blobs
-from .summaries import make_split_tuning, make_tuning
+from tests.conftest import make_blobs
+from tests.summaries import make_split_tuning, make_tuning
 
 matplotlib = pytest.importorskip("matplotlib")
 

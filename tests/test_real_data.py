@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from coview import TMvKSCR, datasets
+from benchmarks import data as datasets
+from coview import TMvKSCR
 
 DATA = datasets.data_folder()
 pytestmark = pytest.mark.skipif(DATA is None, reason="real data sets absent: set COVIEW_DATA to their folder")

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import plan
 from matplotlib.figure import Figure
 from scipy.linalg import eigh
 
+from benchmarks.paper import plan
+from benchmarks.sweep import ALL_VIEWS, EACH_VIEW, Data, Row, averaged, prepared
 from coview import KPCA, KSC, RBF, TMvKSCR, plots, summarize
 from coview.compose import Concat
 from coview.kernels import Kernel, kernel_per_view
-from coview.sweep import ALL_VIEWS, EACH_VIEW, Data, Row, averaged, prepared
 from coview.views import Array, Views
 
 COMPONENTS = 10

@@ -15,19 +15,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.cluster import KMeans, SpectralClustering
 
+from benchmarks.data import list_datasets, load, stored_names
+from benchmarks.sweep import Data, Row, Trial, averaged, grid, prepared
 from coview.compose import FixedSize
-from coview.datasets import (
-    digits_views,
-    list_datasets,
-    load,
-    make_synth1,
-    make_synth2,
-    make_synth2_unpaired,
-    stored_names,
-)
+from coview.datasets import digits_views, make_synth1, make_synth2, make_synth2_unpaired
 from coview.kernels import RBF, Kernel, Linear, NormalizedPolynomial
 from coview.methods import METHODS
-from coview.sweep import Data, Row, Trial, averaged, grid, prepared
 from coview.views import Views
 
 SETTINGS = tomllib.loads((Path(__file__).parent / "settings.toml").read_text())

@@ -20,11 +20,8 @@ from typing import Any
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
-import figures  # noqa: E402
-import plan  # noqa: E402
-import tables  # noqa: E402
-
-from coview.sweep import KEY, Data, Row, Trial, rows_on_file, sweep  # noqa: E402
+from benchmarks.paper import figures, plan, tables  # noqa: E402
+from benchmarks.sweep import KEY, Data, Row, Trial, rows_on_file, sweep  # noqa: E402
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -125,7 +122,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "paper", help="folder of the pages")
     parser.add_argument("--rows", type=Path, default=HERE / "rows", help="folder of the rows, which is resumed")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time")
-    parser.add_argument("--sets", nargs="*", help="only these data sets, by the names of coview.datasets")
+    parser.add_argument("--sets", nargs="*", help="only these data sets, by the names of benchmarks.data")
     parser.add_argument("--pages-only", action="store_true", help="write the pages from the rows that exist")
     options = parser.parse_args()
     run = Run(options.rows, "quick" if options.quick else "full", options.jobs)

@@ -16,11 +16,11 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-import plan
 from scipy.stats import rankdata
 
-from coview.datasets import list_datasets
-from coview.sweep import ALL_VIEWS, EACH_VIEW, KEY, PROTOCOLS, Row, averaged
+from benchmarks.data import list_datasets
+from benchmarks.paper import plan
+from benchmarks.sweep import ALL_VIEWS, EACH_VIEW, KEY, PROTOCOLS, Row, averaged
 
 HERE = Path(__file__).parent
 PUBLISHED = list(csv.DictReader((HERE / "published.csv").read_text().splitlines()))
@@ -432,7 +432,7 @@ def _large_page(rows: Sequence[Row]) -> str:
         "# Large-scale Reuters, and what stands in for it",
         "",
         "The paper's large sets cannot be had here, so this table has the published numbers only; "
-        "`coview.datasets.read_reuters_large` reads the file where there is one.",
+        "`benchmarks.data.read_reuters_large` reads the file where there is one.",
         "",
     ]
     body = []

@@ -15,16 +15,16 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
 import coview
+from benchmarks.data import load, stored_names
 from coview.core.select import draw_rows
-from coview.datasets import load, stored_names
 from coview.tune.candidates import candidates
 from coview.tune.criterion import consensus
-from coview.tune.trials import Trials
+from coview.tune.evaluation import Trials
 from coview.views import Views, as_views
 
 SAMPLES = 500
 NUMBERS = range(2, 13)
-BEHIND = ("kernels", "core", "methods", "prepare.py", "views.py")  # what candidates are made of
+BEHIND = ("neighbors", "kernels", "core", "methods", "preprocess", "rows.py", "views.py")  # what candidates are made of
 # Sizes of the clusters.
 GENERATED = {
     "2 even": (200, 200),
@@ -67,7 +67,7 @@ def measure(name: str, seed: int) -> dict[str, Any]:
 
 def version() -> str:
     """A mark of the code that makes and measures candidates: rows of another one do not count."""
-    return mark_of(__file__, "tune/candidates.py", "tune/looks.py", "tune/trials.py", *BEHIND)
+    return mark_of(__file__, "tune/candidates.py", "tune/evaluation.py", *BEHIND)
 
 
 def mark_of(script: str, *parts: str) -> str:

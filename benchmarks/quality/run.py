@@ -22,17 +22,16 @@ from typing import Any
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
-import evidence  # noqa: E402
 import numpy as np  # noqa: E402
-import page  # noqa: E402
 import scipy.sparse as sp  # noqa: E402
 from joblib import Parallel, delayed  # noqa: E402
 from sklearn.cluster import KMeans, SpectralClustering  # noqa: E402
 from sklearn.metrics import adjusted_rand_score  # noqa: E402
 
-from coview import Scaled, TMvKSCR, Tuned  # noqa: E402
-from coview.datasets import load, stored_names  # noqa: E402
-from coview.prepare import preparation  # noqa: E402
+from benchmarks.data import load, stored_names  # noqa: E402
+from benchmarks.quality import evidence, page  # noqa: E402
+from coview import Preprocessed, TMvKSCR, Tuned  # noqa: E402
+from coview.preprocess.steps import parse_steps  # noqa: E402
 from coview.tune.candidates import Candidate, candidates  # noqa: E402
 from coview.views import Views  # noqa: E402
 
@@ -95,19 +94,19 @@ def _timed(function: Any) -> tuple[Any, float]:
 
 def _fitted(candidate: Candidate, k: int, seed: int, views: Views) -> np.ndarray:
     method = TMvKSCR(k, kernel=candidate.kernel, rho=candidate.rho, random_state=seed)
-    return Scaled(method, how=list(candidate.preparations)).fit(views).labels_
+    return Preprocessed(method, how=list(candidate.preparations)).fit(views).labels_
 
 
 def _default(k: int, seed: int, views: Views) -> np.ndarray:
     """One setting for all: dense views standardised, rows of sparse views of length 1, everything else by default."""
     how = {name: "l2" if sp.issparse(x) else "standard" for name, x in views.items()}
-    return Scaled(TMvKSCR(k, random_state=seed), how=how).fit(views).labels_
+    return Preprocessed(TMvKSCR(k, random_state=seed), how=how).fit(views).labels_
 
 
 def _baselines(views: Views, k: int, seed: int) -> Iterator[tuple[str, np.ndarray]]:
     """What a user would try first, on all columns side by side."""
     for title, how in (("standardised", "standard"), ("row-normalised", "l2")):
-        parts = [preparation(how).learn(x, view)(x, view) for view, x in views.items()]
+        parts = [parse_steps(how).learn(x, view)(x, view) for view, x in views.items()]
         table = sp.csr_matrix(sp.hstack(parts)) if any(map(sp.issparse, parts)) else np.hstack(parts)
         yield f"k-means, {title}", KMeans(k, n_init=10, random_state=seed).fit_predict(table)
         nearest = SpectralClustering(k, affinity="nearest_neighbors", random_state=seed)

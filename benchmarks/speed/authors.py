@@ -15,13 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from coview import COMIC, KSC, MVSCBP, OPLFMVC, OPMC, RBF, SFMC, TSVDMSC, CoReg, MvKSC, TMvKSCR
+from coview.metrics import scores
+from tests.golden import GOLDEN, load
+
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-
-from tests.golden import GOLDEN, load  # noqa: E402
-
-from coview import COMIC, KSC, MVSCBP, OPLFMVC, OPMC, RBF, SFMC, TSVDMSC, CoReg, MvKSC, TMvKSCR  # noqa: E402
-from coview.metrics import scores  # noqa: E402
 
 
 class Case(NamedTuple):

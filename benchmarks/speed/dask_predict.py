@@ -23,7 +23,7 @@ import numpy as np  # noqa: E402
 from distributed import Client, LocalCluster  # noqa: E402
 
 from coview import RBF, FixedSize, TMvKSCR  # noqa: E402
-from coview.scale import DaskViews, fit, predict  # noqa: E402
+from coview.distributed import DaskViews, fit, predict  # noqa: E402
 
 WIDTHS = {"a": 64, "b": 225, "c": 144, "d": 73, "e": 128}
 CLUSTERS = 10

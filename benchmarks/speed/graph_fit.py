@@ -1,7 +1,7 @@
 """Exact fits on neighbour graphs: time per stage, memory and agreement with the truth, as a table.
 
-    python benchmarks/speed/graph_fit.py 20000 100000 1000000     generated samples, three views, ten clusters
-    python benchmarks/speed/graph_fit.py --dense fashion3v_20000_pool     a stored set, beside the dense fits
+    python -m benchmarks.speed.graph_fit 20000 100000 1000000     generated samples, three views, ten clusters
+    python -m benchmarks.speed.graph_fit --dense fashion3v_20000_pool     a stored set, beside the dense fits
 
 Seconds are wall clock, with those that the processors spent on it in brackets: on a machine with other work the former
 say little. Memory is the largest resident size of the process so far.
@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
+from benchmarks.data import load
 from coview import RBF, NeighborGraph, TMvKSCR
-from coview.datasets import load
 
 WIDTHS = (32, 64, 16)
 CLUSTERS = 10

@@ -23,15 +23,12 @@ from time import perf_counter
 import numpy as np
 import scipy.sparse as sp
 
+from coview import RBF, TMvKSCR, Tuned
+from coview.core.tiles import SymmetricTiles
+from coview.runtime import Workers, count_threads
+from tests import naive
+
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-
-from tests import naive  # noqa: E402
-
-from coview import RBF, TMvKSCR, Tuned  # noqa: E402
-from coview.core.threads import Workers, count_threads  # noqa: E402
-from coview.core.tiles import SymmetricTiles  # noqa: E402
-
 WIDTHS = (64, 225, 144, 73, 128)  # the views of the largest set in the paper's table
 CLUSTERS = 10
 RHO = 0.25
@@ -162,7 +159,7 @@ def sparse_views(n: int, seed: int = 0) -> list[sp.csr_array]:
 
 def peak_memory(task: str, *arguments: object) -> dict[str, float]:
     """Run a task in a child process; return what it measured, its peak growth in bytes included."""
-    command = [sys.executable, __file__, "--child", task, *map(str, arguments)]
+    command = [sys.executable, "-m", __spec__.name, "--child", task, *map(str, arguments)]
     run = subprocess.run(command, capture_output=True, text=True, check=True)
     return json.loads(run.stdout.splitlines()[-1])
 

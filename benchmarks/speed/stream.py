@@ -18,7 +18,7 @@ from time import perf_counter
 import numpy as np
 from run import CLUSTERS, WIDTHS, make_views, model, predict_lower_bound, seconds
 
-from coview.stream import ViewsReader, label_file
+from coview.io.stream import ViewsReader, label_file
 
 N_TRAIN = 1000
 CHUNK = 50_000
@@ -70,7 +70,7 @@ def child(task: str, folder: Path, ending: str) -> None:
 
 
 def measured(task: str, folder: Path, ending: str) -> dict[str, float]:
-    command = [sys.executable, __file__, "--child", task, str(folder), ending]
+    command = [sys.executable, "-m", __spec__.name, "--child", task, str(folder), ending]
     run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(run.stdout.splitlines()[-1])
 

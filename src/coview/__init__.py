@@ -3,12 +3,14 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from coview._version import __version__ as __version__
+
 if TYPE_CHECKING:
-    from coview.compose import Concat, FixedSize, PerView, Scaled, Tuned
+    from coview.compose import Concat, FixedSize, PerView, Preprocessed
     from coview.core.assign import Codebook, Directions
     from coview.core.select import Anchors, Entropy, Stratified, Uniform
     from coview.errors import InputError, ModelFileError
-    from coview.io import read_views
+    from coview.io import ViewsReader, label_file, read_views
     from coview.kernels import RBF, Cosine, Linear, NeighborGraph, NormalizedPolynomial, Polynomial, Precomputed
     from coview.methods import METHODS
     from coview.methods.comic import COMIC
@@ -23,18 +25,16 @@ if TYPE_CHECKING:
     from coview.methods.tmvkscr import TMvKSCR
     from coview.methods.tsvd_msc import TSVDMSC
     from coview.persist import load, save
-    from coview.stream import ViewsReader, label_file
     from coview.summary import Summary, summarize
+    from coview.tune import Tuned
     from coview.views import Views, as_views, stack_views
 
-__version__ = "0.1.0"
-
 _HOMES = {
-    "coview.compose": ["Concat", "FixedSize", "PerView", "Scaled", "Tuned"],
+    "coview.compose": ["Concat", "FixedSize", "PerView", "Preprocessed"],
     "coview.core.assign": ["Codebook", "Directions"],
     "coview.core.select": ["Anchors", "Entropy", "Stratified", "Uniform"],
     "coview.errors": ["InputError", "ModelFileError"],
-    "coview.io": ["read_views"],
+    "coview.io": ["ViewsReader", "label_file", "read_views"],
     "coview.kernels": ["RBF", "Cosine", "Linear", "NeighborGraph", "NormalizedPolynomial", "Polynomial", "Precomputed"],
     "coview.methods": ["METHODS"],
     "coview.methods.comic": ["COMIC"],
@@ -49,8 +49,8 @@ _HOMES = {
     "coview.methods.tmvkscr": ["TMvKSCR"],
     "coview.methods.tsvd_msc": ["TSVDMSC"],
     "coview.persist": ["load", "save"],
-    "coview.stream": ["ViewsReader", "label_file"],
     "coview.summary": ["Summary", "summarize"],
+    "coview.tune": ["Tuned"],
     "coview.views": ["Views", "as_views", "stack_views"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -83,7 +83,7 @@ __all__ = [
     "PerView",
     "Polynomial",
     "Precomputed",
-    "Scaled",
+    "Preprocessed",
     "Stratified",
     "Summary",
     "TMvKSCR",

@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
-import coview
-from coview.compose import Concat, Scaled, Tuned
+from coview._version import __version__
+from coview.compose import Concat, Preprocessed
 from coview.errors import InputError
 from coview.methods import METHODS
 from coview.methods.base import MultiViewClusterer
 from coview.metrics import scores as truth_scores
-from coview.prepare import preparations
+from coview.preprocess.steps import preprocessing_per_view
+from coview.tune import Tuned
 from coview.views import Array, Views, as_views
 
 # What can be compared: every method as it comes, and TMvKSCR with settings chosen from the data.
@@ -148,8 +149,8 @@ def compare(
     truth : list of length n_samples, optional
         Known classes to compare with. They play no part in the clustering.
     scale : name, list or mapping
-        How views are prepared, such as "standard" or {"text": "tfidf+l2"}: the `how` of `Scaled`. `Tuned` prepares
-        them in a way of its own.
+        How views are prepared, such as "standard" or {"text": "tfidf+l2"}: the `how` of `Preprocessed`. `Tuned`
+        chooses its own.
     random_state : int
     progress : function, optional
         Is told the method that starts, how many are done, and how many there are.
@@ -168,7 +169,7 @@ def compare(
     views = as_views(views)
     if not (isinstance(n_clusters, Integral) and 2 <= n_clusters <= views.n_samples):
         raise InputError(f"n_clusters={n_clusters!r} must be a whole number from 2 to n_samples={views.n_samples}")
-    prepared = {name: each.name for name, each in preparations(scale, views.names, "scale").items()}
+    prepared = {name: each.name for name, each in preprocessing_per_view(scale, views.names, "scale").items()}
     known = None if truth is None else np.asarray(truth)
     if known is not None and known.shape != (views.n_samples,):
         raise InputError(f"truth has shape {known.shape}; give one class for each of the {views.n_samples} samples")
@@ -193,7 +194,7 @@ def compare(
         scale=prepared,
         random_state=random_state,
         has_truth=known is not None,
-        version=coview.__version__,
+        version=__version__,
     )
 
 
@@ -217,9 +218,9 @@ def for_views(estimator: MultiViewClusterer, n_views: int) -> MultiViewClusterer
 
 
 def scaled(estimator: MultiViewClusterer, how: Mapping[str, str]) -> MultiViewClusterer:
-    """Return the estimator, wrapped as Scaled where a view is prepared; one name stands for all that are the same."""
+    """Return the estimator, wrapped as Preprocessed if any view has preprocessing."""
     names = set(how.values())
-    return estimator if names == {"none"} else Scaled(estimator, names.pop() if len(names) == 1 else dict(how))
+    return estimator if names == {"none"} else Preprocessed(estimator, names.pop() if len(names) == 1 else dict(how))
 
 
 def _estimator(name: str, n_clusters: int, scale: dict[str, str], random_state: int) -> MultiViewClusterer:

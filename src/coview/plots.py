@@ -16,8 +16,8 @@ import numpy as np
 
 from coview.errors import InputError
 from coview.extras import load_extra
-from coview.summary.tuning import numbers_tried, settings_tried, tried
 from coview.summary.values import Summary, Tried, Tuning
+from coview.tune.record import numbers_tried, settings_tried, tried
 from coview.views import Array
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import typer
 from coview import KSC, METHODS, RBF, Concat, FixedSize, TMvKSCR, Tuned
 from coview.cli import main
 from coview.cli.run import RUN_FILES
-from coview.compose import Scaled
+from coview.compose import Preprocessed
 from coview.datasets import _edge_orientations, _fourier_magnitudes, digits_views
 from coview.io import read_labels
 from coview.persist import load
@@ -58,7 +58,7 @@ def test_with_settings_of_your_own_nothing_is_chosen_from_the_data(data, tmp_pat
     code, out, _ = call(capsys, *command)
     assert code == 0
     assert "chosen from the data" not in out
-    expected = Scaled(TMvKSCR(3, kernel=RBF(), random_state=0))
+    expected = Preprocessed(TMvKSCR(3, kernel=RBF(), random_state=0))
     model = load(tmp_path / "run" / "model.safetensors")
     assert repr(model) == repr(expected)
     np.testing.assert_array_equal(model.predict(data["new"]), expected.fit(data["train"]).predict(data["new"]))
@@ -99,7 +99,7 @@ def test_views_are_prepared_each_in_its_own_way(data, tmp_path, capsys):
     scale = ["--scale=a=l2", "--scale=b=standard+pca2", "--scale=none"]
     command = ["fit", *data["train_files"], "--ids=id", "-k3", "-m", "opmc", *scale, "-o", tmp_path / "run"]
     assert call(capsys, *command)[0] == 0
-    expected = Scaled(METHODS["opmc"](3, random_state=0), {"a": "l2", "b": "standard+pca2", "c": "none"})
+    expected = Preprocessed(METHODS["opmc"](3, random_state=0), {"a": "l2", "b": "standard+pca2", "c": "none"})
     model = load(tmp_path / "run" / "model.safetensors")
     assert repr(model) == repr(expected)
     np.testing.assert_array_equal(model.predict(data["new"]), expected.fit(data["train"]).predict(data["new"]))
@@ -138,7 +138,7 @@ def test_one_view_methods_get_all_columns(data, tmp_path, capsys):
     code, _, err = call(capsys, *command)
     assert code == 0
     assert "Note: ksc knows one view" in err
-    expected = Scaled(Concat(KSC(3, random_state=0))).fit(data["train"])
+    expected = Preprocessed(Concat(KSC(3, random_state=0))).fit(data["train"])
     labels = read_labels(tmp_path / "run" / "labels.csv", column="cluster")
     assert labels == tuple(map(str, expected.labels_.tolist()))
 

@@ -29,8 +29,8 @@ from coview.cli.settings import (
     view_files,
     weights,
 )
-from coview.compose import Scaled
-from coview.prepare import NAMES as NAMES_OF_STEPS
+from coview.compose import Preprocessed
+from coview.preprocess.steps import NAMES as NAMES_OF_STEPS
 
 NAMES = ("text", "image")
 
@@ -147,30 +147,30 @@ def test_views_are_compared_with_those_of_the_model():
         (Settings(n_clusters=3), Tuned(3, budget="small", random_state=0)),
         (Settings(n_clusters="auto", seed=4), Tuned("auto", budget="small", random_state=4)),
         (Settings(n_clusters=range(2, 5)), Tuned(range(2, 5), budget="small", random_state=0)),
-        (Settings(n_clusters=3, kernel=("rbf",)), Scaled(TMvKSCR(3, kernel=RBF(), random_state=0))),
+        (Settings(n_clusters=3, kernel=("rbf",)), Preprocessed(TMvKSCR(3, kernel=RBF(), random_state=0))),
         (
             Settings(n_clusters=3, kernel=("graph:metric=cosine,n_neighbors=5",)),
             TMvKSCR(3, kernel=NeighborGraph(5, metric="cosine"), random_state=0),
         ),
-        (Settings(n_clusters=3, rho=0.5), Scaled(TMvKSCR(3, rho=0.5, random_state=0))),
-        (Settings(n_clusters=3, kappa=("2",)), Scaled(TMvKSCR(3, kappa=2.0, random_state=0))),
-        (Settings(n_clusters=3, assigner="codebook"), Scaled(TMvKSCR(3, assigner="codebook", random_state=0))),
-        (Settings("mvksc", 3), Scaled(METHODS["mvksc"](3, random_state=0))),
+        (Settings(n_clusters=3, rho=0.5), Preprocessed(TMvKSCR(3, rho=0.5, random_state=0))),
+        (Settings(n_clusters=3, kappa=("2",)), Preprocessed(TMvKSCR(3, kappa=2.0, random_state=0))),
+        (Settings(n_clusters=3, assigner="codebook"), Preprocessed(TMvKSCR(3, assigner="codebook", random_state=0))),
+        (Settings("mvksc", 3), Preprocessed(METHODS["mvksc"](3, random_state=0))),
         (Settings(n_clusters=3, scale=("none",), seed=7), TMvKSCR(3, random_state=7)),
-        (Settings(n_clusters=3, scale=("l2",)), Scaled(TMvKSCR(3, random_state=0), "l2")),
+        (Settings(n_clusters=3, scale=("l2",)), Preprocessed(TMvKSCR(3, random_state=0), "l2")),
         (
             Settings(n_clusters=3, scale=("text=tfidf+l2", "image=total+pca9")),
-            Scaled(TMvKSCR(3, random_state=0), {"text": "tfidf+l2", "image": "total+pca9"}),
+            Preprocessed(TMvKSCR(3, random_state=0), {"text": "tfidf+l2", "image": "total+pca9"}),
         ),
-        (Settings(n_clusters=3, scale=("text=l2", "image=l2")), Scaled(TMvKSCR(3, random_state=0), "l2")),
+        (Settings(n_clusters=3, scale=("text=l2", "image=l2")), Preprocessed(TMvKSCR(3, random_state=0), "l2")),
         (Settings(n_clusters=3, scale=("text=none", "none")), TMvKSCR(3, random_state=0)),
         (
             Settings(n_clusters=3, scale=("l2", "text=log1p")),
-            Scaled(TMvKSCR(3, random_state=0), {"text": "log1p", "image": "l2"}),
+            Preprocessed(TMvKSCR(3, random_state=0), {"text": "log1p", "image": "l2"}),
         ),
         (
             Settings(n_clusters=3, scale=("text=tfidf+l2",)),
-            Scaled(TMvKSCR(3, random_state=0), {"text": "tfidf+l2", "image": "standard"}),
+            Preprocessed(TMvKSCR(3, random_state=0), {"text": "tfidf+l2", "image": "standard"}),
         ),
         (
             Settings(
@@ -178,14 +178,14 @@ def test_views_are_compared_with_those_of_the_model():
             ),
             TMvKSCR(3, rho=0.2, kappa=2.0, assigner="codebook", kernel=RBF(1.0), random_state=0),
         ),
-        (Settings("ksc", 3), Scaled(Concat(KSC(3, random_state=0)))),
+        (Settings("ksc", 3), Preprocessed(Concat(KSC(3, random_state=0)))),
         (
             Settings(n_clusters=3, n_train="50", select="anchors"),
             FixedSize(Tuned(3, budget="small", random_state=0), n_train=50, select="anchors", random_state=0),
         ),
         (
             Settings(n_clusters=3, n_train="50", select="anchors", scale=("standard",)),
-            FixedSize(Scaled(TMvKSCR(3, random_state=0)), n_train=50, select="anchors", random_state=0),
+            FixedSize(Preprocessed(TMvKSCR(3, random_state=0)), n_train=50, select="anchors", random_state=0),
         ),
         (Settings("comic", scale=("none",)), METHODS["comic"](random_state=0)),
     ],

@@ -5,7 +5,7 @@ from coview import RBF, Precomputed
 from coview.core.eigen import top_eigenpairs
 from coview.core.fuse import Fusion
 from coview.core.gram import Centering, Grams
-from coview.core.threads import Workers
+from coview.runtime import Workers
 from tests import naive
 
 

@@ -3,7 +3,7 @@ import pytest
 
 from coview import RBF, InputError, Linear
 from coview.core.gram import Centering, Grams
-from coview.core.threads import Workers
+from coview.runtime import Workers
 from tests import naive
 
 

@@ -8,7 +8,7 @@ from coview.core.fuse import Fusion
 from coview.core.gram import Centering, Grams
 from coview.core.sparse import SymmetricSparse, row_slabs
 from coview.core.sparse_fuse import SparseFusion, fusion_of
-from coview.core.threads import Workers
+from coview.runtime import Workers
 from tests import naive
 
 N = 60

@@ -4,12 +4,11 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from coview import InputError
-from coview.core import memory
-from coview.core.neighbours import linked_by_majority, mutual_edges, nearest
-from coview.core.span import coordinates
+from coview import InputError, runtime
+from coview.core.linalg import coordinates
 from coview.kernels import Cosine
 from coview.methods.comic import COMIC, Matcher, at_rest, largest_eigenvalue, neighbour_graph
+from coview.methods.comic_graph import linked_by_majority, mutual_edges, nearest
 from tests.conftest import make_blobs
 from tests.golden import golden, inputs, load, needs_golden
 
@@ -292,6 +291,6 @@ def test_parameters_that_cannot_be_used_are_refused(parameter, value, message):
 
 
 def test_more_than_fits_into_memory_is_refused(monkeypatch):
-    monkeypatch.setattr(memory, "available_memory", lambda: 10**4)
+    monkeypatch.setattr(runtime, "available_memory", lambda: 10**4)
     with pytest.raises(MemoryError, match="representing 100 samples in 1 views needs about"):
         COMIC().fit(np.random.default_rng(0).normal(size=(100, 200)))

@@ -268,7 +268,7 @@ def test_settings_that_cannot_be_used_are_refused(setting, message):
 
 
 def test_memory_for_all_views_is_asked_for_before_it_is_taken(monkeypatch):
-    monkeypatch.setattr("coview.core.memory.available_memory", lambda: 9 * 2**20)
+    monkeypatch.setattr("coview.runtime.available_memory", lambda: 9 * 2**20)
     x = np.random.default_rng(0).normal(size=(900, 2))
     CoReg(2, random_state=0).fit([x])
     with pytest.raises(MemoryError, match=r"keeping the similarities of 900 samples in 2 views needs .* TMvKSCR"):

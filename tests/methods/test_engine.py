@@ -220,7 +220,7 @@ def test_one_outlier_in_a_sparse_view_does_no_harm():
 
 
 def test_a_fit_that_cannot_fit_is_refused_before_it_starts(monkeypatch):
-    monkeypatch.setattr("coview.core.memory.available_memory", lambda: 2**20)
+    monkeypatch.setattr("coview.runtime.available_memory", lambda: 2**20)
     x = np.random.default_rng(0).normal(size=(600, 2))
     with pytest.raises(MemoryError, match=r"fitting 600 samples in float64 needs about .* or set dtype='float32'"):
         KSC(2).fit(x)

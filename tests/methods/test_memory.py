@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from coview import METHODS
-from coview.core import anchors
+from coview.methods import anchors
 
 N, V, D = 1500, 3, 10
 SQUARE = 8 * N * N

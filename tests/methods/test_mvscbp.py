@@ -7,8 +7,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from coview import InputError, as_views
-from coview.core.anchors import Anchors, Nearest
 from coview.methods import mvscbp
+from coview.methods.anchors import AnchorPoints, NearestAnchors
 from coview.methods.mvscbp import (
     MVSCBP,
     WEIGHTINGS,
@@ -35,7 +35,7 @@ def their_spread(anchors, x):
 def their_choice(answer, points, x):
     """The anchors that the authors' program linked to each sample of the first view, and the distances to them."""
     chosen = np.nonzero(answer["Z_view0"])[1].reshape(len(x), -1)
-    return Nearest(chosen, ((x[:, None] - points[chosen]) ** 2).sum(axis=2))
+    return NearestAnchors(chosen, ((x[:, None] - points[chosen]) ** 2).sum(axis=2))
 
 
 @needs_golden
@@ -43,7 +43,7 @@ def their_choice(answer, points, x):
 def test_given_their_salient_points_the_nearest_are_the_authors(stem):
     answer = load(stem)
     x, points = inputs(answer)[0], answer["marks0"]
-    anchors = Anchors("", points)
+    anchors = AnchorPoints("", points)
     ours, theirs = anchors.nearest(x, int(answer["s"])), their_choice(answer, points, x)
     other = (ours.anchors != theirs.anchors).any(axis=1)
     # Of the raw counts one sample has an exact tie at the fifth place; we take the first, they what rounding says.
@@ -58,11 +58,11 @@ def test_given_their_salient_points_weights_and_objective_are_the_authors(stem):
     answer = load(stem)
     graphs = []
     for v, x in enumerate(inputs(answer)):
-        anchors = Anchors("", answer[f"marks{v}"])
+        anchors = AnchorPoints("", answer[f"marks{v}"])
         nearest = anchors.nearest(x, int(answer["s"]))
         if v == 0:
             chosen = their_choice(answer, anchors.points, x)
-            nearest = Nearest(chosen.anchors, chosen.distances / anchors.unit**2)
+            nearest = NearestAnchors(chosen.anchors, chosen.distances / anchors.unit**2)
         graphs.append(salient_graph(nearest, their_spread(anchors, x), len(anchors)))
     np.testing.assert_allclose(graphs[0].toarray(), answer["Z_view0"], rtol=1e-8)
     if "synth1_authors" in stem:
@@ -76,7 +76,7 @@ def test_given_their_salient_points_weights_and_objective_are_the_authors(stem):
 def random_nearest(n=30, n_anchors=8, count=3, seed=0):
     rng = np.random.default_rng(seed)
     anchors = np.sort([rng.choice(n_anchors, count, replace=False) for _ in range(n)], axis=1)
-    return Nearest(anchors, rng.random((n, count)))
+    return NearestAnchors(anchors, rng.random((n, count)))
 
 
 def random_graphs(n_views=3):
@@ -177,13 +177,17 @@ def test_salient_points_near_no_sample_are_left_out():
 
 def test_votes_are_counted_and_ties_go_to_the_nearer_then_to_the_first():
     labels = np.array([0, 0, 1, 1, 2])
-    first = Nearest(np.array([[0, 2], [0, 2], [0, 4], [2, 4]]), np.array([[1.0, 1.0], [1.0, 3.0], [2.0, 1.0], [1, 1]]))
-    second = Nearest(np.array([[1, 2], [2, 0], [1, 4], [3, 4]]), np.array([[1.0, 1.0], [1.0, 1.0], [2.0, 1.0], [9, 9]]))
+    first = NearestAnchors(
+        np.array([[0, 2], [0, 2], [0, 4], [2, 4]]), np.array([[1.0, 1.0], [1.0, 3.0], [2.0, 1.0], [1, 1]])
+    )
+    second = NearestAnchors(
+        np.array([[1, 2], [2, 0], [1, 4], [3, 4]]), np.array([[1.0, 1.0], [1.0, 1.0], [2.0, 1.0], [9, 9]])
+    )
     # Row 0: a tie in votes (2:2) and in distance; row 1: a tie, cluster 0 nearer; row 2: cluster 2 nearer.
     assert vote([first, second], [1.0, 1.0], labels).tolist() == [0, 0, 2, 1]
     # In row 1 the distances of the first view fade in its own units, those of the second do not.
-    third = Nearest(np.array([[0, 2]]), np.array([[100.0, 1.0]]))
-    fourth = Nearest(np.array([[1, 3]]), np.array([[0.1, 0.4]]))
+    third = NearestAnchors(np.array([[0, 2]]), np.array([[100.0, 1.0]]))
+    fourth = NearestAnchors(np.array([[1, 3]]), np.array([[0.1, 0.4]]))
     assert vote([third, fourth], [1.0, 1.0], labels).tolist() == [1]
     assert vote([third, fourth], [1000.0, 1.0], labels).tolist() == [0]
 

@@ -6,7 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from coview import RBF, InputError, Linear
-from coview.core.orthogonal import polar
+from coview.core.linalg import polar
 from coview.methods.op_lfmvc import (
     OPLFMVC,
     aligned_start,
@@ -286,8 +286,8 @@ def test_settings_that_cannot_be_used_are_refused(setting, message):
 
 def test_memory_does_not_grow_with_the_views_and_is_asked_for_before_it_is_taken(monkeypatch):
     x = np.random.default_rng(0).normal(size=(900, 2))
-    monkeypatch.setattr("coview.core.memory.available_memory", lambda: 12 * 2**20)
+    monkeypatch.setattr("coview.runtime.available_memory", lambda: 12 * 2**20)
     OPLFMVC(2, random_state=0).fit([x, x, x])
-    monkeypatch.setattr("coview.core.memory.available_memory", lambda: 10 * 2**20)
+    monkeypatch.setattr("coview.runtime.available_memory", lambda: 10 * 2**20)
     with pytest.raises(MemoryError, match=r"fitting 900 samples needs .* take a part of the samples"):
         OPLFMVC(2).fit([x])

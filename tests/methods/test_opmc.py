@@ -11,7 +11,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from coview import InputError
-from coview.core.scaling import learn_scaling
 from coview.methods.opmc import (
     OPMC,
     assign,
@@ -23,9 +22,9 @@ from coview.methods.opmc import (
     refine,
     spread_out_labels,
 )
-
-from ..conftest import make_blobs
-from ..golden import golden, inputs, load, needs_golden
+from coview.methods.opmc_rows import learn_scaling
+from tests.conftest import make_blobs
+from tests.golden import golden, inputs, load, needs_golden
 
 STEMS = golden("opmc_*")
 NORMALIZE = pytest.mark.parametrize("normalize", ["feature", "sample", None])

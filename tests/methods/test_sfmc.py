@@ -5,8 +5,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from coview import InputError, as_views
-from coview.core.bipartite import n_components
 from coview.methods import sfmc
+from coview.methods.bipartite import n_components
 from coview.methods.sfmc import (
     SFMC,
     alternate_sampling,

@@ -4,16 +4,15 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from coview import InputError
-from coview.core import memory
-from coview.core.threads import Workers
+from coview import InputError, runtime
 from coview.datasets import digits_views
 from coview.kernels import Cosine
 from coview.methods import tsvd_msc
 from coview.methods.tsvd_msc import TSVDMSC, Dictionary, self_representations, shrink_columns
+from coview.runtime import Workers
 from tests.conftest import make_blobs
-from tests.core.test_tensor import slow_shrink
 from tests.golden import GOLDEN, golden, inputs, load, needs_golden
+from tests.methods.test_tsvd_msc_tensor import slow_shrink
 
 N_CLUSTERS = {"digits500": 10, "3sources": 6}
 
@@ -235,6 +234,6 @@ def test_an_error_weight_that_is_none_is_refused(error_weight):
 
 
 def test_more_than_fits_into_memory_is_refused(monkeypatch):
-    monkeypatch.setattr(memory, "available_memory", lambda: 10**5)
+    monkeypatch.setattr(runtime, "available_memory", lambda: 10**5)
     with pytest.raises(MemoryError, match="representing 100 samples by one another in 1 views needs about"):
         TSVDMSC(2).fit(np.random.default_rng(0).normal(size=(100, 2)))

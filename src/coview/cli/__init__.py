@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-import coview
+from coview._version import __version__
 from coview.cli import compare, fit, look, predict
 from coview.cli.ending import Commands
 
@@ -25,7 +25,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"coview {coview.__version__}")
+        typer.echo(f"coview {__version__}")
         raise typer.Exit
 
 

@@ -180,8 +180,8 @@ def demo(
     check_folder(output, RUN_FILES, force=True)
     terminal = Terminal(as_json, quiet)
     with terminal.working() as progress:
-        from coview.compose import Tuned
         from coview.datasets import digits_views
+        from coview.tune import Tuned
 
         progress("reading the digits", 0, 4)
         views, digits = digits_views()

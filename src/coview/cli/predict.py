@@ -54,8 +54,8 @@ def predict(
     Example: coview predict run/model.safetensors --view text=new.parquet --view image=new.npy -o labels.csv
     """
     from coview.io import write_labels
+    from coview.io.stream import label_file
     from coview.persist import describe_model, load
-    from coview.stream import label_file
 
     terminal = Terminal(as_json, quiet)
     files = view_files(view)
@@ -92,7 +92,7 @@ def predict(
 
 
 def _check_output(output: Path, files: Mapping[str, str], *, force: bool) -> None:
-    from coview.labels import check_target
+    from coview.io.label_writer import check_target
 
     check_target(output)
     if output.exists():
@@ -105,7 +105,7 @@ def _check_output(output: Path, files: Mapping[str, str], *, force: bool) -> Non
 
 def _stream(files: Mapping[str, str], ids: str | None, trained: Mapping[str, Sequence[str] | None]) -> Any:
     """A reader of blocks, where everything at once would be large; None where it is not, or cannot be read so."""
-    from coview.stream import ViewsReader
+    from coview.io.stream import ViewsReader
 
     try:
         reader = ViewsReader({name: files[name] for name in trained}, ids=ids)

@@ -128,12 +128,12 @@ def weights(option: str, typed: Sequence[str], names: Sequence[str]) -> Any:
 
 def scales(typed: Sequence[str], names: Sequence[str]) -> dict[str, str | None]:
     """Read preparations such as `standard`, or for one view `text=tfidf+l2`; None for views without one."""
-    from coview.prepare import preparation
+    from coview.preprocess.steps import parse_steps
 
     everywhere, by_view = None, {}
     for text in typed:
         view, equals, name = text.rpartition("=")
-        known = preparation(name, "--scale").name
+        known = parse_steps(name, "--scale").name
         if equals:
             _require_view("--scale", view, names)
             by_view[view] = known
@@ -272,7 +272,7 @@ class Search:
 
     def estimator(self, names: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
         """Return the estimator for views of these names, and what to tell about it."""
-        from coview.compose import Tuned
+        from coview.tune import Tuned
         from coview.tune.search import BUDGETS
 
         tuned = Tuned(self.n_clusters, budget=chosen("--budget", self.budget, BUDGETS), random_state=self.seed)

@@ -39,7 +39,7 @@ def tell_clusters(terminal: Terminal, summary: Summary) -> None:
 
 def tell_search(terminal: Terminal, tuning: Tuning) -> None:
     """Show how the settings were chosen: the best of what was tried, by number of clusters if there were several."""
-    from coview.summary.tuning import numbers_tried, settings_tried, so_far
+    from coview.tune.record import numbers_tried, settings_tried, so_far
 
     chosen = tuning.rows[tuning.chosen]
     best, means = settings_tried(tuning.rows, chosen.n_clusters)[:_SHOWN], so_far(tuning.rows)

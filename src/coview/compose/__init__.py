@@ -1,9 +1,8 @@
-"""Wrappers around methods: views prepared, as one table, or each by itself; models of some samples; tuned ones."""
+"""Wrappers around any method: preprocessing, one stacked table, one model per view, training on a subset."""
 
+from coview.compose.concat import Concat
 from coview.compose.fixed_size import FixedSize
 from coview.compose.per_view import PerView
-from coview.compose.scaled import Scaled
-from coview.compose.side_by_side import Concat
-from coview.compose.tuned import Tuned
+from coview.compose.preprocessed import Preprocessed
 
-__all__ = ["Concat", "FixedSize", "PerView", "Scaled", "Tuned"]
+__all__ = ["Concat", "FixedSize", "PerView", "Preprocessed"]

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from coview.compose.around import Around, setting
+from coview.compose.wrapper import Wrapper, setting
 from coview.core.agreement import mean_agreements
 from coview.core.select import Source, as_selector, draw_rows
 from coview.errors import InputError, InputTypeError
@@ -17,7 +17,7 @@ from coview.views import Views
 _MORE_ROWS = 10_000
 
 
-class FixedSize(Around):
+class FixedSize(Wrapper):
     """Train on some of the samples, and label all of them by the method's own rule for new samples.
 
     A kernel method learns its latent space from the training samples, and its clusters, if these are fewer than 10,000,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from coview.compose.around import inner_has, require_clusterer
+from coview.compose.wrapper import inner_has, require_clusterer
 from coview.core.agreement import balance, mean_agreements
 from coview.core.assign import Labels
 from coview.kernels import by_view_name

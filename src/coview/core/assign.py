@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coview.errors import InputError
+from coview.rows import divide_rows, l2_normalize, largest_in_rows, squared_norms
 from coview.views import Array
 
 Labels = NDArray[np.int64]
@@ -64,14 +65,14 @@ class Codebook(Assigner):
     reads_signs = True
 
     def fit(self, scores: Array, n_clusters: int, rng: np.random.Generator, decimals: int = 9) -> CodeWords:
-        directions = unit_rows(scores)
+        directions = l2_normalize(scores)
         patterns, member, counts = np.unique(_signs(scores), axis=0, return_inverse=True, return_counts=True)
         member = member.ravel()
-        lengths = np.bincount(member, weights=_lengths(scores))
-        frequent = np.lexsort((-_rounded(lengths / (lengths.max() or 1.0), decimals), -counts))[:n_clusters]
+        norms = np.bincount(member, weights=_norms(scores))
+        frequent = np.lexsort((-_rounded(norms / (norms.max() or 1.0), decimals), -counts))[:n_clusters]
         sums = np.zeros(patterns.shape)
         np.add.at(sums, member, directions)
-        return _by_size(CodeWords(patterns[frequent], unit_rows(sums[frequent]), decimals), scores)
+        return _by_size(CodeWords(patterns[frequent], l2_normalize(sums[frequent]), decimals), scores)
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class CodeWords(Assignment):
 
     def assign(self, scores: Array) -> Labels:
         matches = _signs(scores) @ self.words.T  # components - 2 × Hamming distance, exact in small integers
-        nearness = _rounded(unit_rows(scores) @ self.centres.T, self.decimals)
+        nearness = _rounded(l2_normalize(scores) @ self.centres.T, self.decimals)
         nearness[matches < matches.max(axis=1, keepdims=True)] = -np.inf
         labels: Labels = nearness.argmax(axis=1)
         return labels
@@ -117,7 +118,7 @@ class Directions(Assigner):
         from sklearn.cluster import KMeans
         from threadpoolctl import threadpool_limits
 
-        directions = unit_rows(scores)
+        directions = l2_normalize(scores)
         distinct = np.unique(_rounded(directions[: 4 * n_clusters], decimals), axis=0)  # the first mostly settle it
         if len(distinct) <= n_clusters:
             distinct = np.unique(_rounded(directions, decimals), axis=0)
@@ -147,7 +148,7 @@ class Centres(Assignment):
         return len(self.centres)
 
     def assign(self, scores: Array) -> Labels:
-        nearness = unit_rows(scores) @ self.centres.T - np.square(self.centres).sum(axis=1) / 2
+        nearness = l2_normalize(scores) @ self.centres.T - np.square(self.centres).sum(axis=1) / 2
         labels: Labels = _rounded(nearness, self.decimals).argmax(axis=1)
         return labels
 
@@ -180,18 +181,10 @@ def as_assigner(assigner: Any) -> Assigner:
     )
 
 
-def unit_rows(scores: Array) -> Array:
-    """Return the rows scaled to length 1; rows of zeros stay zero."""
-    lengths = _lengths(scores)
-    directions: Array = scores / np.where(lengths > 0, lengths, 1.0)[:, None]
-    return directions
-
-
-def _lengths(scores: Array) -> Array:
-    largest = np.abs(scores).max(axis=1)  # taken out first: squares of extreme scores leave the range of floats
-    scaled = scores / np.where(largest > 0, largest, 1.0)[:, None]
-    lengths: Array = largest * np.sqrt(np.square(scaled).sum(axis=1))
-    return lengths
+def _norms(scores: Array) -> Array:
+    largest = largest_in_rows(scores)  # divided out first: squares of extreme scores overflow
+    norms: Array = largest * np.sqrt(squared_norms(divide_rows(scores, largest)))
+    return norms
 
 
 def _signs(scores: Array) -> Array:

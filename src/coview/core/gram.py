@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from coview.core.sparse import SymmetricSparse
-from coview.core.threads import Workers
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
-from coview.kernels import Kernel, NeighborSimilarity, Run, Similarity, in_turn
+from coview.kernels import Kernel, NeighborSimilarity, Similarity
+from coview.runtime import Map, Workers, serial_map
 from coview.views import Array, Views
 
 # Centred entries of so many roundings are zero.
@@ -121,7 +121,7 @@ class Grams:
 
 
 def learn_similarities(
-    views: Views, kernels: Mapping[str, Kernel], dtype: Any, rng: np.random.Generator, run: Run = in_turn
+    views: Views, kernels: Mapping[str, Kernel], dtype: Any, rng: np.random.Generator, map_blocks: Map = serial_map
 ) -> tuple[dict[str, Kernel], dict[str, Similarity]]:
     """Fill in what the kernels take from the data, and return them with the similarities to the training rows."""
     for name, x in views.items():
@@ -129,7 +129,7 @@ def learn_similarities(
     seed = int(rng.integers(2**31))  # one for all, so that the order of the views does not matter
     resolved = {name: kernels[name].resolve(x, np.random.default_rng(seed)) for name, x in views.items()}
     # One view after the other: in threads their temporaries would add up, for a fiftieth of the time.
-    return resolved, {name: resolved[name].against(x, dtype, run) for name, x in views.items()}
+    return resolved, {name: resolved[name].against(x, dtype, map_blocks) for name, x in views.items()}
 
 
 def _fill(matrix: SymmetricTiles, similarity: Similarity) -> tuple[Array, Array, float]:

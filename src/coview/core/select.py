@@ -9,11 +9,12 @@ from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from coview.core.scaling import learn_scaling
 from coview.errors import InputError
 from coview.kernels import Kernel
+from coview.rows import column_statistics
 from coview.views import Array, Views
 
 Rows = NDArray[np.int64]
@@ -182,7 +183,7 @@ class Anchors(Selector):
         from threadpoolctl import threadpool_limits
 
         pool = draw_rows(source.n_samples, _POOL * count, rng)
-        table = np.hstack([_sketch(x, rng) for x in source.take(pool).values()])
+        table = np.hstack([_standardised_projection(x, rng) for x in source.take(pool).values()])
         seed = int(rng.integers(2**31))
         with threadpool_limits(1):
             means = MiniBatchKMeans(count, n_init=1, batch_size=max(1024, 2 * count), random_state=seed).fit(table)
@@ -193,14 +194,18 @@ class Anchors(Selector):
         return np.sort(pool[np.concatenate([nearest, more])])
 
 
-def _sketch(x: Any, rng: np.random.Generator) -> Array:
-    """Standardised columns of one view, in a few random combinations if there are many, of total variance 1."""
-    standardised, width = learn_scaling(x, "feature")(x), x.shape[1]
+def _standardised_projection(x: Any, rng: np.random.Generator) -> Array:
+    """Return the standardised columns of one view, randomly projected if there are many, with total variance 1."""
+    mean, deviation = column_statistics(x)
+    width = x.shape[1]
     if width <= _WIDTH:
         combinations = np.eye(width) / np.sqrt(width)
     else:
         combinations = rng.standard_normal((_WIDTH, width)) / np.sqrt(_WIDTH * width)
-    return standardised.products(slice(None), combinations)
+    if not sp.issparse(x):
+        return np.asarray(((x - mean) / deviation) @ combinations.T)
+    combinations = combinations / deviation  # a sparse view is never centred in place: it would become dense
+    return np.asarray(x @ combinations.T - combinations @ mean)
 
 
 def _require_count(selector: str, parameter: str, value: Any) -> None:

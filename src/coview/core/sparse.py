@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from coview.core.threads import Workers
+from coview.runtime import Workers
 from coview.views import Array, Matrix
 
 _SLAB_ROWS = 4096

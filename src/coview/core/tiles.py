@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from coview.core.threads import Workers
+from coview.runtime import Workers
 from coview.views import Array
 
 # A tile should stay in the cache of one core while several operations pass over it: a good megabyte in float32.

@@ -1,11 +1,9 @@
-"""Labels on file: known classes that are read, and clusters that are written."""
+"""Known classes on file, read as text."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +12,6 @@ from coview.io.align import take_ids
 from coview.io.features import listing
 from coview.io.formats import find, read_table
 from coview.io.table import Source, Table, spelt
-from coview.labels import write_blocks
 
 
 def read_labels(
@@ -24,7 +21,7 @@ def read_labels(
     ids: str | None = None,
     order: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
-    """Read the known class of each sample, as text.
+    r"""Read the known class of each sample, as text.
 
     Parameters
     ----------
@@ -40,9 +37,11 @@ def read_labels(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     written = write_labels(f"{folder}/truth.csv", [1, 0], ids=["s2", "s1"])
-    ...     read_labels(written, ids="sample", order=["s1", "s2"])
+    ...     path = Path(folder, "truth.csv")
+    ...     _ = path.write_text("sample,class\ns2,1\ns1,0\n")
+    ...     read_labels(path, ids="sample", order=["s1", "s2"])
     ('0', '1')
     """
     source, kind = find("known classes", path)
@@ -84,26 +83,3 @@ def _classes(source: Source, table: Table, column: str | None) -> Sequence[str |
     if wanted not in table.texts:
         raise InputError(f"{source.where} has no column {wanted!r}; it has {listing('column', tuple(table.texts))}")
     return table.texts[wanted]
-
-
-def write_labels(
-    path: str | os.PathLike[str], labels: Any, ids: Sequence[str] | None = None, *, name: str = "sample"
-) -> Path:
-    """Write the cluster of each sample and return the path; the file appears once it is complete.
-
-    Parameters
-    ----------
-    path : path that ends in .csv, .tsv, .parquet or .npy
-        Tables have the column `cluster` after that of the ids; `.npy` holds the labels alone.
-    labels : array of int
-    ids : sequence of str, optional
-        One for each label; without them samples are counted from 0.
-    name : str
-        What the column of the ids is called.
-    """
-    clusters = np.asarray(labels)
-    if clusters.ndim != 1 or clusters.dtype.kind not in "iu":
-        raise InputError(f"labels must be one whole number for each sample, not {clusters.dtype} of {clusters.shape}")
-    if ids is not None and len(ids) != len(clusters):
-        raise InputError(f"there are {len(ids)} ids for {len(clusters)} labels; give one for each")
-    return write_blocks(path, name, len(clusters), [(None if ids is None else list(ids), clusters)])

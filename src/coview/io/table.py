@@ -13,8 +13,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from coview.core.memory import require_memory
 from coview.errors import InputError
+from coview.runtime import require_memory
 from coview.views import Matrix
 
 AsText = Callable[[str], bool]  # whether the column of this name is to be kept as it is spelt

@@ -1,8 +1,8 @@
 """Kernels as frozen values: a few numbers that turn rows into similarities."""
 
-from coview.kernels.base import Kernel, Run, Similarity, in_turn
-from coview.kernels.given import Given, Precomputed
+from coview.kernels.base import Kernel, Similarity
 from coview.kernels.graph import NeighborGraph, NeighborSimilarity
+from coview.kernels.precomputed import Precomputed, PrecomputedSimilarity
 from coview.kernels.products import (
     RBF,
     Cosine,
@@ -20,7 +20,6 @@ __all__ = [
     "RBF",
     "Cosine",
     "GaussianProducts",
-    "Given",
     "InnerProductKernel",
     "Kernel",
     "Linear",
@@ -29,10 +28,9 @@ __all__ = [
     "NormalizedPolynomial",
     "Polynomial",
     "Precomputed",
+    "PrecomputedSimilarity",
     "Products",
-    "Run",
     "Similarity",
     "by_view_name",
-    "in_turn",
     "kernel_per_view",
 ]

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from numbers import Real
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 
 from coview.errors import InputError
+from coview.runtime import Map, serial_map
 from coview.views import Array, Matrix, as_views
-
-# How to call a function for every item of a sequence, perhaps in threads, and get the results in their order.
-Run: TypeAlias = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
-
-
-def in_turn(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    """Call the function for one item after the other."""
-    return [function(item) for item in items]
 
 
 class Kernel(ABC):
@@ -53,7 +46,9 @@ class Kernel(ABC):
         return False
 
     @abstractmethod
-    def against(self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64, run: Run = in_turn) -> Similarity:
+    def against(
+        self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64, map_blocks: Map = serial_map
+    ) -> Similarity:
         """Prepare the rows that others will be compared with, normally the training rows."""
 
 

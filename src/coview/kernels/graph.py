@@ -11,11 +11,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from coview.errors import InputError
-from coview.kernels.base import Kernel, Run, Similarity, in_turn, require_number
-from coview.kernels.copies import Copies, Integers, fingerprints
-from coview.kernels.nearest import nearest_rows
-from coview.kernels.rows import as_array, unit_rows
-from coview.kernels.search import Finder, rank_in_group
+from coview.kernels.base import Kernel, Similarity, require_number
+from coview.neighbors.duplicates import Duplicates, Integers, fingerprints
+from coview.neighbors.exact import ExactSearch, rank_in_group
+from coview.neighbors.nearest import nearest_neighbors
+from coview.rows import as_array, l2_normalize
+from coview.runtime import Map, serial_map
 from coview.views import Array, Matrix
 
 _METRICS = ("euclidean", "cosine")
@@ -41,7 +42,7 @@ class NeighborGraph(Kernel):
     Parameters
     ----------
     n_neighbors : int
-        Nearest rows that are similar to a row, beside those that it is near to; all others where there are fewer.
+        Neighbors rows that are similar to a row, beside those that it is near to; all others where there are fewer.
     scale_neighbor : int
         Which neighbour's distance is the unit; the last where there are fewer.
     metric : "euclidean" or "cosine"
@@ -101,17 +102,19 @@ class NeighborGraph(Kernel):
     def prepared(self, x: Matrix, exponent: int = 0) -> Matrix:
         """Return a copy of the rows in the form in which they are compared."""
         if self.metric == "cosine":
-            return unit_rows(x)
+            return l2_normalize(x)
         rows = x.copy()  # in C order
         return rows.astype(np.float64, copy=False) * 2.0**-exponent if exponent else rows
 
-    def against(self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64, run: Run = in_turn) -> Similarity:
+    def against(
+        self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64, map_blocks: Map = serial_map
+    ) -> Similarity:
         exponent = frexp(max(float(rows.max()), -float(rows.min())))[1]
         exponent = 0 if abs(exponent) < _CALM or self.metric == "cosine" else max(exponent, -1000)
         prepared = self.prepared(rows, exponent)
-        copies = Copies(prepared)
+        duplicates = Duplicates(prepared)
         width = min(max(self.n_neighbors, self.scale_neighbor), rows.shape[0] - 1)
-        neighbours, distances, apart = nearest_rows(prepared, copies, width, run)
+        neighbours, distances, apart = nearest_neighbors(prepared, duplicates, width, map_blocks)
         scales = local_scales(distances, self.scale_neighbor)
         # Where that neighbour is a copy, the nearest row that is none; 1 where there is none either.
         scales = np.where(scales > 0, scales, np.where(np.isfinite(apart), apart, 1.0))
@@ -119,7 +122,7 @@ class NeighborGraph(Kernel):
         radii = distances[:, near - 1] if near else np.zeros(len(scales))
         gram = _symmetric(neighbours[:, :near], distances[:, :near], scales).astype(dtype)
         similarity = NeighborSimilarity(self, prepared, exponent, scales, radii.copy(), gram)
-        vars(similarity)["_copies"] = copies  # known already
+        vars(similarity)["_duplicates"] = duplicates  # known already
         return similarity
 
 
@@ -149,9 +152,11 @@ class NeighborSimilarity(Similarity):
     def block(self, x: Matrix) -> Matrix:
         with np.errstate(over="ignore"):
             x = self._like_training(self.kernel.prepared(x, self.exponent))
-        known = self._copies.find(x)
+        known = self._duplicates.find(x)
         new = np.flatnonzero(known < 0)
-        similar = sp.vstack([self._to_training(x[new]), self.gram[self._copies.first[known[known >= 0]]]], format="csr")
+        similar = sp.vstack(
+            [self._to_training(x[new]), self.gram[self._duplicates.first[known[known >= 0]]]], format="csr"
+        )
         place = np.empty(x.shape[0], dtype=np.int64)
         place[np.concatenate([new, np.flatnonzero(known >= 0)])] = np.arange(x.shape[0])
         return sp.csr_array(similar)[place]
@@ -160,16 +165,16 @@ class NeighborSimilarity(Similarity):
         out[...] = self.gram[rows][:, columns].toarray()
 
     def training_block(self, rows: slice, n: int) -> Matrix:
-        # A row that has copies is scored as a new row equal to it would be.
-        return self.gram[self._copies.first[self._copies.of_row[rows]]]
+        # A row that has duplicates is scored as a new row equal to it would be.
+        return self.gram[self._duplicates.first[self._duplicates.of_row[rows]]]
 
     @cached_property
-    def _copies(self) -> Copies:
-        return Copies(self.rows)
+    def _duplicates(self) -> Duplicates:
+        return Duplicates(self.rows)
 
     @cached_property
-    def _finder(self) -> Finder:
-        return Finder(self.rows if self._copies.all_distinct else self.rows[self._copies.first])
+    def _finder(self) -> ExactSearch:
+        return ExactSearch(self.rows if self._duplicates.all_distinct else self.rows[self._duplicates.first])
 
     def _like_training(self, x: Matrix) -> Matrix:
         if sp.issparse(self.rows) == sp.issparse(x):
@@ -178,15 +183,15 @@ class NeighborSimilarity(Similarity):
 
     def _to_training(self, x: Matrix) -> Matrix:
         """Similarities of rows that are equal to no training row."""
-        n, kernel, copies = self.rows.shape[0], self.kernel, self._copies
+        n, kernel, duplicates = self.rows.shape[0], self.kernel, self._duplicates
         shape = (x.shape[0], n)
         if x.shape[0] == 0:
             return sp.csr_array(shape, dtype=self.dtype)
         width = min(max(kernel.n_neighbors, kernel.scale_neighbor), n)
-        reach = self.radii[copies.first]
-        near = self._finder.near(x, min(width, len(copies)), reach)
+        reach = self.radii[duplicates.first]
+        near = self._finder.near(x, min(width, len(duplicates)), reach)
         reached = near.distances < reach[near.rows]
-        pair, row = copies.members(near.rows, np.where(reached, n, width))
+        pair, row = duplicates.members(near.rows, np.where(reached, n, width))
         query, distance = near.queries[pair], near.distances[pair]
         order = np.lexsort((row, distance, query))
         query, row, distance = query[order], row[order], distance[order]

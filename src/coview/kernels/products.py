@@ -16,8 +16,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from coview.kernels.base import Kernel, Run, Similarity, in_turn, require_number
-from coview.kernels.rows import as_array, column, dense, hstack, squared_lengths, unit_rows
+from coview.kernels.base import Kernel, Similarity, require_number
+from coview.rows import append_columns, as_array, as_float64, column, l2_normalize, squared_norms
+from coview.runtime import Map, serial_map
 from coview.views import Array, Matrix
 
 # Squared lengths of rows, in units of sigma², beyond which RBF does not trust products: exponents lose 1e-12 and 1e-5.
@@ -83,7 +84,9 @@ class InnerProductKernel(Kernel):
     def finish(self, block: Array) -> None:
         """Turn inner products into similarities, in place."""
 
-    def against(self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64, run: Run = in_turn) -> Similarity:
+    def against(
+        self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64, map_blocks: Map = serial_map
+    ) -> Similarity:
         prepared = self.prepared(rows, None, dtype)
         return Products(self, rows.copy() if prepared is rows else prepared)  # the caller's rows may change later
 
@@ -123,7 +126,9 @@ class RBF(InnerProductKernel):
     def nonnegative(self) -> bool:
         return True
 
-    def against(self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64, run: Run = in_turn) -> Similarity:
+    def against(
+        self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64, map_blocks: Map = serial_map
+    ) -> Similarity:
         # The kernel does not change when all rows move together: near the origin the products cancel least.
         with np.errstate(over="ignore", invalid="ignore"):
             centre = None if sp.issparse(rows) else np.nan_to_num(rows.mean(axis=0, dtype=np.float64))
@@ -135,7 +140,7 @@ class RBF(InnerProductKernel):
 
     def prepared(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
         scaled, lengths = self._scaled(x, centre)
-        return hstack(scaled, np.ones_like(lengths), lengths).astype(dtype, copy=False)
+        return append_columns(scaled, np.ones_like(lengths), lengths).astype(dtype, copy=False)
 
     def turned(self, prepared: Matrix) -> Matrix:
         """Swap the last two columns: each row's length meets the other's 1."""
@@ -158,7 +163,7 @@ class RBF(InnerProductKernel):
         moved = x.astype(np.float64) if centre is None else x - centre
         with np.errstate(over="ignore"):
             scaled = moved * (math.sqrt(2) / math.sqrt(self.sigma2))
-            lengths = -squared_lengths(scaled) / 2
+            lengths = -squared_norms(scaled) / 2
         lost = ~np.isfinite(lengths)
         if lost.any():
             # So far away that the square overflows: similarity 0 with everything, without inf - inf on the way.
@@ -208,7 +213,7 @@ class GaussianProducts(Products):
         step = max(_SLAB_BYTES // (8 * x.shape[1]), 1)  # sparse rows are made dense a slab at a time
         for i in range(0, x.shape[0], step):
             for j in range(0, y.shape[0], step):
-                a, b = dense(x[i : i + step]), dense(y[j : j + step])
+                a, b = as_float64(x[i : i + step]), as_float64(y[j : j + step])
                 # Differences first, sigma after: huge rows by a tiny sigma could overflow on both sides.
                 with np.errstate(over="ignore"):
                     squared[i : i + step, j : j + step] = np.square(cdist(a, b) / sigma)
@@ -270,8 +275,8 @@ class NormalizedPolynomial(InnerProductKernel):
     def prepared(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
         x = x.astype(np.float64, copy=False)
         if self.offset > 0:
-            x = hstack(x, np.full(x.shape[0], float(self.offset)))
-        return unit_rows(x).astype(dtype, copy=False)
+            x = append_columns(x, np.full(x.shape[0], float(self.offset)))
+        return l2_normalize(x).astype(dtype, copy=False)
 
     def finish(self, block: Array) -> None:
         _power(block, self.degree)
@@ -286,7 +291,7 @@ class Cosine(InnerProductKernel):
         return True
 
     def prepared(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
-        return unit_rows(x).astype(dtype, copy=False)
+        return l2_normalize(x).astype(dtype, copy=False)
 
 
 def _require_polynomial(kernel: Kernel) -> None:
@@ -311,14 +316,14 @@ def _median_squared_distance(x: Matrix, rng: np.random.Generator | None) -> floa
     x = x.astype(np.float64) / largest  # squares of very large or small values would leave the range of floats
     if not sp.issparse(x):
         x -= x.mean(axis=0)
-    lengths = squared_lengths(x)
+    lengths = squared_norms(x)
     pairs = np.triu_indices(x.shape[0], k=1)
-    squared = (lengths[:, None] + lengths - 2 * dense(x @ x.T))[pairs]
+    squared = (lengths[:, None] + lengths - 2 * as_float64(x @ x.T))[pairs]
     typical = float(np.median(squared))
     if typical <= 1e-6 * lengths.max():  # an outlier or an offset: too many digits cancelled
         from scipy.spatial.distance import pdist
 
-        squared = pdist(dense(x), "sqeuclidean")
+        squared = pdist(as_float64(x), "sqeuclidean")
         typical = float(np.median(squared)) or float(squared.mean())
     limits = np.finfo(np.float64)
     with np.errstate(over="ignore"):

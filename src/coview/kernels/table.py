@@ -7,8 +7,8 @@ from typing import Any
 
 from coview.errors import InputError
 from coview.kernels.base import Kernel
-from coview.kernels.given import Precomputed
 from coview.kernels.graph import NeighborGraph
+from coview.kernels.precomputed import Precomputed
 from coview.kernels.products import RBF, Cosine, Linear, NormalizedPolynomial, Polynomial
 
 KERNELS: Mapping[str, type[Kernel]] = {

@@ -13,13 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from coview.core.alternate import alternate
-from coview.core.memory import require_memory
-from coview.core.neighbours import Numbers, linked_by_majority, mutual_edges, nearest, squared_lengths
-from coview.core.span import coordinates
-from coview.core.threads import Workers
+from coview.core.linalg import coordinates
 from coview.errors import InputError
 from coview.kernels import Cosine
 from coview.methods.base import MultiViewClusterer
+from coview.methods.comic_graph import Numbers, linked_by_majority, mutual_edges, nearest, squared_lengths
+from coview.runtime import Workers, require_memory
 from coview.views import Array, Matrix, Views
 
 _SMOOTHING = 1e-5  # what the authors add to the square of every coordinate of an edge

@@ -13,13 +13,12 @@ import numpy as np
 from coview.core.alternate import alternate, steady
 from coview.core.assign import Directions
 from coview.core.gram import Grams, learn_similarities
-from coview.core.memory import require_memory
 from coview.core.spectral import PlusLowRank, normalised_similarity
-from coview.core.threads import Workers
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
 from coview.kernels import RBF, Kernel, kernel_per_view
 from coview.methods.base import MultiViewClusterer, weights_per_view
+from coview.runtime import Workers, require_memory
 from coview.views import Array, Views
 
 _ZERO = 1e-7  # singular values that rounding alone gives, relative to the largest

@@ -18,14 +18,13 @@ from coview.core.assign import DECIMALS, Assigner, Assignment, Deferred, Labels,
 from coview.core.eigen import Eigenpairs
 from coview.core.fuse import Fused
 from coview.core.gram import Centering, Grams, learn_similarities
-from coview.core.memory import require_memory
 from coview.core.score import ScoreMap, silence
 from coview.core.sparse_fuse import fuses_sparse
-from coview.core.threads import Workers
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
 from coview.kernels import RBF, Kernel, NeighborGraph, kernel_per_view
 from coview.methods.base import MultiViewClusterer
+from coview.runtime import Workers, require_memory
 from coview.views import Array, Views
 
 _FLOAT64_UP_TO = 2000

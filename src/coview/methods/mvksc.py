@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from coview.core.coupled import CoupledPairs, coupled_eigenpairs
 from coview.core.eigen import Problem, top_eigenpairs
 from coview.core.gram import Centering, Gram, Grams
 from coview.core.spectral import scale_both_sides
@@ -15,6 +14,7 @@ from coview.core.tiles import SymmetricTiles
 from coview.kernels import RBF
 from coview.methods.base import weights_per_view
 from coview.methods.kernel_clusterer import KernelClusterer, LatentSpace
+from coview.methods.mvksc_eigen import CoupledPairs, coupled_eigenpairs
 from coview.views import Array, Views
 
 

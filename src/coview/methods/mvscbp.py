@@ -13,12 +13,13 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from coview.core.alternate import Alternation, alternate, steady
-from coview.core.anchors import Anchors, Nearest
-from coview.core.assign import Directions, Labels, unit_rows
-from coview.core.bipartite import Triplets, leading_triplets
-from coview.core.threads import Workers
+from coview.core.assign import Directions, Labels
 from coview.errors import InputError
+from coview.methods.anchors import AnchorPoints, NearestAnchors
 from coview.methods.base import MultiViewClusterer
+from coview.methods.bipartite import Triplets, leading_triplets
+from coview.rows import l2_normalize
+from coview.runtime import Workers
 from coview.views import Array, Matrix, Views
 
 _ROWS_PER_POINT = 10  # samples that k-means sees for each salient point; more cost much and change little
@@ -55,12 +56,12 @@ def _distinct(centres: Array) -> Array:
     return kept
 
 
-def link(views: Views, points: Mapping[str, Matrix], count: int) -> tuple[list[Anchors], list[Nearest]]:
+def link(views: Views, points: Mapping[str, Matrix], count: int) -> tuple[list[AnchorPoints], list[NearestAnchors]]:
     """The salient points as anchors, and so many of the nearest to each sample in each view.
 
     Points that are near to no sample are left out: without a part in the graph they would have no cluster.
     """
-    anchors = [Anchors(name, points[name]) for name in views]
+    anchors = [AnchorPoints(name, points[name]) for name in views]
     nearest = [of_view.nearest(x, count) for of_view, x in zip(anchors, views.values(), strict=True)]
     used = np.unique(np.concatenate([found.anchors.ravel() for found in nearest]))
     if len(used) < len(anchors[0]):
@@ -68,7 +69,7 @@ def link(views: Views, points: Mapping[str, Matrix], count: int) -> tuple[list[A
     return anchors, nearest
 
 
-def salient_graph(nearest: Nearest, spread: float, n_anchors: int) -> Matrix:
+def salient_graph(nearest: NearestAnchors, spread: float, n_anchors: int) -> Matrix:
     """Z_v: weights exp(-distance / (2 spread)), of sum 1 for each sample, then divided by √ of each anchor's sum."""
     # The nearest one counts as distance zero, which changes nothing after scaling, and never underflows.
     distances = nearest.distances - nearest.distances.min(axis=1, keepdims=True)
@@ -99,7 +100,7 @@ def affinity_traces(graphs: Sequence[Matrix], embedding: Triplets) -> Array:
 def without_trivial(z: Matrix, k: int, start: Array | None = None) -> Triplets:
     """The k triplets after the first, with rows of length 1, as in the authors' program."""
     left, values, right = leading_triplets(z, k + 1, start)
-    return Triplets(unit_rows(left[:, 1:]), values[1:], unit_rows(right[:, 1:]))
+    return Triplets(l2_normalize(left[:, 1:]), values[1:], l2_normalize(right[:, 1:]))
 
 
 def until_it_falls_less(tol: float) -> Callable[[Sequence[float]], bool]:
@@ -146,7 +147,7 @@ def learn_weights(
     return alternate(step, Fusion(equal, nothing), max_iter=max_iter, settled=weighting.settled(tol))
 
 
-def vote(nearest: Sequence[Nearest], spreads: Sequence[float], anchor_labels: Labels) -> Labels:
+def vote(nearest: Sequence[NearestAnchors], spreads: Sequence[float], anchor_labels: Labels) -> Labels:
     """The cluster of most of a sample's nearest anchors in all views; of equals, the one whose anchors are nearer.
 
     Distances are added up over the views, each in units of its spread.
@@ -183,7 +184,7 @@ class MVSCBP(MultiViewClusterer):
         Number of salient points, more than n_clusters. "auto" takes 5 √n_samples, but at most 1000 and half of the
         samples.
     n_neighbors : int
-        Anchors that each sample is linked with in each view.
+        AnchorPoints that each sample is linked with in each view.
     weight_exponent : float above 1
         The paper's r. With h_v the trace of view v in the objective, the view counts by α_v^r ∝ h_v^(-r / (r - 1)):
         towards 1 a single view takes all, and for large r none counts by more than its 1 / h_v.

@@ -12,14 +12,13 @@ from coview.core.alternate import Alternation, alternate, steady
 from coview.core.assign import Directions, Labels
 from coview.core.eigen import Problem, top_eigenpairs
 from coview.core.gram import Centering, Gram, Grams, learn_similarities
-from coview.core.memory import require_memory
-from coview.core.orthogonal import polar
+from coview.core.linalg import polar
 from coview.core.spectral import scale_both_sides
-from coview.core.threads import Workers
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
 from coview.kernels import RBF, Kernel, kernel_per_view
 from coview.methods.base import MultiViewClusterer
+from coview.runtime import Workers, require_memory
 from coview.views import Array
 
 

@@ -13,10 +13,11 @@ import scipy.sparse as sp
 
 from coview.core.alternate import Alternation, alternate, steady
 from coview.core.assign import Labels
-from coview.core.orthogonal import polar
-from coview.core.scaling import SCALINGS, StandardisedRows, learn_scaling, row_blocks
+from coview.core.linalg import polar
 from coview.errors import InputError
 from coview.methods.base import MultiViewClusterer
+from coview.methods.opmc_rows import SCALINGS, StandardisedRows, learn_scaling
+from coview.rows import row_blocks
 from coview.views import Array, Views
 
 # Squared distances that differ by less than this part of what they are computed from are equal: far above rounding,

@@ -12,13 +12,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from coview.core.alternate import Alternation, alternate, steady
-from coview.core.anchors import Anchors
 from coview.core.assign import Labels
-from coview.core.bipartite import components, join_nearest, leading_triplets, n_components, normalise
-from coview.core.simplex import project_segments, smallest_on_simplex
-from coview.core.threads import Workers
 from coview.errors import InputError
+from coview.methods.anchors import AnchorPoints
 from coview.methods.base import MultiViewClusterer
+from coview.methods.bipartite import components, join_nearest, leading_triplets, n_components, normalise
+from coview.methods.sfmc_simplex import project_segments, smallest_on_simplex
+from coview.runtime import Workers
 from coview.views import Array, Matrix, Views
 
 _INNER = 50  # changes of the penalty in search of a graph with the right number of components
@@ -62,7 +62,7 @@ def bipartite_graphs(views: Views, anchors: Labels, n_neighbors: int) -> list[Ma
     A view in which the q + 1 nearest anchors of a sample are equally far, as among copies of one point, says nothing
     about it, as in the authors' program. A sample about which no view says anything has equal weights in all of them.
     """
-    points = [Anchors(name, x[anchors]) for name, x in views.items()]
+    points = [AnchorPoints(name, x[anchors]) for name, x in views.items()]
     nearest = [p.nearest(x, n_neighbors + 1) for p, x in zip(points, views.values(), strict=True)]
     weights = np.stack([d.max(axis=1, keepdims=True) - d for _, d in nearest])
     weights[:, weights.sum(axis=(0, 2)) == 0] = 1.0
@@ -187,7 +187,7 @@ class SFMC(MultiViewClusterer):
         anchors are chosen by the authors' alternate sampling, which is deterministic but chaotic: a change of the
         last digits of the data changes most of them, and the clusters where these overlap.
     n_neighbors : int
-        Anchors that each sample is linked with in each view.
+        AnchorPoints that each sample is linked with in each view.
     views : list or mapping, optional
         How to cut a stacked X into views; see `as_views`.
     max_iter : int

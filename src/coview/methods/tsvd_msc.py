@@ -14,14 +14,13 @@ import scipy.sparse as sp
 from coview.core.alternate import Alternation, alternate
 from coview.core.assign import Directions
 from coview.core.eigen import Problem, top_eigenpairs
-from coview.core.memory import require_memory
-from coview.core.span import coordinates
-from coview.core.tensor import shrink
-from coview.core.threads import Workers
+from coview.core.linalg import coordinates
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
 from coview.kernels import Cosine
 from coview.methods.base import MultiViewClusterer
+from coview.methods.tsvd_msc_tensor import shrink
+from coview.runtime import Workers, require_memory
 from coview.views import Array, Matrix
 
 _FIRST_PENALTY, _LAST_PENALTY = 1e-4, 1e11

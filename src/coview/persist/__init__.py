@@ -25,7 +25,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     Parameters
     ----------
     model : fitted estimator with predict
-        A method, Tuned, or FixedSize, Scaled, Concat and PerView around them.
+        A method, Tuned, or FixedSize, Preprocessed, Concat and PerView around them.
     path : path
         The ending ".safetensors" tells people and programs what it is.
 

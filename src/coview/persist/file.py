@@ -17,9 +17,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from coview import __version__
+from coview._version import __version__
 from coview.errors import InputError, ModelFileError
-from coview.files import complete_or_absent
+from coview.io.atomic import complete_or_absent
 from coview.persist.kinds import Json, MisfitError, Tensors, fields_of, require
 from coview.views import Array
 

@@ -14,28 +14,28 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from coview.compose import Concat, FixedSize, PerView, Scaled, Tuned
-from coview.core.anchors import Anchors
+from coview.compose import Concat, FixedSize, PerView, Preprocessed
 from coview.core.assign import Centres, CodeWords, Deferred
-from coview.core.scaling import ColumnScaling, RowScaling
 from coview.core.score import ScoreMap
 from coview.errors import InputError
 from coview.kernels import (
     RBF,
     GaussianProducts,
-    Given,
     NeighborGraph,
     NeighborSimilarity,
     NormalizedPolynomial,
     Polynomial,
     Precomputed,
+    PrecomputedSimilarity,
     Products,
 )
+from coview.methods.anchors import AnchorPoints
 from coview.methods.kpca import KPCA
 from coview.methods.ksc import KSC
 from coview.methods.mvksc import MvKSC
 from coview.methods.mvscbp import MVSCBP
 from coview.methods.opmc import OPMC
+from coview.methods.opmc_rows import ColumnScaling, RowScaling
 from coview.methods.tmvkscr import TMvKSCR
 from coview.persist.kinds import (
     INTEGERS,
@@ -72,7 +72,8 @@ from coview.persist.settings import (
     write_parameters,
 )
 from coview.persist.tried import TriedTable
-from coview.prepare import preparations
+from coview.preprocess.steps import preprocessing_per_view
+from coview.tune import Tuned
 
 _POSITIVE = Number(least=0.0, zero=False)
 _WEIGHT = Number(least=0.0)
@@ -112,7 +113,7 @@ def _extra_columns(similarity: Any, sizes: Sizes) -> None:
     sizes.agree("features", similarity.prepared.shape[1] - extra)
 
 
-def _width_is_training(similarity: Given, sizes: Sizes) -> None:
+def _width_is_training(similarity: PrecomputedSimilarity, sizes: Sizes) -> None:
     """A view that is a Gram matrix has a column for each training row."""
     require(similarity.gram is None, "keeps a Gram matrix")
     sizes.agree("features", sizes.known("train") or 0)
@@ -160,7 +161,9 @@ _SIMILARITY = AnyOf(
             },
             _is_graph,
         ),
-        Record(Given, {"gram": OneOf({"none": None}), "dtype": OneOf(_FLOAT_TYPES)}, _width_is_training),
+        Record(
+            PrecomputedSimilarity, {"gram": OneOf({"none": None}), "dtype": OneOf(_FLOAT_TYPES)}, _width_is_training
+        ),
     )
 )
 
@@ -241,7 +244,7 @@ _SCALING = AnyOf(
 )
 
 
-def _anchors_near_zero(anchors: Anchors, sizes: Sizes) -> None:
+def _anchors_near_zero(anchors: AnchorPoints, sizes: Sizes) -> None:
     """Distances are computed from points in their own unit, so sums of squares cannot leave the range of floats."""
     moved = anchors._points.data if sp.issparse(anchors._points) else anchors._points
     require(np.abs(moved).max(initial=0.0) <= 8, "has points that are not in its unit")
@@ -249,7 +252,7 @@ def _anchors_near_zero(anchors: Anchors, sizes: Sizes) -> None:
 
 
 _ANCHORS = Record(
-    Anchors,
+    AnchorPoints,
     {
         "name": Text(),
         "points": Table("anchors", "features"),
@@ -324,9 +327,9 @@ _LEARNT: Mapping[type, Mapping[str, Kind]] = {
             "_n_links": Whole(least=1),
             "_n_votes": Whole(least=1),
         },
-        Scaled: {
+        Preprocessed: {
             **_WRAPPER,
-            "preparations_": ByView(LearntSteps()),
+            "preprocessing_": ByView(LearntSteps()),
         },
         Tuned: {
             **_WRAPPER,
@@ -405,7 +408,7 @@ _NOT_READ_BY_PREDICT: Mapping[type, Mapping[str, Callable[[Any], bool]]] = {Tune
 def _check_kernel_method(model: Any) -> None:
     require(model._n_features_out == len(model.eigenvalues_), "has another number of components than eigenvalues")
     for name, score_map in model._score_maps.items():
-        if isinstance(score_map.similarity, Given):  # scores of training rows cannot be computed again
+        if isinstance(score_map.similarity, PrecomputedSimilarity):  # scores of training rows cannot be computed again
             require(name in model._view_scores, f"lacks the scores of view {name!r}")
         else:
             require(model.kernels_[name] == score_map.similarity.kernel, f"has two kernels for view {name!r}")
@@ -426,11 +429,11 @@ def _check_inner(model: Any) -> None:
 
 
 def _check_scaled(model: Any) -> None:
-    learnt = model.preparations_
+    learnt = model.preprocessing_
     widths = {name: learnt[name].width(width) for name, width in model.view_n_features_.items()}
     require(model.estimator_.view_n_features_ == widths, "has an estimator for other views")
     try:
-        chosen = preparations(model.how, model.view_names_)
+        chosen = preprocessing_per_view(model.how, model.view_names_)
     except InputError:
         raise MisfitError("is prepared in an unknown way") from None
     fits = all(learnt[name].preparation == chosen[name] for name in chosen)
@@ -439,7 +442,7 @@ def _check_scaled(model: Any) -> None:
 
 def _check_tuned(model: Any) -> None:
     _check_inner(model)
-    require(isinstance(model.estimator_, Scaled), "has chosen something else than prepared views")
+    require(isinstance(model.estimator_, Preprocessed), "has chosen something else than prepared views")
     inner = getattr(model.estimator_.estimator_, "n_clusters", None)
     require(inner == model.n_clusters_, "has chosen another number of clusters")
 
@@ -469,7 +472,7 @@ _RELATIONS: Mapping[type, Callable[[Any], object]] = {
     MvKSC: _check_kernel_method,
     OPMC: _check_loop,
     MVSCBP: _check_anchors,
-    Scaled: _check_scaled,
+    Preprocessed: _check_scaled,
     Tuned: _check_tuned,
     FixedSize: _check_fixed_size,
     Concat: _check_concat,

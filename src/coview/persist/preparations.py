@@ -20,17 +20,17 @@ from coview.persist.kinds import (
     part,
     require,
 )
-from coview.prepare import (
+from coview.preprocess.steps import (
     Components,
     EqualSums,
-    LearntPreparation,
+    FittedPreprocessing,
     Logarithm,
-    Preparation,
+    Preprocessing,
     Standardised,
     Step,
     UnitLength,
     WordWeights,
-    preparation,
+    parse_steps,
     recipe,
 )
 
@@ -49,8 +49,8 @@ _STEP = AnyOf(tuple(Record(cls, learnt) for cls, learnt in _LEARNT.items()))
 class LearntSteps(Kind):
     """A learnt preparation: each step has the columns that the one before gives."""
 
-    def write(self, value: LearntPreparation, tensors: Tensors, sizes: Sizes) -> Json:
-        require(type(value) is LearntPreparation, f"is a {type(value).__name__}, not a preparation")
+    def write(self, value: FittedPreprocessing, tensors: Tensors, sizes: Sizes) -> Json:
+        require(type(value) is FittedPreprocessing, f"is a {type(value).__name__}, not a preparation")
         nodes, width = [], sizes.known("features") or 0
         for step in value.steps:
             nodes.append(_STEP.write(step, tensors, _sizes(width)))
@@ -58,7 +58,7 @@ class LearntSteps(Kind):
         _check(value)
         return {"name": value.preparation.name, "steps": nodes}
 
-    def read(self, node: Json, tensors: Tensors, sizes: Sizes) -> LearntPreparation:
+    def read(self, node: Json, tensors: Tensors, sizes: Sizes) -> FittedPreprocessing:
         given = fields_of(node, ["name", "steps"])
         require(isinstance(given["steps"], list), "has no list of steps")
         steps, width = [], sizes.known("features") or 0
@@ -66,7 +66,7 @@ class LearntSteps(Kind):
             steps.append(_STEP.read(inner, tensors, _sizes(width)))
             width = steps[-1].width(width)
         with part("name"):
-            value = LearntPreparation(_read_name(Text().read(given["name"], tensors, sizes)), tuple(steps))
+            value = FittedPreprocessing(_read_name(Text().read(given["name"], tensors, sizes)), tuple(steps))
         _check(value)
         return value
 
@@ -76,13 +76,13 @@ def _sizes(width: int) -> Sizes:
     return Sizes({"view": width}).of_view("view")
 
 
-def _read_name(name: str) -> Preparation:
+def _read_name(name: str) -> Preprocessing:
     try:
-        return preparation(name)
+        return parse_steps(name)
     except InputError as error:
         raise MisfitError(f"is no preparation: {error}") from None
 
 
-def _check(value: LearntPreparation) -> None:
+def _check(value: FittedPreprocessing) -> None:
     expected = [recipe(name).kind for name in value.preparation.steps]
     require([type(step) for step in value.steps] == expected, "has not the steps that its name says")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from coview.compose import Concat, FixedSize, PerView, Scaled, Tuned
+from coview.compose import Concat, FixedSize, PerView, Preprocessed
 from coview.core.assign import Assigner, Codebook, Directions
 from coview.core.select import Anchors, Entropy, Selector, Stratified, Uniform
 from coview.errors import InputError
@@ -24,6 +24,7 @@ from coview.methods.mvscbp import MVSCBP
 from coview.methods.opmc import OPMC
 from coview.methods.tmvkscr import TMvKSCR
 from coview.persist.kinds import FLOATS, INTEGERS, Json, Kind, MisfitError, Sizes, Tensors, fields_of, part, require
+from coview.tune import Tuned
 from coview.views import Array
 
 KERNELS: tuple[type[Kernel], ...] = (RBF, Linear, Polynomial, NormalizedPolynomial, Cosine, NeighborGraph, Precomputed)
@@ -33,7 +34,8 @@ SELECTORS: tuple[type[Selector], ...] = (Uniform, Stratified, Entropy, Anchors)
 # Values that are nothing but their fields, and estimators that can label new samples: a file may name no other class.
 VALUES: Mapping[str, type] = {cls.__name__: cls for cls in (*KERNELS, *ASSIGNERS, *SELECTORS)}
 ESTIMATORS: Mapping[str, Any] = {
-    cls.__name__: cls for cls in (TMvKSCR, KSC, KPCA, MvKSC, OPMC, MVSCBP, FixedSize, Scaled, Tuned, Concat, PerView)
+    cls.__name__: cls
+    for cls in (TMvKSCR, KSC, KPCA, MvKSC, OPMC, MVSCBP, FixedSize, Preprocessed, Tuned, Concat, PerView)
 }
 
 _SCALARS = ("bool", *INTEGERS, *FLOATS)

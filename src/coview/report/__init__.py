@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coview.files import complete_or_absent
+from coview.io.atomic import complete_or_absent
 from coview.report.charts import chart_data, has_scores
 from coview.report.page import fill
 from coview.report.tables import agreements, best_tried, cross_table, splits
 from coview.report.words import comparison_story, preparations_in_words, story
-from coview.summary.tuning import so_far
+from coview.tune.record import so_far
 
 if TYPE_CHECKING:
     from coview.compare import Comparison

@@ -11,8 +11,8 @@ import numpy as np
 
 from coview.plots import PALETTE
 from coview.report.marks import SHAPES
-from coview.summary.tuning import numbers_tried, settings_tried
 from coview.summary.values import reading_order
+from coview.tune.record import numbers_tried, settings_tried
 from coview.views import Array
 
 if TYPE_CHECKING:

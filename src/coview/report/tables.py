@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from coview.summary.tuning import leading
+from coview.tune.record import leading
 
 if TYPE_CHECKING:
     from coview.summary import Summary, Tried, Truth, Tuning

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from coview.prepare import preparation
+from coview.preprocess.steps import parse_steps
 from coview.report.formats import count, decimals, listed, percent, plural
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def _loose_views(views: list[View]) -> str:
 
 def preparations_in_words(comparison: Comparison) -> dict[str, str]:
     """Return what was done to each view before the methods saw it."""
-    return {view: preparation(name).words for view, name in comparison.scale.items()}
+    return {view: parse_steps(name).words for view, name in comparison.scale.items()}
 
 
 def comparison_story(comparison: Comparison) -> Story:

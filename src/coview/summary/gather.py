@@ -10,14 +10,13 @@ import scipy.sparse as sp
 
 from coview import metrics
 from coview.core.assign import Labels
-from coview.core.effects import effects
-from coview.core.margins import Numbers, directions_with_doubt, margins
 from coview.errors import InputError, InputTypeError
 from coview.kernels import Precomputed
 from coview.methods.base import MultiViewClusterer
+from coview.summary.effects import effects
+from coview.summary.margins import Numbers, directions_with_doubt, margins
 from coview.summary.settings import n_train, nested_name, parameters, prepared_in_words, versions
 from coview.summary.space import Inner, all_scores, innermost, is_of_the_fit, view_labels, view_scores
-from coview.summary.tuning import tuning
 from coview.summary.values import (
     Cluster,
     Feature,
@@ -29,6 +28,7 @@ from coview.summary.values import (
     View,
     reading_order,
 )
+from coview.tune.record import tuning
 from coview.views import Array, Matrix, Views
 
 DRAWN = 5000

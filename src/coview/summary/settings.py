@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-import coview
-from coview.compose import Concat, FixedSize, PerView, Scaled, Tuned
+from coview._version import __version__
+from coview.compose import Concat, FixedSize, PerView, Preprocessed
 from coview.methods.base import MultiViewClusterer
+from coview.tune import Tuned
 
 
 def n_train(model: Any, n: int) -> int:
@@ -45,12 +46,12 @@ def _preparations(model: Any) -> dict[str, list[str]]:
     """What wrappers do to each view, the outermost first."""
     names = model.view_names_
     own: dict[str, list[str]] = {name: [] for name in names}
-    if isinstance(model, Scaled):
-        for name, learnt in model.preparations_.items():
+    if isinstance(model, Preprocessed):
+        for name, learnt in model.preprocessing_.items():
             own[name] = [learnt.preparation.words] if learnt.steps else []
     if isinstance(model, PerView):
         trained = {name: model.estimators_[name] for name in names}
-    elif isinstance(model, (Scaled, Tuned, FixedSize, Concat)):
+    elif isinstance(model, (Preprocessed, Tuned, FixedSize, Concat)):
         trained = dict.fromkeys(names, model.estimator_)
     else:
         return own
@@ -92,7 +93,7 @@ def versions() -> dict[str, str]:
     import sklearn
 
     return {
-        "coview": coview.__version__,
+        "coview": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
         "scipy": scipy.__version__,

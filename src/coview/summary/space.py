@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coview.compose import Concat, FixedSize, PerView, Scaled, Tuned
+from coview.compose import Concat, FixedSize, PerView, Preprocessed
 from coview.core.assign import Labels
-from coview.core.margins import Numbers
 from coview.methods.base import MultiViewClusterer
 from coview.methods.kernel_clusterer import KernelClusterer
+from coview.summary.margins import Numbers
+from coview.tune import Tuned
 from coview.views import Array, Views, stack_views
 
 _BLOCK_ROWS = 16_384
@@ -40,10 +41,10 @@ def innermost(model: Any) -> Inner:
         best = model.best_view_
         inner = innermost(model.estimators_[best])
         return Inner(inner.method, lambda views: inner.prepared(views.select([best])), (best,))
-    if not isinstance(model, (FixedSize, Scaled, Tuned, Concat)):
+    if not isinstance(model, (FixedSize, Preprocessed, Tuned, Concat)):
         return Inner(model, lambda views: views, getattr(model, "view_names_", ()))
     inner = innermost(model.estimator_)
-    if isinstance(model, Scaled):
+    if isinstance(model, Preprocessed):
         # Inside Concat, the one table has another name.
         return inner._replace(prepared=lambda views: inner.prepared(model._prepared(views.rename(model.view_names_))))
     if isinstance(model, Concat):

@@ -1,1 +1,5 @@
-"""Settings chosen without labels: candidates from the look of the data, and what speaks for each of them."""
+"""Settings selected without labels: candidates, their evaluation, the criterion and the search."""
+
+from coview.tune.tuned import Tuned
+
+__all__ = ["Tuned"]

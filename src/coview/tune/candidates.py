@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coview.core.memory import available_memory
 from coview.core.sparse_fuse import fuses_sparse
 from coview.core.tiles import SymmetricTiles
 from coview.kernels import RBF, Kernel, NeighborGraph
-from coview.tune.looks import Look
+from coview.preprocess.profile import ViewProfile
+from coview.runtime import available_memory
 from coview.views import Views
 
 
@@ -25,20 +25,20 @@ class Candidate:
     kappa: tuple[float, ...]
 
 
-def _directions(look: Look) -> str:
+def _directions(look: ViewProfile) -> str:
     return "standard" if look.no_direction else "l2"
 
 
-def _rare_columns(look: Look) -> str:
+def _rare_columns(look: ViewProfile) -> str:
     return "tfidf+l2" if look.words else _directions(look)
 
 
-def _small_values(look: Look) -> str:
+def _small_values(look: ViewProfile) -> str:
     return "log1p+" + _directions(look) if look.wide_range else _directions(look)
 
 
 # What each way of looking at data makes of a view. Ways that come to the same for all views count once.
-WAYS: tuple[Callable[[Look], str], ...] = (_directions, _rare_columns, _small_values)
+WAYS: tuple[Callable[[ViewProfile], str], ...] = (_directions, _rare_columns, _small_values)
 
 
 def candidates(views: Views) -> list[Candidate]:
@@ -47,7 +47,7 @@ def candidates(views: Views) -> list[Candidate]:
     More ways, kernels and balances were measured (docs/quality.md): they make the best candidate a little better and
     the choice much worse.
     """
-    looks = [Look.of(x) for x in views.values()]
+    looks = [ViewProfile.of(x) for x in views.values()]
     ways = list(dict.fromkeys(tuple(way(look) for look in looks) for way in WAYS))
     even = (1.0,) * len(views)
     graphs = [Candidate(way, NeighborGraph(), rho, even) for way in ways for rho in _balances(views, (1.0, 0.25))]

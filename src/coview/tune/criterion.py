@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from coview.core.agreement import mean_agreements
-from coview.core.assign import Labels, unit_rows
+from coview.core.assign import Labels
+from coview.rows import l2_normalize
 from coview.tune.candidates import Candidate
 from coview.views import Array
 
@@ -113,7 +114,7 @@ def membership_strength(scores: Array, labels: Labels, centres: Array) -> float:
     centres : (n_clusters, n_components)
         Mean scores of each cluster.
     """
-    distances = np.clip(1 - unit_rows(scores) @ unit_rows(centres).T, 1e-12, None)
+    distances = np.clip(1 - l2_normalize(scores) @ l2_normalize(centres).T, 1e-12, None)
     closeness = 1 / distances  # products of the distances to all others, but for a factor that a sample has in common
     memberships = closeness / closeness.sum(axis=1, keepdims=True)
     own = memberships[np.arange(len(labels)), labels]

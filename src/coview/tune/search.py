@@ -14,7 +14,7 @@ from coview.core.select import draw_rows
 from coview.errors import InputError
 from coview.tune.candidates import Candidate
 from coview.tune.criterion import Evidence, consensus, criterion, for_numbers
-from coview.tune.trials import Trials
+from coview.tune.evaluation import Trials
 from coview.views import Array, Views
 
 Row = dict[str, Any]

@@ -1,0 +1,471 @@
+"""Dask: views cut into blocks of rows, on one machine or many; the only file that imports dask.
+
+A row block is one task. It computes its part of every view, names the view and the rows if that fails, and hands them
+to a model that is sent once. Install it with `pip install "coview[dask]"`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import accumulate, pairwise
+from numbers import Integral
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from coview._version import __version__
+from coview.compose import FixedSize
+from coview.core.select import Rows, as_selector
+from coview.errors import InputError, InputTypeError
+from coview.kernels import RBF, kernel_per_view
+from coview.runtime import Workers
+from coview.views import Array, Matrix, Views
+
+_FEWEST_ROWS = 8192  # in blocks that we choose: smaller ones cost more to plan than to label
+
+DaskArray: TypeAlias = Any  # dask's arrays have no element types
+Key: TypeAlias = Hashable
+Graph: TypeAlias = dict[Any, Any]
+
+
+class DaskViews:
+    """Aligned views as Dask collections: names, sizes, and blocks of rows that exist only while they are worked on.
+
+    Rows are matched by their position. Where the views are cut differently, all take the blocks of the view with the
+    most, small ones joined. Data frames, and arrays of unknown length, are counted once, here.
+
+    Parameters
+    ----------
+    sources : mapping from view name to dask array or dask data frame
+        Arrays are 2-D, of NumPy or SciPy sparse blocks; frames have numeric columns.
+
+    Notes
+    -----
+    A whole run, with views that no machine holds::
+
+        views = DaskViews({"text": text, "image": image})
+        model = fit(FixedSize(TMvKSCR(6), n_train=1000, random_state=0), views)
+        labels = predict(model, views)  # lazy: labels.compute(), or labels.to_zarr(…)
+    """
+
+    def __init__(self, sources: Mapping[str, Any]) -> None:
+        _require_dask()
+        if not isinstance(sources, Mapping) or len(sources) == 0:
+            raise InputTypeError("sources must be a mapping from view name to dask array or dask data frame")
+        if len({str(name) for name in sources}) < len(sources):
+            raise InputError(f"two views have the same name among {', '.join(map(str, sources))}; rename one")
+        opened = {str(name): _open(str(name), source) for name, source in sources.items()}
+        arrays = {name: array for name, (array, _) in opened.items()}
+        first = next(iter(arrays))
+        for name, array in arrays.items():
+            if len(array) != len(arrays[first]):
+                raise InputError(
+                    f"view {name!r} has {len(array)} samples but view {first!r} has {len(arrays[first])}; "
+                    "every view needs the same samples in the same order"
+                )
+        if len(arrays[first]) == 0:
+            raise InputError(f"view {first!r} has 0 samples while a minimum of 1 is required.")
+        self._example = Views.trusted(
+            {name: example[name] for name, (_, example) in opened.items()},
+            {name: example.columns[name] for name, (_, example) in opened.items()},
+        )
+        self._heights = _common_heights([array.chunks[0] for array in arrays.values()])
+        self._recipes = [_Recipe.of(name, _cut(array, self._heights)) for name, array in arrays.items()]
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name}: {width}" for name, width in self.n_features.items())
+        return f"DaskViews({self.n_samples} samples in {len(self._heights)} blocks; {shapes})"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self._example.names
+
+    @property
+    def n_samples(self) -> int:
+        return sum(self._heights)
+
+    @property
+    def n_features(self) -> dict[str, int]:
+        return self._example.n_features
+
+    def take(self, rows: Any) -> Views:
+        """Return the chosen rows of every view, in memory; a block without any of them is not computed.
+
+        Parameters
+        ----------
+        rows : array of int
+            Row numbers from 0 to n_samples - 1.
+        """
+        import dask
+        from dask.delayed import Delayed
+
+        wanted, places = np.unique(rows, return_inverse=True)
+        numbers = np.ndim(rows) == 1 and wanted.size > 0 and wanted.dtype.kind in "iu"
+        if not numbers or wanted[0] < 0 or wanted[-1] >= self.n_samples:
+            raise InputError(f"rows must be one or more row numbers from 0 to {self.n_samples - 1}")
+        name = f"coview-take-{dask.base.tokenize(wanted, self._token)}"
+        tasks: Graph = {}
+        for i, (start, stop) in enumerate(pairwise(accumulate(self._heights, initial=0))):
+            inside = wanted[slice(*np.searchsorted(wanted, [start, stop]))]
+            if len(inside):
+                tasks[name, i] = self._task(i, "_pick", [inside - start])
+        graph = self._graph(name, tasks)
+        pieces = dask.compute(*(Delayed(key, graph, layer=name) for key in tasks))
+        gathered = {view: _stack([piece[v] for piece in pieces]) for v, view in enumerate(self.names)}
+        return Views.trusted(gathered, self._example.columns).take(places)
+
+    @property
+    def _token(self) -> list[Key]:
+        return [recipe.array.name for recipe in self._recipes]
+
+    def _task(self, i: int, function: str, settings: Sequence[Any], *first: Key) -> tuple[Any, ...]:
+        """Row block i of all views, handed to a function of this module after what comes first."""
+        parts = [recipe.parts[i] for recipe in self._recipes]
+        return _sent(function, parts, *settings), *first, *(key for part in parts for key in part.inputs)
+
+    def _graph(self, name: str, tasks: Graph) -> Any:
+        """The tasks, with all that they need."""
+        from dask.highlevelgraph import HighLevelGraph
+
+        layer = dict(tasks)
+        for recipe in self._recipes:
+            layer |= recipe.shared
+        return HighLevelGraph.from_collections(
+            name, layer, dependencies=[recipe.array for recipe in self._recipes if recipe.as_it_is]
+        )
+
+
+def select_rows(
+    views: DaskViews | Mapping[str, Any],
+    n_train: int,
+    *,
+    select: Any = "uniform",
+    random_state: Any = None,
+    kernel: Any = RBF(),  # noqa: B008 - a frozen value
+) -> Rows:
+    """Return the numbers of the rows to train on, in increasing order: those that FixedSize would choose.
+
+    Parameters
+    ----------
+    views : DaskViews, or mapping as for DaskViews
+    n_train : int
+        How many.
+    select : selector or name
+        As in `FixedSize`.
+    random_state : int, Generator or None
+        Source of randomness.
+    kernel : kernel, list or mapping
+        What rules that compare rows compare them by, such as the kernel of the method that will be trained.
+    """
+    views = _as_dask_views(views)
+    if not (isinstance(n_train, Integral) and 1 <= n_train <= views.n_samples):
+        raise InputError(f"n_train={n_train!r} must be a number of samples from 1 to n_samples={views.n_samples}")
+    rng = np.random.default_rng(random_state)
+    return as_selector(select).rows(views, int(n_train), rng, kernel_per_view(kernel, views.names))
+
+
+def fit(model: FixedSize, views: DaskViews | Mapping[str, Any]) -> FixedSize:
+    """Gather the rows that the model chooses, train it on them here, and return it.
+
+    Parameters
+    ----------
+    model : FixedSize
+        Only a model of some of the rows can be trained on rows that do not fit into memory.
+    views : DaskViews, or mapping as for DaskViews
+    """
+    if not isinstance(model, FixedSize):
+        kind = getattr(model, "__name__", type(model).__name__)
+        raise InputTypeError(
+            f"{kind} needs all samples in memory; FixedSize({kind}(…), n_train=1000) can be trained on some of them"
+        )
+    return model.train(_as_dask_views(views))
+
+
+def predict(model: Any, views: DaskViews | Mapping[str, Any]) -> DaskArray:
+    """Return the cluster of each sample as a lazy dask array of int64, one task for each block of rows.
+
+    The labels are those of model.predict in memory. The model is sent once: to the workers of the active
+    `distributed` client, which has to be there still when the labels are computed, or else in the graph.
+
+    Parameters
+    ----------
+    model : fitted estimator with predict
+    views : DaskViews, or mapping as for DaskViews
+    """
+    return _lazily("predict", model, _as_dask_views(views))
+
+
+def transform(model: Any, views: DaskViews | Mapping[str, Any]) -> DaskArray:
+    """Return the score variables of each sample as a lazy dask array, one task for each block of rows; see `predict`.
+
+    Parameters
+    ----------
+    model : fitted estimator with transform
+    views : DaskViews, or mapping as for DaskViews
+    """
+    return _lazily("transform", model, _as_dask_views(views))
+
+
+def _lazily(method: str, model: Any, views: DaskViews) -> DaskArray:
+    import cloudpickle
+    import dask.array as da
+    from dask.base import tokenize
+
+    if not hasattr(model, method):
+        raise InputError(f"{type(model).__name__} has no {method}; use a method that has one, such as TMvKSCR")
+    # One row of made-up numbers: the model refuses unsuitable views here, not in an hour on some worker.
+    like = np.asarray(getattr(model, method)(views._example))
+    dtype = np.dtype(np.int64) if method == "predict" else like.dtype
+    pickled = cloudpickle.dumps(model)
+    name = f"coview-{method}-{tokenize(pickled, views._token)}"
+    model_key = f"coview-model-{tokenize(pickled)}"
+    columns = [0] * (like.ndim - 1)
+    tasks = {
+        (name, i, *columns): views._task(i, "_label", [method, dtype.str], model_key)
+        for i in range(len(views._heights))
+    }
+    tasks[model_key] = _model(model_key, pickled)  # type: ignore[index]
+    return da.Array(views._graph(name, tasks), name, (views._heights, *((n,) for n in like.shape[1:])), dtype)
+
+
+def _model(key: str, pickled: bytes) -> Any:
+    """The task that makes the model, or its future result where there is a cluster."""
+    import dask
+    from dask.base import get_scheduler
+
+    load = _sent("_load")
+    # The client itself, unless dask.config names another scheduler: a result on the cluster would be out of its reach.
+    client: Any = getattr(get_scheduler(), "__self__", None)
+    if not hasattr(client, "submit"):
+        return load, pickled
+    # Submitted, not scattered: if all workers that have it die, the scheduler can make it again. It is sent once,
+    # so that advice about large graphs would be beside the point.
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
+        return client.submit(load, pickled, key=key)
+
+
+class _Part(NamedTuple):
+    """How some rows of one view are computed: tasks, the key of the result, and what must be given."""
+
+    view: str
+    start: int
+    stop: int
+    width: int
+    tasks: Graph
+    key: Key
+    inputs: list[Key]
+
+
+class _Recipe(NamedTuple):
+    """How a view is computed: what serves one row block only goes into its task, the rest is shared.
+
+    With the reading inside the task, nothing has to travel between workers, and whatever fails there can be told with
+    the name of the view and the rows. Annotated graphs (resources, retries, shuffles between workers) stay as they are.
+    """
+
+    array: DaskArray
+    parts: list[_Part]
+    shared: Graph
+    as_it_is: bool
+
+    @classmethod
+    def of(cls, view: str, array: DaskArray) -> _Recipe:
+        from dask.core import get_dependencies, toposort
+
+        starts = [0, *accumulate(array.chunks[0])]
+        keys = [(array.name, i, 0) for i in range(len(starts) - 1)]
+
+        def part(first: int, last: int, tasks: Graph, key: Key) -> _Part:
+            inside = set().union(*(needs[k] for k in tasks)) - tasks.keys() if tasks else {key}
+            return _Part(view, starts[first], starts[last + 1], array.shape[1], tasks, key, sorted(inside, key=str))
+
+        if any(layer.annotations for layer in array.dask.layers.values()):
+            return cls(array, [part(i, i, {}, key) for i, key in enumerate(keys)], {}, as_it_is=True)
+
+        graph = dict(array.dask)
+        needs = {key: get_dependencies(graph, key) for key in graph}
+        held = {key for key in graph if key in needs[key]}  # by the cluster: a future stands for itself
+        order = toposort(graph, dependencies={key: needs[key] - {key} for key in graph})
+        serves = {key: (i, i) for i, key in enumerate(keys)}  # the first and the last block that need a task
+        for key in reversed(order):
+            if key in serves:
+                first, last = serves[key]
+                for need in needs[key]:
+                    before = serves.get(need, (first, last))
+                    serves[need] = min(first, before[0]), max(last, before[1])
+
+        own: list[Graph] = [{} for _ in keys]
+        shared: Graph = {}
+        for key, (first, last) in serves.items():
+            if key in held:
+                shared[key] = graph[key]
+            elif first == last:
+                own[first][key] = graph[key]
+            else:
+                alone = part(first, last, {key: graph[key]}, key)
+                shared[key] = (_sent("_compute", [alone]), *alone.inputs)
+        return cls(array, [part(i, i, own[i], key) for i, key in enumerate(keys)], shared, as_it_is=False)
+
+
+def _sent(function: str, *settings: Any) -> Callable[..., Any]:
+    """A function of this module, with its first arguments, for a worker.
+
+    It is nested so that it travels by value, and everything in it is plain: a worker without coview can still load it
+    and say what is wrong.
+    """
+    plain = [[tuple(part) for part in s] if isinstance(s, list) else s for s in settings]
+    advice = f"the workers cannot import coview; install coview=={__version__} on every worker"
+
+    def call(*given: Any) -> Any:
+        from importlib import import_module
+
+        try:
+            here = import_module("coview.distributed")
+        except ModuleNotFoundError as error:
+            if str(error.name).split(".")[0] != "coview":
+                raise
+            raise ImportError(advice) from None
+        return getattr(here, function)(*plain, *given)
+
+    return call
+
+
+def _load(pickled: bytes) -> Any:
+    import pickle
+
+    return pickle.loads(pickled)
+
+
+def _label(parts: list[Any], method: str, dtype: str, model: Any, *given: Any) -> Array:
+    """Labels or scores of one block of rows."""
+    from joblib import parallel_config
+
+    blocks, rows = _read(parts, given)
+    views = _checked(blocks, rows)
+    # One thread: Dask runs as many blocks at a time as there are processors.
+    with Workers(1), parallel_config("sequential"):
+        try:
+            return np.asarray(getattr(model, method)(views), dtype=dtype)
+        except InputError as error:
+            raise InputError(f"rows {rows[0]} to {rows[-1]}: {error}") from error
+
+
+def _pick(parts: list[Any], chosen: Rows, *given: Any) -> list[Matrix]:
+    """Some rows of one block."""
+    blocks, rows = _read(parts, given)
+    return list(_checked({view: block[chosen] for view, block in blocks.items()}, chosen + rows[0]).values())
+
+
+def _compute(parts: list[Any], *given: Any) -> Any:
+    """Something that several blocks need."""
+    (part,) = parts
+    return _run(_Part(*part), given)
+
+
+def _run(part: _Part, given: Sequence[Any]) -> Any:
+    from dask.core import get
+
+    values = dict(zip(part.inputs, given, strict=True))
+    try:
+        return get(part.tasks, [part.key], cache=values)[0] if part.tasks else values[part.key]
+    except Exception as error:
+        raise InputError(
+            f"view {part.view!r} cannot be computed in rows {part.start} to {part.stop - 1}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def _read(parts: list[Any], given: Sequence[Any]) -> tuple[dict[str, Any], range]:
+    """One block of rows of every view, and which rows they are."""
+    blocks, taken = {}, 0
+    for part in map(_Part._make, parts):
+        block = _run(part, given[taken : taken + len(part.inputs)])
+        taken += len(part.inputs)
+        expected = part.stop - part.start, part.width
+        if np.shape(block) != expected:
+            raise InputError(
+                f"view {part.view!r} has a block of shape {np.shape(block)} for rows {part.start} to {part.stop - 1}, "
+                f"which should have shape {expected}"
+            )
+        blocks[part.view] = block
+    return blocks, range(part.start, part.stop)
+
+
+def _checked(blocks: Mapping[str, Any], rows: Sequence[int] | Rows) -> Views:
+    """The blocks through the gate, with messages that count rows from the first of all."""
+    try:
+        return Views(blocks)
+    except InputError as error:
+        for view, block in blocks.items():
+            if block.dtype.kind != "f":
+                continue
+            with np.errstate(all="ignore"):
+                bad = np.flatnonzero(~np.isfinite(block.sum(axis=1, dtype=float)))
+            if len(bad):
+                raise InputError(
+                    f"view {view!r} contains NaN or infinity in row {rows[bad[0]]}, the first of {len(bad)} such rows "
+                    f"from {rows[0]} to {rows[-1]}; fill these values in or drop those samples"
+                ) from None
+        raise InputError(f"rows {rows[0]} to {rows[-1]}: {error}") from None
+
+
+def _stack(pieces: list[Matrix]) -> Matrix:
+    return sp.vstack(pieces, format="csr") if sp.issparse(pieces[0]) else np.vstack(pieces)
+
+
+def _as_dask_views(views: DaskViews | Mapping[str, Any]) -> DaskViews:
+    return views if isinstance(views, DaskViews) else DaskViews(views)
+
+
+def _require_dask() -> None:
+    try:
+        import dask.array  # noqa: F401
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError('Dask is missing; run pip install "coview[dask]"', name="dask") from None
+
+
+def _open(view: str, source: Any) -> tuple[DaskArray, Views]:
+    """A source as an array of known length, and one made-up row that shows its columns and type."""
+    import dask
+    import dask.array as da
+
+    if not (dask.is_dask_collection(source) and isinstance(getattr(source, "ndim", None), int)):
+        raise InputTypeError(
+            f"view {view!r} is a {type(source).__name__}; give a dask array or dask data frame, for example "
+            "dask.array.from_array(x, chunks=(10_000, -1))"
+        )
+    if source.ndim != 2:
+        raise InputError(f"view {view!r} is {source.ndim}-D and must be 2-D, samples by features")
+    try:
+        if not isinstance(source, da.Array):
+            from dask.dataframe.utils import meta_nonempty
+
+            example = Views({view: meta_nonempty(source._meta).iloc[:1]})
+            return source.astype(example.dtype).to_dask_array(lengths=True), example
+        if np.isnan(source.shape).any():
+            source = source.copy().compute_chunk_sizes()  # of a copy: it changes what it is called on
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"the rows of view {view!r} cannot be counted: {type(error).__name__}: {error}") from error
+    return source, Views({view: np.ones((1, source.shape[1]), source.dtype)})
+
+
+def _common_heights(cuts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """Numbers of rows of blocks that suit all views."""
+    cuts = [tuple(height for height in cut if height) for cut in cuts]
+    if len(set(cuts)) == 1:
+        return cuts[0]
+    heights: list[int] = []
+    for height in max(cuts, key=len):
+        if heights and heights[-1] + height <= _FEWEST_ROWS:
+            heights[-1] += height
+        else:
+            heights.append(height)
+    return tuple(heights)
+
+
+def _cut(array: DaskArray, heights: tuple[int, ...]) -> DaskArray:
+    wanted = heights, (array.shape[1],)
+    return array if array.chunks == wanted else array.rechunk(wanted, method="tasks")

@@ -1,0 +1,132 @@
+"""Bipartite graphs of samples and anchors: their spectrum and their connected components."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+from coview.core.assign import Labels
+from coview.core.eigen import Problem, top_eigenpairs
+from coview.methods.anchors import AnchorPoints
+from coview.views import Array, Matrix
+
+_GROUPS = 1000  # among which all pairs are compared
+
+
+def normalise(graph: Matrix) -> tuple[Matrix, Array, Array]:
+    """Return D^{-1/2} P E^{-1/2}, with D and E the degrees of samples and anchors, and the two scales as columns.
+
+    The scale of a node without edges is zero.
+    """
+    scales = []
+    for axis in (1, 0):
+        degrees = np.asarray(graph.sum(axis=axis))
+        scales.append(np.divide(1.0, np.sqrt(degrees), out=np.zeros(len(degrees)), where=degrees > 0))
+    left, right = scales
+    entries = graph.data * np.repeat(left, np.diff(graph.indptr)) * right[graph.indices]
+    return sp.csr_array((entries, graph.indices, graph.indptr), shape=graph.shape), left[:, None], right[:, None]
+
+
+class Triplets(NamedTuple):
+    """Singular values in decreasing order, with their vectors as columns: left for samples, right for anchors."""
+
+    left: Array
+    values: Array
+    right: Array
+
+
+def leading_triplets(z: Matrix, k: int, start: Array | None = None) -> Triplets:
+    """Return the k leading singular triplets of a csr_array with few columns, through the eigenvectors of Zᵀ Z.
+
+    Values that are zero, also those beyond the number of columns, have vectors of zeros. `start` may hold right vectors
+    near the answer.
+    """
+    k_found = min(k, z.shape[1])
+    problem = Problem(_ColumnProducts(z), exponent=0, trace=float(np.square(z.data).sum()))
+    with warnings.catch_warnings():
+        # A graph may have other eigenvalues next to the last one wanted. Of up to 4000 anchors LAPACK then tells them
+        # apart; of more, vectors that mix them to some digits serve as well.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        pairs = top_eigenpairs(problem, k_found, start)
+    values = np.sqrt(np.maximum(pairs.values, 0.0))
+    left = z @ (pairs.vectors / np.where(values > 0, values, 1.0))
+    missing = k - k_found
+    return Triplets(*(np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, missing)]) for x in (left, values, pairs.vectors)))
+
+
+class _ColumnProducts:
+    """Zᵀ Z as an operator."""
+
+    def __init__(self, z: Matrix) -> None:
+        self._z = z
+        self._transposed = z.T.tocsr()
+        self.shape = (z.shape[1], z.shape[1])
+        self.dtype = np.dtype(np.float64)
+
+    def __matmul__(self, x: Array) -> Array:
+        product: Array = self._transposed @ (self._z @ x)
+        return product
+
+    def to_dense(self) -> Array:
+        dense: Array = (self._transposed @ self._z).toarray()
+        return dense
+
+
+def components(graph: Matrix) -> Labels:
+    """Number the connected components that the samples lie in; anchors without edges do not count."""
+    from scipy.sparse.csgraph import connected_components
+
+    n, m = graph.shape
+    starts = np.concatenate([graph.indptr, np.full(m, graph.nnz, dtype=graph.indptr.dtype)])
+    edges = sp.csr_array((graph.data, graph.indices + n, starts), shape=(n + m, n + m))
+    numbers = connected_components(edges, directed=False)[1][:n]
+    labels: Labels = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
+    return labels
+
+
+def n_components(graph: Matrix) -> int:
+    """Return the number of connected components with samples in them."""
+    return int(components(graph).max()) + 1
+
+
+def join_nearest(labels: Labels, views: Mapping[str, Matrix], n_clusters: int) -> Labels:
+    """Join groups of samples until n_clusters are left, always the two whose joining adds least to the squares within.
+
+    This is Ward's rule, by the means of the groups, every view in units of its own mean distance between them. Of very
+    many groups, all but the largest first join the nearest of these.
+    """
+    if labels.max() < n_clusters:
+        return labels
+    if labels.max() >= max(_GROUPS, n_clusters):
+        large = np.argsort(-np.bincount(labels), kind="stable")[: max(_GROUPS, n_clusters)]
+        nearest = _between(labels, views, large).argmin(axis=1)
+        labels = np.unique(nearest[labels], return_inverse=True)[1].astype(np.int64)
+    sizes = np.bincount(labels).astype(np.float64)
+    between = _between(labels, views, np.arange(len(sizes)))
+    for _ in range(len(sizes) - n_clusters):
+        added = between * sizes / (1 + sizes / sizes[:, None])
+        np.fill_diagonal(added, np.inf)
+        i, j = sorted(np.unravel_index(added.argmin(), added.shape))
+        share = sizes[[i, j]] / (sizes[i] + sizes[j])
+        between[i] = between[:, i] = share @ between[[i, j]] - share.prod() * between[i, j]
+        sizes[i] += sizes[j]
+        between, sizes = np.delete(np.delete(between, j, axis=0), j, axis=1), np.delete(sizes, j)
+        labels = np.where(labels == j, i, labels - (labels > j))
+    return labels
+
+
+def _between(labels: Labels, views: Mapping[str, Matrix], some: Labels) -> Array:
+    """Squared distances from the means of all groups to those of some, added up over the views."""
+    weights = 1 / np.bincount(labels)[labels]
+    averaging = sp.csr_array((weights, (labels, np.arange(len(labels)))))
+    total = np.zeros((averaging.shape[0], len(some)))
+    for name, x in views.items():
+        means = averaging @ x
+        distances = AnchorPoints(name, means[some]).nearest(means, len(some)).distances
+        total += distances / max(distances.mean(), np.finfo(np.float64).tiny)
+    return total

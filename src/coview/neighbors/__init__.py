@@ -1,0 +1,1 @@
+"""Nearest-neighbour search: exact, by k-d tree, by cells of projected rows; duplicate rows."""

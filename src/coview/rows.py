@@ -1,0 +1,126 @@
+"""Operations on the rows of one view, dense or CSR alike: norms, normalisation, column statistics, blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import scipy.sparse as sp
+
+from coview.views import Array, Matrix
+
+_BLOCK_NUMBERS = 2**20  # 8 MB
+
+
+def as_array(x: Matrix) -> Array:
+    """Return the rows as an array of their own type."""
+    array: Array = x.toarray() if sp.issparse(x) else x
+    return array
+
+
+def as_float64(x: Matrix) -> Array:
+    """Return the rows as an array in float64."""
+    return as_array(x).astype(np.float64, copy=False)
+
+
+def column(x: Matrix, j: int) -> Array:
+    """Return one column."""
+    column: Array = x[:, [j]].toarray().ravel() if sp.issparse(x) else x[:, j]
+    return column
+
+
+def append_columns(x: Matrix, *columns: Array) -> Matrix:
+    """Return the rows with more columns on the right."""
+    if sp.issparse(x):
+        return sp.csr_array(sp.hstack([x, sp.csr_array(np.column_stack(columns))], format="csr"))
+    return np.column_stack([x, *columns])
+
+
+def with_entries(x: Matrix, entries: Array) -> Matrix:
+    """Return a CSR matrix with the pattern of x, which is shared, and other stored entries."""
+    return sp.csr_array((entries, x.indices, x.indptr), shape=x.shape)
+
+
+def row_of_entries(x: Matrix) -> Array:
+    """Return the row of each stored entry of a CSR matrix."""
+    return np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
+
+
+def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
+    """Yield blocks of rows of which each row takes `width` numbers, in bounded memory."""
+    step = max(1, _BLOCK_NUMBERS // width)
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def squared_norms(x: Matrix) -> Array:
+    """Return the squared L2 norm of each row."""
+    if sp.issparse(x):
+        return np.asarray(x.multiply(x).sum(axis=1)).ravel()
+    norms: Array = np.einsum("ij,ij->i", x, x)
+    return norms
+
+
+def largest_in_rows(x: Matrix) -> Array:
+    """Return the largest absolute value of each row."""
+    if sp.issparse(x):
+        return np.asarray(abs(x).max(axis=1).toarray()).ravel()
+    return np.asarray(np.maximum(x.max(axis=1), -x.min(axis=1)))
+
+
+def divide_rows(x: Matrix, divisors: Array) -> Matrix:
+    """Divide each row by its number; rows whose number is 0 stay as they are."""
+    divisors = np.where(divisors > 0, divisors, 1.0)
+    if sp.issparse(x):
+        return with_entries(x, x.data / divisors[row_of_entries(x)])
+    return x / divisors[:, None]
+
+
+def l2_normalize(x: Matrix) -> Matrix:
+    """Return the rows in float64, divided by their L2 norms; zero rows stay zero."""
+    # One memory layout: sums are then rounded alike in any block.
+    x = x.astype(np.float64, copy=False) if sp.issparse(x) else np.ascontiguousarray(x, dtype=np.float64)
+    # The largest entry is divided out first: squares of extreme numbers overflow.
+    scaled = divide_rows(x, largest_in_rows(x))
+    return divide_rows(scaled, np.sqrt(squared_norms(scaled)))
+
+
+def column_statistics(x: Matrix, ddof: int = 1) -> tuple[Array, Array]:
+    """Return the mean and standard deviation of each column; the latter is infinite for a constant column.
+
+    Dense views are read in blocks and sparse ones stay sparse, so neither is copied whole.
+    """
+    n, width = x.shape
+    if sp.issparse(x):
+        return statistics_of_entries(x.data, x.indices, width, n, ddof)
+    unit = largest_along(x, axis=0)
+    blocks = list(row_blocks(n, width))
+    mean = sum((x[rows] / unit).sum(axis=0) for rows in blocks) / n
+    squares = sum((((x[rows] / unit) - mean) ** 2).sum(axis=0) for rows in blocks)
+    return mean * unit, standard_deviation(squares, mean, n, ddof) * unit
+
+
+def statistics_of_entries(
+    entries: Array, group: Array, n_groups: int, count: int, ddof: int = 1
+) -> tuple[Array, Array]:
+    """Return mean and standard deviation of groups of `count` numbers, of which the nonzero ones are given."""
+    unit = np.zeros(n_groups)
+    np.maximum.at(unit, group, np.abs(entries))
+    unit[unit == 0] = 1.0
+    entries = entries / unit[group]
+    mean = np.bincount(group, entries, n_groups) / count
+    absent = count - np.bincount(group, minlength=n_groups)
+    squares = np.bincount(group, (entries - mean[group]) ** 2, n_groups) + absent * mean**2
+    return mean * unit, standard_deviation(squares, mean, count, ddof) * unit
+
+
+def largest_along(x: Array, axis: int) -> Array:
+    """Return the largest absolute value along an axis, 1 for zeros: divided out first, so that squares stay finite."""
+    largest = np.maximum(x.max(axis=axis), -x.min(axis=axis)).astype(np.float64)
+    return np.where(largest > 0, largest, 1.0)
+
+
+def standard_deviation(squares: Array, mean: Array, count: int, ddof: int = 1) -> Array:
+    """Return the standard deviation from sums of squared deviations; infinite if it is within rounding of the mean."""
+    deviation = np.sqrt(squares / max(count - ddof, 1))
+    return np.where(deviation > count * np.finfo(np.float64).eps * np.abs(mean), deviation, np.inf)

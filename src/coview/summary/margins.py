@@ -1,0 +1,71 @@
+"""How clearly each sample belongs to its cluster, read from the scores by one rule for every method."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from coview.rows import l2_normalize, row_blocks
+from coview.views import Array
+
+Numbers = NDArray[np.intp]  # clusters as 0, 1, ..., each with members
+
+
+def indicators(numbers: Numbers, n_clusters: int) -> sp.csr_array:
+    """Return the matrix (clusters, rows) whose product with a table sums the members of each cluster."""
+    rows = np.arange(len(numbers))
+    return sp.csr_array((np.ones(len(rows)), (numbers, rows)), shape=(n_clusters, len(rows)))
+
+
+def directions_with_doubt(scores: Array, numbers: Numbers) -> Array:
+    """Return the directions of the rows, shortened where a row is short for its cluster.
+
+    Methods read clusters from directions: samples of a cluster lie on one ray, and those near its start are as near to
+    every other ray. A row of at least the median length in its cluster gets length 1, a row of half that length 1/2,
+    and so on down to rows of zeros.
+
+    Parameters
+    ----------
+    scores : array of shape (n_samples, n_components)
+    numbers : array of shape (n_samples,)
+        Cluster of each sample, as 0, 1, ...
+    """
+    directions: Array = l2_normalize(scores.astype(np.float64, copy=False))
+    lengths = np.einsum("ij,ij->i", directions, scores)
+    by_cluster = np.split(lengths[np.argsort(numbers, kind="stable")], np.bincount(numbers).cumsum()[:-1])
+    medians = np.array([np.median(members) for members in by_cluster])
+    typical = np.where(medians > 0, medians, 1.0)[numbers]
+    directions *= np.minimum(lengths / typical, 1)[:, None]
+    return directions
+
+
+def margins(points: Array, numbers: Numbers, n_clusters: int) -> tuple[Array, Numbers]:
+    """Return the margin of each sample, and the nearest cluster besides its own.
+
+    A cluster stands at the mean direction of its members. With the distance a to the own cluster and b to the nearest
+    other one, the margin is (b - a) / (b + a): 1 on top of the own cluster, 0 at equal distance, as at the origin, and
+    negative where another cluster is nearer.
+
+    Parameters
+    ----------
+    points : array of shape (n_samples, n_components)
+        As from `directions_with_doubt`.
+    numbers : array of shape (n_samples,)
+        Cluster of each sample, as 0 to n_clusters - 1.
+    n_clusters : int
+        At least 2.
+    """
+    centres = l2_normalize(indicators(numbers, n_clusters) @ points)
+    found, others = np.empty(len(points)), np.empty(len(points), dtype=np.intp)
+    for rows in row_blocks(len(points), points.shape[1] + 2 * n_clusters):
+        block, own = points[rows], (np.arange(rows.stop - rows.start), numbers[rows])
+        # |x - c|² = |x|² - 2 x·c + |c|²: no length exceeds 1, so little cancels.
+        squares = np.square(block).sum(axis=1)[:, None] + np.square(centres).sum(axis=1) - 2 * block @ centres.T
+        distances = np.sqrt(np.maximum(squares, 0))
+        a = distances[own]
+        distances[own] = np.inf
+        others[rows] = distances.argmin(axis=1)
+        b = distances.min(axis=1)
+        found[rows] = (b - a) / np.where(a + b > 0, a + b, 1.0)
+    return found, others

@@ -1,0 +1,519 @@
+"""Wrappers: scaled views, all views as one table, one model for each view, a model of some of the samples."""
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, normalize
+
+from coview import (
+    KSC,
+    METHODS,
+    MVSCBP,
+    OPMC,
+    RBF,
+    Concat,
+    FixedSize,
+    InputError,
+    PerView,
+    Preprocessed,
+    Stratified,
+    TMvKSCR,
+    Uniform,
+    as_views,
+    stack_views,
+)
+from coview.preprocess.steps import preprocessing_per_view
+from tests.conftest import make_blobs
+
+WRAPPER = pytest.mark.parametrize("wrapper", [Concat, PerView])
+
+
+def test_concat_is_the_estimator_on_the_stacked_views():
+    views, _ = make_blobs(spread=1.0)
+    X, layout = stack_views(views)
+    alone = KSC(3, random_state=0).fit(X)
+    model = Concat(KSC(3, random_state=0)).fit(views)
+    np.testing.assert_array_equal(model.labels_, alone.labels_)
+    np.testing.assert_array_equal(model.predict(views), alone.predict(X))
+    np.testing.assert_array_equal(Concat(KSC(3, random_state=0), views=layout).fit(X).labels_, alone.labels_)
+    sparse = {name: sp.csr_array(x) for name, x in views.items()}
+    np.testing.assert_array_equal(Concat(KSC(3, random_state=0)).fit(sparse).labels_, alone.labels_)
+
+
+def test_per_view_has_every_views_own_clusters():
+    views, _ = make_blobs(spread=1.0)
+    model = PerView(KSC(3, random_state=0)).fit(views)
+    assert list(model.estimators_) == list(model.view_labels_) == list(model.merits_) == ["a", "b", "c"]
+    for name, x in views.items():
+        alone = KSC(3, random_state=0).fit(x)
+        np.testing.assert_array_equal(model.view_labels_[name], alone.labels_)
+        np.testing.assert_array_equal(model.predict(views, per_view=True)[name], alone.labels_)
+    np.testing.assert_array_equal(model.labels_, model.view_labels_[model.best_view_])
+    np.testing.assert_array_equal(model.predict(views), model.labels_)
+
+
+def test_the_view_that_the_others_confirm_is_chosen():
+    views, truth = make_blobs()
+    noise = np.random.default_rng(5).normal(size=(90, 4))
+    model = PerView(KSC(3, random_state=0)).fit({"noise": noise, **views})
+    assert adjusted_rand_score(truth, model.labels_) == 1
+    assert model.merits_["noise"] < 0.1 < model.merits_["a"]
+
+
+def test_merit_is_agreement_times_balance():
+    x = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
+    crumbs = np.array([[0.0], [0.1], [0.2], [0.3], [0.4], [9.0]])
+    model = PerView(KMeans(2, n_init=3, random_state=0)).fit([x, 2 * x, crumbs])
+    agreement = adjusted_rand_score([0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 0, 1])
+    balance = -(5 / 6 * np.log2(5 / 6) + 1 / 6 * np.log2(1 / 6))
+    np.testing.assert_allclose(
+        list(model.merits_.values()), [(1 + agreement) / 2, (1 + agreement) / 2, agreement * balance]
+    )
+    assert model.best_view_ == "view0"
+
+
+def test_a_view_without_clusters_is_not_chosen():
+    views, truth = make_blobs()
+    constant = {"constant": np.ones((90, 2)), "a": views["a"]}
+    with pytest.warns(ConvergenceWarning, match="found 1 distinct"):
+        model = PerView(KSC(3, random_state=0)).fit(constant)
+    assert model.best_view_ == "a"
+    assert adjusted_rand_score(truth, model.labels_) == 1
+
+
+def test_pipelines_can_be_wrapped():
+    views, truth = make_blobs()
+    model = Concat(make_pipeline(StandardScaler(), KSC(3, random_state=0))).fit(views)
+    assert adjusted_rand_score(truth, model.labels_) == 1
+    np.testing.assert_array_equal(model.predict(views), model.labels_)
+
+
+def test_one_view_is_confirmed_by_nobody_and_chosen():
+    views, truth = make_blobs()
+    model = PerView(KSC(3, random_state=0)).fit({"a": views["a"]})
+    assert model.best_view_ == "a"
+    assert adjusted_rand_score(truth, model.labels_) == 1
+
+
+def test_views_can_have_estimators_of_their_own():
+    views, _ = make_blobs(spread=1.0)
+    kernels = {"a": RBF(1.0), "b": RBF(2.0), "c": RBF(3.0)}
+    model = PerView({name: KSC(3, kernel=kernel) for name, kernel in kernels.items()}).fit(views)
+    assert {name: estimator.kernel for name, estimator in model.estimators_.items()} == kernels
+    with pytest.raises(InputError, match="estimator"):
+        PerView({"a": KSC(3), "unknown": KSC(3)}).fit(views)
+
+
+@WRAPPER
+def test_what_the_estimator_cannot_do_the_wrapper_does_not_offer(wrapper):
+    views, _ = make_blobs()
+    model = wrapper(AgglomerativeClustering(3)).fit({"a": views["a"]} if wrapper is PerView else views["a"])
+    assert not hasattr(model, "predict")
+    assert hasattr(wrapper(KSC(3)), "predict")
+    with pytest.raises(NotFittedError):
+        wrapper(KSC(3)).predict(views)
+
+
+@WRAPPER
+def test_the_given_estimator_stays_unfitted(wrapper):
+    views, _ = make_blobs()
+    estimator = KSC(3, random_state=0)
+    before = pickle.dumps(views)
+    wrapper(estimator).fit(views)
+    assert not hasattr(estimator, "labels_")
+    assert pickle.dumps(views) == before
+
+
+@WRAPPER
+def test_new_views_are_checked_against_those_of_fit(wrapper):
+    views, _ = make_blobs()
+    model = wrapper(KSC(3, random_state=0)).fit(views)
+    with pytest.raises(InputError, match="missing: c"):
+        model.predict({"a": views["a"], "b": views["b"]})
+    np.testing.assert_array_equal(model.predict(dict(reversed(views.items()))), model.labels_)
+
+
+@WRAPPER
+@pytest.mark.parametrize(
+    ("estimator", "message"), [(3, "must be a clusterer"), (KSC, r"KSC is a class; give .* KSC\(3\)")]
+)
+def test_only_clusterers_can_be_wrapped(wrapper, estimator, message):
+    with pytest.raises(InputError, match=message):
+        wrapper(estimator).fit(make_blobs()[0])
+
+
+def test_multi_view_methods_can_be_wrapped_too():
+    views, truth = make_blobs()
+    model = PerView(TMvKSCR(3, random_state=0)).fit(views)
+    assert adjusted_rand_score(truth, model.labels_) == 1
+    assert adjusted_rand_score(truth, Concat(TMvKSCR(3, random_state=0)).fit(views).labels_) == 1
+
+
+def test_one_view_methods_point_to_the_wrappers():
+    with pytest.raises(InputError, match=r"Concat\(KSC\(…\)\) or PerView\(KSC\(…\)\)"):
+        KSC(3).fit(make_blobs()[0])
+
+
+class Rows:
+    """A source that hands out rows and remembers which."""
+
+    def __init__(self, views):
+        self.views, self.asked = as_views(views), []
+
+    @property
+    def n_samples(self):
+        return self.views.n_samples
+
+    def take(self, rows):
+        self.asked.append(np.asarray(rows))
+        return self.views.take(rows)
+
+
+@pytest.mark.parametrize("select", ["uniform", "entropy", "anchors", Stratified(np.arange(900) % 2)])
+@pytest.mark.parametrize("estimator", [TMvKSCR(3, random_state=0), OPMC(3, random_state=0), MVSCBP(3, random_state=0)])
+def test_fixed_size_labels_all_samples_by_a_model_of_some(select, estimator):
+    views, truth = make_blobs(900, spread=8.0)
+    model = FixedSize(estimator, n_train=90, select=select, random_state=0).fit(views)
+    assert model.train_rows_.shape == (90,)
+    assert adjusted_rand_score(truth, model.labels_) == 1
+    alone = clone(estimator).fit(as_views(views).take(model.train_rows_))
+    if hasattr(alone, "recluster"):
+        alone.recluster(views)
+    np.testing.assert_array_equal(model.labels_, alone.predict(views))
+    np.testing.assert_array_equal(model.predict(views), model.labels_)
+
+
+def test_fixed_size_learns_clusters_from_more_samples_than_its_latent_space():
+    views, truth = make_blobs(900, spread=1.0)
+    model = FixedSize(TMvKSCR(3, random_state=0), n_train=30, random_state=0).fit(views)
+    alone = TMvKSCR(3, random_state=0).fit(as_views(views).take(model.train_rows_))
+    np.testing.assert_array_equal(model.latent_, alone.latent_)
+    np.testing.assert_array_equal(model.transform(views), alone.transform(views))
+    sizes = np.bincount(model.labels_)
+    assert (np.diff(sizes) <= 0).all()  # numbered by their size among all samples, not among the training samples
+    assert adjusted_rand_score(truth, model.labels_) > adjusted_rand_score(truth, alone.predict(views))
+    np.testing.assert_array_equal(model.estimator_.labels_, model.labels_[model.train_rows_])
+
+
+def test_fixed_size_has_what_the_model_inside_has():
+    views, _ = make_blobs(300)
+    model = FixedSize(TMvKSCR(3, random_state=0), n_train=60, random_state=0).fit(views)
+    assert model.latent_.shape == (60, 2)
+    np.testing.assert_array_equal(model.eigenvalues_, model.estimator_.eigenvalues_)
+    np.testing.assert_array_equal(model.transform(views), model.estimator_.transform(views))
+    assert set(model.predict(views, per_view=True)) == {"a", "b", "c"}
+    assert not hasattr(FixedSize(OPMC(3)), "transform")
+    assert not hasattr(model, "nonsense_")
+    assert not hasattr(FixedSize(TMvKSCR(3)), "latent_")
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.labels_, model.labels_)
+
+
+@pytest.mark.parametrize(("n_train", "count"), [("auto", 300), (60, 60), (0.5, 150), (1.0, 300), (np.int64(7), 7)])
+def test_the_number_of_training_samples_can_be_given_in_three_ways(n_train, count):
+    views, _ = make_blobs(300)
+    model = FixedSize(KSC(3, random_state=0), n_train=n_train, random_state=0).fit(views["a"])
+    assert len(model.train_rows_) == count
+
+
+def test_auto_grows_with_the_number_of_clusters():
+    views = {"a": np.random.default_rng(0).normal(size=(4000, 2))}
+    assert len(FixedSize(OPMC(2, n_init=1), random_state=0).fit(views).train_rows_) == 2000
+    assert len(FixedSize(OPMC(50, n_init=1), random_state=0).fit(views).train_rows_) == 2500
+
+
+def test_the_repeat_that_the_others_confirm_is_kept():
+    views, _ = make_blobs(600, spread=1.0)
+    model = FixedSize(KSC(3, random_state=0), n_train=25, n_repeats=5, random_state=0).fit(views["a"])
+    assert model.agreements_.shape == (5,)
+    rng = np.random.default_rng(0)
+    rows = [Uniform().rows(as_views(views["a"]), 25, rng, {}) for _ in range(5)]
+    labels = [KSC(3, random_state=0).fit(views["a"][r]).recluster(views["a"]).predict(views["a"]) for r in rows]
+    means = [np.mean([adjusted_rand_score(a, b) for j, b in enumerate(labels) if j != i]) for i, a in enumerate(labels)]
+    np.testing.assert_allclose(model.agreements_, means)
+    np.testing.assert_array_equal(model.train_rows_, rows[int(np.argmax(means))])
+    np.testing.assert_array_equal(model.labels_, labels[int(np.argmax(means))])
+
+
+@pytest.mark.parametrize("select", ["uniform", "entropy", "anchors"])
+def test_training_on_a_source_asks_for_few_rows(select, monkeypatch):
+    views, truth = make_blobs(20_000, spread=8.0)
+    monkeypatch.setattr("coview.compose.fixed_size._MORE_ROWS", 500)
+    source = Rows(views)
+    settings = {"n_train": 50, "select": select, "random_state": 0}
+    model = FixedSize(TMvKSCR(3, random_state=0), **settings).train(source)
+    assert sum(map(len, source.asked)) < 1700
+    assert all((np.diff(rows) > 0).all() for rows in source.asked)
+    assert not hasattr(model, "labels_")
+    fitted = FixedSize(TMvKSCR(3, random_state=0), **settings).fit(views)
+    np.testing.assert_array_equal(model.train_rows_, fitted.train_rows_)
+    np.testing.assert_array_equal(model.predict(views), fitted.labels_)
+    assert adjusted_rand_score(truth, fitted.labels_) == 1
+    assert model.view_names_ == ("a", "b", "c")
+
+
+def test_clusters_are_not_learnt_from_fewer_samples_than_the_latent_space(monkeypatch):
+    """With all samples for training, nothing but the method itself is left."""
+    monkeypatch.setattr("coview.compose.fixed_size._MORE_ROWS", 30)
+    views, _ = make_blobs(90, spread=1.0)
+    model = FixedSize(TMvKSCR(3, random_state=0), n_train=1.0, random_state=0).fit(views)
+    np.testing.assert_array_equal(model.labels_, TMvKSCR(3, random_state=0).fit(views).predict(views))
+
+
+class Endless:
+    """So many rows that one number for each is too much."""
+
+    n_samples = 50_000_000
+
+    def take(self, rows):
+        rng = np.random.default_rng(0)
+        return as_views({"a": 10.0 * (rows % 3)[:, None] + rng.normal(size=(len(rows), 2))})
+
+
+@pytest.mark.parametrize("select", ["uniform", "entropy", "anchors"])
+def test_memory_of_training_does_not_grow_with_the_rows(select):
+    tracemalloc.start()
+    try:
+        FixedSize(TMvKSCR(3, random_state=0), n_train=30, select=select, random_state=0).train(Endless())
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < Endless.n_samples  # bytes: not even one for each row
+
+
+def test_training_says_what_it_can_be_given():
+    views, _ = make_blobs()
+    for given in (views, views["a"]):
+        with pytest.raises(InputError, match="give Views, a ViewsReader or DaskViews, or call fit with tables"):
+            FixedSize(TMvKSCR(3)).train(given)
+    with pytest.raises(InputError, match=r"X is a Rows, whose rows may not fit into memory; train\(\) learns from it"):
+        FixedSize(TMvKSCR(3)).fit(Rows(views))
+
+
+def test_training_that_fails_changes_nothing():
+    views, _ = make_blobs(100)
+    model = FixedSize(TMvKSCR(3, random_state=0), n_train=50, random_state=0).fit(views)
+    labels = model.labels_
+    with pytest.raises(InputError, match="n_train=500 must be"):
+        model.set_params(n_train=500).train(Rows(views))
+    assert model.labels_ is labels
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"n_train": 0},
+            r"n_train=0 must be 'auto', or .* at least 3 \(n_clusters\) and at most n_samples=90",
+        ),
+        ({"n_train": 2}, "n_train=2 must be"),
+        ({"n_train": True}, "n_train=True must be"),
+        ({"n_train": 1.5}, "n_train=1.5"),
+        ({"n_train": "many"}, "n_train='many'"),
+        ({"n_repeats": 0}, "n_repeats=0 must be a whole number"),
+        ({"select": "best"}, "select='best' is unknown"),
+    ],
+)
+def test_fixed_size_names_settings_that_cannot_be_used(settings, message):
+    with pytest.raises(InputError, match=message):
+        FixedSize(TMvKSCR(3), **settings).fit(make_blobs()[0])
+
+
+def test_fixed_size_says_what_it_cannot_train():
+    views, _ = make_blobs()
+    with pytest.raises(InputError, match=r"wrap KMeans, as in Concat\(KMeans\(…\)\)"):
+        FixedSize(KMeans(3)).fit(views)
+    with pytest.raises(InputError, match="FixedSize needs views of features"):
+        FixedSize(TMvKSCR(3, kernel="precomputed")).fit({"a": RBF(1.0)(views["a"])})
+    for n_clusters in ("three", None):
+        with pytest.raises(InputError, match=r"n_clusters=.* must be a whole number"):
+            FixedSize(TMvKSCR(n_clusters)).fit(views)
+    wrapped = FixedSize(Concat(KMeans(3, n_init=3, random_state=0)), n_train=45, random_state=0).fit(views)
+    assert len(wrapped.labels_) == 90
+
+
+@pytest.mark.parametrize("method", [m for m in METHODS.values() if not hasattr(m, "predict")])
+def test_methods_that_cannot_label_new_samples_cannot_be_of_fixed_size(method):
+    with pytest.raises(InputError, match=f"{method.__name__} cannot label new samples"):
+        FixedSize(method()).fit(make_blobs()[0])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_scaled_is_the_method_on_standardised_views(sparse):
+    views, _ = make_blobs(spread=1.0)
+    given = {name: sp.csr_array(x) if sparse else 1e6 + x for name, x in views.items()}
+    by_hand = {name: StandardScaler(with_mean=not sparse).fit_transform(x) for name, x in given.items()}
+    model = Preprocessed(TMvKSCR(3, random_state=0)).fit(given)
+    alone = TMvKSCR(3, random_state=0).fit(by_hand)
+    np.testing.assert_array_equal(model.labels_, alone.labels_)
+    np.testing.assert_array_equal(model.predict(given), alone.labels_)
+    np.testing.assert_allclose(model.transform(given), alone.transform(by_hand), atol=1e-7)
+    np.testing.assert_allclose(model.eigenvalues_, alone.eigenvalues_)
+    assert set(model.preprocessing_) == set(views)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_new_samples_may_be_sparse_where_those_of_the_training_were_not(sparse):
+    views = {name: 10 + x for name, x in make_blobs(spread=1.0)[0].items()}
+    other = {name: sp.csr_array(x) for name, x in views.items()}
+    if sparse:
+        views, other = other, views
+    model = Preprocessed(TMvKSCR(3, random_state=0)).fit(views)
+    np.testing.assert_array_equal(model.predict(other), model.labels_)
+    np.testing.assert_allclose(model.transform(other), model.transform(views), atol=1e-7)
+
+
+def test_scaled_rows_have_length_one():
+    views, _ = make_blobs(spread=1.0)
+    model = Preprocessed(TMvKSCR(3, random_state=0), "l2").fit(views)
+    alone = TMvKSCR(3, random_state=0).fit({name: normalize(x) for name, x in views.items()})
+    np.testing.assert_array_equal(model.labels_, alone.labels_)
+    np.testing.assert_array_equal(model.predict({name: 7 * x for name, x in views.items()}), alone.labels_)
+
+
+def test_scaled_predicts_as_it_was_fitted_until_it_is_fitted_again():
+    views, _ = make_blobs(spread=1.0)
+    model = Preprocessed(TMvKSCR(3, random_state=0)).fit(views)
+    before = model.transform(views)
+    np.testing.assert_array_equal(model.set_params(how="l2").transform(views), before)
+    np.testing.assert_array_equal(
+        model.fit(views).transform(views), Preprocessed(TMvKSCR(3, random_state=0), "l2").fit(views).transform(views)
+    )
+
+
+def test_new_samples_are_scaled_like_those_of_the_training():
+    """A single row has no standard deviation of its own."""
+    views, _ = make_blobs(spread=1.0)
+    model = Preprocessed(TMvKSCR(3, random_state=0)).fit(views)
+    one_by_one = [model.predict({name: x[i : i + 1] for name, x in views.items()})[0] for i in range(90)]
+    np.testing.assert_array_equal(one_by_one, model.labels_)
+
+
+def test_scaled_labels_in_blocks_and_keeps_the_type(monkeypatch):
+    views, _ = make_blobs(spread=1.0)
+    views = {name: x.astype(np.float32) for name, x in views.items()}
+    model = Preprocessed(TMvKSCR(3, random_state=0)).fit(views)
+    whole = model.predict(views), model.transform(views), model.predict(views, per_view=True)
+    monkeypatch.setattr("coview.compose.preprocessed._SCALED_ROWS", 7)
+    np.testing.assert_array_equal(model.predict(views), whole[0])
+    np.testing.assert_allclose(model.transform(views), whole[1], atol=1e-6)
+    for name, labels in model.predict(views, per_view=True).items():
+        np.testing.assert_array_equal(labels, whole[2][name])
+    assert model.transform(views).dtype == np.float32
+
+
+def test_constant_columns_are_only_moved():
+    views, _ = make_blobs()
+    views["a"][:, 0] = 0.1
+    model = Preprocessed(TMvKSCR(3, random_state=0)).fit(views)
+    (step,) = model.preprocessing_["a"].steps
+    assert step.spreads[0] == 1.0
+
+
+def test_fixed_size_around_scaled_takes_the_methods_own_settings():
+    views, _ = make_blobs(spread=1.0)
+    model = FixedSize(Preprocessed(TMvKSCR(3, random_state=0)), n_train=45, select="entropy", random_state=0).fit(views)
+    rows = {name: x[model.train_rows_] for name, x in views.items()}
+    alone = Preprocessed(TMvKSCR(3, random_state=0)).fit(rows).recluster(views)
+    np.testing.assert_array_equal(model.labels_, alone.predict(views))
+    with pytest.raises(InputError, match=r"at least 3 \(n_clusters\)"):
+        FixedSize(Preprocessed(TMvKSCR(3)), n_train=2).fit(views)
+
+
+def make_counts(n_samples=90, seed=0):
+    """A view of words and a view of measurements, with the same clusters."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n_samples) % 3
+    words = rng.poisson(3 * np.kron(np.eye(3), np.ones(5))[truth] + 0.2)
+    return {"words": words.astype(float), "measured": make_blobs(n_samples)[0]["a"]}
+
+
+PREPARED = [
+    {"words": "tfidf+l2", "measured": "standard"},
+    ["total+log1p+pca4", "none"],
+    {"words": "log1p"},
+    "standard+pca2",
+]
+
+
+@pytest.mark.parametrize("how", PREPARED)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_each_view_is_prepared_in_its_own_way(how, form):
+    views = make_counts()
+    views["words"] = form(views["words"])
+    before = {name: x.copy() for name, x in views.items()}
+    model = Preprocessed(TMvKSCR(3, random_state=0), how).fit(views)
+    chosen = preprocessing_per_view(how, ("words", "measured"))
+    by_hand = {name: chosen[name].learn(x)(x) for name, x in views.items()}
+    alone = TMvKSCR(3, random_state=0).fit(by_hand)
+    np.testing.assert_array_equal(model.labels_, alone.labels_)
+    np.testing.assert_array_equal(model.predict(views), alone.predict(by_hand))
+    np.testing.assert_allclose(model.transform(views), alone.transform(by_hand), atol=1e-12)
+    one_by_one = [model.predict({name: x[i : i + 1] for name, x in views.items()})[0] for i in range(0, 90, 9)]
+    np.testing.assert_array_equal(one_by_one, model.labels_[::9])
+    for name, x in views.items():
+        assert (x != before[name]).sum() == 0
+
+
+@pytest.mark.parametrize("how", PREPARED)
+@pytest.mark.parametrize("wrap", [lambda inner, how: FixedSize(Preprocessed(inner, how), n_train=45, random_state=0),
+                                  lambda inner, how: Preprocessed(FixedSize(inner, n_train=45, random_state=0), how),
+                                  lambda inner, how: Preprocessed(Concat(inner), how)])  # fmt: skip
+def test_prepared_views_go_with_other_wrappers(how, wrap):
+    views = make_counts()
+    model = wrap(OPMC(3, random_state=0), how).fit(views)
+    np.testing.assert_array_equal(model.predict(views), model.labels_)
+    assert set(model.preprocessing_) == set(views)
+
+
+def test_columns_keep_their_names_unless_they_become_components():
+    views = make_counts()
+    named = {name: pd.DataFrame(x).add_prefix(name) for name, x in views.items()}
+    model = Preprocessed(TMvKSCR(3, random_state=0), {"words": "pca15", "measured": "standard"}).fit(named)
+    assert model.estimator_._view_columns == {"words": None, "measured": tuple(named["measured"])}
+
+
+def test_new_samples_that_a_preparation_cannot_take_are_named():
+    views = make_counts()
+    model = Preprocessed(TMvKSCR(3, random_state=0), {"words": "tfidf+l2"}).fit(views)
+    views["words"][0, 0] = -3
+    with pytest.raises(InputError, match="view 'words' has the value -3 where 'tfidf' comes, which takes no negative"):
+        model.predict(views)
+
+
+@pytest.mark.parametrize("kernel", [[RBF(50.0)], {"view0": RBF(50.0)}])
+def test_a_kernel_of_the_stacked_table_is_not_taken_for_one_of_a_view(kernel):
+    views, _ = make_blobs()
+    expected = Concat(KSC(3, kernel=RBF(50.0), random_state=0))
+    given = Concat(KSC(3, kernel=kernel, random_state=0))
+    for select in ("uniform", "entropy"):
+        settings = {"n_train": 45, "select": select, "random_state": 0}
+        np.testing.assert_array_equal(
+            FixedSize(given, **settings).fit(views).labels_, FixedSize(expected, **settings).fit(views).labels_
+        )
+    with pytest.raises(InputError, match="kernel"):
+        FixedSize(TMvKSCR(3, kernel=kernel), n_train=45).fit(views)
+
+
+def test_scaled_says_what_it_cannot_do():
+    views, _ = make_blobs()
+    with pytest.raises(InputError, match=r"wrap KMeans, as in Concat\(KMeans\(…\)\)"):
+        Preprocessed(KMeans(3)).fit(views)
+    with pytest.raises(InputError, match=r"how 'robust' is unknown\. Known: none, standard, l2"):
+        Preprocessed(TMvKSCR(3), "robust").fit(views)
+    with pytest.raises(InputError, match=r"how names the view 'aa'; did you mean 'a'\? Views: a, b, c"):
+        Preprocessed(TMvKSCR(3), {"aa": "l2"}).fit(views)
+    with pytest.raises(InputError, match=r"view 'b' has the value .* where 'tfidf' comes"):
+        Preprocessed(TMvKSCR(3), {"b": "tfidf"}).fit(views)
+    with pytest.raises(InputError, match="Preprocessed needs views of features"):
+        Preprocessed(TMvKSCR(3, kernel="precomputed")).fit({"a": RBF(1.0)(views["a"])})
+    assert not hasattr(Preprocessed(METHODS["sfmc"](3)), "predict")

@@ -1,0 +1,479 @@
+"""Model files that are foreign, damaged or forged: the error, or a model that works, and nothing else."""
+
+import hashlib
+import json
+import pickle
+import random
+import tracemalloc
+import warnings
+from copy import deepcopy
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+from coview import (
+    KPCA,
+    KSC,
+    MVSCBP,
+    OPMC,
+    RBF,
+    Codebook,
+    Concat,
+    FixedSize,
+    InputError,
+    Linear,
+    MvKSC,
+    PerView,
+    Polynomial,
+    Precomputed,
+    Stratified,
+    TMvKSCR,
+    Tuned,
+    stack_views,
+)
+from coview.compose import Preprocessed
+from coview.errors import ModelFileError
+from coview.persist import describe_model, load, save
+from coview.persist.file import digest
+from tests.persist.test_models import positive_views, rows_like, same
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.safetensors"
+
+
+def taken_apart(path):
+    """The text and the arrays of a saved model."""
+    content = path.read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    document = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["coview"])
+    return document, load_tensors(content)
+
+
+def forge(path, document, arrays, *, recount=True):
+    """Write a changed model with all digests as they should be."""
+    document = {key: value for key, value in document.items() if key != "digest"}
+    if recount:
+        document["tensors"] = {
+            name: [x.dtype.name, list(x.shape), hashlib.sha256(x.tobytes()).hexdigest()]
+            for name, x in sorted(arrays.items())
+        }
+    path.write_bytes(save_tensors(arrays, {"coview": json.dumps({**document, "digest": digest(document)})}))
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Small models of all kinds on file."""
+    folder = tmp_path_factory.mktemp("models")
+    dense, sparse = positive_views(24), positive_views(24, sp.csr_array)
+    named = {name: pd.DataFrame(x).add_prefix(name) for name, x in dense.items()}
+    days = np.array(["Monday", "Tuesday"] * 12)
+    models = [
+        TMvKSCR(3, random_state=np.random.default_rng(0)).fit(dense),
+        TMvKSCR(3, kernel=[RBF(), Polynomial(), "cosine"], assigner=Codebook(), random_state=0).fit(sparse),
+        MvKSC(3, kernel=Linear(), random_state=0).fit(named),
+        KSC(2, kernel=Precomputed(), random_state=0).fit(RBF()(dense["a"])),
+        OPMC(3, random_state=np.random.RandomState(0)).fit(dense),
+        OPMC(2, normalize="sample", random_state=0).fit(sparse),
+        MVSCBP(3, random_state=0).fit(sparse),
+        FixedSize(Preprocessed(TMvKSCR(3, random_state=0)), n_train=12, select=Stratified(days)).fit(dense),
+        Concat(KPCA(2, random_state=0), views={"x": slice(0, 6), "y": range(6, 13)}).fit(stack_views(dense)[0]),
+        PerView({"a": KSC(2), "b": MVSCBP(2, random_state=0), "c": Preprocessed(OPMC(2), "l2")}).fit(dense),
+        Preprocessed(OPMC(2, random_state=0), {"a": "total+log1p+pca2", "b": "tfidf+l2", "c": "standard"}).fit(dense),
+        Tuned([2, 3], budget="small", random_state=0).fit(dense),
+    ]
+    models[0].view_labels_  # noqa: B018 - learns them
+    return [(save(model, folder / f"{i}.safetensors"), model) for i, model in enumerate(models)]
+
+
+def test_missing_files_and_folders_are_named(tmp_path):
+    with pytest.raises(ModelFileError, match=r"nothing cannot be loaded: there is no such file"):
+        load(tmp_path / "nothing")
+    with pytest.raises(ModelFileError, match="it is not a file"):
+        describe_model(tmp_path)
+
+
+def test_files_that_cannot_be_read_are_named(path, monkeypatch):
+    def refuse(*arguments):
+        raise PermissionError(13, "Permission denied")
+
+    path.touch()
+    monkeypatch.setattr("pathlib.Path.open", refuse)
+    with pytest.raises(ModelFileError, match="cannot be loaded: Permission denied"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\x05\x00",
+        b"view,cluster\n1,2\n" * 10,
+        pickle.dumps({"weights": [1.0, 2.0]}),
+        (2**63).to_bytes(8, "little") + b"{}",
+        (10**8 + 1).to_bytes(8, "little") + b"{}",
+        (2).to_bytes(8, "little") + b"{}",
+        (2).to_bytes(8, "little") + b"[]",
+        (2).to_bytes(8, "little") + b"\xff\xff",
+        (4).to_bytes(8, "little") + b"nope",
+        (20_000).to_bytes(8, "little") + b"[" * 20_000,
+        save_tensors({"weights": np.ones(3)}),
+        save_tensors({"weights": np.ones(3)}, {"coview": "[]"}),
+        save_tensors({"weights": np.ones(3)}, {"coview": "{}"}),
+        save_tensors({"weights": np.ones(3)}, {"coview": '{"format": NaN}'}),
+        save_tensors({"weights": np.ones(3)}, {"coview": '{"format": 1, "format": 1}'}),
+        save_tensors({"weights": np.ones(3)}, {"coview": '{"format": ' + "9" * 5000 + "}"}),
+        save_tensors({"weights": np.ones(3)}, {"coview": '{"format": ' + "[" * 100_000 + "}"}),
+    ],
+)
+def test_foreign_files_are_refused(content, path):
+    path.write_bytes(content)
+    for read in (load, describe_model):
+        with pytest.raises(ModelFileError, match="cannot be loaded"):
+            read(path)
+
+
+def test_huge_foreign_files_are_not_read(path):
+    with path.open("wb") as file:
+        file.write(save_tensors({"weights": np.ones(3)}, {"made by": "someone else"}))
+        file.truncate(2**42)  # nothing on disk
+    with pytest.raises(ModelFileError, match="it is not a model saved by coview"):
+        load(path)
+
+
+def test_newer_formats_ask_for_a_newer_version(saved, path):
+    document, arrays = taken_apart(saved[0][0])
+    forge(path, {**document, "format": 2, "coview": "7.1.0", "more": 1}, arrays)
+    with pytest.raises(ModelFileError, match=r"was made by coview 7\.1\.0, in a newer format; update coview"):
+        load(path)
+    forge(path, {**document, "format": 0}, arrays)
+    with pytest.raises(ModelFileError, match="unknown format"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    "tensors",
+    [
+        None,
+        {"0": 3},
+        {"0": ["float64", [2]]},
+        {"0": ["complex128", [2], ""]},
+        {"0": ["float64", [-2], ""]},
+        {"0": ["float64", [2**70], ""]},
+        {"0": ["float64", [2.0], ""]},
+    ],
+)
+def test_lists_of_tensors_that_make_no_sense_are_refused(tensors, saved, path):
+    document, arrays = taken_apart(saved[0][0])
+    forge(path, {**document, "tensors": tensors}, arrays, recount=False)
+    with pytest.raises(ModelFileError, match="it is damaged"):
+        load(path)
+
+
+def test_tensors_that_overlap_are_refused(saved, path):
+    content = saved[0][0].read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    first, second = [entry for entry in header.values() if entry.get("dtype") == "F64" and 0 not in entry["shape"]][:2]
+    assert first["data_offsets"] != second["data_offsets"]
+    second["data_offsets"] = first["data_offsets"]
+    text = json.dumps(header, separators=(",", ":")).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + content[8 + length :])
+    with pytest.raises(ModelFileError, match="it is damaged"):
+        load(path)
+
+
+def test_tensors_that_belong_to_nothing_are_refused(saved, path):
+    document, arrays = taken_apart(saved[0][0])
+    forge(path, document, {**arrays, "more": np.ones(3)})
+    with pytest.raises(ModelFileError, match="belong to nothing"):
+        load(path)
+
+
+def test_a_forged_file_without_a_change_is_the_same_model(saved, path):
+    for original, model in saved:
+        forge(path, *taken_apart(original))
+        assert path.read_bytes() == original.read_bytes()
+        assert same(load(path).predict(rows_like(model)), model.predict(rows_like(model)))
+
+
+def changed(which, change, target):
+    """A saved model with a change of its text, or of its arrays, and digests as they should be."""
+    document, arrays = taken_apart(which)
+    change(document["model"], arrays)
+    forge(target, document, arrays)
+    return target
+
+
+def replaced(*keys, by):
+    def change(model, arrays):
+        for key in keys[:-1]:
+            model = model[key]
+        model[keys[-1]] = by
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("number", "change", "message"),
+    [
+        (0, replaced("class", by="Popen"), "of a class that is not known"),
+        (0, replaced("parameters", "kernel", by={"value": {"class": "Popen"}}), "is no kernel, assigner or selector"),
+        (
+            0,
+            replaced("parameters", "kernel", by={"value": {"class": "RBF", "sigma2": -1.0}}),
+            r"RBF.*must be",
+        ),
+        (0, replaced("parameters", "rho", by={"lambda": "x: x"}), "rho is no setting"),
+        (0, replaced("parameters", "rho", by=10**40), "rho is too large a number"),
+        (0, replaced("learnt", "more", by=1), "has the unknown 'more'"),
+        (0, replaced("learnt", "view_n_features_", by={}), "has no views"),
+        (0, replaced("learnt", "_assignment", "class", by="Popen"), "is none of Centres, CodeWords"),
+        (0, replaced("learnt", "kernels_", "a", by={"value": {"class": "RBF", "sigma2": None}}), "has no bandwidth"),
+        (0, replaced("learnt", "kernels_", "a", by={"value": {"class": "Linear"}}), "two kernels for view 'a'"),
+        (0, replaced("learnt", "_n_features_out", by=3), "another number of components"),
+        (0, replaced("learnt", "_n_features_out", by=True), "is not a whole number"),
+        (0, replaced("learnt", "_beta", "a", by=1), "is not a finite number"),
+        (
+            0,
+            replaced("learnt", "_sklearn_output_config", by={"dict": [["transform", "exec"]]}),
+            "output that is not",
+        ),
+        (3, replaced("learnt", "_view_scores", by={}), "lacks the scores of view 'view0'"),
+        (5, replaced("learnt", "n_iter_", by=77), "another number of rounds"),
+        (6, replaced("learnt", "_n_votes", by=999), "more votes than anchors"),
+        (7, replaced("parameters", "estimator", by=None), "cannot predict"),
+        (8, replaced("learnt", "n_features_in_", by=10**400), "whole number in range"),
+        (9, replaced("learnt", "best_view_", by="x"), "a best view that is none"),
+        (10, replaced("learnt", "preprocessing_", "a", "name", by="total+pca2"), "not the steps that its name says"),
+        (10, replaced("learnt", "preprocessing_", "a", "name", by="exec"), "preprocessing_.a.name is no preparation"),
+        (10, replaced("learnt", "preprocessing_", "a", "name", by=3), "preprocessing_.a.name is not a text"),
+        (10, replaced("learnt", "preprocessing_", "a", "steps", by=3), "has no list of steps"),
+        (10, replaced("learnt", "preprocessing_", "b", "steps", 1, by={"class": "Popen"}), "is none of Standardised"),
+        (10, replaced("learnt", "preprocessing_", "a", "steps", 0, "total", by=0.0), "total is out of range"),
+        (10, replaced("parameters", "how", by="l2"), "has not learnt the preparations that go with how"),
+        (10, replaced("parameters", "how", by=None), "is prepared in an unknown way"),
+        (11, replaced("learnt", "n_clusters_", by=7), "has chosen another number of clusters"),
+        (11, replaced("learnt", "reason_", by=7), "reason_ is not a text"),
+        (11, replaced("learnt", "table_", by={}), "table_ is not a list of rows"),
+        (11, replaced("learnt", "table_", 0, by=7), "table_ is not an object"),
+        (11, replaced("learnt", "table_", 0, "rho", by="high"), "table_.rho is not a finite number"),
+        (11, replaced("learnt", "table_", 0, "kappa", by=[1.0]), "table_.kappa is not a list with one for each view"),
+        (11, replaced("learnt", "table_", 0, "secret", by=1), "table_ has the unknown 'secret'"),
+    ],
+)
+def test_forged_files_say_what_is_wrong(number, change, message, saved, path):
+    changed(saved[number][0], change, path)
+    with pytest.raises(ModelFileError, match=message):
+        load(path)
+
+
+def test_steps_must_have_the_columns_that_the_one_before_gives(saved, path):
+    def shorten(model, arrays):
+        weights = model["learnt"]["preprocessing_"]["b"]["steps"][0]["weights"]["tensor"]
+        arrays[weights] = arrays[weights][:-1]
+
+    changed(saved[10][0], shorten, path)
+    with pytest.raises(ModelFileError, match=r"preprocessing_\.b.*has size 5 for features, elsewhere 6"):
+        load(path)
+
+    def narrow(model, arrays):
+        directions = model["learnt"]["preprocessing_"]["a"]["steps"][2]["directions"]["tensor"]
+        arrays[directions] = arrays[directions][:1]
+
+    changed(saved[10][0], narrow, path)
+    with pytest.raises(ModelFileError, match="has an estimator for other views"):
+        load(path)
+
+
+def test_a_tuned_model_has_chosen_prepared_views(saved, path):
+    def unwrap(model, arrays):
+        model["learnt"]["estimator_"] = taken_apart(saved[0][0])[0]["model"]
+        arrays.clear()
+        arrays.update(taken_apart(saved[0][0])[1])
+        model["learnt"]["labels_"] = model["learnt"]["estimator_"]["learnt"]["labels_"]
+
+    changed(saved[11][0], unwrap, path)
+    with pytest.raises(ModelFileError, match="has chosen something else than prepared views"):
+        load(path)
+
+
+def test_descriptions_of_forged_files_are_refused(saved, path):
+    for change in (replaced("parameters", by=3), replaced("learnt", "view_n_features_", by=3)):
+        changed(saved[0][0], change, path)
+        with pytest.raises(ModelFileError, match=r"inconsistent|has no views"):
+            describe_model(path)
+
+
+def test_deep_nesting_is_refused(saved, path):
+    nested = "leaf"
+    for _ in range(400):
+        nested = {"tuple": [nested]}
+    changed(saved[0][0], replaced("parameters", "views", by=nested), path)
+    with pytest.raises(ModelFileError, match=r"nested too deeply|views is"):
+        load(path)
+
+
+def test_numbers_too_large_to_compute_with_give_an_input_error(saved, path):
+    def enlarge(model, arrays):
+        prepared = model["learnt"]["_score_maps"]["a"]["similarity"]["prepared"]["tensor"]
+        arrays[prepared][:] = 1e308
+
+    model = load(changed(saved[2][0], enlarge, path))
+    new = rows_like(model)
+    for ask in (lambda: model.predict(new, per_view=True), lambda: model.view_labels_, lambda: model.predict(new)):
+        with pytest.raises(InputError, match="too large to compute with"), np.errstate(all="ignore"):
+            ask()
+
+
+def test_a_width_that_is_only_claimed_takes_no_memory(saved, path):
+    def widen(model, arrays):
+        model["learnt"]["_score_maps"]["b"]["similarity"]["prepared"]["shape"][1] = 2**50
+        model["learnt"]["view_n_features_"]["b"] = 2**50
+
+    changed(saved[1][0], widen, path)  # view b is sparse and has a polynomial kernel
+    tracemalloc.start()
+    try:
+        model = load(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert model.view_n_features_["b"] == 2**50
+    assert peak < 20 * path.stat().st_size
+
+
+# Two thousand damaged and forged files.
+
+ODD = [None, True, -1, 0, 1, 3, 2**31, 2**60, 10**40, 1.5, -0.5, 0.0, 1e308, 5e-324, "", "a", "0", "RBF", "KSC"]
+ODD += [[], {}, [[[[[]]]]], {"class": "Codebook"}, {"tensor": "0"}, {"tensor": "1", "by_columns": True}]
+ODD += [{"float": "nan"}, {"float": "inf"}, {"type": "float32"}, {"dtype": "int8"}, {"scalar": ["int32", 2**40]}]
+ODD += [
+    {"slice": [0, 3, None]},
+    {"range": [0, 9, 1]},
+    {"tuple": [1]},
+    {"dict": [["a", 1]]},
+    {"generator": [1, 2, 3, 4]},
+]
+ODD += [{"array": {"numbers": {"tensor": "2"}}}, {"value": {"class": "RBF", "sigma2": 1.0}}]
+
+
+def flipped(content, rng):
+    content = bytearray(content)
+    for _ in range(rng.choice([1, 1, 1, 8, 64])):
+        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+    return bytes(content)
+
+
+def cut(content, rng):
+    return content[: rng.randrange(len(content))] + bytes(rng.choice([0, 0, 3, 4096]))
+
+
+def spliced(content, rng):
+    """Some bytes moved, doubled or left out."""
+    a, b, c, d = (rng.randrange(len(content)) for _ in range(4))
+    return content[:a] + content[min(b, c) : max(b, c)] + content[d:]
+
+
+def places(node):
+    """Every place in a tree of JSON: the thing that holds it, and where."""
+    for key in list(node) if isinstance(node, dict) else range(len(node)):
+        yield node, key
+        if isinstance(node[key], (dict, list)):
+            yield from places(node[key])
+
+
+def edit(document, rng):
+    """Change the text of a model: other values, fields that are missing, unknown, doubled, renamed or exchanged."""
+    everywhere = list(places(document))
+    for _ in range(rng.choice([1, 1, 2])):
+        holder, key = rng.choice(everywhere)
+        other_holder, other_key = rng.choice(everywhere)
+        kind = rng.randrange(6)
+        try:
+            if kind == 0:
+                del holder[key]
+            elif kind == 1:
+                holder[key], other_holder[other_key] = other_holder[other_key], holder[key]
+            elif kind == 2 and isinstance(holder, dict):
+                holder[rng.choice(["a", "b", "class", "tensor", "labels_", "x"])] = holder.pop(key)
+            elif kind == 3 and isinstance(holder, list):
+                holder.append(holder[key])
+            elif kind == 4 and isinstance(holder[key], (int, float)):
+                holder[key] = rng.choice([holder[key] + 1, holder[key] - 1, -holder[key], float(holder[key])])
+            else:
+                holder[key] = deepcopy(rng.choice(ODD))
+        except (KeyError, IndexError):  # an edit before took the place away
+            continue
+
+
+def disturb(arrays, rng):
+    """Change an array: its numbers, its type or its shape."""
+    name = rng.choice(sorted(arrays))
+    x = arrays[name].copy()
+    kind = rng.randrange(7)
+    if kind == 0 and x.size:
+        odd = [np.nan, np.inf, 1e300, -1e300, 1e-300, -1.0] if x.dtype.kind == "f" else [0, 1, 2, 100, 2**31 - 1]
+        x.flat[rng.randrange(x.size)] = rng.choice(odd)
+    elif kind == 1:
+        x = x.astype(rng.choice([np.float32, np.float64, np.int32, np.int64, np.uint8, np.bool_]))
+    elif kind == 2:
+        x = x[: len(x) // 2]
+    elif kind == 3:
+        x = np.concatenate([x, x])
+    elif kind == 4:
+        x = x.reshape(-1) if x.ndim > 1 else x[:, None]
+    elif kind == 5:
+        x = np.ascontiguousarray(x.T[::-1])
+    else:
+        x = x[::-1] * np.asarray(rng.choice([0, 1, 2]), dtype=x.dtype)
+    arrays[name] = np.ascontiguousarray(x)
+
+
+def test_damaged_files_give_the_model_or_the_error(saved, path):
+    rng = random.Random(0)
+    contents = [original.read_bytes() for original, _ in saved]
+    refused = 0
+    for i in range(1000):
+        which = i % len(saved)
+        damaged = rng.choice([flipped, cut, spliced])(contents[which], rng)
+        path.write_bytes(damaged)
+        try:
+            loaded = load(path)
+        except ModelFileError:
+            refused += 1
+        else:  # only spaces have changed
+            _, model = saved[which]
+            assert same(loaded.predict(rows_like(model)), model.predict(rows_like(model)))
+    assert refused > 990
+
+
+def test_forged_files_give_a_model_that_works_or_the_error(saved, path):
+    rng = random.Random(0)
+    originals = [taken_apart(original) for original, _ in saved]
+    refused = 0
+    for i in range(1000):
+        document, arrays = deepcopy(originals[i % len(saved)])
+        if rng.random() < 0.6:
+            edit(document["model"], rng)
+        else:
+            disturb(arrays, rng)
+        forge(path, document, arrays)
+        try:
+            loaded = load(path)
+        except ModelFileError:
+            refused += 1
+            continue
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore", RuntimeWarning)
+            try:
+                labels = loaded.predict(rows_like(loaded))
+                assert labels.shape == (3,)
+            except InputError:
+                continue
+        assert isinstance(describe_model(path), dict)
+    assert 600 < refused < 990

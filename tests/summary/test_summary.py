@@ -1,0 +1,731 @@
+import json
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import adjusted_rand_score, silhouette_score
+
+from coview import (
+    KSC,
+    METHODS,
+    OPMC,
+    RBF,
+    Concat,
+    CoReg,
+    FixedSize,
+    InputError,
+    Linear,
+    PerView,
+    TMvKSCR,
+    Tuned,
+    as_views,
+)
+from coview.compose import Preprocessed
+from coview.methods.kernel_clusterer import OneViewKernelClusterer
+from coview.summary import Summary, gather, space, summarize
+from coview.summary.margins import directions_with_doubt
+from coview.summary.settings import n_train, parameters
+from coview.tune.criterion import for_numbers
+from coview.tune.record import leading, numbers_tried, so_far, tried
+from tests.conftest import make_blobs
+from tests.summaries import make_split_tuning, make_summary, make_tuning
+
+
+def model(n_clusters=3, **settings):
+    return TMvKSCR(n_clusters, random_state=0, **settings)
+
+
+MODELS = {
+    **{
+        name: method(random_state=0, **({"n_clusters": 3} if "n_clusters" in method().get_params() else {}))
+        for name, method in METHODS.items()
+    },
+    "fixed size": FixedSize(model(), n_train=60, random_state=0),
+    "scaled": Preprocessed(model()),
+    "fixed size of scaled": FixedSize(Preprocessed(model(), how="l2"), n_train=60, random_state=0),
+    "fixed size of no scores": FixedSize(OPMC(3, random_state=0), n_train=60, random_state=0),
+    "fixed size of one table": FixedSize(Concat(KSC(3, random_state=0)), n_train=60, random_state=0),
+    "one table": Concat(KSC(3, random_state=0)),
+    "k-means": Concat(KMeans(3, n_init=2, random_state=0)),
+    "no space at all": Concat(DBSCAN(eps=4)),
+    "tuned": Tuned(3, budget="small", random_state=0),
+    "fixed size of tuned": FixedSize(Tuned([2, 3], budget="small", random_state=0), n_train=60, random_state=0),
+    "per view": PerView(KSC(3, random_state=0)),
+    "k-means per view": PerView(KMeans(3, n_init=2, random_state=0)),
+    "different per view": PerView({"a": KSC(3, random_state=0), "b": KMeans(3), "c": OPMC(3, random_state=0)}),
+}
+SCORES = {
+    **dict.fromkeys(["tmvkscr", "ksc", "kpca", "mvksc", "fixed size", "scaled", "fixed size of scaled"], 2),
+    **dict.fromkeys(["tuned", "fixed size of tuned"], 2),
+    **dict.fromkeys(["one table", "fixed size of one table", "per view", "different per view"], 2),
+    **dict.fromkeys(["oplfmvc", "mvscbp", "k-means", "k-means per view"], 3),
+    "coreg": 9,
+}
+VIEW_SCORES = {
+    **dict.fromkeys(["tmvkscr", "mvksc", "coreg", "oplfmvc", "fixed size", "scaled", "fixed size of scaled"], "abc"),
+    **dict.fromkeys(["tuned", "fixed size of tuned"], "abc"),
+    **dict.fromkeys(["ksc", "kpca"], "a"),
+}
+VIEW_LABELS = {
+    **dict.fromkeys(["tmvkscr", "mvksc", "fixed size", "scaled", "fixed size of scaled"], "abc"),
+    **dict.fromkeys(["tuned", "fixed size of tuned"], "abc"),
+    **dict.fromkeys(["per view", "k-means per view", "different per view"], "abc"),
+    **dict.fromkeys(["ksc", "kpca"], "a"),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_method_and_wrapper_can_be_summarised(name, blobs):
+    views, truth = blobs
+    estimator = MODELS[name]
+    if isinstance(estimator, OneViewKernelClusterer):
+        views = {"a": views["a"]}
+    fitted = estimator.fit(views)
+    summary = summarize(fitted, views, truth=truth)
+    assert Summary.from_json(summary.to_json()) == summary
+    assert [cluster.label for cluster in summary.clusters] == np.unique(fitted.labels_).tolist()
+    assert [cluster.size for cluster in summary.clusters] == np.unique(fitted.labels_, return_counts=True)[1].tolist()
+    assert summary.n_clusters == len(summary.clusters)
+    assert summary.truth.ari == pytest.approx(adjusted_rand_score(truth, fitted.labels_), abs=1e-4)
+    assert summary.n_train == (60 if "fixed" in name else 90)
+    points = summary.points
+    assert points.labels == tuple(fitted.labels_.tolist())
+    if name in SCORES:
+        assert np.shape(points.scores) == (90, SCORES[name])
+        assert summary.silhouette > 0.4
+        assert len(summary.uncertain) == 20
+        assert min(points.margins) == summary.uncertain[0].margin
+    else:
+        assert points.scores == ()
+        assert points.margins is summary.silhouette is summary.clusters[0].margin is None
+        assert any("has no score space" in note for note in summary.notes)
+    if name not in ("per view", "different per view"):
+        assert "".join(points.view_scores) == VIEW_SCORES.get(name, "")
+    assert "".join(points.view_labels) == VIEW_LABELS.get(name, "")
+    assert all(set(cluster.agreement) == set(points.view_labels) for cluster in summary.clusters)
+
+
+def test_numbers_are_those_of_the_model(blobs):
+    views, _ = blobs
+    fitted = model().fit(views)
+    summary = summarize(
+        fitted, views, ids=[f"s{i}" for i in range(90)], seconds={"fit": 1.5}, notes=["hello"], command="x"
+    )
+    np.testing.assert_allclose(summary.eigenvalues, fitted.eigenvalues_, rtol=1e-4)
+    np.testing.assert_allclose(summary.explained_variance_ratio, fitted.explained_variance_ratio_, rtol=1e-4)
+    np.testing.assert_allclose(summary.points.scores, fitted.scores_, rtol=1e-4)
+    for name, scores in fitted.transform(views, per_view=True).items():
+        np.testing.assert_allclose(summary.points.view_scores[name], scores, rtol=1e-4)
+    places = directions_with_doubt(fitted.scores_, fitted.labels_)
+    assert summary.silhouette == pytest.approx(silhouette_score(places, fitted.labels_), abs=1e-4)
+    assert [view.kernel for view in summary.views] == [repr(kernel) for kernel in fitted.kernels_.values()]
+    assert [(view.name, view.n_features, view.sparse) for view in summary.views] == [
+        ("a", 4, False),
+        ("b", 6, False),
+        ("c", 3, False),
+    ]
+    assert summary.points.samples[7] == "s7"
+    assert summary.uncertain[0].sample == f"s{summary.uncertain[0].row}"
+    assert summary.uncertain[0].runner_up != summary.uncertain[0].label
+    assert summary.seconds == {"fit": 1.5}
+    assert summary.notes == ("hello",)
+    assert summary.command == "x"
+    assert summary.truth is summary.clusters[0].classes is summary.points.classes is None
+    assert {"coview", "python", "numpy", "scipy", "scikit-learn"} == set(summary.versions)
+
+
+def test_agreement_says_which_view_drives_which_cluster():
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1, 2], 40)
+    # View a tells cluster 0 from the others, and view b cluster 2.
+    views = {
+        "a": np.array([[0.0], [9.0], [9.0]])[truth] + rng.normal(size=(120, 4)),
+        "b": np.array([[0.0], [0.0], [9.0]])[truth] + rng.normal(size=(120, 4)),
+    }
+    fitted = model(rho=1.0).fit(views)
+    summary = summarize(fitted, views, truth=truth)
+    assert summary.truth.ari == 1
+    by_class = {next(iter(cluster.classes)): cluster.agreement for cluster in summary.clusters}
+    assert by_class["0"]["a"] > 0.9 > 0.75 > by_class["0"]["b"]
+    assert by_class["2"]["b"] > 0.9 > 0.75 > by_class["2"]["a"]
+    for view in summary.views:
+        assert view.agreement == pytest.approx(adjusted_rand_score(fitted.view_labels_[view.name], truth), abs=1e-4)
+
+
+def test_a_view_with_fewer_clusters_leaves_some_without_a_match():
+    shares = gather._agreement(np.array([0, 0, 0, 1, 1, 2, 2]), np.array([5, 5, 7, 7, 7, 7, 7]), 3)
+    np.testing.assert_allclose(sorted(shares), [0, 2 / 3, 1])
+
+
+def test_features_have_names_and_the_right_order():
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1], [30, 20])
+    height = pd.DataFrame({"noise": rng.normal(size=50), "height": truth * 5 + rng.normal(size=50), "always": 1.0})
+    weight = sp.csr_array(np.column_stack([truth * 20 + rng.random(50), np.zeros(50)]))
+    views = {"person": height, "scale": weight}
+    fitted = model(2).fit(views)
+    summary = summarize(fitted, views)
+    small = next(cluster for cluster in summary.clusters if cluster.size == 20)
+    assert [(f.view, f.name) for f in small.features] == [
+        ("scale", "column 0"),
+        ("person", "height"),
+        ("person", "noise"),
+    ]
+    inside, outside = height["height"][truth == 1], height["height"][truth == 0]
+    spread = np.sqrt((inside.var(ddof=0) * 20 + outside.var(ddof=0) * 30) / 48)
+    height_effect = small.features[1]
+    assert height_effect.effect == pytest.approx((inside.mean() - outside.mean()) / spread, rel=1e-4)
+    assert (height_effect.inside, height_effect.outside) == pytest.approx((inside.mean(), outside.mean()), rel=1e-4)
+    assert summary.views[0].notes == ("1 of 3 columns are constant: always",)
+    assert summary.views[1].notes == ("1 of 2 columns are constant: column 1",)
+    assert summary.views[1].sparse
+
+
+def test_many_constant_columns_are_counted():
+    views = {"a": np.column_stack([make_blobs()[0]["a"], np.ones((90, 8))])}
+    summary = summarize(model().fit(views), views)
+    assert summary.views[0].notes[0].endswith("column 4, column 5, column 6, column 7, column 8 and 3 more")
+
+
+def test_at_most_ten_features_and_twenty_samples_are_listed():
+    views, _ = make_blobs(widths=(8, 9))
+    summary = summarize(model().fit(views), views)
+    for cluster in summary.clusters:
+        sizes = [abs(feature.effect) for feature in cluster.features]
+        assert len(sizes) == 10
+        assert sizes == sorted(sizes, reverse=True)
+        assert {feature.view for feature in cluster.features} == {"a", "b"}
+    assert len(summary.uncertain) == 20
+
+
+def test_truth_is_compared_class_by_class(blobs):
+    views, truth = blobs
+    names = np.array(["10", "9", "other"])[truth]
+    summary = summarize(model().fit(views), views, truth=names)
+    assert summary.truth.classes == ("9", "10", "other")
+    assert np.sum(summary.truth.contingency) == 90
+    assert (summary.truth.ari, summary.truth.nmi, summary.truth.accuracy, summary.truth.purity) == (1, 1, 1, 1)
+    assert all(list(cluster.classes.values()) == [30] for cluster in summary.clusters)
+    assert summary.points.classes == tuple(names)
+    mixed = summarize(model().fit(views), views, truth=np.where(np.arange(90) < 5, "rare", names))
+    for cluster in mixed.clusters:
+        counts = list(cluster.classes.values())
+        assert counts == sorted(counts, reverse=True)
+        assert 0 not in counts
+
+
+def test_many_samples_are_drawn_at_random_with_some_of_every_cluster(monkeypatch):
+    monkeypatch.setattr(gather, "DRAWN", 100)
+    monkeypatch.setattr(space, "_BLOCK_ROWS", 170)
+    rng = np.random.default_rng(0)
+    truth = rng.permutation(np.repeat([0, 1, 2], [390, 395, 15]))
+    views = {name: rng.normal(size=(3, 5))[truth] * 5 + rng.normal(size=(800, 5)) for name in "ab"}
+    fitted = FixedSize(model(), n_train=300, random_state=0).fit(views)
+    assert adjusted_rand_score(fitted.labels_, truth) > 0.95
+    summary = summarize(fitted, views)
+    points = summary.points
+    assert len(points.rows) == 100
+    assert list(points.rows) == sorted(set(points.rows))
+    assert np.bincount(points.labels).min() >= 8
+    assert points.labels == tuple(fitted.labels_[list(points.rows)].tolist())
+    np.testing.assert_allclose(points.scores, fitted.transform(views)[list(points.rows)], rtol=1e-4)
+    expected = fitted.predict(views, per_view=True)
+    for name, labels in points.view_labels.items():
+        assert labels == tuple(expected[name][list(points.rows)].tolist())
+    assert summary.notes == (
+        "Points, silhouettes and the agreement of the views are those of 100 of the 800 samples, drawn at random with "
+        "some from every cluster; all other numbers are of all samples.",
+    )
+    assert sum(cluster.size for cluster in summary.clusters) == 800
+    assert summarize(fitted, views) == summary
+
+    whole = summarize(model().fit(views), views)
+    assert whole.notes[0].startswith("Points and silhouettes are those of 100 of the 800")
+    assert whole.views[0].agreement == pytest.approx(
+        adjusted_rand_score(model().fit(views).view_labels_["a"], model().fit(views).labels_), abs=1e-4
+    )
+
+
+def test_many_components_are_cut_and_noted():
+    views, _ = make_blobs(n_samples=150, n_clusters=13, spread=9.0)
+    summary = summarize(model(13).fit(views), views)
+    assert np.shape(summary.points.scores) == (150, 10)
+    assert np.shape(summary.points.view_scores["a"]) == (150, 10)
+    assert "Points have the first 10 of 12 components." in summary.notes
+
+
+def test_new_samples_are_labelled_by_the_model(blobs):
+    views, _ = blobs
+    half = {name: x[:45] for name, x in views.items()}
+    other = {name: x[45:80] for name, x in views.items()}
+    for estimator in (model(), FixedSize(model(), n_train=35, random_state=0)):
+        fitted = estimator.fit(half)
+        summary = summarize(fitted, other)  # as many samples as one of the models was trained on
+        assert summary.points.labels == tuple(fitted.predict(other).tolist())
+        np.testing.assert_allclose(summary.points.scores, fitted.transform(other), rtol=1e-4)
+        expected = {name: tuple(labels.tolist()) for name, labels in fitted.predict(other, per_view=True).items()}
+        assert summary.points.view_labels == expected
+        assert summary.n_train in (35, 45)
+    never_labelled = FixedSize(model(), n_train=35, random_state=0).train(as_views(half))
+    assert summarize(never_labelled, half).points.labels == tuple(never_labelled.predict(half).tolist())
+    assert summarize(PerView(KMeans(3, n_init=2, random_state=0)).fit(half), other).n_samples == 35
+    with pytest.raises(InputError, match="CoReg cannot label new samples: it was fitted on 45, and the views have 35"):
+        summarize(CoReg(3).fit(half), other)
+
+
+@pytest.mark.parametrize("wrap", [lambda m: m, lambda m: FixedSize(m, n_train=40, random_state=0), Preprocessed])
+@pytest.mark.parametrize("method", [TMvKSCR, OPMC])
+def test_as_many_new_samples_are_not_taken_for_those_of_the_fit(method, wrap):
+    views, truth = make_blobs(n_samples=120)
+    mixed = np.random.default_rng(1).permutation(120)
+    train, new = ({name: x[rows] for name, x in views.items()} for rows in (mixed[:60], mixed[60:]))
+    model = wrap(method(3, random_state=0)).fit(train)
+    summary = summarize(model, new, truth=truth[mixed[60:]])
+    assert summary.points.labels == tuple(model.predict(new).tolist())
+    assert summary.truth.ari > 0.9
+    assert summarize(model, train).points.labels == tuple(model.labels_.tolist())
+
+
+def test_new_samples_with_the_labels_of_the_fit_have_scores_of_their_own(blobs):
+    views, _ = blobs
+    model = TMvKSCR(3, random_state=0).fit(views)
+    moved = {name: x + 0.3 * np.random.default_rng(0).normal(size=x.shape) for name, x in views.items()}
+    np.testing.assert_array_equal(model.predict(moved), model.labels_)
+    np.testing.assert_allclose(summarize(model, moved).points.scores, model.transform(moved), rtol=1e-4)
+
+
+@pytest.mark.parametrize("wrap", [Preprocessed, Concat, PerView])
+def test_what_a_wrapped_model_has_learnt_from_is_counted(wrap, blobs):
+    views, _ = blobs
+    inner = FixedSize(KSC(3) if wrap is Concat else TMvKSCR(3), n_train=30, random_state=0)
+    assert summarize(wrap(inner).fit(views), views).n_train == 30
+
+
+def test_classes_are_in_reading_order(blobs):
+    views, _ = blobs
+    names = ["gene10", "nan", "10", "gene9", "2", "-1", "x" + "9" * 5000]
+    classes = [names[i % 7] for i in range(len(next(iter(views.values()))))]
+    summary = summarize(TMvKSCR(3, random_state=0).fit(views), views, truth=classes)
+    assert summary.truth.classes == ("-1", "2", "10", "gene9", "gene10", "nan", names[-1])
+
+
+def test_similarities_are_the_mean_of_the_normalised_kernels(blobs, monkeypatch):
+    views, _ = blobs
+    views = {"a": views["a"], "b": np.abs(views["b"])}
+    monkeypatch.setattr(gather, "COMPARED", 40)
+    fitted = model(kernel=[RBF(), Linear()]).fit(views)
+    found = summarize(fitted, views).similarities
+    assert len(found.labels) == 40
+    assert list(found.labels) == sorted(found.labels)
+    assert set(found.labels) == {0, 1, 2}
+    values = np.array(found.values)
+    np.testing.assert_allclose(values, values.T)
+    np.testing.assert_allclose(values.diagonal(), 1, atol=1e-3)
+
+    monkeypatch.setattr(gather, "COMPARED", 90)
+    order = np.argsort(fitted.labels_, kind="stable")
+    a = fitted.kernels_["a"](views["a"][order])
+    b = views["b"][order] @ views["b"][order].T
+    b /= np.sqrt(np.outer(b.diagonal(), b.diagonal()))
+    np.testing.assert_allclose(summarize(fitted, views).similarities.values, (a + b) / 2, rtol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("wrap", "expected"),
+    [
+        (lambda m: m, ("as it is", "as it is")),
+        (Preprocessed, ("columns standardised", "columns standardised")),
+        (lambda m: Preprocessed(m, {"b": "l2+pca2"}), ("as it is", "rows of length 1, at most 2 principal components")),
+        (
+            lambda m: FixedSize(Preprocessed(m, ["l2", "none"]), n_train=60, random_state=0),
+            ("rows of length 1", "as it is"),
+        ),
+        (
+            lambda m: Preprocessed(Preprocessed(m, "l2"), {"a": "pca3"}),
+            ("at most 3 principal components, rows of length 1", "rows"),
+        ),
+        (lambda m: PerView({"a": Preprocessed(m), "b": m}), ("columns standardised", "as it is")),
+        (lambda m: Concat(Preprocessed(m, "l2")), ("rows of length 1 (of all views side by side)",) * 2),
+        (
+            lambda m: Preprocessed(Concat(KMeans(3, n_init=1, random_state=0)), "l2"),
+            ("rows of length 1", "rows of length 1"),
+        ),
+    ],
+)
+def test_views_tell_how_they_were_prepared(blobs, wrap, expected):
+    views = {name: blobs[0][name] for name in "ab"}
+    summary = summarize(wrap(model()).fit(views), views)
+    for view, words in zip(summary.views, expected, strict=True):
+        assert view.preparation.startswith(words)
+    assert Summary.from_json(summary.to_json()) == summary
+
+
+def test_similarities_are_those_of_the_scaled_views(blobs):
+    views, _ = blobs
+    fitted = Preprocessed(model()).fit(views)
+    found = summarize(fitted, views).similarities
+    scaled = {name: (x - x.mean(axis=0)) / x.std(axis=0) for name, x in views.items()}
+    assert found == summarize(fitted.estimator_, scaled).similarities
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_gram_matrices_have_similarities_but_no_features(blobs, kind):
+    views, _ = blobs
+    grams = {name: RBF(20.0)(x) for name, x in views.items()}
+    fitted = model(kernel="precomputed").fit({name: kind(gram) for name, gram in grams.items()})
+    summary = summarize(fitted, {name: kind(gram) for name, gram in grams.items()})
+    order = np.argsort(fitted.labels_, kind="stable")
+    expected = np.mean([gram[np.ix_(order, order)] for gram in grams.values()], axis=0)
+    np.testing.assert_allclose(summary.similarities.values, expected, rtol=1e-2)
+    assert all(cluster.features == () for cluster in summary.clusters)
+    assert summary.views[0].notes == ("its columns are similarities to samples, not features",)
+    some = summarize(fitted, {name: kind(gram[:30]) for name, gram in grams.items()})
+    assert some.similarities is None
+    assert len(some.points.scores) == 30
+
+
+def test_rows_without_similarity_to_themselves_are_similar_to_nothing():
+    normalised = gather._normalised(np.array([[4.0, 0.0], [0.0, 0.0]]))
+    np.testing.assert_array_equal(normalised, [[1, 0], [0, 0]])
+
+
+def test_models_set_to_data_frames_are_left_so(blobs):
+    views, _ = blobs
+    fitted = FixedSize(model().set_output(transform="pandas"), n_train=60, random_state=0).fit(views)
+    assert np.shape(summarize(fitted, views).points.view_scores["a"]) == (90, 2)
+    assert isinstance(fitted.transform(views), pd.DataFrame)
+
+
+def test_fewer_clusters_than_asked_for_are_noted():
+    view = np.repeat([[0.0], [5.0]], 10, axis=0)
+    with pytest.warns(match="found 2 distinct clusters"):
+        fitted = KSC(3, kernel=RBF(1.0), random_state=0).fit(view)
+    summary = summarize(fitted, view)
+    assert summary.n_clusters == 2
+    assert "3 clusters were asked for, and 2 have members." in summary.notes
+
+
+def test_samples_that_are_clusters_by_themselves_have_no_silhouette():
+    view = np.array([[0.0], [5.0], [9.0]])
+    summary = summarize(KSC(3, random_state=0).fit(view), view)
+    assert summary.n_clusters == 3
+    assert summary.silhouette is None
+    assert len(summary.uncertain) == 3
+
+
+def test_one_cluster_has_neither_margin_nor_features():
+    view = np.random.default_rng(0).normal(size=(20, 2))
+    summary = summarize(KSC(1).fit(view), view)
+    assert summary.n_clusters == 1
+    assert summary.clusters[0].features == ()
+    assert summary.clusters[0].margin is summary.silhouette is None
+    assert summary.uncertain == ()
+    assert "in 1 cluster from 1 view)" in repr(summary)
+
+
+def test_parameters_are_plain(blobs):
+    views, _ = blobs
+
+    def quiet(stage, done, total):
+        pass
+
+    inner = TMvKSCR(
+        3,
+        kernel={"a": RBF(2.0), "b": RBF(), "c": RBF()},
+        kappa=np.ones(3),
+        rho=np.float64(0.5),
+        progress=quiet,
+        random_state=np.random.default_rng(0),
+    )
+    summary = summarize(FixedSize(inner, n_train=0.9, random_state=0).fit(views), views)
+    assert summary.method == "FixedSize(TMvKSCR)"
+    assert summary.parameters["n_train"] == 0.9
+    found = summary.parameters["estimator"]
+    assert found["class"] == "TMvKSCR"
+    assert found["kernel"] == {"a": "RBF(sigma2=2.0)", "b": "RBF(sigma2=None)", "c": "RBF(sigma2=None)"}
+    assert found["kappa"] == [1.0, 1.0, 1.0]
+    assert found["rho"] == 0.5
+    assert found["progress"] == "quiet"
+    assert found["random_state"] == "Generator(PCG64)"
+    stacked = np.hstack(list(views.values()))
+    columns = [list(range(4)), slice(4, 13)]
+    summary = summarize(OPMC(3, tol=1e-5, views=columns, random_state=0).fit(stacked), stacked)
+    assert summary.parameters["views"] == [[0, 1, 2, 3], "slice(4, 13, None)"]
+    several = summarize(MODELS["different per view"].fit(views), views)
+    assert several.method == "PerView(KSC, KMeans, OPMC)"
+    assert several.parameters["estimator"]["b"]["class"] == "KMeans"
+
+
+def test_models_that_do_not_say_what_they_learnt_from_count_the_samples():
+    assert n_train(KMeans(3), 7) == 7
+
+
+def test_large_and_infinite_parameters_are_described():
+    chosen = parameters(Concat(KMeans(2, tol=np.inf, init=np.zeros((2, 60)))))["estimator"]
+    assert chosen["tol"] == "inf"
+    assert chosen["init"] == "array of shape (2, 60)"
+
+
+def test_bad_arguments_are_refused(blobs):
+    views, truth = blobs
+    fitted = model().fit(views)
+    with pytest.raises(InputError, match="ids has 5 entries, but the views have 90 samples"):
+        summarize(fitted, views, ids=range(5))
+    with pytest.raises(InputError, match="truth has 89 entries, but the views have 90 samples"):
+        summarize(fitted, views, truth=truth[1:])
+    with pytest.raises(TypeError, match="model is a KMeans"):
+        summarize(KMeans(3), views)
+    with pytest.raises(NotFittedError):
+        summarize(model(), views)
+    with pytest.raises(InputError, match="missing: c"):
+        summarize(fitted, {"a": views["a"], "b": views["b"]})
+
+
+def test_summaries_of_many_samples_stay_small():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(10, size=50_000)
+    views = {
+        f"view {d}": (rng.normal(size=(10, d))[truth] * 3 + rng.normal(size=(50_000, d))).astype(np.float32)
+        for d in (8, 5, 6)
+    }
+    fitted = FixedSize(model(10), n_train=300, random_state=0).fit(views)
+    text = summarize(fitted, views, ids=[f"sample-{i:08}" for i in range(50_000)], truth=truth).to_json()
+    assert len(text) < 3_000_000
+    assert Summary.from_json(text).n_samples == 50_000
+
+
+def test_memory_grows_by_a_few_numbers_for_each_sample(tmp_path, monkeypatch):
+    """Views on file are read in blocks, whatever their width."""
+    monkeypatch.setattr(gather, "DRAWN", 300)
+    monkeypatch.setattr(space, "_BLOCK_ROWS", 1000)
+    n, d = 30_000, 200
+    x = np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=np.float32, shape=(n, d))
+    rng = np.random.default_rng(0)
+    for start in range(0, n, 1000):
+        x[start : start + 1000] = rng.normal(size=(1000, d)) + 3 * rng.integers(2, size=(1000, 1))
+    fitted = FixedSize(model(2), n_train=50, random_state=0).fit({"a": x})
+
+    def peak(n_samples):
+        fitted.labels_ = fitted.labels_[:n_samples]
+        tracemalloc.start()
+        try:
+            summarize(fitted, {"a": x[:n_samples]})
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    large = peak(n)
+    assert large - peak(n // 3) < 0.25 * (x.nbytes - x.nbytes // 3)
+
+
+def small_summary():
+    views, truth = make_blobs(n_samples=12, widths=(2, 2))
+    return summarize(model().fit(views), views, truth=truth, seconds={"fit": 1.0}, command="coview fit")
+
+
+def changed(path, value):
+    """JSON of a summary in which one entry was changed, or taken out."""
+    plain = place = json.loads(small_summary().to_json())
+    *way, last = path
+    for key in way:
+        place = place[key]
+    if value is KeyError:
+        del place[last]
+    else:
+        place[last] = value
+    return json.dumps(plain)
+
+
+def test_json_has_no_infinity_and_reads_back():
+    summary = small_summary()
+    assert Summary.from_json(summary.to_json()) == summary
+    assert Summary.from_json(summary.to_json().encode()) == summary
+    assert json.loads(summary.to_json()) == summary.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (["n_samples"], KeyError, "the summary has no entry 'n_samples'"),
+        (["extra"], 1, "the summary has the unknown entry 'extra'"),
+        (["n_samples"], "12", "the summary.n_samples must be a whole number, not str"),
+        (["n_samples"], True, "n_samples must be a whole number, not bool"),
+        (["views", 0, "sparse"], 1, r"views\[0\].sparse must be true or false, not int"),
+        (["method"], None, "method must be a text, not NoneType"),
+        (["clusters"], {}, "clusters must be a list, not dict"),
+        (["clusters", 1, "share"], [], r"clusters\[1\].share must be a number, not list"),
+        (["clusters", 0], [], r"clusters\[0\] must be an object, not list"),
+        (["points", "view_scores", "a", 2, 0], "x", r"points.view_scores.a\[2\]\[0\] must be a number"),
+        (["silhouette"], 10**400, "silhouette must be finite"),
+        (["format"], "coview summary 99", "no summary of this version"),
+        (["n_clusters"], 4, "contradicts itself in 'n_clusters'"),
+        (["views", 1, "name"], "a", "contradicts itself in 'views'"),
+        (["clusters", 0, "agreement"], {}, "contradicts itself in 'clusters'"),
+        (["points", "samples"], ["0"], "contradicts itself in 'points'"),
+        (["points", "labels", 3], 77, "contradicts itself in 'points'"),
+        (["points", "scores", 3], [1.0], "contradicts itself in 'points'"),
+        (["points", "view_labels", "z"], [0] * 12, "contradicts itself in 'points'"),
+        (["truth", "classes"], ["only"], "contradicts itself in 'truth'"),
+        (["similarities", "labels"], [0], "contradicts itself in 'similarities'"),
+    ],
+)
+def test_changed_files_are_refused(path, value, message):
+    with pytest.raises(InputError, match=message):
+        Summary.from_json(changed(path, value))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "not valid JSON"),
+        ("{", "not valid JSON"),
+        ("[" * 100_000, "not valid JSON"),
+        (b"\xff\xfe\xfa", "not valid JSON"),
+        ("[]", "no summary of this version"),
+        ("{}", "no summary of this version"),
+        (changed(["silhouette"], float("nan")), "NaN is not a number"),
+        (changed(["parameters", "rho"], 5.5).replace("5.5", "1e999"), "parameters.rho must be finite"),
+        (changed(["parameters", "views"], [{"a": 5.5}]).replace("5.5", "1e999"), r"views\[0\].a must be finite"),
+    ],
+    ids=range(9),
+)
+def test_other_files_are_refused(text, message):
+    with pytest.raises(InputError, match=message):
+        Summary.from_json(text)
+
+
+def test_optional_parts_may_be_missing():
+    summary = Summary.from_json(changed(["truth"], None))
+    assert summary.truth is None
+    assert Summary.from_json(changed(["similarities"], None)).similarities is None
+
+
+def test_summaries_are_short_in_a_terminal():
+    summary = small_summary()
+    assert repr(summary) == (
+        f"Summary(TMvKSCR: 12 samples in 3 clusters from 2 views, silhouette {summary.silhouette:.2f}, "
+        "ARI with known classes 1.00)"
+    )
+    assert repr(summary.points) == "Points(12 samples, 2 components)"
+    assert repr(summary.similarities) == "Similarities(12 samples)"
+
+
+def test_notebooks_show_a_table_in_which_nothing_is_markup():
+    views, _ = make_blobs()
+    views["<b>a</b>"] = views.pop("a")
+    html = summarize(model().fit(views), views)._repr_html_()
+    assert "<b>a</b>" not in html
+    assert "agrees: &lt;b&gt;a&lt;/b&gt;" in html
+    assert html.count("<tr>") == 4
+    assert "more clusters" not in html
+    views, _ = make_blobs(n_samples=150, n_clusters=25, spread=20.0)
+    html = summarize(OPMC(25, random_state=0).fit(views), views)._repr_html_()
+    assert html.count("<tr>") == 21
+    assert "and 5 more clusters" in html
+    assert "<td>–</td>" in html
+
+
+@pytest.fixture(scope="module")
+def tuned():
+    views, _ = make_blobs()
+    return Tuned("auto", budget="small", random_state=0).fit(views), views
+
+
+def test_how_settings_were_chosen_is_told(tuned):
+    model, views = tuned
+    tuning = summarize(model, views).tuning
+    assert tuning.reason == model.reason_
+    assert len(tuning.rows) == len(model.table_)
+    chosen, method = tuning.rows[tuning.chosen], model.estimator_.estimator
+    assert (chosen.n_clusters, chosen.kernel, chosen.rho) == (model.n_clusters_, str(method.kernel), method.rho)
+    assert (list(chosen.preparations), list(chosen.kappa)) == (model.estimator_.how, method.kappa)
+    assert repr(tuning) == f"Tuning({chosen.label}; {len(tuning.rows)} rows)"
+    assert summarize(TMvKSCR(3, random_state=0).fit(views), views).tuning is None
+    inside = PerView(Tuned(3, budget="small", random_state=0)).fit({"a": views["a"]})
+    assert summarize(inside, {"a": views["a"]}).tuning.rows
+
+
+def test_settings_have_short_names():
+    rows = make_tuning(n_views=3).rows
+    assert rows[0].label == "graph · l2 · ρ 1"
+    assert rows[4].label == "graph · l2 / tfidf+l2 · ρ 0.25"
+    weighted = next(row for row in rows if row.weights)
+    assert weighted.label == "graph · l2 · ρ 1 · κ 0 1 1"
+    assert rows[-1].kernel_name == "linear"
+
+
+def test_numbers_of_clusters_are_compared_as_the_search_compares_them(tuned):
+    model, _ = tuned
+    numbers = numbers_tried(tried(model.table_))
+    first = [row for row in model.table_ if set(row["kappa"]) == {1.0}]
+    gaps, criteria = (
+        {k: np.array([row[name] for row in first if row["n_clusters"] == k]) for k in range(2, 13)}
+        for name in ("eigengap", "criterion")
+    )
+    compared = for_numbers(gaps, criteria)
+    assert [number.n_clusters for number in numbers] == list(range(2, 13))
+    assert [number.criterion for number in numbers] == [compared[k].max() for k in range(2, 13)]
+    assert max(numbers, key=lambda number: number.criterion).n_clusters == model.n_clusters_
+    assert numbers_tried([row for row in tried(model.table_) if row.round > 1]) == ()
+
+
+def test_settings_lead_by_their_rounds_so_far():
+    tuning = make_split_tuning()
+    first, second = tuning.rows[tuning.chosen], tuning.rows[tuning.chosen + 1]
+    means = so_far(tuning.rows)
+    assert (means[first], means[second]) == pytest.approx(((0.9 + 0.85) / 2, (0.88 + 0.86) / 2))
+    rows = leading(tuning.rows, 10)
+    assert rows[:2] == [first, second]
+    before = [row for row in rows if row.round == 1 and row.n_clusters == 10 and row.criterion is not None]
+    assert [row.criterion for row in before] == sorted((row.criterion for row in before), reverse=True)
+    assert means[before[0]] == before[0].criterion
+    assert all(row.error is not None for row in tuning.rows if row not in means)
+
+
+def test_the_best_of_the_last_round_leads_and_failures_come_last():
+    rows = leading(make_tuning(10).rows, 10)
+    assert [row.round for row in rows[:6]] == [2] * 5 + [1]
+    assert rows[0].criterion == max(row.criterion for row in rows[:5])
+    assert rows[5].n_clusters == 10
+    assert rows[-1].error is not None
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("table", "table must be a list of dictionaries"),
+        ([], "with at least one row"),
+        ([1], "table must be a list of dictionaries"),
+        ([{"round": 1}], "the table has no 'n_samples'"),
+    ],
+)
+def test_tables_of_something_else_are_refused(table, message):
+    with pytest.raises(InputError, match=message):
+        tried(table)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (["chosen"], 1000),
+        (["chosen"], -1),
+        (["rows", 0, "kappa"], [1.0]),
+        (["rows", 0, "eigengap"], None),
+        (["rows", 0, "criterion"], None),
+        (["rows"], []),
+    ],
+)
+def test_a_choice_of_settings_that_was_changed_is_refused(path, value):
+    plain = json.loads(replace(make_summary(), tuning=make_tuning()).to_json())
+    assert Summary.from_json(json.dumps(plain)).tuning == make_tuning()
+    place = plain["tuning"]
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    with pytest.raises(InputError, match="contradicts itself in 'tuning'"):
+        Summary.from_json(json.dumps(plain))
