@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from coview._version import __version__ as __version__
+from coview.registry import ASSIGNERS, KERNELS, METHODS, SELECTORS
 
 if TYPE_CHECKING:
     from coview.compose import Concat, FixedSize, PerView, Preprocessed
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from coview.errors import InputError, ModelFileError
     from coview.io import ViewsReader, label_file, read_views
     from coview.kernels import RBF, Cosine, Linear, NeighborGraph, NormalizedPolynomial, Polynomial, Precomputed
-    from coview.methods import METHODS
     from coview.methods.comic import COMIC
     from coview.methods.coreg import CoReg
     from coview.methods.kpca import KPCA
@@ -29,31 +29,31 @@ if TYPE_CHECKING:
     from coview.tune import Tuned
     from coview.views import Views, as_views, stack_views
 
-_HOMES = {
-    "coview.compose": ["Concat", "FixedSize", "PerView", "Preprocessed"],
-    "coview.core.assign": ["Codebook", "Directions"],
-    "coview.core.select": ["Anchors", "Entropy", "Stratified", "Uniform"],
-    "coview.errors": ["InputError", "ModelFileError"],
-    "coview.io": ["ViewsReader", "label_file", "read_views"],
-    "coview.kernels": ["RBF", "Cosine", "Linear", "NeighborGraph", "NormalizedPolynomial", "Polynomial", "Precomputed"],
-    "coview.methods": ["METHODS"],
-    "coview.methods.comic": ["COMIC"],
-    "coview.methods.coreg": ["CoReg"],
-    "coview.methods.kpca": ["KPCA"],
-    "coview.methods.ksc": ["KSC"],
-    "coview.methods.mvksc": ["MvKSC"],
-    "coview.methods.mvscbp": ["MVSCBP"],
-    "coview.methods.op_lfmvc": ["OPLFMVC"],
-    "coview.methods.opmc": ["OPMC"],
-    "coview.methods.sfmc": ["SFMC"],
-    "coview.methods.tmvkscr": ["TMvKSCR"],
-    "coview.methods.tsvd_msc": ["TSVDMSC"],
-    "coview.persist": ["load", "save"],
-    "coview.summary": ["Summary", "summarize"],
-    "coview.tune": ["Tuned"],
-    "coview.views": ["Views", "as_views", "stack_views"],
+_HOME_OF = {
+    **METHODS.homes,
+    **KERNELS.homes,
+    **ASSIGNERS.homes,
+    **SELECTORS.homes,
+    "Concat": "coview.compose",
+    "FixedSize": "coview.compose",
+    "InputError": "coview.errors",
+    "METHODS": "coview.registry",
+    "ModelFileError": "coview.errors",
+    "PerView": "coview.compose",
+    "Preprocessed": "coview.compose",
+    "Stratified": "coview.core.select",
+    "Summary": "coview.summary",
+    "Tuned": "coview.tune",
+    "Views": "coview.views",
+    "ViewsReader": "coview.io",
+    "as_views": "coview.views",
+    "label_file": "coview.io",
+    "load": "coview.persist",
+    "read_views": "coview.io",
+    "save": "coview.persist",
+    "stack_views": "coview.views",
+    "summarize": "coview.summary",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "COMIC",

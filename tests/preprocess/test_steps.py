@@ -9,7 +9,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import StandardScaler, normalize
 
 from coview import FixedSize, InputError, Preprocessed, TMvKSCR, ViewsReader, label_file
-from coview.preprocess.steps import NAMES, Components, Preprocessing, parse_steps, preprocessing_per_view
+from coview.preprocess.steps import NAMES, Preprocessing, PrincipalComponents, parse_steps, preprocessing_per_view
 from tests import naive
 
 CHAINS = ["none", "standard", "l2", "tfidf", "log1p", "total", "pca3", "tfidf+l2", "total+log1p+pca4", "log1p+standard"]
@@ -281,7 +281,7 @@ def test_components_are_no_columns_of_the_view():
     assert not parse_steps("total+pca3").learn(x).keeps_columns
     assert parse_steps("total+log1p").learn(x).keeps_columns
     assert parse_steps("total+pca3+standard").learn(x).width(7) == 3
-    assert isinstance(parse_steps("pca3").learn(x).steps[0], Components)
+    assert isinstance(parse_steps("pca3").learn(x).steps[0], PrincipalComponents)
 
 
 def test_every_name_that_is_listed_is_known():

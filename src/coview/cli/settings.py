@@ -214,7 +214,7 @@ class Settings:
 
     def _parameters(self, kind: Any, names: Sequence[str]) -> dict[str, Any]:
         """The parameters of the method; those that it does not have are refused."""
-        from coview.core.assign import ASSIGNERS
+        from coview.registry import ASSIGNERS
 
         given: dict[str, tuple[str, Any]] = {}
         if self.n_clusters is not None:
@@ -282,7 +282,7 @@ class Search:
 def _of_some_samples(estimator: Any, count: str | None, select: str | None, seed: int) -> Any:
     """The estimator, or FixedSize around it."""
     from coview.compose import FixedSize
-    from coview.core.select import SELECTORS
+    from coview.registry import SELECTORS
 
     if count is not None:
         selector = chosen("--select", select or "uniform", SELECTORS)

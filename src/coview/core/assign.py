@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coview.errors import InputError
+from coview.registry import ASSIGNERS
 from coview.rows import divide_rows, l2_normalize, largest_in_rows, squared_norms
 from coview.views import Array
 
@@ -167,15 +168,13 @@ class Deferred:
         return self.assigner.fit(scores, self.n_clusters, np.random.default_rng(self.seed), self.decimals)
 
 
-ASSIGNERS: Mapping[str, type[Assigner]] = {"directions": Directions, "codebook": Codebook}
-
-
 def as_assigner(assigner: Any) -> Assigner:
     """Return the assigner, or the one of this name."""
     if isinstance(assigner, Assigner):
         return assigner
     if isinstance(assigner, str) and assigner in ASSIGNERS:
-        return ASSIGNERS[assigner]()
+        found: Assigner = ASSIGNERS[assigner]()
+        return found
     raise InputError(
         f"assigner={assigner!r} is unknown; use one of {', '.join(ASSIGNERS)}, or a value such as Codebook()"
     )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from coview.errors import InputError
 from coview.kernels import Kernel
+from coview.registry import SELECTORS
 from coview.rows import column_statistics
 from coview.views import Array, Views
 
@@ -213,13 +214,11 @@ def _require_count(selector: str, parameter: str, value: Any) -> None:
         raise InputError(f"{selector}({parameter}={value!r}): {parameter} must be a whole number of at least 1")
 
 
-SELECTORS: Mapping[str, type[Selector]] = {"uniform": Uniform, "entropy": Entropy, "anchors": Anchors}
-
-
 def as_selector(select: Any) -> Selector:
     """Return the selector, or the one of this name."""
     if isinstance(select, Selector):
         return select
     if isinstance(select, str) and select in SELECTORS:
-        return SELECTORS[select]()
+        found: Selector = SELECTORS[select]()
+        return found
     raise InputError(f"select={select!r} is unknown; use one of {', '.join(SELECTORS)}, or a value such as Entropy()")

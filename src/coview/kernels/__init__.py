@@ -13,7 +13,8 @@ from coview.kernels.products import (
     Polynomial,
     Products,
 )
-from coview.kernels.table import KERNELS, by_view_name, kernel_per_view
+from coview.kernels.table import by_view_name, kernel_per_view
+from coview.registry import KERNELS
 
 __all__ = [
     "KERNELS",

@@ -7,19 +7,7 @@ from typing import Any
 
 from coview.errors import InputError
 from coview.kernels.base import Kernel
-from coview.kernels.graph import NeighborGraph
-from coview.kernels.precomputed import Precomputed
-from coview.kernels.products import RBF, Cosine, Linear, NormalizedPolynomial, Polynomial
-
-KERNELS: Mapping[str, type[Kernel]] = {
-    "rbf": RBF,
-    "linear": Linear,
-    "poly": Polynomial,
-    "normpoly": NormalizedPolynomial,
-    "cosine": Cosine,
-    "graph": NeighborGraph,
-    "precomputed": Precomputed,
-}
+from coview.registry import KERNELS
 
 
 def kernel_per_view(kernel: Any, names: tuple[str, ...]) -> dict[str, Kernel]:
@@ -45,5 +33,6 @@ def _as_kernel(kernel: Any) -> Kernel:
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, str) and kernel in KERNELS:
-        return KERNELS[kernel]()
+        found: Kernel = KERNELS[kernel]()
+        return found
     raise InputError(f"kernel={kernel!r} is not a kernel; use one of {', '.join(KERNELS)}, or a value such as RBF(0.5)")

@@ -21,27 +21,27 @@ from coview.persist.kinds import (
     require,
 )
 from coview.preprocess.steps import (
-    Components,
-    EqualSums,
     FittedPreprocessing,
-    Logarithm,
+    L2Normalize,
+    Log1p,
+    NormalizeTotal,
     Preprocessing,
-    Standardised,
+    PrincipalComponents,
+    Standardize,
     Step,
-    UnitLength,
-    WordWeights,
+    TfIdf,
     parse_steps,
     recipe,
 )
 
 _POSITIVE = Numbers(("features",), least=0.0, zero=False)
 _LEARNT: Mapping[type[Step], Mapping[str, Kind]] = {
-    Standardised: {"means": Numbers(("features",)), "spreads": _POSITIVE},
-    UnitLength: {},
-    WordWeights: {"weights": _POSITIVE},
-    Logarithm: {},
-    EqualSums: {"total": Number(least=0.0, zero=False)},
-    Components: {"centre": Numbers(("features",)), "directions": Numbers(("directions", "features"))},
+    Standardize: {"means": Numbers(("features",)), "spreads": _POSITIVE},
+    L2Normalize: {},
+    TfIdf: {"weights": _POSITIVE},
+    Log1p: {},
+    NormalizeTotal: {"total": Number(least=0.0, zero=False)},
+    PrincipalComponents: {"centre": Numbers(("features",)), "directions": Numbers(("directions", "features"))},
 }
 _STEP = AnyOf(tuple(Record(cls, learnt) for cls, learnt in _LEARNT.items()))
 

@@ -59,7 +59,7 @@ class _OfCounts(_Picky):
 
 
 @dataclass(frozen=True, eq=False)
-class Standardised(Step):
+class Standardize(Step):
     """Columns minus their mean, over their standard deviation; those of sparse views are only divided.
 
     A constant column is divided by 1.
@@ -83,7 +83,7 @@ class Standardised(Step):
 
 
 @dataclass(frozen=True)
-class UnitLength(Step):
+class L2Normalize(Step):
     """Rows over their length; zero rows stay zero."""
 
     def __call__(self, x: Matrix) -> Matrix:
@@ -91,7 +91,7 @@ class UnitLength(Step):
 
 
 @dataclass(frozen=True, eq=False)
-class WordWeights(_OfCounts):
+class TfIdf(_OfCounts):
     """Columns times ln((1 + n) / (1 + m)) + 1, where m of n training rows have the column (smooth tf-idf)."""
 
     weights: Array
@@ -109,7 +109,7 @@ class WordWeights(_OfCounts):
 
 
 @dataclass(frozen=True)
-class Logarithm(_Picky):
+class Log1p(_Picky):
     """log(1 + x) of every value."""
 
     refused = "values of -1 or less"
@@ -122,7 +122,7 @@ class Logarithm(_Picky):
 
 
 @dataclass(frozen=True)
-class EqualSums(_OfCounts):
+class NormalizeTotal(_OfCounts):
     """Rows times what gives each the same sum: the median sum of the training rows that are not zero."""
 
     total: float
@@ -138,7 +138,7 @@ class EqualSums(_OfCounts):
 
 
 @dataclass(frozen=True, eq=False)
-class Components(Step):
+class PrincipalComponents(Step):
     """Coordinates along the directions in which the training rows spread most, counted from `centre`.
 
     Dense views have their mean as the centre (principal components). Sparse views have zero (truncated singular value
@@ -203,11 +203,11 @@ class Recipe:
 
 
 _RECIPES: Mapping[str, Recipe] = {
-    "standard": Recipe(Standardised, Standardised.learn, "columns standardised"),
-    "l2": Recipe(UnitLength, lambda x: UnitLength(), "rows of length 1"),
-    "tfidf": Recipe(WordWeights, WordWeights.learn, "tf-idf"),
-    "log1p": Recipe(Logarithm, lambda x: Logarithm(), "log(1 + x)"),
-    "total": Recipe(EqualSums, EqualSums.learn, "rows of equal sum"),
+    "standard": Recipe(Standardize, Standardize.learn, "columns standardised"),
+    "l2": Recipe(L2Normalize, lambda x: L2Normalize(), "rows of length 1"),
+    "tfidf": Recipe(TfIdf, TfIdf.learn, "tf-idf"),
+    "log1p": Recipe(Log1p, lambda x: Log1p(), "log(1 + x)"),
+    "total": Recipe(NormalizeTotal, NormalizeTotal.learn, "rows of equal sum"),
 }
 NAMES = ("none", *_RECIPES, "pcaN")
 
@@ -232,7 +232,7 @@ def recipe(name: str, said: str = "how") -> Recipe:
         )
     most = int(numbered[1])
     words = f"at most {most} principal components" if most > 1 else "the first principal component"
-    return Recipe(Components, partial(Components.learn, most=most), words)
+    return Recipe(PrincipalComponents, partial(PrincipalComponents.learn, most=most), words)
 
 
 @dataclass(frozen=True)
@@ -359,7 +359,7 @@ def preprocessing_per_view(how: Any, names: Sequence[str], said: str = "how") ->
 
 def _learn(name: str, x: Matrix, view: str) -> Step:
     known = recipe(name)
-    if known.kind is Components and x.shape[0] < 2:
+    if known.kind is PrincipalComponents and x.shape[0] < 2:
         raise InputError(f"view {view!r} has 1 sample, from which {name!r} learns nothing; give more samples")
     try:
         with np.errstate(all="ignore"):  # rows without variance, and numbers that are too large: see what comes out

@@ -1,0 +1,135 @@
+"""Everything that has a name: methods, kernels, assigners, selectors, preprocessing steps, budgets.
+
+A class is imported when it is first looked up, so the command line can list all names without loading NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
+
+from coview.errors import InputError
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a class is defined, and one line about it.
+
+    Parameters
+    ----------
+    path : str
+        Module and class, such as "coview.methods.ksc:KSC".
+    summary : str
+        What it does.
+    cost : str
+        For methods: time for n samples of V views.
+    """
+
+    path: str
+    summary: str
+    cost: str = ""
+
+    @property
+    def module(self) -> str:
+        return self.path.partition(":")[0]
+
+    @property
+    def class_name(self) -> str:
+        return self.path.partition(":")[2]
+
+
+class Registry(MutableMapping[str, Any]):
+    """Classes by name; each is imported when it is first looked up."""
+
+    def __init__(self, entries: Mapping[str, Entry]) -> None:
+        self.entries = dict(entries)
+
+    def __getitem__(self, name: str) -> Any:
+        entry = self.entries[name]
+        return getattr(import_module(entry.module), entry.class_name)
+
+    def __setitem__(self, name: str, entry: Entry) -> None:
+        self.entries[name] = entry
+
+    def __delitem__(self, name: str) -> None:
+        del self.entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @property
+    def homes(self) -> dict[str, str]:
+        """The module of each class, by the name of the class."""
+        return {entry.class_name: entry.module for entry in self.entries.values()}
+
+
+METHODS = Registry(
+    {
+        "tmvkscr": Entry("coview.methods.tmvkscr:TMvKSCR", "one latent space that all views share", "n²"),
+        "ksc": Entry("coview.methods.ksc:KSC", "kernel spectral clustering of one view", "n²"),
+        "kpca": Entry("coview.methods.kpca:KPCA", "kernel principal components of one view", "n²"),
+        "mvksc": Entry("coview.methods.mvksc:MvKSC", "coupled kernel spectral clustering of each view", "V n²"),
+        "coreg": Entry("coview.methods.coreg:CoReg", "co-regularised spectral embeddings", "V n² per sweep"),
+        "tsvdmsc": Entry(
+            "coview.methods.tsvd_msc:TSVDMSC", "low-rank tensor of self-representations", "V n³ per iteration at most"
+        ),
+        "comic": Entry("coview.methods.comic:COMIC", "clustering without a given number of clusters", "n², iterative"),
+        "oplfmvc": Entry("coview.methods.op_lfmvc:OPLFMVC", "late fusion of the views' partitions", "n² once, then n"),
+        "opmc": Entry("coview.methods.opmc:OPMC", "multi-view k-means by matrix factorisation", "n"),
+        "sfmc": Entry("coview.methods.sfmc:SFMC", "fused graph to m anchors with k components", "n m"),
+        "mvscbp": Entry("coview.methods.mvscbp:MVSCBP", "spectral clustering of graphs to m anchors", "n m"),
+    }
+)
+KERNELS = Registry(
+    {
+        "rbf": Entry("coview.kernels.products:RBF", "Gaussian kernel"),
+        "linear": Entry("coview.kernels.products:Linear", "inner product"),
+        "poly": Entry("coview.kernels.products:Polynomial", "polynomial kernel"),
+        "normpoly": Entry("coview.kernels.products:NormalizedPolynomial", "normalised polynomial kernel"),
+        "cosine": Entry("coview.kernels.products:Cosine", "cosine similarity"),
+        "graph": Entry("coview.kernels.graph:NeighborGraph", "self-tuning nearest-neighbour graph, sparse"),
+        "precomputed": Entry("coview.kernels.precomputed:Precomputed", "the view is a Gram matrix"),
+    }
+)
+ASSIGNERS = Registry(
+    {
+        "directions": Entry("coview.core.assign:Directions", "k-means on the directions of the scores"),
+        "codebook": Entry("coview.core.assign:Codebook", "nearest of the most frequent sign patterns"),
+    }
+)
+SELECTORS = Registry(
+    {
+        "uniform": Entry("coview.core.select:Uniform", "rows drawn at random"),
+        "entropy": Entry("coview.core.select:Entropy", "rows of large quadratic Rényi entropy"),
+        "anchors": Entry("coview.core.select:Anchors", "rows nearest to k-means centres"),
+    }
+)
+STEPS = Registry(
+    {
+        "standard": Entry("coview.preprocess.steps:Standardize", "columns standardised"),
+        "l2": Entry("coview.preprocess.steps:L2Normalize", "rows L2-normalised"),
+        "tfidf": Entry("coview.preprocess.steps:TfIdf", "tf-idf"),
+        "log1p": Entry("coview.preprocess.steps:Log1p", "log(1 + x)"),
+        "total": Entry("coview.preprocess.steps:NormalizeTotal", "rows of equal total count"),
+        "pca": Entry("coview.preprocess.steps:PrincipalComponents", "principal components"),
+    }
+)
+
+
+def lookup(parameter: str, name: Any, known: Mapping[str, Any]) -> Any:
+    """Return the entry of this name, or raise an InputError that lists the known names and suggests the closest."""
+    if isinstance(name, str) and name in known:
+        return known[name]
+    raise InputError(f"{parameter} {name!r} is unknown{suggestion(name, known)} Known: {', '.join(known)}")
+
+
+def suggestion(name: Any, known: Mapping[str, Any] | tuple[str, ...]) -> str:
+    """Return the end of a sentence about an unknown name: the closest known one, if there is one."""
+    close = get_close_matches(str(name).lower(), list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else "."
