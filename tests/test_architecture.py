@@ -15,6 +15,7 @@ SOURCE = Path(coview.__file__).parent
 RANKS = (
     "_version",
     "errors",
+    "parameters",
     "registry",
     "extras",
     "runtime",
