@@ -1,10 +1,10 @@
-"""Agreement of clusterings, and the balance of one."""
+"""Agreement of clusterings, and the size_entropy of one."""
 
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from coview.core.agreement import adjusted_rand, balance, mean_agreements
+from coview.core.agreement import adjusted_rand, mean_agreements, size_entropy
 
 
 def test_adjusted_rand_is_that_of_scikit_learn():
@@ -18,10 +18,10 @@ def test_adjusted_rand_is_that_of_scikit_learn():
 
 
 def test_balance_is_one_for_equal_sizes_and_zero_for_one_cluster():
-    assert balance(np.array([0, 1, 2] * 5), 3) == pytest.approx(1.0)
-    assert balance(np.zeros(9, int), 3) == 0.0
-    assert 0 < balance(np.array([0] * 8 + [-1]), 2) < 0.6
-    assert balance(np.zeros(9, int), 1) == 0.0
+    assert size_entropy(np.array([0, 1, 2] * 5), 3) == pytest.approx(1.0)
+    assert size_entropy(np.zeros(9, int), 3) == 0.0
+    assert 0 < size_entropy(np.array([0] * 8 + [-1]), 2) < 0.6
+    assert size_entropy(np.zeros(9, int), 1) == 0.0
 
 
 def test_mean_agreements_are_those_with_all_others():

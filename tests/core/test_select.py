@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from coview import RBF, Anchors, Entropy, InputError, Stratified, Uniform, as_views
+from coview import RBF, Entropy, InputError, KMeansRows, Stratified, Uniform, as_views
 from coview.core.select import _swap, as_selector
 from tests.conftest import make_blobs
 
 VIEWS = as_views(make_blobs(400, widths=(4, 100))[0])
 KERNELS = dict.fromkeys(VIEWS, RBF())
 SELECTOR = pytest.mark.parametrize(
-    "selector", [Uniform(), Entropy(), Anchors(), Stratified(np.arange(400) % 3)], ids=str
+    "selector", [Uniform(), Entropy(), KMeansRows(), Stratified(np.arange(400) % 3)], ids=str
 )
 
 
@@ -81,13 +81,15 @@ def test_anchors_cover_every_cluster():
     rng = np.random.default_rng(0)
     cluster = np.repeat(np.arange(20), [981, *[1] * 19])  # nineteen samples far from all others
     x = 50.0 * rng.normal(size=(20, 5))[cluster] + rng.normal(size=(1000, 5))
-    rows = Anchors().rows(as_views([x]), 60, rng, {})
+    rows = KMeansRows().rows(as_views([x]), 60, rng, {})
     assert len(np.unique(cluster[rows])) > 12
     assert len(np.unique(cluster[Uniform().rows(as_views([x]), 60, rng, {})])) < 8
 
 
 def test_copies_of_one_row_do_not_reduce_the_number():
-    rows = Anchors().rows(as_views([np.ones((50, 2)) * (np.arange(50) % 3)[:, None]]), 10, np.random.default_rng(0), {})
+    rows = KMeansRows().rows(
+        as_views([np.ones((50, 2)) * (np.arange(50) % 3)[:, None]]), 10, np.random.default_rng(0), {}
+    )
     assert len(np.unique(rows)) == 10
 
 

@@ -37,7 +37,7 @@ def mean_agreements(labels: Sequence[Labels]) -> Array:
     return means
 
 
-def balance(labels: Labels, n_clusters: int) -> float:
+def size_entropy(labels: Labels, n_clusters: int) -> float:
     """Return the entropy of the cluster sizes over its largest value for so many clusters: 1 for equal sizes."""
     shares = np.unique(labels, return_counts=True)[1] / len(labels)
     return float(-(shares * np.log(shares)).sum() / np.log(n_clusters)) if n_clusters > 1 else 0.0

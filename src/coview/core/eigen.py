@@ -13,19 +13,19 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coview.views import Array
 
-# Residuals relative to the largest eigenvalue. Products in float32 carry errors of about 1e-7: less would never end.
+# Residuals relative to the largest eigenvalue. Products in float32 have errors of about 1e-7, so less is not reached.
 _TOLERANCE = {np.float64: 1e-11, np.float32: 1e-6}
 _ZERO = {np.float64: 1e-13, np.float32: 1e-6}  # eigenvalues that rounding alone gives, relative to the largest
 _EXTRA = 3  # vectors beyond those wanted, so that the last of them converges as well
 _BASIS = 6  # blocks in the basis before it is condensed
 _PASSES = 60  # problems with any gap take 5 to 30
-_PATIENCE = 24  # passes before which the speed of convergence says little: errors often fall late
-_LOOK_BACK = 12  # passes over which it is measured
-_DENSE_AFTER_ALL = 4000
+_MIN_PASSES = 24  # before the rate of convergence is judged: errors often fall late
+_RATE_PASSES = 12  # over which the rate is measured
+_DENSE_FALLBACK = 4000  # rows up to which LAPACK solves what has not converged
 
 
 class SymmetricOperator(Protocol):
-    """What the solver wants of a symmetric matrix: products with blocks of vectors, and itself when it is small."""
+    """What the solver needs of a symmetric matrix: products with blocks of vectors, and a dense copy if it is small."""
 
     @property
     def shape(self) -> tuple[int, int]: ...
@@ -55,12 +55,12 @@ class Problem:
 class Eigenpairs:
     """Eigenvalues in decreasing order, their eigenvectors as columns, and each one's share of the trace.
 
-    The vector of an eigenvalue that is zero but for rounding is zero: any other choice would be an accident.
+    The vector of an eigenvalue that is zero but for rounding is zero, because any other choice would be arbitrary.
     """
 
     values: Array
     vectors: Array
-    shares: Array
+    explained_variance_ratio: Array
 
 
 def top_eigenpairs(problem: Problem, k: int, start: Array | None = None) -> Eigenpairs:
@@ -72,14 +72,14 @@ def top_eigenpairs(problem: Problem, k: int, start: Array | None = None) -> Eige
     """
     n = problem.size
     small = n <= 700 or n <= min(20 * k, 3000) or n <= 2 * _BASIS * (k + _EXTRA)
-    values, vectors = _dense(problem, k) if small else _block_krylov(problem, k, start)
-    shares = values / problem.trace if problem.trace > 0 else np.zeros(k)
+    values, vectors = _solve_dense(problem, k) if small else _block_krylov(problem, k, start)
+    ratio = values / problem.trace if problem.trace > 0 else np.zeros(k)
     vectors = _fix_signs(vectors) * (np.abs(values) > _ZERO[problem.matrix.dtype.type] * np.abs(values).max())
     with np.errstate(over="ignore"):
-        return Eigenpairs(np.ldexp(values, problem.exponent), vectors, shares)
+        return Eigenpairs(np.ldexp(values, problem.exponent), vectors, ratio)
 
 
-def _dense(problem: Problem, k: int) -> tuple[Array, Array]:
+def _solve_dense(problem: Problem, k: int) -> tuple[Array, Array]:
     n, matrix = problem.size, problem.matrix.to_dense()
     values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[n - k, n - 1], check_finite=False)
     if len(values) < k:  # LAPACK's subset solver loses some of many equal eigenvalues
@@ -101,7 +101,7 @@ def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array,
     used = 0
     worst: list[float] = []
     new = np.random.default_rng(0).standard_normal((n, width))
-    if start is not None:  # the other columns stay random, so that nothing is out of reach
+    if start is not None:  # the other columns stay random, so that every eigenvector can be reached
         new[:, : start.shape[1]] = start
     for _ in range(_PASSES):
         new = _orthonormal(new, bases[:, :used])
@@ -111,7 +111,7 @@ def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array,
         side = basis.T @ image[:, old:]
         projections[:used, old:used], projections[old:used, :old] = side, side[:old].T
 
-        # LAPACK reads the lower triangle, of which the last block is symmetric but for rounding.
+        # LAPACK reads the lower triangle only; the last block is symmetric but for rounding.
         values, rotation = np.linalg.eigh(projections[:used, :used])
         values, rotation = values[::-1], rotation[:, ::-1]
         vectors = basis @ rotation[:, :width]
@@ -120,7 +120,7 @@ def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array,
         if (errors[:k] <= tolerance).all():
             return values[:k], vectors[:, :k]
         worst.append(float(errors[:k].max()))
-        if n <= _DENSE_AFTER_ALL and _hopeless(worst, tolerance):
+        if n <= _DENSE_FALLBACK and _will_not_converge(worst, tolerance):
             break
         if used + width > _BASIS * width:
             kept = width + width // 2
@@ -131,11 +131,11 @@ def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array,
     return _unconverged(problem, k, values[:k], vectors[:, :k], worst[-1])
 
 
-def _hopeless(worst: list[float], tolerance: float) -> bool:
-    """Whether errors that go on falling as they did of late will not reach the tolerance in time."""
-    if len(worst) < _PATIENCE:
+def _will_not_converge(worst: list[float], tolerance: float) -> bool:
+    """Whether errors that keep falling at the recent rate will not reach the tolerance in the remaining passes."""
+    if len(worst) < _MIN_PASSES:
         return False
-    per_pass = (worst[-1] / worst[-1 - _LOOK_BACK]) ** (1 / _LOOK_BACK)
+    per_pass = (worst[-1] / worst[-1 - _RATE_PASSES]) ** (1 / _RATE_PASSES)
     return bool(worst[-1] * per_pass ** (_PASSES - len(worst)) > tolerance)
 
 
@@ -150,14 +150,14 @@ def _orthonormal(new: Array, basis: Array) -> Array:
         kept = sizes > 1e-12 * sizes[-1]
         new = new @ (directions[:, kept] / np.sqrt(sizes[kept]))
         if (after > 0.1 * before).all() and sizes[0] > 0.01 * sizes[-1]:
-            break  # where nothing cancelled, once leaves no more than rounding
+            break  # nothing cancelled, so one pass leaves no more than rounding errors
     return new
 
 
 def _unconverged(problem: Problem, k: int, values: Array, vectors: Array, error: float) -> tuple[Array, Array]:
-    """What to do when eigenvalues are too close to tell apart, as with a bandwidth far too small."""
-    if problem.size <= _DENSE_AFTER_ALL:
-        return _dense(problem, k)
+    """Solve with LAPACK if the problem is small, otherwise warn and keep the approximation."""
+    if problem.size <= _DENSE_FALLBACK:
+        return _solve_dense(problem, k)
     warnings.warn(
         f"the {k} largest eigenvalues are nearly equal to others (relative residual {error:.0e} after {_PASSES} "
         "passes), as with a bandwidth far too small; kept the approximation",

@@ -1,4 +1,4 @@
-"""Gram matrices of the training rows, view by view in one buffer: degrees, and the centring they give."""
+"""Gram matrices of the training rows, one view at a time in one buffer: degrees, and the centring they give."""
 
 from __future__ import annotations
 
@@ -15,25 +15,35 @@ from coview.kernels import Kernel, NeighborSimilarity, Similarity
 from coview.runtime import Map, Workers, serial_map
 from coview.views import Array, Views
 
-# Centred entries of so many roundings are zero.
-_NOISE = 64
+# Centred entries below so many rounding errors of the largest entry are zero.
+_ROUNDING_ERRORS = 64
 
 
 @dataclass(frozen=True)
-class GramFacts:
-    """What is known of the kernel matrix of one view's training rows, in whatever form it is stored."""
+class Gram:
+    """The kernel matrix of one view's training rows; in tiles it is valid until the next view fills the buffer.
+
+    Parameters
+    ----------
+    name, kernel : the view and its kernel
+    degree, absolute_degree : (n,)
+        Row sums of the matrix and of its absolute values.
+    largest : float
+        The largest absolute entry.
+    matrix : SymmetricTiles or SymmetricSparse
+    """
 
     name: str
     kernel: Kernel
     degree: Array
     absolute_degree: Array
     largest: float
-    dtype: Any
+    matrix: Any
 
     def positive_degrees(self) -> Array:
         """Return the row sums; the methods divide by them, so they must be positive."""
         # A sum that cancels down to its own rounding error counts as zero.
-        rounding = 4 * np.finfo(self.dtype).eps * np.sqrt(len(self.degree)) * self.absolute_degree
+        rounding = 4 * np.finfo(self.matrix.dtype).eps * np.sqrt(len(self.degree)) * self.absolute_degree
         bad = np.count_nonzero(np.where(self.absolute_degree > self.degree, self.degree <= rounding, self.degree <= 0))
         if bad:
             raise InputError(
@@ -43,31 +53,22 @@ class GramFacts:
         return self.degree
 
     @property
-    def rounding(self) -> float:
-        """The size of centred entries that are zero but for rounding."""
-        return float(_NOISE * np.finfo(self.dtype).eps * self.largest)
+    def rounding_error(self) -> float:
+        """The size up to which centred entries are zero but for rounding."""
+        return float(_ROUNDING_ERRORS * np.finfo(self.matrix.dtype).eps * self.largest)
 
-    def is_rounding(self, centred: Array) -> bool:
-        """Whether what centring left of (some of) the matrix is no more than rounding, as for rows all alike."""
-        return bool(np.abs(centred).max() <= self.rounding)
+    def is_zero_but_for_rounding(self, centred: Array) -> bool:
+        """Whether these centred entries are within rounding error of zero, as for a view whose rows are all equal."""
+        return bool(np.abs(centred).max() <= self.rounding_error)
 
-
-@dataclass(frozen=True)
-class Gram(GramFacts):
-    """The kernel matrix in tiles, until the next view takes its place in the buffer."""
-
-    matrix: SymmetricTiles
-
-
-@dataclass(frozen=True)
-class SparseGram(GramFacts):
-    """The kernel matrix as a sparse one."""
-
-    matrix: SymmetricSparse
+    def normalised_similarity(self) -> SymmetricTiles:
+        """Return D^{-1/2} K D^{-1/2}, with D the degrees, in the memory of the Gram matrix K."""
+        tiles: SymmetricTiles = self.matrix
+        return tiles.scale_both_sides(1 / np.sqrt(self.positive_degrees()))
 
 
 class Grams:
-    """The views' Gram matrices, one after the other in memory for one, all of them at once, or as sparse ones."""
+    """The views' Gram matrices: one after the other in one buffer, each in its own memory, or sparse."""
 
     def __init__(
         self,
@@ -81,72 +82,74 @@ class Grams:
         self.n_samples = n_samples
         self.dtype = dtype
         self.workers = workers
-        self.report = report
-        self.largest: dict[str, float] = {}
         self.similarities = similarities
+        self._report = report
         self._kernels = kernels
 
+    @property
+    def n_sparse(self) -> int:
+        """The number of views whose similarities are sparse."""
+        return sum(similarity.sparse for similarity in self.similarities.values())
+
     def __iter__(self) -> Iterator[Gram]:
-        buffer = self._memory()
+        """Yield each view's matrix in tiles; all views share one buffer."""
+        buffer = self._allocate()
         for name in self.similarities:
-            yield self._gram(name, buffer)
+            yield self._fill(name, buffer)
 
     def kept(self) -> list[Gram]:
         """Return all of them, each in memory of its own, for methods that come back to every view."""
-        return [self._gram(name, self._memory()) for name in self.similarities]
+        return [self._fill(name, self._allocate()) for name in self.similarities]
 
-    def sparse(self) -> Iterator[SparseGram]:
-        """Yield them as sparse matrices, where all similarities are sparse."""
+    def sparse(self) -> Iterator[Gram]:
+        """Yield them as sparse matrices; all similarities must be sparse."""
         for name, similarity in self.similarities.items():
             assert isinstance(similarity, NeighborSimilarity)
             matrix = SymmetricSparse(similarity.gram, self.workers)
             degree = matrix @ np.ones(self.n_samples)
-            self.largest[name] = 1.0
-            self.report(f"similarities of {name}")
-            yield SparseGram(name, self._kernels[name], degree, degree, 1.0, matrix.dtype, matrix)
+            self._report(f"similarities of {name}")
+            yield Gram(name, self._kernels[name], degree, degree, 1.0, matrix)
 
-    def _memory(self) -> SymmetricTiles:
+    def _allocate(self) -> SymmetricTiles:
         return SymmetricTiles(self.n_samples, self.dtype, self.workers)
 
-    def _gram(self, name: str, buffer: SymmetricTiles) -> Gram:
-        degree, absolute, largest = _fill(buffer, self.similarities[name])
+    def _fill(self, name: str, buffer: SymmetricTiles) -> Gram:
+        degree, absolute, largest = _fill_tiles(buffer, self.similarities[name])
         if not np.isfinite(absolute).all():
             raise InputError(
-                f"view {name!r} gives similarities too large to compute with under {self._kernels[name]}; "
-                "scale the view"
+                f"view {name!r} has similarities too large to compute with under {self._kernels[name]}; scale the view"
             )
-        self.largest[name] = largest
-        self.report(f"similarities of {name}")
-        return Gram(name, self._kernels[name], degree, absolute, largest, buffer.dtype, buffer)
+        self._report(f"similarities of {name}")
+        return Gram(name, self._kernels[name], degree, absolute, largest, buffer)
 
 
 def learn_similarities(
     views: Views, kernels: Mapping[str, Kernel], dtype: Any, rng: np.random.Generator, map_blocks: Map = serial_map
 ) -> tuple[dict[str, Kernel], dict[str, Similarity]]:
-    """Fill in what the kernels take from the data, and return them with the similarities to the training rows."""
+    """Return the kernels with their data-driven parameters, and the similarities to the training rows."""
     for name, x in views.items():
         kernels[name].check_training(name, x)
     seed = int(rng.integers(2**31))  # one for all, so that the order of the views does not matter
     resolved = {name: kernels[name].resolve(x, np.random.default_rng(seed)) for name, x in views.items()}
-    # One view after the other: in threads their temporaries would add up, for a fiftieth of the time.
+    # One view after the other: in threads their temporaries would add up, for 2 % of the time.
     return resolved, {name: resolved[name].against(x, dtype, map_blocks) for name, x in views.items()}
 
 
-def _fill(matrix: SymmetricTiles, similarity: Similarity) -> tuple[Array, Array, float]:
-    """Compute the tiles; return the row sums of the matrix and of its sizes, and the largest entry in size."""
+def _fill_tiles(matrix: SymmetricTiles, similarity: Similarity) -> tuple[Array, Array, float]:
+    """Compute the tiles; return the row sums of the matrix and of its absolute values, and the largest absolute one."""
     largest = [1.0 if similarity.bounded else 0.0]
 
     def one(t: int, rows: slice, columns: slice) -> list[Array]:
         tile = matrix.tiles[t]
         with np.errstate(over="ignore", invalid="ignore"):
             similarity.tile(rows, columns, out=tile)
-            sums = [_row_sums(tile), _row_sums(tile.T)]
+            sums = [_tile_row_sums(tile), _tile_row_sums(tile.T)]
             if not similarity.bounded:
                 largest.append(float(max(tile.max(), -tile.min())))
             if similarity.nonnegative:
                 return sums * 2
-            sizes = np.abs(tile)
-            return [*sums, _row_sums(sizes), _row_sums(sizes.T)]
+            absolute = np.abs(tile)
+            return [*sums, _tile_row_sums(absolute), _tile_row_sums(absolute.T)]
 
     degree, absolute = np.zeros(matrix.shape[0]), np.zeros(matrix.shape[0])
     for (rows, columns), sums in zip(matrix.places, matrix.for_each(one), strict=True):
@@ -158,8 +161,8 @@ def _fill(matrix: SymmetricTiles, similarity: Similarity) -> tuple[Array, Array,
     return degree, absolute, max(largest)
 
 
-def _row_sums(tile: Array) -> Array:
-    """Sums of a few hundred numbers by BLAS, three times faster than a reduction; tiles are added up in float64."""
+def _tile_row_sums(tile: Array) -> Array:
+    """Sum a few hundred columns by BLAS, three times faster than a reduction; tiles are added up in float64."""
     sums: Array = tile @ np.ones(tile.shape[1], tile.dtype)
     return sums
 
@@ -170,19 +173,29 @@ class Centering:
 
     Subtracting the weighted mean w of the training rows from both sides turns a block K into
     K - (K w) 1ᵀ - 1 aᵀ + c, where a = Ω w and c = wᵀ Ω w come from the training Gram matrix Ω. No statistic of the
-    block itself is used, so a row gets the same answer alone and in any batch.
+    block itself is used, so a row gets the same result alone and in any batch.
+
+    Parameters
+    ----------
+    weights, means : (n,)
+        w and a.
+    mean : float
+        c.
+    largest : float
+        The largest absolute similarity among the training rows: rounding errors are relative to it.
     """
 
     weights: Array
     means: Array
     mean: float
+    largest: float
 
     @classmethod
-    def learn(cls, gram: SymmetricTiles | SymmetricSparse | Array, weights: Array) -> Centering:
-        """Learn from a training Gram matrix; the weights are scaled to sum to 1."""
+    def learn(cls, matrix: Any, weights: Array, largest: float = 1.0) -> Centering:
+        """Learn from a training Gram matrix and its largest absolute entry; weights are normalised to sum to 1."""
         weights = weights / weights.sum()
-        means = gram @ weights
-        return cls(weights, means, float(weights @ means))
+        means = matrix @ weights
+        return cls(weights, means, float(weights @ means), largest)
 
     def centre(self, tile: Array, rows: slice, columns: slice) -> None:
         """Centre these rows and columns of the training Gram matrix, in place."""

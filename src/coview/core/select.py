@@ -171,7 +171,7 @@ def _swap(chosen: Rows, among: Array, candidates: Rows, to_chosen: Array, to_eac
 
 
 @dataclass(frozen=True)
-class Anchors(Selector):
+class KMeansRows(Selector):
     """Real rows nearest to the centres of k-means with as many clusters as rows are wanted.
 
     The views are standardised, put side by side with equal weight and, where wide, projected at random to 64 columns;

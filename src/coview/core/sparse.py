@@ -16,7 +16,7 @@ _SLABS = 64
 
 
 class SymmetricSparse:
-    """A symmetric sparse matrix in CSR form. A row is summed up in one order, whatever the number of threads."""
+    """A symmetric sparse matrix in CSR form. A row is summed in the same order for any number of threads."""
 
     def __init__(self, matrix: Matrix, workers: Workers) -> None:
         self.shape: tuple[int, int] = matrix.shape
@@ -49,7 +49,7 @@ class SymmetricSparse:
 
 
 def row_slabs(n: int) -> list[slice]:
-    """Cut rows into slabs that are worth a thread's while; how many hangs on the number of rows alone."""
+    """Return slabs of rows that are large enough for a thread; their number depends on the number of rows alone."""
     step = max(_SLAB_ROWS, ceil(n / _SLABS))
     return [slice(start, min(start + step, n)) for start in range(0, n, step)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 from math import ceil
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -21,7 +21,9 @@ class SymmetricTiles:
 
     def __init__(self, n: int, dtype: Any, workers: Workers, tile_rows: int = _TILE_ROWS) -> None:
         step = ceil(n / ceil(n / tile_rows))
-        step = min(n, ceil(step / 64) * 64) if step > 64 else step  # what BLAS and the vector units like
+        step = (
+            min(n, ceil(step / 64) * 64) if step > 64 else step
+        )  # multiples that BLAS and the vector units are fastest with
         strips = [slice(start, min(start + step, n)) for start in range(0, n, step)]
         self.shape = (n, n)
         self.dtype = np.dtype(dtype)
@@ -29,7 +31,7 @@ class SymmetricTiles:
         self.places = [(rows, columns) for i, rows in enumerate(strips) for columns in strips[i:]]
         shapes = [(rows.stop - rows.start, columns.stop - columns.start) for rows, columns in self.places]
         ends = np.cumsum([0, *(r * c for r, c in shapes)]).tolist()
-        memory = np.empty(ends[-1], self.dtype)  # in one piece: the system then hands it out in huge pages
+        memory = np.empty(ends[-1], self.dtype)  # one block: the system can then use huge pages
         self.tiles = [memory[a:b].reshape(shape) for (a, b), shape in zip(pairwise(ends), shapes, strict=True)]
 
     def for_each(self, function: Callable[[int, slice, slice], Any]) -> list[Any]:
@@ -50,6 +52,17 @@ class SymmetricTiles:
             if left is not None:
                 product[columns] += left
         return product
+
+    def scale_both_sides(self, scale: Array) -> Self:
+        """Multiply row i and column i by scale[i], in place, and return the matrix itself."""
+        scale = scale.astype(self.dtype, copy=False)
+
+        def one(t: int, rows: slice, columns: slice) -> None:
+            self.tiles[t] *= scale[rows, None]
+            self.tiles[t] *= scale[columns]
+
+        self.for_each(one)
+        return self
 
     def diagonal(self) -> Array:
         """Return the diagonal in float64."""

@@ -13,7 +13,7 @@ import numpy as np
 from coview.core.alternate import alternate, steady
 from coview.core.assign import Directions
 from coview.core.gram import Grams, learn_similarities
-from coview.core.spectral import PlusLowRank, normalised_similarity
+from coview.core.low_rank import PlusLowRank
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
 from coview.kernels import RBF, Kernel, kernel_per_view
@@ -189,7 +189,7 @@ class CoReg(MultiViewClusterer):
         self.kernels_, prepared = learn_similarities(views, kernels, np.float64, rng)
         with Workers(self.n_jobs) as workers:
             grams = Grams(prepared, self.kernels_, n, np.float64, workers)
-            similarities = [normalised_similarity(gram) for gram in grams.kept()]
+            similarities = [gram.normalised_similarity() for gram in grams.kept()]
             if self.scheme == "pairwise":
                 sweep = partial(pairwise_sweep, similarities, weights[0])
             else:

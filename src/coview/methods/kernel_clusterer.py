@@ -1,12 +1,10 @@
-"""What the kernel methods share: the road from views to labels, for training rows and for new ones."""
+"""What the kernel methods share: the pipeline from views to labels, for training rows and for new ones."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,52 +13,65 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from coview.core.assign import DECIMALS, Assigner, Assignment, Deferred, Labels, as_assigner
-from coview.core.eigen import Eigenpairs
-from coview.core.fuse import Fused
+from coview.core.eigen import top_eigenpairs
+from coview.core.fuse import fuses_sparse
+from coview.core.fused import Fused
 from coview.core.gram import Centering, Grams, learn_similarities
-from coview.core.score import ScoreMap, silence
-from coview.core.sparse_fuse import fuses_sparse
+from coview.core.score import ScoreMap, ensemble_of_training_rows, zero_within
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
 from coview.kernels import RBF, Kernel, NeighborGraph, kernel_per_view
 from coview.methods.base import MultiViewClusterer
+from coview.parameters import check_integer
 from coview.runtime import Workers, require_memory
 from coview.views import Array, Views
 
 _FLOAT64_UP_TO = 2000
-_FLATTEST = 1e-3
+_LEAST_CONTRAST = 1e-3
 _BLOCK_BYTES = 2**21
-_SOLVER_VECTORS = 16  # for each one wanted
+_SOLVER_VECTORS = 16  # for each component
 
 
 @dataclass(frozen=True)
 class LatentSpace:
     """What a kernel method learns from its Gram matrices.
 
-    The hidden features of every view (one and the same array where the views share them), how each view is centred,
-    and the ensemble scores of the training rows under given view weights, or None where similarities have to be
-    computed again for them.
+    Parameters
+    ----------
+    eigenvalues : (components,)
+    latent : by view, (n, components)
+        The hidden features; one and the same array if the views share them.
+    centerings : by view
+    scores : (n, components), optional
+        Ensemble scores of the training rows as computed; None if their similarities must be computed again.
+    explained_variance_ratio : (components,), optional
+        For problems that have a trace.
     """
 
     eigenvalues: Array
     latent: Mapping[str, Array]
     centerings: dict[str, Centering]
-    ensemble: Callable[[Mapping[str, float]], Array | None]
-    shares: Any = None  # of the trace, where the problem has one
+    scores: Array | None
+    explained_variance_ratio: Any = None
 
-    @classmethod
-    def shared(
-        cls, eigenpairs: Eigenpairs, latent: Array, centerings: dict[str, Centering], fusion: Fused
-    ) -> LatentSpace:
-        """A latent space that all views have in common."""
-        by_view = dict.fromkeys(centerings, latent)
-        return cls(eigenpairs.values, by_view, centerings, partial(fusion.ensemble, latent), eigenpairs.shares)
+
+def solve_shared(fused: Fused, n_components: int, beta: Mapping[str, float]) -> LatentSpace:
+    """Solve a fused problem: H = D^{-1/2} U holds the leading eigenvectors U, and all views share it."""
+    eigenpairs = top_eigenpairs(fused.problem, n_components)
+    latent = eigenpairs.vectors / np.sqrt(fused.degree)[:, None]
+    return LatentSpace(
+        eigenpairs.values,
+        dict.fromkeys(fused.centerings, latent),
+        fused.centerings,
+        fused.scores(latent, beta),
+        eigenpairs.explained_variance_ratio,
+    )
 
 
 class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer):
-    """Kernel methods: views → Gram matrices → latent space → scores → labels, the same road for new rows.
+    """Kernel methods: views → Gram matrices → latent space → scores → labels; new rows take the same steps.
 
-    A method says only how its latent space comes from the Gram matrices (`_latent_space`).
+    A method defines only how its latent space follows from the Gram matrices (`_latent_space`).
     """
 
     kernel: Any
@@ -69,7 +80,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
     batch_size: Any
     n_jobs: Any
     progress: Any
-    _keeps_sparse: ClassVar[bool] = False  # whether sparse Gram matrices stay sparse in `_latent_space`
+    _fuses_sparse: ClassVar[bool] = True  # whether sparse Gram matrices stay sparse in `_latent_space`
     latent_: Any
     explained_variance_ratio_: Array
 
@@ -83,27 +94,27 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         """Solve the method's eigenproblem."""
 
     def _n_matrices(self, views: Views) -> int:
-        """How many n×n matrices a fit holds at a time: that of the current view, and their sum."""
+        """Return how many n×n matrices a fit holds at a time: that of the current view, and their sum."""
         return 2
 
     def _bytes_to_fit(self, views: Views, kernels: Mapping[str, Kernel], dtype: Any) -> int:
-        """Memory that a fit takes, but for small change."""
+        """Return the memory of a fit, without what does not grow with it."""
         n, itemsize = views.n_samples, np.dtype(dtype).itemsize
-        if self._keeps_sparse and fuses_sparse([kernel.sparse for kernel in kernels.values()]):
+        if self._fuses_sparse and fuses_sparse([kernel.sparse for kernel in kernels.values()]):
             # Per view a graph and its part of their union, distances while it is made, and the rows; then the basis of
             # the eigensolver.
             graphs = [kernel for kernel in kernels.values() if isinstance(kernel, NeighborGraph)]
             entries = sum(2 * min(graph.n_neighbors, n) + 1 for graph in graphs)
             rows = 12 * sum(views.n_features.values())
             return int(n * (entries * (2 * itemsize + 24) + rows + 8 * _SOLVER_VECTORS * (self.n_clusters + 6)))
-        prepared = n * sum(views.n_features.values()) * itemsize
-        return int(self._n_matrices(views) * SymmetricTiles.nbytes(n, dtype) + prepared)
+        rows = n * sum(views.n_features.values()) * itemsize
+        return int(self._n_matrices(views) * SymmetricTiles.nbytes(n, dtype) + rows)
 
     def _views_to_fit(self, X: Any) -> Views:
-        """Check the views and parameters; the views weigh the same in the ensemble score unless a method says more."""
+        """Check the views and parameters; the views have equal weights in the ensemble score by default."""
         views = super()._views_to_fit(X)
-        if self.batch_size != "auto" and not (isinstance(self.batch_size, Integral) and int(self.batch_size) >= 1):
-            raise InputError(f"batch_size={self.batch_size!r} must be 'auto' or a number of rows of at least 1")
+        if self.batch_size != "auto":
+            check_integer("batch_size", self.batch_size, 1, or_else=", or 'auto'")
         self._beta = dict.fromkeys(views, 1 / len(views))
         return views
 
@@ -125,25 +136,19 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
             grams = Grams(similarities, kernels, views.n_samples, dtype, workers, report)
             space = self._latent_space(grams, max(1, self.n_clusters - 1))
             report("eigenvectors")
-            # With a graph, scores take the road of new rows: there, copies of a row have one score.
-            sparse = [similarity.sparse for similarity in similarities.values()]
-            scores = None if any(sparse) else space.ensemble(self._beta)
+            self._score_maps = {
+                name: ScoreMap.learn(similarity, space.centerings[name], space.latent[name])
+                for name, similarity in similarities.items()
+            }
+            scores = space.scores
+            if scores is None:
+                scores = ensemble_of_training_rows(self._score_maps, self._beta, workers.map)
 
         self.kernels_ = kernels
         self.eigenvalues_ = space.eigenvalues
-        self._keep_latent(space, views.dtype)
         self._n_features_out = len(space.eigenvalues)
-        self._score_maps = {
-            name: ScoreMap.learn(similarity, space.centerings[name], space.latent[name], grams.largest[name])
-            for name, similarity in similarities.items()
-        }
-        if all(sparse):
-            scores = self._ensemble_of_training()
-        elif scores is None:
-            scores = self._by_block(self._ensemble, views)
-        else:
-            error = sum(self._beta[name] * score_map.floor for name, score_map in self._score_maps.items())
-            scores = silence(scores, np.asarray(error))
+        self._keep_latent(space, views.dtype)
+        scores = zero_within(scores, self._ensemble_tolerance())
         self.scores_ = scores.astype(views.dtype, copy=False)
         report("scores")
 
@@ -152,37 +157,43 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         self.labels_ = self._assignment.assign(scores)
         self._view_assigner = Deferred(assigner, int(self.n_clusters), decimals, seed=int(rng.integers(2**31)))
         self._view_assignments: dict[str, Assignment] = {}
-        # Scores of single views can be had from the kept training rows later on; a given Gram matrix is not kept.
+        # The scores of single views follow from the stored training rows; a precomputed Gram matrix is not stored.
         self._view_scores = {
             name: self._score_maps[name](views[name])
             for name, similarity in similarities.items()
             if similarity.forget_training() is not similarity
         }
+        self._score_maps = {name: each.without_training_gram() for name, each in self._score_maps.items()}
         report("labels")
         self._warn_if_fewer(self._assignment.n_found)
 
     def recluster(self, X: Any) -> Self:
-        """Find the clusters again, among the scores of these samples; the latent space stays as it is.
+        """Learn the clusters again, from the scores of these samples; the latent space does not change.
 
         More samples than the latent space was learnt from show the clusters more clearly, and cost only their scores.
 
         Parameters
         ----------
         X : views, as in `as_views`
-            More samples, and such that all clusters are among them.
+            More samples, among which all clusters occur.
+
+        Returns
+        -------
+        self
         """
         views = self._views_to_predict(X)
         assigner, decimals = self._view_assigner.assigner, self._view_assigner.decimals
         scores = self._by_block(self._ensemble, views)
         self._assignment = assigner.fit(scores, self.n_clusters, self._generator(), decimals)
         self.labels_ = self._assignment.assign(self.scores_)
+        self._view_assignments = {name: self._view_assigner.fit(e) for name, e in self._per_view(views).items()}
         self._warn_if_fewer(self._assignment.n_found)
         return self
 
     def _keep_latent(self, space: LatentSpace, dtype: Any) -> None:
         """Keep the hidden features that all views share."""
         self.latent_ = next(iter(space.latent.values())).astype(dtype, copy=False)
-        self.explained_variance_ratio_ = space.shares
+        self.explained_variance_ratio_ = space.explained_variance_ratio
 
     def transform(self, X: Any, per_view: bool = False) -> Any:
         """Return the score variables of these samples.
@@ -191,7 +202,11 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         ----------
         X : views, as in `as_views`
         per_view : bool
-            Return a dictionary of every view's own scores instead of their weighted mean.
+            Return each view's own scores instead of their weighted mean.
+
+        Returns
+        -------
+        array of shape (n_samples, n_clusters - 1), or a dictionary of such arrays by view
         """
         if per_view and _wraps_output(self):
             raise InputError("transform(per_view=True) returns a dictionary; reset set_output to 'default' to get it")
@@ -201,7 +216,17 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         return self._by_block(self._ensemble, views).astype(views.dtype, copy=False)
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Fit, and return the score variables of the training samples."""
+        """Fit, and return the score variables of the training samples.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+        y : ignored
+
+        Returns
+        -------
+        array of shape (n_samples, n_clusters - 1)
+        """
         return self.fit(X).scores_
 
     def predict(self, X: Any, per_view: bool = False) -> Any:
@@ -211,8 +236,11 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         ----------
         X : views, as in `as_views`
         per_view : bool
-            Return a dictionary of labels by every view's own scores (individual assignment) instead of the labels by
-            the ensemble of the views.
+            Return labels by each view's own scores (individual assignment) instead of those by the ensemble score.
+
+        Returns
+        -------
+        array of shape (n_samples,), or a dictionary of such arrays by view
         """
         views = self._views_to_predict(X)
         if per_view:
@@ -223,34 +251,37 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
     def view_labels_(self) -> dict[str, Labels]:
         """Clusters of the training samples by each view's own scores (individual assignment)."""
         check_is_fitted(self)
-        return {name: self._view_assignment(name).assign(self._view_scores[name]) for name in self.view_names_}
+        return {name: self._view_assignment(name).assign(self._training_scores(name)) for name in self.view_names_}
 
     def _view_assignment(self, name: str) -> Assignment:
-        """Learn a view's own clusters when somebody first asks for them: most never do."""
+        """Return a view's own clusters, learnt when they are first used."""
         if name not in self._view_assignments:
-            if name not in self._view_scores:
-                self._view_scores[name] = self._score_maps[name].of_training_rows()
-            self._require_finite(name, self._view_scores[name])
-            self._view_assignments[name] = self._view_assigner.fit(self._view_scores[name])
+            self._view_assignments[name] = self._view_assigner.fit(self._training_scores(name))
         return self._view_assignments[name]
 
+    def _training_scores(self, name: str) -> Array:
+        """Return a view's own scores of the training rows, computed when they are first used."""
+        if name not in self._view_scores:
+            score_map = self._score_maps[name]
+            self._view_scores[name] = zero_within(score_map.of_training_rows(), score_map.tolerance)
+        self._require_finite(name, self._view_scores[name])
+        return self._view_scores[name]
+
     def _ensemble(self, views: Views) -> Array:
-        """Weighted mean of the views' scores."""
+        """Return the weighted mean of the views' scores."""
         total, error = np.zeros((views.n_samples, self._n_features_out)), np.zeros(1)
         for name, x in views.items():
-            scores, floor = self._score_maps[name].with_error(x)
+            scores, tolerance = self._score_maps[name].with_tolerance(x)
             self._require_finite(name, scores)
             total += self._beta[name] * scores
-            error = error + self._beta[name] * floor
-        return silence(total, error)
+            error = error + self._beta[name] * tolerance
+        return zero_within(total, error)
 
-    def _ensemble_of_training(self) -> Array:
-        """The same of the training rows, where their similarities are kept."""
-        total, error = np.zeros((1, self._n_features_out)), np.zeros(1)
-        for name, score_map in self._score_maps.items():
-            total = total + self._beta[name] * score_map.of_training_as_computed()
-            error = error + self._beta[name] * score_map.floor
-        return silence(total, error)
+    def _ensemble_tolerance(self) -> Array:
+        """Return the rounding error of the ensemble scores of the training rows."""
+        tolerances = [self._beta[name] * score_map.tolerance for name, score_map in self._score_maps.items()]
+        total: Array = np.sum(tolerances, axis=0)
+        return total
 
     def _per_view(self, views: Views) -> dict[str, Array]:
         def scores(block: Views) -> Array:
@@ -264,11 +295,11 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
     def _require_finite(self, name: str, scores: Array) -> None:
         if not np.isfinite(scores).all():
             raise InputError(
-                f"view {name!r} gives similarities too large to compute with under {self.kernels_[name]}; scale it"
+                f"view {name!r} has similarities too large to compute with under {self.kernels_[name]}; scale the view"
             )
 
     def _by_block(self, function: Callable[[Views], Array], views: Views) -> Array:
-        """Apply a function of rows to blocks of rows, in threads, with memory for a few blocks."""
+        """Apply a function to blocks of rows, in threads, with memory for a few blocks."""
         n, rows = views.n_samples, self.batch_size
         if rows == "auto":
             maps = [self._score_maps[name] for name in views]
@@ -282,7 +313,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
 
 
 class OneViewKernelClusterer(KernelClusterer):
-    """Kernel methods that know one view only."""
+    """Kernel methods of one view."""
 
     def __init__(
         self,
@@ -316,11 +347,11 @@ class OneViewKernelClusterer(KernelClusterer):
 
 
 def _gram_dtype(dtype: Any, kernels: Mapping[str, Kernel], assigner: Assigner, views: Views) -> type[np.floating[Any]]:
-    """The precision of Gram matrices; "auto" is float32 where that is faster and leaves the labels alone.
+    """Return the precision of Gram matrices; "auto" is float32 if that is faster and does not change labels.
 
-    It stays with float64 up to 2000 samples, where there is little to gain; for kernels without bound; for the signs
-    of the codebook; and where a kernel is so flat (a bandwidth far too large) that what distinguishes samples drowns
-    in the rounding of float32.
+    "auto" is float64 up to 2000 samples, where there is little to gain; for unbounded kernels; for the codebook, which
+    depends on signs; and for a kernel so flat (a bandwidth far too large) that the differences between samples are
+    lost in the rounding errors of float32.
     """
     if dtype == "auto":
         bounded = all(kernel.bounded for kernel in kernels.values())
@@ -328,17 +359,17 @@ def _gram_dtype(dtype: Any, kernels: Mapping[str, Kernel], assigner: Assigner, v
             return np.float64
         rows = np.linspace(0, views.n_samples - 1, 256).astype(int)
         smooth = [name for name in views if not kernels[name].sparse]
-        flat = any(1 - kernels[name](views[name][rows]).mean() < _FLATTEST for name in smooth)
+        flat = any(1 - kernels[name](views[name][rows]).mean() < _LEAST_CONTRAST for name in smooth)
         return np.float64 if flat else np.float32
     try:
         known = {np.dtype(kind): kind for kind in (np.float32, np.float64)}
         return known[np.dtype(dtype)]
     except (KeyError, TypeError):
-        raise InputError(f"dtype={dtype!r} must be 'auto', 'float32' or 'float64'") from None
+        raise InputError(f"dtype={dtype!r}: expected 'auto', 'float32' or 'float64'") from None
 
 
 class _Stages:
-    """Tell the caller's function how far a fit has come: progress(stage, number done, number in all)."""
+    """Call the caller's function after each stage of a fit: progress(stage, number done, number in total)."""
 
     def __init__(self, progress: Callable[[str, int, int], object] | None, total: int) -> None:
         self._progress = progress

@@ -4,29 +4,50 @@ from __future__ import annotations
 
 import numpy as np
 
-from coview.core.eigen import top_eigenpairs
-from coview.core.fuse import Fusion
-from coview.core.gram import Centering, Grams
-from coview.methods.kernel_clusterer import LatentSpace, OneViewKernelClusterer
+from coview.core.fuse import fuse
+from coview.core.gram import Grams
+from coview.methods.kernel_clusterer import LatentSpace, OneViewKernelClusterer, solve_shared
 
 
 class KPCA(OneViewKernelClusterer):
     """Cluster one view in its leading kernel principal components: Ω H = H Λ with Ω the plainly centred Gram matrix.
 
-    It is KSC without degrees, and knows nothing of the graph: clusters show only where they make up the variance.
+    It is KSC without degrees: clusters are found only if they dominate the variance.
 
     Parameters
     ----------
     n_clusters : int
         Number of clusters; the latent space has one dimension less.
     kernel : kernel or name
+        See `coview.kernels`.
     assigner : assigner or name
         "directions" (k-means on score directions) or "codebook" (sign patterns).
-    dtype, batch_size, n_jobs, progress, random_state : as in TMvKSCR
+    dtype : "auto", "float32" or "float64"
+        Precision of the Gram matrix. "auto" is float32 above 2000 samples if the kernel is bounded and not nearly
+        constant, and the assigner does not depend on signs.
+    batch_size : "auto" or int
+        Number of new rows that are scored at a time.
+    n_jobs : int, optional
+        Number of threads: -1 for all processors; by default as many as BLAS may use. Labels do not depend on it.
+    progress : callable, optional
+        Called as progress(stage, done, total) after each stage of a fit.
+    random_state : int, Generator, RandomState or None
+        Seed of the bandwidth rule (above 500 samples) and of the direction assigner.
 
     Attributes
     ----------
-    labels_, latent_, scores_, eigenvalues_, explained_variance_ratio_, kernels_ : as in TMvKSCR
+    labels_ : array of shape (n_samples,)
+        Clusters of the training samples, numbered by decreasing size.
+    latent_ : array of shape (n_samples, n_clusters - 1)
+        Hidden features.
+    scores_ : array of shape (n_samples, n_clusters - 1)
+        Score variables of the training samples.
+    eigenvalues_, explained_variance_ratio_ : arrays of shape (n_clusters - 1,)
+        Eigenvalues in decreasing order, and each one's share of the trace.
+    kernels_ : dict
+        The kernel with its data-driven parameters, by view name.
+    view_names_, view_n_features_, n_features_in_, feature_names_in_
+        The view that was fitted.
 
     References
     ----------
@@ -40,10 +61,6 @@ class KPCA(OneViewKernelClusterer):
     """
 
     def _latent_space(self, grams: Grams, n_components: int) -> LatentSpace:
-        (gram,) = grams
-        ones = np.ones(grams.n_samples)
-        centering = Centering.learn(gram.matrix, weights=ones)
-        fusion = Fusion(grams, rho=1.0, kappa={gram.name: 1.0})
-        fusion.add(gram, centering)
-        eigenpairs = top_eigenpairs(fusion.problem(ones), n_components)
-        return LatentSpace.shared(eigenpairs, eigenpairs.vectors, {gram.name: centering}, fusion)
+        kappa = dict.fromkeys(grams.similarities, 1.0)
+        fused = fuse(grams, kappa, rho=1.0, degree_of=lambda gram: np.ones(grams.n_samples))
+        return solve_shared(fused, n_components, self._beta)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from coview.core.eigen import top_eigenpairs
-from coview.core.gram import Centering, Grams
-from coview.core.sparse_fuse import fusion_of
-from coview.methods.kernel_clusterer import LatentSpace, OneViewKernelClusterer
+from coview.core.fuse import fuse
+from coview.core.gram import Grams
+from coview.methods.kernel_clusterer import LatentSpace, OneViewKernelClusterer, solve_shared
 
 
 class KSC(OneViewKernelClusterer):
@@ -20,13 +17,35 @@ class KSC(OneViewKernelClusterer):
     n_clusters : int
         Number of clusters; the latent space has one dimension less.
     kernel : kernel or name
+        See `coview.kernels`.
     assigner : assigner or name
         "directions" (k-means on score directions) or "codebook" (the published rule).
-    dtype, batch_size, n_jobs, progress, random_state : as in TMvKSCR
+    dtype : "auto", "float32" or "float64"
+        Precision of the Gram matrix. "auto" is float32 above 2000 samples if the kernel is bounded and not nearly
+        constant, and the assigner does not depend on signs.
+    batch_size : "auto" or int
+        Number of new rows that are scored at a time.
+    n_jobs : int, optional
+        Number of threads: -1 for all processors; by default as many as BLAS may use. Labels do not depend on it.
+    progress : callable, optional
+        Called as progress(stage, done, total) after each stage of a fit.
+    random_state : int, Generator, RandomState or None
+        Seed of the bandwidth rule (above 500 samples) and of the direction assigner.
 
     Attributes
     ----------
-    labels_, latent_, scores_, eigenvalues_, explained_variance_ratio_, kernels_ : as in TMvKSCR
+    labels_ : array of shape (n_samples,)
+        Clusters of the training samples, numbered by decreasing size.
+    latent_ : array of shape (n_samples, n_clusters - 1)
+        Hidden features.
+    scores_ : array of shape (n_samples, n_clusters - 1)
+        Score variables of the training samples.
+    eigenvalues_, explained_variance_ratio_ : arrays of shape (n_clusters - 1,)
+        Eigenvalues in decreasing order, and each one's share of the trace.
+    kernels_ : dict
+        The kernel with its data-driven parameters, by view name.
+    view_names_, view_n_features_, n_features_in_, feature_names_in_
+        The view that was fitted.
 
     References
     ----------
@@ -39,14 +58,6 @@ class KSC(OneViewKernelClusterer):
     array([0, 0, 0, 1, 1])
     """
 
-    _keeps_sparse = True
-
     def _latent_space(self, grams: Grams, n_components: int) -> LatentSpace:
-        fusion = fusion_of(grams, rho=1.0, kappa=dict.fromkeys(grams.similarities, 1.0))
-        (gram,) = fusion.grams()
-        degree = gram.positive_degrees()
-        centering = Centering.learn(gram.matrix, weights=degree.min() / degree)
-        fusion.add(gram, centering)
-        eigenpairs = top_eigenpairs(fusion.problem(degree), n_components)
-        latent = eigenpairs.vectors / np.sqrt(degree)[:, None]
-        return LatentSpace.shared(eigenpairs, latent, {gram.name: centering}, fusion)
+        fused = fuse(grams, kappa=dict.fromkeys(grams.similarities, 1.0), rho=1.0)
+        return solve_shared(fused, n_components, self._beta)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from coview.core.eigen import Problem, top_eigenpairs
+from coview.core.fused import centre_by_degrees
 from coview.core.gram import Centering, Gram, Grams
-from coview.core.spectral import scale_both_sides
 from coview.core.tiles import SymmetricTiles
 from coview.kernels import RBF
 from coview.methods.base import weights_per_view
 from coview.methods.kernel_clusterer import KernelClusterer, LatentSpace
 from coview.methods.mvksc_eigen import CoupledPairs, coupled_eigenpairs
-from coview.views import Array, Views
+from coview.views import Views
 
 
 class MvKSC(KernelClusterer):
@@ -38,18 +38,42 @@ class MvKSC(KernelClusterer):
     kernel : kernel, name, list or mapping
         One kernel for all views, or one for each. See `coview.kernels`.
     gamma : number, list or mapping, optional
-        Weights of the views' own variance beside their agreement; 1 by default, and well below the number of samples.
+        Weights of the views' own variance beside their agreement; 1 by default. They must stay well below the number
+        of samples.
     beta : number, list or mapping, optional
         Weights of the views in the ensemble score; 1 / number of views by default.
     assigner : assigner or name
         "directions" (k-means on score directions) or "codebook" (the published rule).
-    views, dtype, batch_size, n_jobs, progress, random_state : as in TMvKSCR
+    views : list or mapping, optional
+        How a stacked X is split into views; see `as_views`.
+    dtype : "auto", "float32" or "float64"
+        Precision of the Gram matrices. "auto" is float32 above 2000 samples if all kernels are bounded, none is nearly
+        constant, and the assigner does not depend on signs.
+    batch_size : "auto" or int
+        Number of new rows that are scored at a time.
+    n_jobs : int, optional
+        Number of threads: -1 for all processors; by default as many as BLAS may use. Labels do not depend on it.
+    progress : callable, optional
+        Called as progress(stage, done, total) after each stage of a fit.
+    random_state : int, Generator, RandomState or None
+        Seed of the bandwidth rule (above 500 samples) and of the direction assigner.
 
     Attributes
     ----------
+    labels_ : array of shape (n_samples,)
+        Clusters of the training samples, numbered by decreasing size.
+    view_labels_ : dict
+        Clusters of the training samples by each view's own scores, by view name.
     latent_ : dict of arrays of shape (n_samples, n_clusters - 1)
-        Hidden features α_v by view.
-    labels_, view_labels_, scores_, eigenvalues_, kernels_ : as in TMvKSCR
+        Hidden features α_v, by view name.
+    scores_ : array of shape (n_samples, n_clusters - 1)
+        Ensemble score variables of the training samples.
+    eigenvalues_ : array of shape (n_clusters - 1,)
+        In decreasing order.
+    kernels_ : dict
+        Kernels with their data-driven parameters, by view name.
+    view_names_, view_n_features_, n_features_in_, feature_names_in_
+        The views that were fitted.
 
     References
     ----------
@@ -65,6 +89,7 @@ class MvKSC(KernelClusterer):
     array([0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1])
     """
 
+    _fuses_sparse = False
     _gamma: dict[str, float]
 
     def __init__(
@@ -104,45 +129,44 @@ class MvKSC(KernelClusterer):
         return len(views)
 
     def _latent_space(self, grams: Grams, n_components: int) -> LatentSpace:
-        matrices, centerings, roots, telling = [], {}, {}, []
+        matrices, centerings, roots, informative = [], {}, {}, []
         for v, gram in enumerate(grams.kept()):
             degree = gram.positive_degrees()
             roots[gram.name] = np.sqrt(degree)[:, None]
-            centerings[gram.name] = Centering.learn(gram.matrix, weights=degree.min() / degree)
-            if not gram.is_rounding(centerings[gram.name].centred_diagonal(gram.matrix.diagonal())):
-                telling.append(v)
-            matrices.append(_normalised(gram, centerings[gram.name], v in telling))
-        if len(telling) <= 1:  # nothing to agree with
-            pairs = _one_view(matrices, telling[0] if telling else 0, n_components)
+            centerings[gram.name] = centre_by_degrees(gram, degree)
+            if not gram.is_zero_but_for_rounding(centerings[gram.name].centred_diagonal(gram.matrix.diagonal())):
+                informative.append(v)
+            matrices.append(_centred_and_normalised(gram, centerings[gram.name], v in informative))
+        if len(informative) <= 1:  # no second view to agree with
+            pairs = _solve_one_view(matrices, informative[0] if informative else 0, n_components)
         else:
             shrink = np.array([self._gamma[name] / grams.n_samples for name in centerings])
             pairs = coupled_eigenpairs(matrices, shrink, n_components)
-        scores = {name: root * image for (name, root), image in zip(roots.items(), pairs.images, strict=True)}
-
-        def ensemble(beta: Mapping[str, float]) -> Array:
-            return sum((beta[name] * e for name, e in scores.items()), start=np.zeros(1))
-
+        images = zip(roots.items(), pairs.images, strict=True)
+        scores = np.sum([self._beta[name] * root * image for (name, root), image in images], axis=0)
         latent = {name: u / root for (name, root), u in zip(roots.items(), pairs.vectors, strict=True)}
-        return LatentSpace(pairs.values, latent, centerings, ensemble)
+        # The scores of a graph are those of new rows, in which duplicates of a row have one score.
+        return LatentSpace(pairs.values, latent, centerings, None if grams.n_sparse else scores)
 
     def _keep_latent(self, space: LatentSpace, dtype: Any) -> None:
         self.latent_ = {name: alpha.astype(dtype, copy=False) for name, alpha in space.latent.items()}
 
 
-def _normalised(gram: Gram, centering: Centering, telling: bool) -> SymmetricTiles:
-    """D^{-1/2} Ω D^{-1/2} of the centred Gram matrix Ω, in the memory of the Gram matrix."""
-    matrix, scale = gram.matrix, (1 / np.sqrt(gram.degree)).astype(gram.matrix.dtype)
-    if telling:
+def _centred_and_normalised(gram: Gram, centering: Centering, informative: bool) -> SymmetricTiles:
+    """Return D^{-1/2} Ω D^{-1/2} of the centred Gram matrix Ω, in the memory of the Gram matrix."""
+    matrix, scale = gram.matrix, 1 / np.sqrt(gram.degree)
+    if informative:
         matrix.for_each(lambda t, rows, columns: centering.centre(matrix.tiles[t], rows, columns))
-    else:  # rows without a difference: what centring leaves is rounding, of either sign
+    else:  # all rows are equal: centring leaves rounding errors of either sign
         scale[:] = 0
-    return scale_both_sides(matrix, scale)
+    tiles: SymmetricTiles = matrix.scale_both_sides(scale)
+    return tiles
 
 
-def _one_view(matrices: Sequence[SymmetricTiles], telling: int, n_components: int) -> CoupledPairs:
-    """KSC's own problem for the one view that tells anything, in the form of a coupled one."""
-    matrix = matrices[telling]
+def _solve_one_view(matrices: Sequence[SymmetricTiles], informative: int, n_components: int) -> CoupledPairs:
+    """Solve KSC's own problem for the one informative view, in the form of a coupled one."""
+    matrix = matrices[informative]
     pairs = top_eigenpairs(Problem(matrix, exponent=0, trace=float(matrix.diagonal().sum())), n_components)
     vectors = np.zeros((len(matrices), *pairs.vectors.shape))
-    vectors[telling] = pairs.vectors
+    vectors[informative] = pairs.vectors
     return CoupledPairs(pairs.values, vectors, vectors * pairs.values)

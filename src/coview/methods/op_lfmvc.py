@@ -13,7 +13,6 @@ from coview.core.assign import Directions, Labels
 from coview.core.eigen import Problem, top_eigenpairs
 from coview.core.gram import Centering, Gram, Grams, learn_similarities
 from coview.core.linalg import polar
-from coview.core.spectral import scale_both_sides
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
 from coview.kernels import RBF, Kernel, kernel_per_view
@@ -52,14 +51,16 @@ def centred_unit_diagonal(gram: Gram) -> SymmetricTiles:
     centering = Centering.learn(matrix, weights=np.ones(n))
     matrix.for_each(lambda t, rows, columns: centering.centre(matrix.tiles[t], rows, columns))
     diagonal = matrix.diagonal()
-    negative = np.count_nonzero(diagonal < -gram.rounding)
+    negative = np.count_nonzero(diagonal < -gram.rounding_error)
     if negative:
         raise InputError(
             f"view {gram.name!r} has {negative} of {n} samples with a negative self-similarity after centring under "
             f"{gram.kernel}; use a positive semi-definite kernel such as RBF()"
         )
-    something = diagonal > gram.rounding
-    return scale_both_sides(matrix, np.where(something, 1 / np.sqrt(np.where(something, diagonal, 1.0)), 0.0))
+    something = diagonal > gram.rounding_error
+    scale = np.where(something, 1 / np.sqrt(np.where(something, diagonal, 1.0)), 0.0)
+    tiles: SymmetricTiles = matrix.scale_both_sides(scale)
+    return tiles
 
 
 def base_partitions(grams: Grams, k: int) -> tuple[Array, Array]:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
-import numpy as np
-
-from coview.core.eigen import top_eigenpairs
-from coview.core.gram import Centering, Grams
-from coview.core.sparse_fuse import fusion_of
-from coview.errors import InputError
+from coview.core.fuse import fuse
+from coview.core.gram import Grams
 from coview.kernels import RBF
 from coview.methods.base import weights_per_view
-from coview.methods.kernel_clusterer import KernelClusterer, LatentSpace
+from coview.methods.kernel_clusterer import KernelClusterer, LatentSpace, solve_shared
+from coview.parameters import check_number
 from coview.views import Views
 
 
@@ -24,9 +20,10 @@ class TMvKSCR(KernelClusterer):
 
         (Σ_v D_v)⁻¹ (rho Σ_v kappa_v Ω_v + (1 - rho) ⊙_v Ω_v) H = H Λ,
 
-    where Ω_v is the centred Gram matrix of view v and D_v its degrees. The sum keeps what each view says alone; the
-    elementwise product keeps what all views say together. The size of the problem does not depend on the number of
-    views. Fitting costs O(n²) memory and O(n² Σ_v d_v) time; with NeighborGraph for all views the matrices stay sparse.
+    where Ω_v is the centred Gram matrix of view v and D_v its degrees. Two samples have a large entry in the sum if
+    they are similar in some view, and in the elementwise product if they are similar in all views. The size of the
+    problem does not depend on the number of views. Fitting takes O(n²) memory and O(n² Σ_v d_v) time; with
+    NeighborGraph for all views the matrices stay sparse.
 
     Parameters
     ----------
@@ -35,7 +32,7 @@ class TMvKSCR(KernelClusterer):
     kernel : kernel, name, list or mapping
         One kernel for all views, or one for each. See `coview.kernels`.
     rho : float in [0, 1]
-        Balance of the sum (1) and the product (0).
+        Weight of the sum against the product: 1 is the sum alone, 0 the product alone.
     kappa : number, list or mapping, optional
         Weights of the views in the sum; 1 by default.
     beta : number, list or mapping, optional
@@ -43,29 +40,36 @@ class TMvKSCR(KernelClusterer):
     assigner : assigner or name
         "directions" (k-means on score directions) or "codebook" (the paper's rule).
     views : list or mapping, optional
-        How to cut a stacked X into views; see `as_views`.
+        How a stacked X is split into views; see `as_views`.
     dtype : "auto", "float32" or "float64"
-        Precision of the Gram matrices. "auto" takes float32 above 2000 samples, when all kernels are bounded (RBF,
-        normalised polynomial, cosine), none is nearly constant, and the assigner looks at more than signs; labels
-        stay the same but for samples on the very edge of two clusters, see docs/performance.md.
+        Precision of the Gram matrices. "auto" is float32 above 2000 samples if all kernels are bounded (RBF,
+        normalised polynomial, cosine), none is nearly constant, and the assigner does not depend on signs; labels
+        are the same but for samples on the boundary of two clusters, see docs/performance.md.
     batch_size : "auto" or int
-        Rows of new samples that are worked on at a time.
+        Number of new rows that are scored at a time.
     n_jobs : int, optional
         Number of threads: -1 for all processors; by default as many as BLAS may use. Labels do not depend on it.
     progress : callable, optional
         Called as progress(stage, done, total) after each stage of a fit.
     random_state : int, Generator, RandomState or None
-        Source of randomness of the bandwidth rule (above 500 samples) and of the direction assigner.
+        Seed of the bandwidth rule (above 500 samples) and of the direction assigner.
 
     Attributes
     ----------
-    labels_ : (n_samples,) clusters, numbered by decreasing size
-    view_labels_ : by view name, the clusters that the view's own scores give
-    latent_ : (n_samples, n_clusters - 1) shared hidden features
-    scores_ : (n_samples, n_clusters - 1) ensemble score variables
-    eigenvalues_, explained_variance_ratio_ : (n_clusters - 1,)
-    kernels_ : by view name, the kernel with its data-driven parameters filled in
+    labels_ : array of shape (n_samples,)
+        Clusters of the training samples, numbered by decreasing size.
+    view_labels_ : dict
+        Clusters of the training samples by each view's own scores, by view name.
+    latent_ : array of shape (n_samples, n_clusters - 1)
+        Hidden features that all views share.
+    scores_ : array of shape (n_samples, n_clusters - 1)
+        Ensemble score variables of the training samples.
+    eigenvalues_, explained_variance_ratio_ : arrays of shape (n_clusters - 1,)
+        Eigenvalues in decreasing order, and each one's share of the trace.
+    kernels_ : dict
+        Kernels with their data-driven parameters, by view name.
     view_names_, view_n_features_, n_features_in_, feature_names_in_
+        The views that were fitted.
 
     References
     ----------
@@ -84,7 +88,6 @@ class TMvKSCR(KernelClusterer):
     True
     """
 
-    _keeps_sparse = True
     _kappa: dict[str, float]
 
     def __init__(
@@ -118,8 +121,7 @@ class TMvKSCR(KernelClusterer):
 
     def _views_to_fit(self, X: Any) -> Views:
         views = super()._views_to_fit(X)
-        if not (isinstance(self.rho, Real) and 0 <= self.rho <= 1):
-            raise InputError(f"rho={self.rho!r} must lie between 0 (product of the views) and 1 (sum of the views)")
+        check_number("rho", self.rho, 0, 1, or_else=" (0: product of the views, 1: sum of the views)")
         self._kappa = weights_per_view("kappa", self.kappa, views.names, default=1.0)
         self._beta = weights_per_view("beta", self.beta, views.names, default=1 / len(views))
         return views
@@ -128,15 +130,4 @@ class TMvKSCR(KernelClusterer):
         return 2 if len(views) == 1 or self.rho == 1 else 3  # and their product
 
     def _latent_space(self, grams: Grams, n_components: int) -> LatentSpace:
-        fusion = fusion_of(grams, self.rho, self._kappa)
-        centerings = {}
-        total_degree = np.zeros(grams.n_samples)
-        for gram in fusion.grams():
-            # Degrees come from the uncentred matrix, as in KSC; centred rows sum to about zero.
-            degree = gram.positive_degrees()
-            centerings[gram.name] = Centering.learn(gram.matrix, weights=degree.min() / degree)
-            fusion.add(gram, centerings[gram.name])
-            total_degree += degree
-        eigenpairs = top_eigenpairs(fusion.problem(total_degree), n_components)
-        latent = eigenpairs.vectors / np.sqrt(total_degree)[:, None]
-        return LatentSpace.shared(eigenpairs, latent, centerings, fusion)
+        return solve_shared(fuse(grams, self._kappa, self.rho), n_components, self._beta)

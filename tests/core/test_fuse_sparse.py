@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from coview.core.sparse_fuse import SparseFusion, fusion_of
 
 from coview import RBF, NeighborGraph
 from coview.core.eigen import top_eigenpairs
 from coview.core.fuse import Fusion
 from coview.core.gram import Centering, Grams
 from coview.core.sparse import SymmetricSparse, row_slabs
-from coview.core.sparse_fuse import SparseFusion, fusion_of
 from coview.runtime import Workers
 from tests import naive
 

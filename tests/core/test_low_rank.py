@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+from coview.core.spectral import PlusLowRank, normalised_similarity, scale_both_sides
 
 from coview import RBF, InputError, Linear
-from coview.core.spectral import PlusLowRank, normalised_similarity, scale_both_sides
 from tests.core.test_gram import gram_of
 from tests.core.test_tiles import tiles_of
 

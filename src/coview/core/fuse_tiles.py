@@ -1,0 +1,209 @@
+"""Fusion in tiles, for Gram matrices of which at least one is dense."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from coview.core.eigen import Problem
+from coview.core.fused import DegreeRule, Fused, centre_by_degrees, exponent_above, normalised_weights
+from coview.core.gram import Centering, Gram, Grams
+from coview.core.tiles import SymmetricTiles
+from coview.views import Array
+
+# The largest entry of the running product is kept below 2^60: float32 then has room for one more view.
+_LARGEST_EXPONENT = 60
+# Typical entries of the running product between 2^-30 and 2^30 are not rescaled: float32 ends at 2^-126.
+_TYPICAL_EXPONENT = 30
+_SAMPLE_ROWS = 64
+
+
+def fuse_tiles(grams: Grams, kappa: Mapping[str, float], rho: float, degree_of: DegreeRule) -> Fused:
+    """Fuse the views in tiles: rho Σ_v kappa_v Ω_v + (1 - rho) ⊙_v Ω_v.
+
+    Memory is the buffer of the current view, the sum and the product, however many views there are.
+
+    Parameters
+    ----------
+    grams : Grams
+    kappa : weights of the views in the sum
+    rho : weight of the sum against the product
+    degree_of : function that returns the degrees of a Gram matrix
+    """
+    running = _RunningFusion(grams, kappa, rho)
+    centerings = {}
+    degree = np.zeros(grams.n_samples)
+    for gram in grams:
+        own = degree_of(gram)
+        centerings[gram.name] = centre_by_degrees(gram, own)
+        running.add(gram, centerings[gram.name])
+        degree += own
+    problem, total = running.finish(degree)
+    # The scores of a graph are those of new rows, in which duplicates of a row have one score.
+    return _FusedTiles(problem, centerings, degree, None if grams.n_sparse else total)
+
+
+@dataclass(frozen=True)
+class _WeightedSum:
+    """Σ_v kappa_v Ω_v of the centred Gram matrices, as stored: divided by root on both sides, and by 2^exponent."""
+
+    matrix: SymmetricTiles
+    kappa: dict[str, float]
+    root: Array | None = None
+    exponent: int = 0
+
+    def scores(self, latent: Array, beta: Mapping[str, float]) -> Array | None:
+        """Return Σ_v beta_v Ω_v H if beta is proportional to kappa, otherwise None."""
+        ratios = {beta[name] / weight if weight else np.nan for name, weight in self.kappa.items()}
+        if max(ratios) - min(ratios) > 1e-12 * max(ratios) or np.isnan(list(ratios)).any():
+            return None
+        if self.root is None:
+            scores = self.matrix @ latent
+        else:
+            root = self.root[:, None]
+            scores = np.ldexp(root * (self.matrix @ (root * latent)), self.exponent)
+        scores *= max(ratios)
+        return scores
+
+
+@dataclass(frozen=True)
+class _FusedTiles(Fused):
+    """A problem in tiles; the weighted sum of the views gives the scores of the training rows."""
+
+    total: _WeightedSum | None
+
+    def scores(self, latent: Array, beta: Mapping[str, float]) -> Array | None:
+        return None if self.total is None else self.total.scores(latent, beta)
+
+
+class _RunningFusion:
+    """The sum and the product of the views added so far.
+
+    Once typical entries of the product become small (or large), the next views are multiplied by a power of two that
+    makes their typical entry about 1, so that the product of many small entries neither vanishes nor becomes
+    denormal; the powers are undone when sum and product are combined.
+    """
+
+    def __init__(self, grams: Grams, kappa: Mapping[str, float], rho: float) -> None:
+        n, dtype, workers = grams.n_samples, grams.dtype, grams.workers
+        self._kappa, self._kappa_exponent, self._rho = normalised_weights(kappa, rho)
+        self._added = SymmetricTiles(n, dtype, workers)
+        self._added_diagonal = np.zeros(n)
+        self._multiplied = SymmetricTiles(n, dtype, workers) if self._rho < 1 else None
+        self._multiplied_diagonal = np.ones(n)
+        self._exponent = 0  # the true product is the stored one times 2^exponent
+        self._typical = 0  # the power of two near typical entries of the stored product
+        self._started = False
+
+    def add(self, gram: Gram, centering: Centering) -> None:
+        """Add the next view; its buffer is overwritten."""
+        added, multiplied, source = self._added, self._multiplied, gram.matrix
+        kappa, first = self._kappa[gram.name], not self._started
+        diagonal = centering.centred_diagonal(source.diagonal())
+        if gram.is_zero_but_for_rounding(diagonal) and gram.is_zero_but_for_rounding(
+            _largest_centred(source, centering)
+        ):
+            self._add_zero()
+            return
+        shift = self._shift(source, centering, diagonal) if multiplied is not None else 0
+        weight, factor = source.dtype.type(kappa), source.dtype.type(2.0**shift)
+
+        def accumulate(t: int, rows: slice, columns: slice) -> None:
+            tile = source.tiles[t]
+            centering.centre(tile, rows, columns)
+            if first:
+                np.multiply(tile, weight, out=added.tiles[t])
+            else:
+                added.tiles[t] += tile if kappa == 1 else weight * tile
+            if multiplied is not None:
+                if shift:
+                    tile *= factor
+                if first:
+                    multiplied.tiles[t][...] = tile
+                else:
+                    multiplied.tiles[t] *= tile
+
+        added.for_each(accumulate)
+        self._added_diagonal += kappa * diagonal
+        if multiplied is not None:
+            self._multiplied_diagonal *= np.ldexp(diagonal, shift)
+            self._exponent -= shift
+        self._started = True
+
+    def _add_zero(self) -> None:
+        """Add a view whose rows are all equal: its centred matrix is zero but for rounding."""
+        for matrix in (self._multiplied, *((self._added,) if not self._started else ())):
+            if matrix is not None:
+                matrix.for_each(lambda t, rows, columns, tiles=matrix.tiles: tiles[t].fill(0))
+        self._multiplied_diagonal[:] = 0
+        self._started = True
+
+    def _shift(self, source: SymmetricTiles, centering: Centering, diagonal: Array) -> int:
+        """Return the power of two for this view: 0, or typical entries near 1; less if the product would overflow."""
+        number = min(1, len(source.tiles) - 1)  # beside the diagonal if there is such a tile
+        rows, columns = source.places[number]
+        rows = slice(rows.start, min(rows.start + _SAMPLE_ROWS, rows.stop))
+        sample = source.tiles[number][:_SAMPLE_ROWS].astype(np.float64)
+        centering.centre(sample, rows, columns)
+        typical = exponent_above(np.abs(sample).mean())
+        # No entry of a product of positive semi-definite matrices exceeds its diagonal; graphs have entries up to 4.
+        with np.errstate(divide="ignore"):
+            highest = float((np.log2(np.abs(self._multiplied_diagonal)) + np.log2(np.abs(diagonal))).max())
+        shift = 0 if abs(self._typical + typical) <= _TYPICAL_EXPONENT else -typical
+        if highest > -np.inf:
+            shift = min(shift, _LARGEST_EXPONENT - int(highest))
+        self._typical += typical + shift
+        return shift
+
+    def finish(self, degree: Array) -> tuple[Problem, _WeightedSum]:
+        """Return the symmetric problem D^{-1/2} M D^{-1/2} and the sum.
+
+        The problem overwrites the product, or the sum if there is no product.
+        """
+        largest = exponent_above(degree)
+        root = np.sqrt(np.ldexp(degree, -largest))
+        unit = self._unit()
+        for_sum = self._rho * 2.0 ** (self._kappa_exponent - unit) if self._rho > 0 else 0.0
+        for_product = (1 - self._rho) * 2.0 ** (self._exponent - unit)
+        added, multiplied = self._added, self._multiplied
+        target = added if multiplied is None else multiplied
+        scale = (1 / root).astype(target.dtype)
+
+        def combine(t: int, rows: slice, columns: slice) -> None:
+            tile = target.tiles[t]
+            tile *= target.dtype.type(for_sum if multiplied is None else for_product)
+            if multiplied is not None:
+                tile += target.dtype.type(for_sum) * added.tiles[t]
+            tile *= scale[rows, None]
+            tile *= scale[columns]
+
+        target.for_each(combine)
+        diagonal = for_sum * self._added_diagonal
+        if multiplied is not None:
+            diagonal += for_product * self._multiplied_diagonal
+        problem = Problem(target, exponent=unit - largest, trace=float((diagonal / root**2).sum()))
+        if target is not added:
+            return problem, _WeightedSum(added, self._kappa)
+        return problem, _WeightedSum(target, self._kappa, root, unit - self._kappa_exponent)
+
+    def _unit(self) -> int:
+        """Return the power of two just above the largest entry of the fused matrix."""
+        exponents = []
+        if self._rho > 0 and self._added_diagonal.any():
+            exponents.append(exponent_above(self._rho * self._added_diagonal) + self._kappa_exponent)
+        if self._multiplied is not None and self._multiplied_diagonal.any():
+            exponents.append(exponent_above((1 - self._rho) * self._multiplied_diagonal) + self._exponent)
+        return max(exponents, default=0)
+
+
+def _largest_centred(source: SymmetricTiles, centering: Centering) -> Array:
+    """Return the largest absolute entry of each tile after centring."""
+
+    def one(t: int, rows: slice, columns: slice) -> float:
+        tile = source.tiles[t].copy()
+        centering.centre(tile, rows, columns)
+        return float(np.abs(tile).max())
+
+    return np.array(source.for_each(one))

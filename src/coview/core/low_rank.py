@@ -1,0 +1,64 @@
+"""A symmetric matrix plus one of low rank, which is never formed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from coview.core.eigen import Eigenpairs, Problem, top_eigenpairs
+from coview.core.sparse import row_slabs
+from coview.views import Array
+
+
+class PlusLowRank:
+    """The symmetric matrix S + F C Fᵀ.
+
+    Parameters
+    ----------
+    matrix : SymmetricTiles or SymmetricSparse
+        S, of shape (n, n).
+    factor : (n, few)
+        F.
+    form : (few, few), optional
+        C, symmetric; the identity by default.
+    """
+
+    def __init__(self, matrix: Any, factor: Array, form: Array | None = None) -> None:
+        self.matrix = matrix
+        self.factor = factor
+        self.form = np.eye(factor.shape[1]) if form is None else form
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.factor), len(self.factor)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        dtype: np.dtype[Any] = self.matrix.dtype
+        return dtype
+
+    @property
+    def trace(self) -> float:
+        return float(self.matrix.diagonal().sum() + ((self.factor @ self.form) * self.factor).sum())
+
+    def __matmul__(self, x: Array) -> Array:
+        workers, slabs = self.matrix.workers, row_slabs(len(self.factor))
+        parts = workers.map(lambda rows: self.factor[rows].T @ x[rows], slabs)
+        inner = self.form @ sum(parts, start=np.zeros_like(parts[0]))
+        product: Array = self.matrix @ x
+
+        def add(rows: slice) -> None:
+            product[rows] += self.factor[rows] @ inner
+
+        workers.map(add, slabs)
+        return product
+
+    def to_dense(self) -> Array:
+        """Return the whole matrix in float64."""
+        dense: Array = self.matrix.to_dense() + self.factor @ self.form @ self.factor.T
+        return dense
+
+    def top_eigenpairs(self, k: int, start: Array | None = None) -> Eigenpairs:
+        """Return the k algebraically largest eigenpairs; `start` may hold vectors near them."""
+        return top_eigenpairs(Problem(self, exponent=0, trace=self.trace), k, start)
