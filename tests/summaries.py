@@ -109,11 +109,11 @@ def make_tuning(n_clusters=10, n_views=3, numbers=range(2, 13)):
 
     def row(number, n_samples, setting, k, criterion, kappa=even):
         way, kernel, rho = setting
-        measures = dict.fromkeys(("consensus", "stability", "agreement", "balance", "line_fit", "membership"), 0.8)
+        measures = dict.fromkeys(("consensus", "stability", "agreement", "size_entropy", "line_fit", "membership"), 0.8)
         return Tried(
             round=number,
             n_samples=n_samples,
-            preparations=("l2", *(way,) * (n_views - 1)),
+            steps=("l2", *(way,) * (n_views - 1)),
             kernel=kernel,
             rho=rho,
             kappa=kappa,
@@ -132,7 +132,7 @@ def make_tuning(n_clusters=10, n_views=3, numbers=range(2, 13)):
     rows += [row(2, 1500, setting, n_clusters, 0.85 - 0.02 * i) for i, setting in enumerate(settings[:5])]
     rows += [row(1, 500, settings[0], n_clusters, 0.84, kappa=(0.0, *even[1:]))]
     failed = row(1, 500, ("none", "Linear()", 0.5), n_clusters, None)
-    names = ("consensus", "stability", "agreement", "balance", "line_fit", "membership", "eigengap")
+    names = ("consensus", "stability", "agreement", "size_entropy", "line_fit", "membership", "eigengap")
     rows += [replace(failed, **dict.fromkeys(names), error="view 'text' has 3 samples with degree <= 0")]
     chosen = next(i for i, one in enumerate(rows) if one.round == 2)
     return Tuning("Of 10 settings, most speaks for NeighborGraph(n_neighbors=10).", chosen, tuple(rows))

@@ -135,21 +135,21 @@ def test_views_can_be_scaled(blobs):
     views, truth = blobs
     rng = np.random.default_rng(1)
     far = {**views, "a": np.column_stack([views["a"], 1e6 * rng.normal(size=len(truth))])}
-    found = compare(far, 3, methods=["ksc"], truth=truth, scale="standard")
+    found = compare(far, 3, methods=["ksc"], truth=truth, preprocess="standard")
     expected = Preprocessed(Concat(KSC(3, random_state=0))).fit(far).labels_
     assert found.labels["ksc"] == tuple(expected.tolist())
     assert found.methods[0].ari > compare(far, 3, methods=["ksc"], truth=truth).methods[0].ari
     assert found.methods[0].silhouette is not None
     assert found.methods[0].estimator.startswith("Preprocessed(")
-    assert found.scale == {"a": "standard", "b": "standard", "c": "standard"}
+    assert found.preprocess == {"a": "standard", "b": "standard", "c": "standard"}
 
 
 def test_views_can_be_scaled_each_in_its_own_way(blobs):
     views, _ = blobs
-    found = compare(views, 3, methods=["tmvkscr"], scale={"a": "l2", "b": "standard+pca2"})
+    found = compare(views, 3, methods=["tmvkscr"], preprocess={"a": "l2", "b": "standard+pca2"})
     expected = Preprocessed(TMvKSCR(3, random_state=0), ["l2", "standard+pca2", "none"]).fit(views)
     assert found.labels["tmvkscr"] == tuple(expected.labels_.tolist())
-    assert found.scale == {"a": "l2", "b": "standard+pca2", "c": "none"}
+    assert found.preprocess == {"a": "l2", "b": "standard+pca2", "c": "none"}
     assert "'b': 'standard+pca2'" in found.methods[0].estimator
 
 
@@ -199,8 +199,8 @@ def test_names_are_checked_and_suggested():
         ({"n_clusters": 1}, "n_clusters=1 must be a whole number from 2 to n_samples=90"),
         ({"n_clusters": 91}, "n_clusters=91 must be"),
         ({"n_clusters": 2.5}, "n_clusters=2.5 must be"),
-        ({"scale": "max"}, r"scale 'max' is unknown\. Known: none, standard, l2"),
-        ({"scale": {"d": "l2"}}, r"scale names the view 'd'\. Views: a, b, c"),
+        ({"preprocess": "max"}, r"preprocess 'max' is unknown\. Known: none, standard, l2"),
+        ({"preprocess": {"d": "l2"}}, r"preprocess names the view 'd'\. Views: a, b, c"),
         ({"truth": [0, 1]}, r"truth has shape \(2,\); give one class for each of the 90 samples"),
     ],
 )
@@ -210,6 +210,6 @@ def test_bad_arguments_are_refused_before_the_work(blobs, arguments, sentence):
 
 
 def test_tuned_prepares_the_views_by_itself(blobs):
-    tuned, opmc = compare(blobs[0], 3, methods=["tuned", "opmc"], scale="l2").methods
+    tuned, opmc = compare(blobs[0], 3, methods=["tuned", "opmc"], preprocess="l2").methods
     assert "Preprocessed" not in tuned.estimator
     assert "Preprocessed" in opmc.estimator

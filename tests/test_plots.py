@@ -256,8 +256,8 @@ def test_the_surface_is_a_grid_with_its_best_marked():
 
 
 def as_table(tuning):
-    """The rows as Tuned.table_ has them."""
-    return [{**asdict(row), "preparations": list(row.preparations), "kappa": list(row.kappa)} for row in tuning.rows]
+    """The rows as Tuned.evaluations_ has them."""
+    return [{**asdict(row), "steps": list(row.steps), "kappa": list(row.kappa)} for row in tuning.rows]
 
 
 def test_settings_are_drawn_by_round_and_the_chosen_one_is_marked():

@@ -93,7 +93,7 @@ def make_comparison(has_truth=True):
         n_clusters=3,
         n_samples=60,
         views={"text": 5, "image": 8},
-        scale={"text": "standard", "image": "standard"},
+        preprocess={"text": "standard", "image": "standard"},
         random_state=0,
         has_truth=has_truth,
         version="0.1.0",
@@ -290,7 +290,7 @@ def test_more_points_and_similarities_than_a_page_can_hold_are_thinned(summary):
 
 def test_settings_tell_how_each_view_was_prepared(summary):
     first, *others = summary.views
-    page = Page(render(replace(summary, views=(replace(first, preparation="tf-idf, rows of length 1"), *others))))
+    page = Page(render(replace(summary, views=(replace(first, preprocessing="tf-idf, rows of length 1"), *others))))
     settings = " ".join(page.text.split("What is needed to repeat this run.")[1].split())
     assert "Preparation pixelstf-idf, rows of length 1 fouriercolumns standardised" in settings
 
@@ -348,7 +348,7 @@ def test_settings_are_listed_by_all_of_their_rounds(summary):
 
 def test_names_of_settings_cannot_break_out(summary):
     tuning = make_tuning(10)
-    rows = tuple(replace(row, kernel=NASTY, preparations=(NASTY,) * 3) for row in tuning.rows)
+    rows = tuple(replace(row, kernel=NASTY, steps=(NASTY,) * 3) for row in tuning.rows)
     html = render(replace(summary, tuning=replace(tuning, reason=NASTY, rows=rows)))
     assert "alert(1)</script>" not in html
 
@@ -531,7 +531,7 @@ def test_a_comparison_is_told_in_words():
 
 
 def test_a_comparison_tells_how_views_were_prepared():
-    mixed = replace(make_comparison(), scale={"text": "tfidf+l2", "image": "none"})
+    mixed = replace(make_comparison(), preprocess={"text": "tfidf+l2", "image": "none"})
     told = " ".join(s for _, part in comparison_story(mixed).parts for s in part)
     assert "The views were prepared first (text: tf-idf, rows of length 1; image: as it is)." in told
     assert "Preparation of texttf-idf, rows of length 1" in " ".join(Page(render_comparison(mixed)).text.split())
@@ -540,7 +540,7 @@ def test_a_comparison_tells_how_views_were_prepared():
     told = " ".join(s for _, part in comparison_story(tuned).parts for s in part)
     assert "methods with default settings, or for tuned with settings chosen from the data, looked for" in told
     assert "image: as it is), but for tuned, which has its own way." in told
-    raw = replace(make_comparison(), scale={"text": "none", "image": "none"})
+    raw = replace(make_comparison(), preprocess={"text": "none", "image": "none"})
     assert "prepared" not in " ".join(s for _, part in comparison_story(raw).parts for s in part)
 
 

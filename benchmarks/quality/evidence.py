@@ -56,7 +56,7 @@ def measure(name: str, seed: int) -> dict[str, Any]:
                 "stability": one.stability,
                 "agreement": one.agreement,
                 "consensus": shared,
-                "balance": one.balance,
+                "size_entropy": one.size_entropy,
                 "eigengap": one.eigengap,
                 "ari": adjusted_rand_score(truth, one.labels),
             }

@@ -27,7 +27,7 @@ FOUR = (
 )
 FIFTH = "spectral, nearest neighbours, row-normalised"
 NOTHING = 0.02
-# Stability, agreement, consensus, power of balance; and between numbers of clusters per logarithm, per eigengap.
+# Stability, agreement, consensus, power of size_entropy; and between numbers of clusters per logarithm, per eigengap.
 USED, GIVEN = (1, 2, 1, 1.5), (1, 1, 0, 1)
 SHARES = [w for w in product((0, 1, 2, 4), repeat=3) if gcd(*w) == 1]  # those of the same proportions are the same
 WEIGHTS = [(*shares, power) for shares in SHARES for power in (0, 0.5, 1, 1.5, 2)]
@@ -168,7 +168,7 @@ def _unknown(rows: list[Row]) -> dict[str, Any]:
     }
 
 
-MEASURES = ("stability", "agreement", "consensus", "balance", "eigengap", "ari")
+MEASURES = ("stability", "agreement", "consensus", "size_entropy", "eigengap", "ari")
 
 
 def _measures(row: Row) -> tuple[np.ndarray, ...]:
@@ -208,8 +208,8 @@ def _of_weights(evidence: list[Row]) -> LeftOut:
 
 def _judged(weights: tuple[float, ...], measures: list[np.ndarray]) -> np.ndarray:
     """The criterion with these weights, by number of clusters and candidate."""
-    (s, a, c, p), (stability, agreement, consensus, balance, *_) = weights, measures
-    judged: np.ndarray = np.maximum(s * stability + a * agreement + c * consensus, 0) * balance**p
+    (s, a, c, p), (stability, agreement, consensus, size_entropy, *_) = weights, measures
+    judged: np.ndarray = np.maximum(s * stability + a * agreement + c * consensus, 0) * size_entropy**p
     return judged
 
 
@@ -237,7 +237,7 @@ def _constants(evidence: list[Row]) -> dict[str, Any]:
     weights = _of_weights(real)
     means, chosen = weights.values.mean(axis=1), Counter(weights.choice.values())
     shown = [*np.argsort(-means, kind="stable")[:5], WEIGHTS.index(USED), WEIGHTS.index(GIVEN)]
-    notes = {USED: "used", GIVEN: "(stability + agreement) × balance"}
+    notes = {USED: "used", GIVEN: "(stability + agreement) × size_entropy"}
     of_weights = [
         (*(f"{x:g}" for x in WEIGHTS[i]), float(means[i]), chosen[i], notes.get(WEIGHTS[i], ""))
         for i in dict.fromkeys(map(int, shown))

@@ -65,13 +65,13 @@ def measure(name: str, seed: int) -> Row:
         "tuned_seconds": round(seconds, 2),
         "chosen": _chosen(tuned),
         "candidates": tried,
-        "table": _short(tuned.table_),
+        "table": _short(tuned.evaluations_),
         "default": score(_default(k, seed, views)),
         "baselines": {title: score(labels) for title, labels in _baselines(views, k, seed)},
     }
     if k <= MOST_CLUSTERS:
         auto = Tuned("auto", random_state=seed).fit(views)
-        row |= {"auto_clusters": auto.n_clusters_, "auto": score(auto.labels_), "auto_table": _short(auto.table_)}
+        row |= {"auto_clusters": auto.n_clusters_, "auto": score(auto.labels_), "auto_table": _short(auto.evaluations_)}
     return row | {"seconds": round(perf_counter() - start, 1)}
 
 
@@ -94,13 +94,13 @@ def _timed(function: Any) -> tuple[Any, float]:
 
 def _fitted(candidate: Candidate, k: int, seed: int, views: Views) -> np.ndarray:
     method = TMvKSCR(k, kernel=candidate.kernel, rho=candidate.rho, random_state=seed)
-    return Preprocessed(method, how=list(candidate.preparations)).fit(views).labels_
+    return Preprocessed(method, steps=list(candidate.steps)).fit(views).labels_
 
 
 def _default(k: int, seed: int, views: Views) -> np.ndarray:
     """One setting for all: dense views standardised, rows of sparse views of length 1, everything else by default."""
     how = {name: "l2" if sp.issparse(x) else "standard" for name, x in views.items()}
-    return Preprocessed(TMvKSCR(k, random_state=seed), how=how).fit(views).labels_
+    return Preprocessed(TMvKSCR(k, random_state=seed), steps=how).fit(views).labels_
 
 
 def _baselines(views: Views, k: int, seed: int) -> Iterator[tuple[str, np.ndarray]]:
@@ -118,12 +118,12 @@ def _baselines(views: Views, k: int, seed: int) -> Iterator[tuple[str, np.ndarra
 
 
 def _key(candidate: Candidate) -> list[Any]:
-    return [list(candidate.preparations), type(candidate.kernel).__name__, candidate.rho]
+    return [list(candidate.steps), type(candidate.kernel).__name__, candidate.rho]
 
 
 def _chosen(tuned: Tuned) -> dict[str, Any]:
     method = tuned.estimator_.estimator
-    return {"candidate": [tuned.estimator_.how, type(method.kernel).__name__, method.rho], "kappa": method.kappa}
+    return {"candidate": [tuned.estimator_.steps, type(method.kernel).__name__, method.rho], "kappa": method.kappa}
 
 
 def _short(table: list[dict[str, Any]]) -> list[dict[str, Any]]:

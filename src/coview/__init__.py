@@ -9,7 +9,7 @@ from coview.registry import ASSIGNERS, KERNELS, METHODS, SELECTORS
 if TYPE_CHECKING:
     from coview.compose import Concat, FixedSize, PerView, Preprocessed
     from coview.core.assign import Codebook, Directions
-    from coview.core.select import Anchors, Entropy, Stratified, Uniform
+    from coview.core.select import Entropy, KMeansRows, Stratified, Uniform
     from coview.errors import InputError, ModelFileError
     from coview.io import ViewsReader, label_file, read_views
     from coview.kernels import RBF, Cosine, Linear, NeighborGraph, NormalizedPolynomial, Polynomial, Precomputed
@@ -66,7 +66,6 @@ __all__ = [
     "RBF",
     "SFMC",
     "TSVDMSC",
-    "Anchors",
     "CoReg",
     "Codebook",
     "Concat",
@@ -75,6 +74,7 @@ __all__ = [
     "Entropy",
     "FixedSize",
     "InputError",
+    "KMeansRows",
     "Linear",
     "ModelFileError",
     "MvKSC",

@@ -67,7 +67,7 @@ class Comparison:
     n_clusters: int
     n_samples: int
     views: dict[str, int]  # columns of each
-    scale: dict[str, str]  # how each was prepared, but for `Tuned`
+    preprocess: dict[str, str]  # how each was prepared, but for `Tuned`
     random_state: int
     has_truth: bool
     version: str
@@ -131,7 +131,7 @@ def compare(
     *,
     methods: str | Sequence[str] = "all",
     truth: Any = None,
-    scale: Any = "none",
+    preprocess: Any = "none",
     random_state: int = 0,
     progress: Callable[[str, int, int], object] | None = None,
 ) -> Comparison:
@@ -148,8 +148,8 @@ def compare(
     methods : "all", or names of COMPARABLE
     truth : list of length n_samples, optional
         Known classes to compare with. They play no part in the clustering.
-    scale : name, list or mapping
-        How views are prepared, such as "standard" or {"text": "tfidf+l2"}: the `how` of `Preprocessed`. `Tuned`
+    preprocess : name, list or mapping
+        How views are prepared, such as "standard" or {"text": "tfidf+l2"}: the `steps` of `Preprocessed`. `Tuned`
         chooses its own.
     random_state : int
     progress : function, optional
@@ -169,7 +169,7 @@ def compare(
     views = as_views(views)
     if not (isinstance(n_clusters, Integral) and 2 <= n_clusters <= views.n_samples):
         raise InputError(f"n_clusters={n_clusters!r} must be a whole number from 2 to n_samples={views.n_samples}")
-    prepared = {name: each.name for name, each in preprocessing_per_view(scale, views.names, "scale").items()}
+    prepared = {name: each.name for name, each in preprocessing_per_view(preprocess, views.names, "preprocess").items()}
     known = None if truth is None else np.asarray(truth)
     if known is not None and known.shape != (views.n_samples,):
         raise InputError(f"truth has shape {known.shape}; give one class for each of the {views.n_samples} samples")
@@ -191,7 +191,7 @@ def compare(
         n_clusters=int(n_clusters),
         n_samples=views.n_samples,
         views=views.n_features,
-        scale=prepared,
+        preprocess=prepared,
         random_state=random_state,
         has_truth=known is not None,
         version=__version__,
@@ -217,25 +217,25 @@ def for_views(estimator: MultiViewClusterer, n_views: int) -> MultiViewClusterer
     return Concat(estimator) if n_views > 1 and "views" not in estimator.get_params(deep=False) else estimator
 
 
-def scaled(estimator: MultiViewClusterer, how: Mapping[str, str]) -> MultiViewClusterer:
+def preprocessed(estimator: MultiViewClusterer, steps: Mapping[str, str]) -> MultiViewClusterer:
     """Return the estimator, wrapped as Preprocessed if any view has preprocessing."""
-    names = set(how.values())
-    return estimator if names == {"none"} else Preprocessed(estimator, names.pop() if len(names) == 1 else dict(how))
+    names = set(steps.values())
+    return estimator if names == {"none"} else Preprocessed(estimator, names.pop() if len(names) == 1 else dict(steps))
 
 
-def _estimator(name: str, n_clusters: int, scale: dict[str, str], random_state: int) -> MultiViewClusterer:
+def _estimator(name: str, n_clusters: int, steps: dict[str, str], random_state: int) -> MultiViewClusterer:
     method: Any = COMPARABLE[name]
     if method is Tuned:
         return Tuned(n_clusters, random_state=random_state)
     given = {"n_clusters": n_clusters} if "n_clusters" in signature(method).parameters else {}
-    return scaled(for_views(method(**given, random_state=random_state), len(scale)), scale)
+    return preprocessed(for_views(method(**given, random_state=random_state), len(steps)), steps)
 
 
 def _run(
-    name: str, views: Views, n_clusters: int, scale: dict[str, str], random_state: int, truth: Array | None
+    name: str, views: Views, n_clusters: int, steps: dict[str, str], random_state: int, truth: Array | None
 ) -> tuple[MethodResult, Array | None]:
     """Run one method; whatever goes wrong becomes part of the result."""
-    estimator = _estimator(name, n_clusters, scale, random_state)
+    estimator = _estimator(name, n_clusters, steps, random_state)
     called = " ".join(repr(estimator).split())
     most = MOST_SAMPLES.get(name)
     if most is not None and views.n_samples > most:

@@ -37,7 +37,9 @@ def check_integer(name: str, value: Any, least: int, *, or_else: str = "") -> in
     return int(value)
 
 
-def check_number(name: str, value: Any, least: float = -math.inf, most: float = math.inf, *, or_else: str = "") -> float:
+def check_number(
+    name: str, value: Any, least: float = -math.inf, most: float = math.inf, *, or_else: str = ""
+) -> float:
     """Return the finite number, or raise an InputError.
 
     Parameters

@@ -277,7 +277,7 @@ def tuning_candidates(table: Any, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     table : Tuning, or list of dictionaries
-        `summary.tuning`, in which the chosen setting is marked, or `Tuned.table_`.
+        `summary.tuning`, in which the chosen setting is marked, or `Tuned.evaluations_`.
     """
     rows, chosen = _tried(table)
     number = chosen.n_clusters if chosen else _best_number(rows)
@@ -315,7 +315,7 @@ def tuning_clusters(table: Any, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     table : Tuning, or list of dictionaries
-        `summary.tuning`, in which the chosen number is marked, or `Tuned.table_`.
+        `summary.tuning`, in which the chosen number is marked, or `Tuned.evaluations_`.
     """
     rows, chosen = _tried(table)
     numbers = numbers_tried(rows)

@@ -107,7 +107,7 @@ SELECTORS = Registry(
     {
         "uniform": Entry("coview.core.select:Uniform", "rows drawn at random"),
         "entropy": Entry("coview.core.select:Entropy", "rows of large quadratic Rényi entropy"),
-        "anchors": Entry("coview.core.select:Anchors", "rows nearest to k-means centres"),
+        "kmeans": Entry("coview.core.select:KMeansRows", "rows nearest to k-means centres"),
     }
 )
 STEPS = Registry(

@@ -19,7 +19,7 @@ def test_methods_are_compared(data, tmp_path, capsys):
     assert [line.split()[1] for line in out.splitlines() if "1.000" in line] == ["tuned", "ksc", "opmc"]
     assert "Note: ksc: knows one view" in err
     stored = json.loads((tmp_path / "found" / "comparison.json").read_text())
-    assert stored["scale"] == {"a": "standard", "b": "standard", "c": "standard"}
+    assert stored["preprocess"] == {"a": "standard", "b": "standard", "c": "standard"}
     assert "<html" in (tmp_path / "found" / "comparison.html").read_text()
     code, out, _ = call(capsys, *command, "--json")
     answer = json.loads(out)
@@ -28,10 +28,18 @@ def test_methods_are_compared(data, tmp_path, capsys):
 
 
 def test_views_are_prepared_each_in_its_own_way(data, capsys):
-    command = ["compare", *data["train_files"], "--ids=id", "-k3", "--methods=opmc", "--scale=a=l2", "--scale=b=pca2"]
+    command = [
+        "compare",
+        *data["train_files"],
+        "--ids=id",
+        "-k3",
+        "--methods=opmc",
+        "--preprocess=a=l2",
+        "--preprocess=b=pca2",
+    ]
     code, out, _ = call(capsys, *command, "--json")
     assert code == 0
-    assert json.loads(out)["scale"] == {"a": "l2", "b": "pca2", "c": "standard"}
+    assert json.loads(out)["preprocess"] == {"a": "l2", "b": "pca2", "c": "standard"}
 
 
 def test_a_comparison_goes_on_when_a_method_fails(data, tmp_path, capsys, monkeypatch):

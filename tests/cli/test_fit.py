@@ -90,13 +90,13 @@ def test_fit_tells_machines(data, tmp_path, capsys):
     assert answer["sizes"] == sorted(np.bincount(data["truth"]).tolist(), reverse=True)
     assert answer["truth"] == {"ari": 1.0, "nmi": 1.0, "accuracy": 1.0, "purity": 1.0}
     assert answer["files"] == ["model.safetensors", "labels.parquet", "summary.json", "tuning.csv"]
-    assert answer["tuning"]["preparations"] == dict.fromkeys("abc", "standard")
+    assert answer["tuning"]["steps"] == dict.fromkeys("abc", "standard")
     assert answer["tuning"]["reason"].startswith("Of ")
     assert parquet.read_table(tmp_path / "run" / "labels.parquet").column_names == ["id", "cluster"]
 
 
 def test_views_are_prepared_each_in_its_own_way(data, tmp_path, capsys):
-    scale = ["--scale=a=l2", "--scale=b=standard+pca2", "--scale=none"]
+    scale = ["--preprocess=a=l2", "--preprocess=b=standard+pca2", "--preprocess=none"]
     command = ["fit", *data["train_files"], "--ids=id", "-k3", "-m", "opmc", *scale, "-o", tmp_path / "run"]
     assert call(capsys, *command)[0] == 0
     expected = Preprocessed(METHODS["opmc"](3, random_state=0), {"a": "l2", "b": "standard+pca2", "c": "none"})
@@ -105,7 +105,7 @@ def test_views_are_prepared_each_in_its_own_way(data, tmp_path, capsys):
     np.testing.assert_array_equal(model.predict(data["new"]), expected.fit(data["train"]).predict(data["new"]))
     summary = Summary.from_json((tmp_path / "run" / "summary.json").read_text())
     words = ["rows of length 1", "columns standardised, at most 2 principal components", "as it is"]
-    assert [view.preparation for view in summary.views] == words
+    assert [view.preprocessing for view in summary.views] == words
     page = (tmp_path / "run" / "report.html").read_text()
     assert "<dt>b</dt><dd>columns standardised, at most 2 principal components</dd>" in page
     labels = tmp_path / "labels.npy"

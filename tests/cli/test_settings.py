@@ -126,11 +126,11 @@ def test_n_train_is_a_count_a_share_or_auto():
 
 
 def test_names_are_suggested_when_one_is_close():
-    assert chosen("--scale", "l2", ("standard", "l2")) == "l2"
-    with pytest.raises(InputError, match=r"--scale 'standrad' is unknown; did you mean 'standard'\? Known: st"):
-        chosen("--scale", "standrad", ("standard", "l2"))
-    with pytest.raises(InputError, match=r"--scale 'xyz' is unknown\. Known: standard, l2"):
-        chosen("--scale", "xyz", ("standard", "l2"))
+    assert chosen("--preprocess", "l2", ("standard", "l2")) == "l2"
+    with pytest.raises(InputError, match=r"--preprocess 'standrad' is unknown; did you mean 'standard'\? Known: st"):
+        chosen("--preprocess", "standrad", ("standard", "l2"))
+    with pytest.raises(InputError, match=r"--preprocess 'xyz' is unknown\. Known: standard, l2"):
+        chosen("--preprocess", "xyz", ("standard", "l2"))
 
 
 def test_views_are_compared_with_those_of_the_model():
@@ -156,38 +156,38 @@ def test_views_are_compared_with_those_of_the_model():
         (Settings(n_clusters=3, kappa=("2",)), Preprocessed(TMvKSCR(3, kappa=2.0, random_state=0))),
         (Settings(n_clusters=3, assigner="codebook"), Preprocessed(TMvKSCR(3, assigner="codebook", random_state=0))),
         (Settings("mvksc", 3), Preprocessed(METHODS["mvksc"](3, random_state=0))),
-        (Settings(n_clusters=3, scale=("none",), seed=7), TMvKSCR(3, random_state=7)),
-        (Settings(n_clusters=3, scale=("l2",)), Preprocessed(TMvKSCR(3, random_state=0), "l2")),
+        (Settings(n_clusters=3, preprocess=("none",), seed=7), TMvKSCR(3, random_state=7)),
+        (Settings(n_clusters=3, preprocess=("l2",)), Preprocessed(TMvKSCR(3, random_state=0), "l2")),
         (
-            Settings(n_clusters=3, scale=("text=tfidf+l2", "image=total+pca9")),
+            Settings(n_clusters=3, preprocess=("text=tfidf+l2", "image=total+pca9")),
             Preprocessed(TMvKSCR(3, random_state=0), {"text": "tfidf+l2", "image": "total+pca9"}),
         ),
-        (Settings(n_clusters=3, scale=("text=l2", "image=l2")), Preprocessed(TMvKSCR(3, random_state=0), "l2")),
-        (Settings(n_clusters=3, scale=("text=none", "none")), TMvKSCR(3, random_state=0)),
+        (Settings(n_clusters=3, preprocess=("text=l2", "image=l2")), Preprocessed(TMvKSCR(3, random_state=0), "l2")),
+        (Settings(n_clusters=3, preprocess=("text=none", "none")), TMvKSCR(3, random_state=0)),
         (
-            Settings(n_clusters=3, scale=("l2", "text=log1p")),
+            Settings(n_clusters=3, preprocess=("l2", "text=log1p")),
             Preprocessed(TMvKSCR(3, random_state=0), {"text": "log1p", "image": "l2"}),
         ),
         (
-            Settings(n_clusters=3, scale=("text=tfidf+l2",)),
+            Settings(n_clusters=3, preprocess=("text=tfidf+l2",)),
             Preprocessed(TMvKSCR(3, random_state=0), {"text": "tfidf+l2", "image": "standard"}),
         ),
         (
             Settings(
-                n_clusters=3, rho=0.2, kappa=("2",), assigner="codebook", kernel=("rbf:sigma2=1",), scale=("none",)
+                n_clusters=3, rho=0.2, kappa=("2",), assigner="codebook", kernel=("rbf:sigma2=1",), preprocess=("none",)
             ),
             TMvKSCR(3, rho=0.2, kappa=2.0, assigner="codebook", kernel=RBF(1.0), random_state=0),
         ),
         (Settings("ksc", 3), Preprocessed(Concat(KSC(3, random_state=0)))),
         (
-            Settings(n_clusters=3, n_train="50", select="anchors"),
-            FixedSize(Tuned(3, budget="small", random_state=0), n_train=50, select="anchors", random_state=0),
+            Settings(n_clusters=3, n_train="50", select="kmeans"),
+            FixedSize(Tuned(3, budget="small", random_state=0), n_train=50, select="kmeans", random_state=0),
         ),
         (
-            Settings(n_clusters=3, n_train="50", select="anchors", scale=("standard",)),
-            FixedSize(Preprocessed(TMvKSCR(3, random_state=0)), n_train=50, select="anchors", random_state=0),
+            Settings(n_clusters=3, n_train="50", select="kmeans", preprocess=("standard",)),
+            FixedSize(Preprocessed(TMvKSCR(3, random_state=0)), n_train=50, select="kmeans", random_state=0),
         ),
-        (Settings("comic", scale=("none",)), METHODS["comic"](random_state=0)),
+        (Settings("comic", preprocess=("none",)), METHODS["comic"](random_state=0)),
     ],
 )
 def test_the_method_and_its_wrappers(settings, expected):
@@ -195,7 +195,7 @@ def test_the_method_and_its_wrappers(settings, expected):
 
 
 def test_one_view_needs_no_wrapper():
-    estimator, notes = Settings("ksc", 3, kernel=("text=rbf",), scale=("none",)).estimator(("text",))
+    estimator, notes = Settings("ksc", 3, kernel=("text=rbf",), preprocess=("none",)).estimator(("text",))
     assert isinstance(estimator, KSC)
     assert notes == ()
 
@@ -205,12 +205,12 @@ def test_what_is_decided_for_the_user_is_told():
     estimator, notes = Settings(n_clusters=3, kernel=("text=cosine",)).estimator(NAMES)
     assert isinstance(estimator, TMvKSCR)  # centred columns would have negative similarities
     assert notes == (
-        "not scaled, because a kernel other than rbf was chosen: text, image; --scale standard or l2 does",
+        "not preprocessed, because a kernel other than rbf was chosen: text, image; --preprocess standard or l2 does",
     )
-    estimator, notes = Settings(n_clusters=3, kernel=("text=cosine",), scale=("text=tfidf",)).estimator(NAMES)
-    assert estimator.how == {"text": "tfidf", "image": "none"}
-    assert notes[0].startswith("not scaled, because a kernel other than rbf was chosen: image;")
-    assert Settings(n_clusters=3, kernel=("cosine",), scale=("l2",)).estimator(NAMES)[1] == ()
+    estimator, notes = Settings(n_clusters=3, kernel=("text=cosine",), preprocess=("text=tfidf",)).estimator(NAMES)
+    assert estimator.steps == {"text": "tfidf", "image": "none"}
+    assert notes[0].startswith("not preprocessed, because a kernel other than rbf was chosen: image;")
+    assert Settings(n_clusters=3, kernel=("cosine",), preprocess=("l2",)).estimator(NAMES)[1] == ()
     assert Settings(n_clusters=3).estimator(NAMES)[1] == ()
 
 
@@ -231,14 +231,20 @@ def test_what_is_decided_for_the_user_is_told():
             Settings(n_clusters=3, assigner="directons"),
             r"--assigner 'directons' is unknown; did you mean 'directions'\?",
         ),
-        (Settings(n_clusters=3, scale=("standart",)), r"--scale 'standart' is unknown; did you mean 'standard'\?"),
-        (Settings(n_clusters=3, scale=("text=tfidf+l3",)), r"--scale 'l3' is unknown\. Known: none, standard, l2"),
         (
-            Settings(n_clusters=3, scale=("txt=l2",)),
-            r"--scale names the view 'txt'; did you mean 'text'\? Views: text,",
+            Settings(n_clusters=3, preprocess=("standart",)),
+            r"--preprocess 'standart' is unknown; did you mean 'standard'\?",
         ),
-        (Settings(n_clusters=3, scale=("text=",)), r"--scale '' is unknown\. Known: none"),
-        (Settings(n_clusters=3, select="anchors"), "say how many with --n-train"),
+        (
+            Settings(n_clusters=3, preprocess=("text=tfidf+l3",)),
+            r"--preprocess 'l3' is unknown\. Known: none, standard, l2",
+        ),
+        (
+            Settings(n_clusters=3, preprocess=("txt=l2",)),
+            r"--preprocess names the view 'txt'; did you mean 'text'\? Views: text,",
+        ),
+        (Settings(n_clusters=3, preprocess=("text=",)), r"--preprocess '' is unknown\. Known: none"),
+        (Settings(n_clusters=3, select="kmeans"), "say how many with --n-train"),
         (
             Settings(n_clusters=3, n_train="9", select="anchor"),
             r"--select 'anchor' is unknown; did you mean 'anchors'\?",

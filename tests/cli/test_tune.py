@@ -41,11 +41,11 @@ def test_all_that_was_tried_is_written_as_a_table(data, tmp_path, capsys):
     run = tmp_path / "run"
     command = ["tune", *data["train_files"], "--ids=id", "-k", "2..3", "--budget=small", "--no-report", "-q"]
     assert call(capsys, *command, "-o", run) == (0, "", "")
-    table = Tuned([2, 3], budget="small", random_state=0).fit(data["train"]).table_
+    table = Tuned([2, 3], budget="small", random_state=0).fit(data["train"]).evaluations_
     with (run / "tuning.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [float(row["criterion"]) for row in rows] == [row["criterion"] for row in table]
-    assert [[row[f"preparation {view}"] for view in "abc"] for row in rows] == [row["preparations"] for row in table]
+    assert [[row[f"preparation {view}"] for view in "abc"] for row in rows] == [row["steps"] for row in table]
     assert [[float(row[f"kappa {view}"]) for view in "abc"] for row in rows] == [row["kappa"] for row in table]
     tuning = Summary.from_json((run / "summary.json").read_text()).tuning
     assert [row["chosen"] for row in rows].index("1") == tuning.chosen
@@ -57,7 +57,7 @@ def test_tune_finds_the_number_unless_told_and_answers_machines(data, tmp_path, 
     assert (code, err) == (0, "")
     answer = json.loads(out)
     assert (answer["n_clusters"], answer["n_train"], answer["n_samples"]) == (3, 60, 90)
-    assert {"reason", "kernel", "preparations", "rho", "kappa", "criterion", "n_tried"} == set(answer["tuning"])
+    assert {"reason", "kernel", "steps", "rho", "kappa", "criterion", "n_tried"} == set(answer["tuning"])
     model = load(tmp_path / "run" / "model.safetensors")
     assert isinstance(model, FixedSize)
     assert isinstance(model.estimator_, Tuned)

@@ -178,7 +178,7 @@ class Rows:
         return self.views.take(rows)
 
 
-@pytest.mark.parametrize("select", ["uniform", "entropy", "anchors", Stratified(np.arange(900) % 2)])
+@pytest.mark.parametrize("select", ["uniform", "entropy", "kmeans", Stratified(np.arange(900) % 2)])
 @pytest.mark.parametrize("estimator", [TMvKSCR(3, random_state=0), OPMC(3, random_state=0), MVSCBP(3, random_state=0)])
 def test_fixed_size_labels_all_samples_by_a_model_of_some(select, estimator):
     views, truth = make_blobs(900, spread=8.0)
@@ -244,7 +244,7 @@ def test_the_repeat_that_the_others_confirm_is_kept():
     np.testing.assert_array_equal(model.labels_, labels[int(np.argmax(means))])
 
 
-@pytest.mark.parametrize("select", ["uniform", "entropy", "anchors"])
+@pytest.mark.parametrize("select", ["uniform", "entropy", "kmeans"])
 def test_training_on_a_source_asks_for_few_rows(select, monkeypatch):
     views, truth = make_blobs(20_000, spread=8.0)
     monkeypatch.setattr("coview.compose.fixed_size._MORE_ROWS", 500)
@@ -279,7 +279,7 @@ class Endless:
         return as_views({"a": 10.0 * (rows % 3)[:, None] + rng.normal(size=(len(rows), 2))})
 
 
-@pytest.mark.parametrize("select", ["uniform", "entropy", "anchors"])
+@pytest.mark.parametrize("select", ["uniform", "entropy", "kmeans"])
 def test_memory_of_training_does_not_grow_with_the_rows(select):
     tracemalloc.start()
     try:
@@ -384,7 +384,7 @@ def test_scaled_predicts_as_it_was_fitted_until_it_is_fitted_again():
     views, _ = make_blobs(spread=1.0)
     model = Preprocessed(TMvKSCR(3, random_state=0)).fit(views)
     before = model.transform(views)
-    np.testing.assert_array_equal(model.set_params(how="l2").transform(views), before)
+    np.testing.assert_array_equal(model.set_params(steps="l2").transform(views), before)
     np.testing.assert_array_equal(
         model.fit(views).transform(views), Preprocessed(TMvKSCR(3, random_state=0), "l2").fit(views).transform(views)
     )

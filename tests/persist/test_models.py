@@ -21,7 +21,6 @@ from coview import (
     MVSCBP,
     OPMC,
     RBF,
-    Anchors,
     Codebook,
     Concat,
     CoReg,
@@ -30,6 +29,7 @@ from coview import (
     Entropy,
     FixedSize,
     InputError,
+    KMeansRows,
     Linear,
     MvKSC,
     NormalizedPolynomial,
@@ -290,7 +290,7 @@ def test_arrays_of_another_byte_order_come_back_with_the_same_values(path):
     assert same(model.predict(frame), loaded.predict(frame))
 
 
-@pytest.mark.parametrize("select", ["entropy", Entropy(2), Anchors(), Stratified(np.arange(70) % 3)], ids=repr)
+@pytest.mark.parametrize("select", ["entropy", Entropy(2), KMeansRows(), Stratified(np.arange(70) % 3)], ids=repr)
 def test_selectors_come_back(select, path):
     model = FixedSize(KSC(3, random_state=0), n_train=40, select=select, random_state=0).fit(positive_views()["b"])
     assert same(model, through_a_file(model, path))
@@ -422,10 +422,10 @@ def test_a_description_of_a_tuned_model_says_what_was_chosen(wrap, path):
 
 def test_failures_in_the_table_of_a_tuned_model_come_back(path):
     model = Tuned(3, budget="small", random_state=0).fit(positive_views())
-    settings = ("round", "n_samples", "preparations", "kernel", "rho", "kappa", "n_clusters")
-    failed = {key: value if key in settings else None for key, value in model.table_[0].items()}
-    model.table_.append({**failed, "error": "view 'a' has 3 samples with degree <= 0"})
-    assert same(model.table_, through_a_file(model, path).table_)
+    settings = ("round", "n_samples", "steps", "kernel", "rho", "kappa", "n_clusters")
+    failed = {key: value if key in settings else None for key, value in model.evaluations_[0].items()}
+    model.evaluations_.append({**failed, "error": "view 'a' has 3 samples with degree <= 0"})
+    assert same(model.evaluations_, through_a_file(model, path).evaluations_)
 
 
 # What cannot be saved.
@@ -502,10 +502,10 @@ def test_models_that_were_tampered_with_are_refused(change, message, path):
 
 def test_models_without_all_their_parts_are_refused(path):
     model = Preprocessed(KSC(3, random_state=0)).fit(positive_views()["b"])
-    with pytest.raises(InputError, match="has not learnt the preparations that go with how"):
-        save(deepcopy(model).set_params(how="l2"), path)
+    with pytest.raises(InputError, match="has not learnt the steps that go with how"):
+        save(deepcopy(model).set_params(steps="l2"), path)
     with pytest.raises(InputError, match="is prepared in an unknown way"):
-        save(deepcopy(model).set_params(how="other"), path)
+        save(deepcopy(model).set_params(steps="other"), path)
     for odd in ({"view0": 3}, {"view0": FittedPreprocessing(parse_steps("l2"), ())}):
         changed = deepcopy(model)
         changed.preprocessing_ = odd

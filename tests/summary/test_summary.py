@@ -47,7 +47,7 @@ MODELS = {
     },
     "fixed size": FixedSize(model(), n_train=60, random_state=0),
     "scaled": Preprocessed(model()),
-    "fixed size of scaled": FixedSize(Preprocessed(model(), how="l2"), n_train=60, random_state=0),
+    "fixed size of scaled": FixedSize(Preprocessed(model(), steps="l2"), n_train=60, random_state=0),
     "fixed size of no scores": FixedSize(OPMC(3, random_state=0), n_train=60, random_state=0),
     "fixed size of one table": FixedSize(Concat(KSC(3, random_state=0)), n_train=60, random_state=0),
     "one table": Concat(KSC(3, random_state=0)),
@@ -361,7 +361,7 @@ def test_views_tell_how_they_were_prepared(blobs, wrap, expected):
     views = {name: blobs[0][name] for name in "ab"}
     summary = summarize(wrap(model()).fit(views), views)
     for view, words in zip(summary.views, expected, strict=True):
-        assert view.preparation.startswith(words)
+        assert view.preprocessing.startswith(words)
     assert Summary.from_json(summary.to_json()) == summary
 
 
@@ -640,10 +640,10 @@ def test_how_settings_were_chosen_is_told(tuned):
     model, views = tuned
     tuning = summarize(model, views).tuning
     assert tuning.reason == model.reason_
-    assert len(tuning.rows) == len(model.table_)
+    assert len(tuning.rows) == len(model.evaluations_)
     chosen, method = tuning.rows[tuning.chosen], model.estimator_.estimator
     assert (chosen.n_clusters, chosen.kernel, chosen.rho) == (model.n_clusters_, str(method.kernel), method.rho)
-    assert (list(chosen.preparations), list(chosen.kappa)) == (model.estimator_.how, method.kappa)
+    assert (list(chosen.steps), list(chosen.kappa)) == (model.estimator_.steps, method.kappa)
     assert repr(tuning) == f"Tuning({chosen.label}; {len(tuning.rows)} rows)"
     assert summarize(TMvKSCR(3, random_state=0).fit(views), views).tuning is None
     inside = PerView(Tuned(3, budget="small", random_state=0)).fit({"a": views["a"]})
@@ -661,8 +661,8 @@ def test_settings_have_short_names():
 
 def test_numbers_of_clusters_are_compared_as_the_search_compares_them(tuned):
     model, _ = tuned
-    numbers = numbers_tried(tried(model.table_))
-    first = [row for row in model.table_ if set(row["kappa"]) == {1.0}]
+    numbers = numbers_tried(tried(model.evaluations_))
+    first = [row for row in model.evaluations_ if set(row["kappa"]) == {1.0}]
     gaps, criteria = (
         {k: np.array([row[name] for row in first if row["n_clusters"] == k]) for k in range(2, 13)}
         for name in ("eigengap", "criterion")
@@ -671,7 +671,7 @@ def test_numbers_of_clusters_are_compared_as_the_search_compares_them(tuned):
     assert [number.n_clusters for number in numbers] == list(range(2, 13))
     assert [number.criterion for number in numbers] == [compared[k].max() for k in range(2, 13)]
     assert max(numbers, key=lambda number: number.criterion).n_clusters == model.n_clusters_
-    assert numbers_tried([row for row in tried(model.table_) if row.round > 1]) == ()
+    assert numbers_tried([row for row in tried(model.evaluations_) if row.round > 1]) == ()
 
 
 def test_settings_lead_by_their_rounds_so_far():

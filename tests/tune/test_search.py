@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from coview import RBF, InputError, NeighborGraph, TMvKSCR, as_views
 from coview.compose import Preprocessed
-from coview.core.agreement import balance
+from coview.core.agreement import size_entropy
 from coview.core.assign import Directions
 from coview.preprocess.profile import ViewProfile
 from coview.tune.candidates import Candidate, affordable, candidates
@@ -35,7 +35,7 @@ def blobs(n=90, spread=8.0):
 def evidence(labels, n_clusters=2, **measures):
     settings = dict.fromkeys(("stability", "agreement", "line_fit", "membership", "eigengap"), 0.5) | measures
     labels = np.asarray(labels)
-    settings.setdefault("balance", balance(labels, n_clusters))
+    settings.setdefault("size_entropy", size_entropy(labels, n_clusters))
     return Evidence(Candidate(("l2",), RBF(), 1.0, (1.0,)), n_clusters, labels, **settings)
 
 
@@ -63,7 +63,7 @@ def test_columns_in_different_units_have_no_direction():
     assert not ViewProfile.of(measured * np.append([4.0, 4.0], np.ones(18))).no_direction
     words = rng.poisson(0.2, size=(50, 20)) * np.append([1000.0], np.ones(19))
     assert not ViewProfile.of(words).no_direction
-    assert {c.preparations for c in candidates(as_views([mixed, measured]))} == {("standard", "l2")}
+    assert {c.steps for c in candidates(as_views([mixed, measured]))} == {("standard", "l2")}
 
 
 def test_a_view_of_zeros_has_a_look():
@@ -78,7 +78,7 @@ def test_candidates_follow_the_look_of_each_view():
     rng = np.random.default_rng(0)
     words, measured, few = rng.poisson(0.2, (30, 40)) * 9.0, rng.normal(size=(30, 20)), rng.normal(size=(30, 2))
     tried = candidates(as_views([words, measured, few]))
-    ways = {c.preparations for c in tried}
+    ways = {c.steps for c in tried}
     assert ways == {("l2", "l2", "standard"), ("tfidf+l2", "l2", "standard"), ("log1p+l2", "l2", "standard")}
     assert {type(c.kernel) for c in tried} == {NeighborGraph, RBF}
     assert all(c.kappa == (1.0, 1.0, 1.0) for c in tried)
@@ -87,7 +87,7 @@ def test_candidates_follow_the_look_of_each_view():
 
 def test_ways_that_come_to_the_same_are_tried_once():
     alike = candidates(as_views([np.random.default_rng(0).normal(size=(30, 20))] * 2))
-    assert {c.preparations for c in alike} == {("l2", "l2")}
+    assert {c.steps for c in alike} == {("l2", "l2")}
 
 
 def test_only_graphs_are_affordable_where_memory_is_short(monkeypatch):
@@ -170,7 +170,7 @@ def candidate(kernel=None, rho=1.0, views=3):
 def test_evidence_is_what_the_methods_themselves_say(kernel):
     views, _ = blobs(spread=1.5)
     (found,) = Trials(views, n_splits=1, seed=3).evidence(candidate(kernel, rho=0.25), [3])
-    model = Preprocessed(TMvKSCR(3, kernel=kernel, rho=0.25, random_state=3), how="standard").fit(views)
+    model = Preprocessed(TMvKSCR(3, kernel=kernel, rho=0.25, random_state=3), steps="standard").fit(views)
 
     def labels(scores):
         return Directions(3).fit(scores, 3, np.random.default_rng(3)).assign(scores)
@@ -278,11 +278,11 @@ def test_the_search_goes_from_all_candidates_on_few_samples_to_some_on_more():
     assert len(even) == len(candidates(views))
     assert len(second) == -(-len(even) // 2)
     best = max(even, key=lambda row: row["criterion"])
-    assert any((row["preparations"], row["kernel"]) == (best["preparations"], best["kernel"]) for row in second)
+    assert any((row["steps"], row["kernel"]) == (best["steps"], best["kernel"]) for row in second)
     assert told[-1] == ("weights of views", 3, 3)
     assert found.n_clusters == 3
     model = Preprocessed(TMvKSCR(3, kernel=found.candidate.kernel, rho=found.candidate.rho, random_state=0))
-    assert adjusted_rand_score(truth, model.set_params(how=list(found.candidate.preparations)).fit(views).labels_) > 0.9
+    assert adjusted_rand_score(truth, model.set_params(steps=list(found.candidate.steps)).fit(views).labels_) > 0.9
 
 
 def test_what_spoke_for_a_candidate_in_the_first_round_counts_in_the_last(monkeypatch):
@@ -366,7 +366,7 @@ def test_candidates_that_cannot_be_fitted_are_noted_and_the_others_go_on():
     bad = Candidate(("tfidf", "standard+log1p"), RBF(), 1.0, (1.0, 1.0))
     good = Candidate(("l2", "l2"), RBF(), 1.0, (1.0, 1.0))
     found = Search(views, [2], (Round(40, 1, 1.0),), seed=0).run([bad, good])
-    assert found.candidate.preparations == ("l2", "l2")
+    assert found.candidate.steps == ("l2", "l2")
     (failed,) = [row for row in found.table if row["error"]]
     assert "log1p" in failed["error"]
     assert failed["criterion"] is None

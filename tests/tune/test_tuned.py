@@ -26,7 +26,7 @@ def test_clear_clusters_are_found_with_their_number():
 def test_the_winner_is_fitted_on_all_samples_and_answers_for_the_wrapper():
     views, _ = make_blobs(600, spread=2.0)
     model = Tuned(3, budget="small", random_state=0).fit(views)
-    assert {row["n_samples"] for row in model.table_} == {400}
+    assert {row["n_samples"] for row in model.evaluations_} == {400}
     assert model.latent_.shape == (600, 2)
     assert model.transform(views).shape == (600, 2)
     assert set(model.predict(views, per_view=True)) == set(views)
@@ -34,9 +34,9 @@ def test_the_winner_is_fitted_on_all_samples_and_answers_for_the_wrapper():
     assert isinstance(inner, Preprocessed)
     assert isinstance(inner.estimator, TMvKSCR)
     np.testing.assert_array_equal(clone(inner).fit(views).labels_, model.labels_)
-    best = max(model.table_, key=lambda row: row["criterion"])
-    assert [inner.how, str(inner.estimator.kernel), inner.estimator.rho] == [
-        best["preparations"],
+    best = max(model.evaluations_, key=lambda row: row["criterion"])
+    assert [inner.steps, str(inner.estimator.kernel), inner.estimator.rho] == [
+        best["steps"],
         best["kernel"],
         best["rho"],
     ]
@@ -72,11 +72,18 @@ def test_the_reason_tells_views_apart_that_are_prepared_differently_or_weigh_dif
 
 def test_the_table_can_be_written_as_json_and_holds_every_measure():
     views, _ = make_blobs(spread=2.0)
-    table = Tuned(range(2, 5), budget="small", random_state=0).fit(views).table_
+    table = Tuned(range(2, 5), budget="small", random_state=0).fit(views).evaluations_
     assert json.loads(json.dumps(table)) == table
-    assert {"criterion", "stability", "agreement", "consensus", "balance", "line_fit", "membership", "eigengap"} <= set(
-        table[0]
-    )
+    assert {
+        "criterion",
+        "stability",
+        "agreement",
+        "consensus",
+        "size_entropy",
+        "line_fit",
+        "membership",
+        "eigengap",
+    } <= set(table[0])
     assert {row["n_clusters"] for row in table} == {2, 3, 4}
 
 
@@ -84,7 +91,7 @@ def test_the_same_seed_gives_the_same_model():
     views, _ = make_blobs(spread=0.8)
     first, second = (Tuned(3, budget="small", random_state=4).fit(views) for _ in range(2))
     np.testing.assert_array_equal(first.labels_, second.labels_)
-    assert first.table_ == second.table_
+    assert first.evaluations_ == second.evaluations_
     assert first.reason_ == second.reason_
     assert clone(first).get_params() == first.get_params()
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(first)).predict(views), first.labels_)
@@ -108,13 +115,13 @@ def test_one_cluster_of_one_view_leaves_nothing_to_choose(tmp_path):
     views, _ = make_blobs(spread=8.0)
     model = Tuned(1, random_state=0).fit(views["a"])
     assert set(model.labels_) == {0}
-    assert model.table_ == []
+    assert model.evaluations_ == []
     assert model.reason_ == "One cluster leaves nothing to choose."
     assert summarize(model, views["a"]).tuning is None
     save(model, tmp_path / "one.safetensors")
     again = load(tmp_path / "one.safetensors")
     np.testing.assert_array_equal(again.predict(views["a"]), model.labels_)
-    assert again.table_ == []
+    assert again.evaluations_ == []
 
 
 def test_scikit_learns_checks_pass():

@@ -10,7 +10,7 @@ import typer
 from coview.cli import options
 from coview.cli.folder import check_folder, complete_folder
 from coview.cli.inputs import read, read_truth
-from coview.cli.settings import METHOD_NAMES, chosen, scales, view_files
+from coview.cli.settings import METHOD_NAMES, chosen, preprocessing, view_files
 from coview.cli.terminal import Terminal
 
 NAMES = ("all", "tuned", *METHOD_NAMES)
@@ -39,7 +39,7 @@ def compare(
             rich_help_panel=options.MODEL,
         ),
     ] = "all",
-    scale: options.Scale = None,
+    preprocess: options.Preprocess = None,
     seed: options.Seed = 0,
     ids: options.Ids = None,
     align: options.Align = "strict",
@@ -74,7 +74,7 @@ def compare(
     names = [name.strip().lower() for name in methods.split(",") if name.strip()]
     for name in names:
         chosen("--methods", name, NAMES)
-    how = {name: each or "standard" for name, each in scales(scale or (), tuple(files)).items()}
+    steps = {name: each or "standard" for name, each in preprocessing(preprocess or (), tuple(files)).items()}
     if output is not None:
         check_folder(output, COMPARISON_FILES, force=force)
     with terminal.working() as progress:
@@ -90,7 +90,7 @@ def compare(
             n_clusters,
             methods="all" if "all" in names else names,
             truth=classes,
-            scale=how,
+            preprocess=steps,
             random_state=seed,
             progress=progress,
         )

@@ -63,7 +63,7 @@ def fit(
     ] = None,
     n_train: options.NTrain = None,
     select: options.Select = None,
-    scale: options.Scale = None,
+    preprocess: options.Preprocess = None,
     seed: options.Seed = 0,
     ids: options.Ids = None,
     align: options.Align = "strict",
@@ -81,8 +81,8 @@ def fit(
 
     Writes a folder with the model, the labels, the numbers (summary.json) and a report to look at (report.html).
 
-    Without --kernel, --rho, --kappa, --assigner and --scale the settings are chosen from the data, in a few seconds;
-    coview tune takes more time for it.
+    Without --kernel, --rho, --kappa, --assigner and --preprocess the settings are selected without labels, in a few
+    seconds; coview tune takes more time for it.
 
     Example: coview fit --view text=text.parquet --view image=image.npy -k 6 -o run
     """
@@ -95,7 +95,7 @@ def fit(
         assigner,
         n_train,
         select,
-        tuple(scale or ()),
+        tuple(preprocess or ()),
         seed,
     )
     terminal = Terminal(as_json, quiet)

@@ -69,15 +69,15 @@ TruthFile = Annotated[
         rich_help_panel=DATA,
     ),
 ]
-Scale = Annotated[
+Preprocess = Annotated[
     list[str] | None,
     typer.Option(
-        "--scale",
+        "--preprocess",
         metavar="[VIEW=]NAME",
         help="How views are prepared, or one view with its name in front: standard (columns of mean 0 and standard "
         "deviation 1), l2 (rows of length 1), tfidf (rare words count more), log1p, total (rows of equal sum), pca50 "
         "(at most 50 principal components) or none; + joins them. Without it: standard, or none where a kernel other "
-        "than rbf is chosen. For example --scale text=tfidf+l2 --scale image=standard",
+        "than rbf is chosen. For example --preprocess text=tfidf+l2 --preprocess image=standard",
         autocompletion=completing(STEPS),
         rich_help_panel=MODEL,
     ),
@@ -130,7 +130,7 @@ Select = Annotated[
     typer.Option(
         metavar="uniform|entropy|anchors",
         help="Which samples to train on, with --n-train. For example --select anchors",
-        autocompletion=completing(("uniform", "entropy", "anchors")),
+        autocompletion=completing(("uniform", "entropy", "kmeans")),
         rich_help_panel=MODEL,
     ),
 ]

@@ -143,14 +143,14 @@ def _write_tried(summary: Summary, path: Path) -> None:
     if summary.tuning is None:
         return
     views, rows = [view.name for view in summary.views], summary.tuning.rows
-    plain = [field.name for field in fields(rows[0]) if field.name not in ("preparations", "kappa")]
+    plain = [field.name for field in fields(rows[0]) if field.name not in ("steps", "kappa")]
     by_view = [f"{what} {view}" for what in ("preparation", "kappa") for view in views]
     with path.open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
         table.writerow(["chosen", *plain, *by_view])
         for i, row in enumerate(rows):
             numbers = (getattr(row, name) for name in plain)
-            table.writerow([int(i == summary.tuning.chosen), *numbers, *row.preparations, *row.kappa])
+            table.writerow([int(i == summary.tuning.chosen), *numbers, *row.steps, *row.kappa])
 
 
 def _innermost(model: Any) -> str:
@@ -192,7 +192,7 @@ def _tuning(summary: Summary) -> dict[str, Any] | None:
     return {
         "reason": summary.tuning.reason,
         "kernel": found.kernel,
-        "preparations": dict(zip(views, found.preparations, strict=True)),
+        "steps": dict(zip(views, found.steps, strict=True)),
         "rho": found.rho,
         "kappa": dict(zip(views, found.kappa, strict=True)),
         "criterion": found.criterion,

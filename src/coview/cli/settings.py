@@ -27,7 +27,7 @@ METHOD_TABLE: Mapping[str, tuple[str, str]] = {
     "mvscbp": ("spectral clustering of graphs to m anchors", "n m"),
 }
 METHOD_NAMES = tuple(METHOD_TABLE)
-STEPS = ("none", "standard", "l2", "tfidf", "log1p", "total", "pca50")  # of preparations, for completion
+STEPS = ("none", "standard", "l2", "tfidf", "log1p", "total", "pca50")  # of steps, for completion
 
 
 def chosen(option: str, value: str, known: Iterable[str]) -> str:
@@ -126,16 +126,16 @@ def weights(option: str, typed: Sequence[str], names: Sequence[str]) -> Any:
     return {name: by_view.get(name, everywhere) for name in names} if by_view else everywhere
 
 
-def scales(typed: Sequence[str], names: Sequence[str]) -> dict[str, str | None]:
-    """Read preparations such as `standard`, or for one view `text=tfidf+l2`; None for views without one."""
+def preprocessing(typed: Sequence[str], names: Sequence[str]) -> dict[str, str | None]:
+    """Read steps such as `standard`, or for one view `text=tfidf+l2`; None for views without one."""
     from coview.preprocess.steps import parse_steps
 
     everywhere, by_view = None, {}
     for text in typed:
         view, equals, name = text.rpartition("=")
-        known = parse_steps(name, "--scale").name
+        known = parse_steps(name, "--preprocess").name
         if equals:
-            _require_view("--scale", view, names)
+            _require_view("--preprocess", view, names)
             by_view[view] = known
         else:
             everywhere = known
@@ -185,12 +185,12 @@ class Settings:
     assigner: str | None = None
     n_train: str | None = None
     select: str | None = None
-    scale: tuple[str, ...] = ()
+    preprocess: tuple[str, ...] = ()
     seed: int = 0
 
     def estimator(self, names: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
         """Return the estimator for views of these names, and what to tell about it."""
-        from coview.compare import for_views, scaled
+        from coview.compare import for_views, preprocessed
         from coview.methods import METHODS
 
         if self._are_to_be_chosen():
@@ -200,16 +200,16 @@ class Settings:
         estimator, notes = for_views(method, len(names)), []
         if estimator is not method:
             notes.append(f"{self.method} knows one view: the columns of all views are put side by side (Concat)")
-        scale, note = self._scale(method, names)
+        steps, note = self._steps(method, names)
         notes += [note] if note else []
         if self.n_train is not None and not hasattr(method, "predict"):
             raise InputError(f"the method {self.method} cannot label new samples, which --n-train needs; leave it out")
-        estimator = _of_some_samples(scaled(estimator, scale), self.n_train, self.select, self.seed)
+        estimator = _of_some_samples(preprocessed(estimator, steps), self.n_train, self.select, self.seed)
         return estimator, tuple(notes)
 
     def _are_to_be_chosen(self) -> bool:
         """Whether everything is left to the data but the number of clusters, and perhaps that."""
-        settings = (self.kernel, self.kappa, self.scale, self.rho, self.assigner)
+        settings = (self.kernel, self.kappa, self.preprocess, self.rho, self.assigner)
         return self.method == "tmvkscr" and self.n_clusters is not None and all(s in ((), None) for s in settings)
 
     def _parameters(self, kind: Any, names: Sequence[str]) -> dict[str, Any]:
@@ -237,27 +237,28 @@ class Settings:
         if not isinstance(self.n_clusters, int | None):
             raise InputError(
                 "-k chooses from several numbers only where all settings are chosen from the data; give one number, "
-                "or leave out --method, --kernel, --rho, --kappa, --assigner and --scale"
+                "or leave out --method, --kernel, --rho, --kappa, --assigner and --preprocess"
             )
         if isinstance(given.get("kernel", ("", None))[1], dict) and "views" not in known and len(names) > 1:
             raise InputError(f"{self.method} sees one table and takes one --kernel for all views, not one for each")
         return {parameter: value for parameter, (_, value) in given.items()}
 
-    def _scale(self, method: Any, names: Sequence[str]) -> tuple[dict[str, str], str | None]:
+    def _steps(self, method: Any, names: Sequence[str]) -> tuple[dict[str, str], str | None]:
         """How to prepare each view; standardised columns are centred, which inner products do not bear."""
         from coview.kernels import RBF
 
-        typed = scales(self.scale, names)
+        typed = preprocessing(self.preprocess, names)
         kernel = getattr(method, "kernel", RBF())
         used = list(kernel.values()) if isinstance(kernel, dict) else [kernel]
         usual = "standard" if all(isinstance(k, RBF) for k in used) else "none"
-        left = [name for name, scale in typed.items() if scale is None]
+        left = [name for name, steps in typed.items() if steps is None]
         note = (
-            f"not scaled, because a kernel other than rbf was chosen: {', '.join(left)}; --scale standard or l2 does"
+            f"not preprocessed, because a kernel other than rbf was chosen: {', '.join(left)}; "
+            "--preprocess standard or l2 does"
             if left and usual == "none"
             else None
         )
-        return {name: scale or usual for name, scale in typed.items()}, note
+        return {name: steps or usual for name, steps in typed.items()}, note
 
 
 @dataclass(frozen=True)

@@ -45,12 +45,12 @@ def tell_search(terminal: Terminal, tuning: Tuning) -> None:
     best, means = settings_tried(tuning.rows, chosen.n_clusters)[:_SHOWN], so_far(tuning.rows)
     terminal.table(
         f"Settings for {chosen.n_clusters} clusters (criterion: mean of a setting's rounds)",
-        ("setting", "samples", "criterion", "agree", "stable", "balance"),
+        ("setting", "samples", "criterion", "agree", "stable", "size_entropy"),
         [
             (
                 f"→ {row.label}" if row is chosen else row.label,
                 str(row.n_samples),
-                *map(_shown, (means[row], row.agreement, row.stability, row.balance)),
+                *map(_shown, (means[row], row.agreement, row.stability, row.size_entropy)),
             )
             for row in (best if chosen in best else [*best[:-1], chosen])
         ],

@@ -32,7 +32,7 @@ class FixedSize(Wrapper):
     n_train : int, float or "auto"
         Number of training samples, or their share. "auto" is 2000, or 50 for each cluster if that is more.
     select : selector or name
-        How training samples are chosen: "uniform" (at random), "entropy" (far apart), "anchors" (near k-means centres),
+        How training samples are chosen: "uniform" (at random), "entropy" (far apart), "kmeans" (near k-means centres),
         or a value such as Stratified(days). See `coview.core.select`.
     n_repeats : int
         Train on so many choices of samples and keep the model whose labels agree best with those of the others (on at

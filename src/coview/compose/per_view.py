@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from coview.compose.wrapper import inner_has, require_clusterer
-from coview.core.agreement import balance, mean_agreements
+from coview.core.agreement import mean_agreements, size_entropy
 from coview.core.assign import Labels
 from coview.kernels import by_view_name
 from coview.methods.base import MultiViewClusterer
@@ -19,10 +19,10 @@ from coview.views import Views
 class PerView(MultiViewClusterer):
     """Cluster each view by itself, and choose the view whose clusters the others confirm best.
 
-    No labels are needed: a view's merit is the mean adjusted Rand index between its clusters and those of every other
-    view (0 if negative), times the balance of its clusters (entropy of their sizes over that of equal ones), since a
-    split into one huge cluster and some crumbs tells little. Two views confirm each other equally, so balance decides.
-    `view_labels_` has every view's clusters, for those who choose otherwise.
+    No labels are needed. The merit of a view is the mean adjusted Rand index between its clusters and those of every
+    other view (0 if negative), times the normalised entropy of its cluster sizes, because one huge cluster and a few
+    tiny ones are not informative. Two views agree with each other equally, so the size entropy decides.
+    `view_labels_` has the clusters of every view.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ class PerView(MultiViewClusterer):
         self.view_labels_ = {
             name: estimator.fit_predict(_one(views, name, estimator)) for name, estimator in self.estimators_.items()
         }
-        self.merits_, balances = _merits(self.view_labels_)
-        self.best_view_ = max(views, key=lambda name: (self.merits_[name], balances[name]))
+        self.merits_, size_entropies = _merits(self.view_labels_)
+        self.best_view_ = max(views, key=lambda name: (self.merits_[name], size_entropies[name]))
         self.labels_ = self.view_labels_[self.best_view_]
 
     @inner_has("predict")  # type: ignore[untyped-decorator]
@@ -95,12 +95,14 @@ class PerView(MultiViewClusterer):
 
 
 def _merits(view_labels: Mapping[str, Labels]) -> tuple[dict[str, float], dict[str, float]]:
-    """Agreement with the other views times balance, for each view; and the balance itself, which decides ties."""
+    """Return agreement with the other views times size entropy, and the size entropy, which decides ties."""
     most = max(len(np.unique(labels)) for labels in view_labels.values())
-    balances = {name: balance(labels, most) for name, labels in view_labels.items()}
-    # No agreement at all is as bad as any disagreement: below zero, balance would count against a view.
+    size_entropies = {name: size_entropy(labels, most) for name, labels in view_labels.items()}
+    # No agreement at all is as bad as any disagreement: below zero, size_entropy would count against a view.
     confirmed = np.maximum(mean_agreements(list(view_labels.values())), 0.0)
-    return {name: float(a * balances[name]) for name, a in zip(view_labels, confirmed, strict=True)}, balances
+    return {
+        name: float(a * size_entropies[name]) for name, a in zip(view_labels, confirmed, strict=True)
+    }, size_entropies
 
 
 def _one(views: Views, name: str, estimator: Any) -> Any:

@@ -22,7 +22,7 @@ class Preprocessed(Wrapper):
     ----------
     estimator : clusterer
         What is trained on the prepared views, for example TMvKSCR(6).
-    how : name, list of names in the order of the views, or mapping from view name to name
+    steps : name, list of names in the order of the views, or mapping from view name to name
         Views that a mapping does not list stay as they are. Names can be joined by "+", for one after another:
 
         - "standard": every column has mean 0 and standard deviation 1 over the training samples; columns of sparse
@@ -58,15 +58,15 @@ class Preprocessed(Wrapper):
     array([[1., 0.]])
     """
 
-    def __init__(self, estimator: Any, how: Any = "standard", *, views: Any = None) -> None:
+    def __init__(self, estimator: Any, steps: Any = "standard", *, views: Any = None) -> None:
         self.estimator = estimator
-        self.how = how
+        self.steps = steps
         self.views = views
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
         self._require_method("prepares the views of")
-        chosen = preprocessing_per_view(self.how, views.names)
+        chosen = preprocessing_per_view(self.steps, views.names)
         self.preprocessing_ = {name: chosen[name].learn(x, name) for name, x in views.items()}
         self.estimator_ = clone(self.estimator).fit(self._prepared(views))
         self.labels_ = self.estimator_.labels_

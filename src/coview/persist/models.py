@@ -174,7 +174,7 @@ _SCORE_MAP = Record(
         "coefficients": Numbers(("train", "components")),
         "bias": Numbers(("components",)),
         "largest": _WEIGHT,
-        "floor": Numbers(("components",), least=0.0),
+        "tolerance": Numbers(("components",), least=0.0),
     },
 )
 
@@ -335,7 +335,7 @@ _LEARNT: Mapping[type, Mapping[str, Kind]] = {
             **_WRAPPER,
             "n_clusters_": Whole(least=1),
             "reason_": Text(),
-            "table_": TriedTable(),
+            "evaluations_": TriedTable(),
         },
         FixedSize: {
             "estimator_": MODEL,
@@ -433,11 +433,11 @@ def _check_scaled(model: Any) -> None:
     widths = {name: learnt[name].width(width) for name, width in model.view_n_features_.items()}
     require(model.estimator_.view_n_features_ == widths, "has an estimator for other views")
     try:
-        chosen = preprocessing_per_view(model.how, model.view_names_)
+        chosen = preprocessing_per_view(model.steps, model.view_names_)
     except InputError:
         raise MisfitError("is prepared in an unknown way") from None
-    fits = all(learnt[name].preparation == chosen[name] for name in chosen)
-    require(fits, "has not learnt the preparations that go with how")
+    fits = all(learnt[name].preprocessing == chosen[name] for name in chosen)
+    require(fits, "has not learnt the steps that go with how")
 
 
 def _check_tuned(model: Any) -> None:

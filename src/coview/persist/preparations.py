@@ -47,7 +47,7 @@ _STEP = AnyOf(tuple(Record(cls, learnt) for cls, learnt in _LEARNT.items()))
 
 
 class LearntSteps(Kind):
-    """A learnt preparation: each step has the columns that the one before gives."""
+    """A learnt preprocessing: each step has the columns that the one before gives."""
 
     def write(self, value: FittedPreprocessing, tensors: Tensors, sizes: Sizes) -> Json:
         require(type(value) is FittedPreprocessing, f"is a {type(value).__name__}, not a preparation")
@@ -56,7 +56,7 @@ class LearntSteps(Kind):
             nodes.append(_STEP.write(step, tensors, _sizes(width)))
             width = step.width(width)
         _check(value)
-        return {"name": value.preparation.name, "steps": nodes}
+        return {"name": value.preprocessing.name, "steps": nodes}
 
     def read(self, node: Json, tensors: Tensors, sizes: Sizes) -> FittedPreprocessing:
         given = fields_of(node, ["name", "steps"])
@@ -80,9 +80,9 @@ def _read_name(name: str) -> Preprocessing:
     try:
         return parse_steps(name)
     except InputError as error:
-        raise MisfitError(f"is no preparation: {error}") from None
+        raise MisfitError(f"is no preprocessing: {error}") from None
 
 
 def _check(value: FittedPreprocessing) -> None:
-    expected = [recipe(name).kind for name in value.preparation.steps]
+    expected = [recipe(name).kind for name in value.preprocessing.steps]
     require([type(step) for step in value.steps] == expected, "has not the steps that its name says")

@@ -14,7 +14,7 @@ import numpy as np
 
 from coview.compose import Concat, FixedSize, PerView, Preprocessed
 from coview.core.assign import Assigner, Codebook, Directions
-from coview.core.select import Anchors, Entropy, Selector, Stratified, Uniform
+from coview.core.select import Entropy, KMeansRows, Selector, Stratified, Uniform
 from coview.errors import InputError
 from coview.kernels import RBF, Cosine, Kernel, Linear, NeighborGraph, NormalizedPolynomial, Polynomial, Precomputed
 from coview.methods.kpca import KPCA
@@ -29,7 +29,7 @@ from coview.views import Array
 
 KERNELS: tuple[type[Kernel], ...] = (RBF, Linear, Polynomial, NormalizedPolynomial, Cosine, NeighborGraph, Precomputed)
 ASSIGNERS: tuple[type[Assigner], ...] = (Directions, Codebook)
-SELECTORS: tuple[type[Selector], ...] = (Uniform, Stratified, Entropy, Anchors)
+SELECTORS: tuple[type[Selector], ...] = (Uniform, Stratified, Entropy, KMeansRows)
 
 # Values that are nothing but their fields, and estimators that can label new samples: a file may name no other class.
 VALUES: Mapping[str, type] = {cls.__name__: cls for cls in (*KERNELS, *ASSIGNERS, *SELECTORS)}

@@ -1,4 +1,4 @@
-"""What a search has tried: the rows of `Tuned.table_`, in plain values."""
+"""What a search has tried: the rows of `Tuned.evaluations_`, in plain values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MEASURE = OrNone(Number())
 _COLUMNS: Mapping[str, Kind] = {
     "round": Whole(least=1),
     "n_samples": Whole(least=1),
-    "preparations": InViewOrder(Text()),
+    "steps": InViewOrder(Text()),
     "kernel": Text(),
     "rho": Number(),
     "kappa": InViewOrder(Number(least=0.0)),
@@ -35,7 +35,7 @@ _COLUMNS: Mapping[str, Kind] = {
     "consensus": _MEASURE,
     "stability": _MEASURE,
     "agreement": _MEASURE,
-    "balance": _MEASURE,
+    "size_entropy": _MEASURE,
     "line_fit": _MEASURE,
     "membership": _MEASURE,
     "eigengap": _MEASURE,

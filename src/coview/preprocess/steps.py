@@ -212,7 +212,7 @@ _RECIPES: Mapping[str, Recipe] = {
 NAMES = ("none", *_RECIPES, "pcaN")
 
 
-def recipe(name: str, said: str = "how") -> Recipe:
+def recipe(name: str, said: str = "steps") -> Recipe:
     """Return the recipe of one step.
 
     Parameters
@@ -282,7 +282,7 @@ class Preprocessing:
 class FittedPreprocessing:
     """A preparation that treats any rows like those that it has learnt from."""
 
-    preparation: Preprocessing
+    preprocessing: Preprocessing
     steps: tuple[Step, ...]
 
     def __call__(self, x: Matrix, view: str = "X") -> Matrix:
@@ -296,7 +296,7 @@ class FittedPreprocessing:
         """
         if self.steps:
             x = _row_by_row(x)
-        for name, step in zip(self.preparation.steps, self.steps, strict=True):
+        for name, step in zip(self.preprocessing.steps, self.steps, strict=True):
             x = _applied(name, step, x, view)
         return x
 
@@ -312,7 +312,7 @@ class FittedPreprocessing:
         return n_features
 
 
-def parse_steps(name: Any, said: str = "how") -> Preprocessing:
+def parse_steps(name: Any, said: str = "steps") -> Preprocessing:
     """Read the name of a preparation, such as "standard", "tfidf+l2" or "total+log1p+pca50".
 
     Parameters
@@ -330,31 +330,31 @@ def parse_steps(name: Any, said: str = "how") -> Preprocessing:
     return Preprocessing(tuple(steps))
 
 
-def preprocessing_per_view(how: Any, names: Sequence[str], said: str = "how") -> dict[str, Preprocessing]:
-    """Read preparations given as one name, as a list in the order of the views, or as a mapping by view.
+def preprocessing_per_view(steps: Any, names: Sequence[str], said: str = "steps") -> dict[str, Preprocessing]:
+    """Read steps given as one name, as a list in the order of the views, or as a mapping by view.
 
     Views that a mapping does not list stay as they are.
 
     Parameters
     ----------
-    how : str, list of str, or mapping from view name to str
+    steps : str, list of str, or mapping from view name to str
     names : the names of the views
     said : str
         What they were given as, for messages.
     """
-    if isinstance(how, Mapping):
-        given = {str(view): name for view, name in how.items()}
+    if isinstance(steps, Mapping):
+        given = {str(view): name for view, name in steps.items()}
         for view in given:
             if view not in names:
                 close = get_close_matches(view, names, n=1)
                 hint = f"; did you mean {close[0]!r}?" if close else "."
                 raise InputError(f"{said} names the view {view!r}{hint} Views: {', '.join(names)}")
         return {view: parse_steps(given.get(view, "none"), said) for view in names}
-    if isinstance(how, (list, tuple)):
-        if len(how) != len(names):
-            raise InputError(f"{said} has {len(how)} names for {len(names)} views ({', '.join(names)})")
-        return {view: parse_steps(name, said) for view, name in zip(names, how, strict=True)}
-    return dict.fromkeys(names, parse_steps(how, said))
+    if isinstance(steps, (list, tuple)):
+        if len(steps) != len(names):
+            raise InputError(f"{said} has {len(steps)} names for {len(names)} views ({', '.join(names)})")
+        return {view: parse_steps(name, said) for view, name in zip(names, steps, strict=True)}
+    return dict.fromkeys(names, parse_steps(steps, said))
 
 
 def _learn(name: str, x: Matrix, view: str) -> Step:

@@ -32,7 +32,7 @@ def render(summary: Summary) -> str:
         "report.html",
         data=data,
         summary=summary,
-        preparations={view.name: view.preparation for view in summary.views},
+        steps={view.name: view.preprocessing for view in summary.views},
         has_scores=has_scores(summary),
         story=story(summary),
         agreements=agreements(summary),
@@ -68,7 +68,7 @@ def render_comparison(comparison: Comparison) -> str:
     return fill(
         "comparison.html",
         comparison=comparison,
-        preparations=preparations_in_words(comparison),
+        steps=preparations_in_words(comparison),
         story=comparison_story(comparison),
     )
 

@@ -183,7 +183,7 @@ def _loose_views(views: list[View]) -> str:
 
 def preparations_in_words(comparison: Comparison) -> dict[str, str]:
     """Return what was done to each view before the methods saw it."""
-    return {view: parse_steps(name).words for view, name in comparison.scale.items()}
+    return {view: parse_steps(name).words for view, name in comparison.preprocess.items()}
 
 
 def comparison_story(comparison: Comparison) -> Story:
@@ -207,7 +207,7 @@ def comparison_story(comparison: Comparison) -> Story:
     if len(set(prepared.values())) > 1:
         each = "; ".join(f"{view}: {words}" for view, words in prepared.items())
         done.append(f"The views were prepared first ({each}){others}.")
-    elif set(comparison.scale.values()) != {"none"}:
+    elif set(comparison.preprocess.values()) != {"none"}:
         done.append(f"The views were prepared first ({next(iter(prepared.values()))}){others}.")
     if len(ran) < len(comparison.methods):
         missing = [method.name for method in comparison.methods if method.error is not None]

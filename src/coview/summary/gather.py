@@ -209,7 +209,7 @@ def _views(found: _Found, constant: Mapping[str, Sequence[int]], prepared: Mappi
             name=name,
             n_features=x.shape[1],
             sparse=sp.issparse(x),
-            preparation=prepared[name],
+            preprocessing=prepared[name],
             kernel=repr(found.kernels[name]) if name in found.kernels else None,
             agreement=_rand_index(found.view_labels[name], consensus) if name in found.view_labels else None,
             notes=_column_notes(found, name, constant[name]),

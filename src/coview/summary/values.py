@@ -15,7 +15,7 @@ from coview.summary.plain import from_plain, to_plain
 
 _FORMAT = "coview summary 3"
 _LISTED = 20
-_MEASURES = ("stability", "agreement", "balance", "line_fit", "membership", "eigengap")
+_MEASURES = ("stability", "agreement", "size_entropy", "line_fit", "membership", "eigengap")
 _KERNEL_NAMES = {kind.__name__: name for name, kind in KERNELS.items()}
 
 
@@ -51,7 +51,7 @@ class View:
     name: str
     n_features: int
     sparse: bool
-    preparation: str  # in words
+    preprocessing: str  # in words
     kernel: str | None
     agreement: float | None
     notes: tuple[str, ...]  # such as constant columns
@@ -115,7 +115,7 @@ class Tried:
 
     round: int
     n_samples: int  # of this round
-    preparations: tuple[str, ...]  # in the order of the views
+    steps: tuple[str, ...]  # in the order of the views
     kernel: str
     rho: float
     kappa: tuple[float, ...]  # in the order of the views
@@ -124,7 +124,7 @@ class Tried:
     consensus: float | None  # with the other settings
     stability: float | None
     agreement: float | None
-    balance: float | None
+    size_entropy: float | None
     line_fit: float | None
     membership: float | None
     eigengap: float | None
@@ -133,12 +133,12 @@ class Tried:
     @property
     def setting(self) -> tuple[Any, ...]:
         """What was tried, whatever the round and the number of clusters."""
-        return self.preparations, self.kernel, self.rho, self.kappa
+        return self.steps, self.kernel, self.rho, self.kappa
 
     @property
     def prepared(self) -> str:
-        """The preparations in short, each named once."""
-        return " / ".join(dict.fromkeys(self.preparations))
+        """The steps in short, each named once."""
+        return " / ".join(dict.fromkeys(self.steps))
 
     @property
     def kernel_name(self) -> str:
@@ -333,7 +333,7 @@ def _is_complete(tuning: Tuning, n_views: int) -> bool:
     return (
         0 <= tuning.chosen < len(tuning.rows)
         and tuning.rows[tuning.chosen].criterion is not None
-        and all(len(row.preparations) == len(row.kappa) == n_views for row in tuning.rows)
+        and all(len(row.steps) == len(row.kappa) == n_views for row in tuning.rows)
         and all(getattr(row, measure) is not None for row in ran for measure in _MEASURES)
         and len(alike) == 1
     )

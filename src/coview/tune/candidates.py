@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coview.core.sparse_fuse import fuses_sparse
+from coview.core.fuse import fuses_sparse
 from coview.core.tiles import SymmetricTiles
 from coview.kernels import RBF, Kernel, NeighborGraph
 from coview.preprocess.profile import ViewProfile
@@ -19,7 +19,7 @@ from coview.views import Views
 class Candidate:
     """One setting: a preparation for each view, a kernel for all, the balance of sum and product, weights of views."""
 
-    preparations: tuple[str, ...]
+    steps: tuple[str, ...]
     kernel: Kernel
     rho: float
     kappa: tuple[float, ...]
@@ -58,7 +58,7 @@ def candidates(views: Views) -> list[Candidate]:
 def affordable(candidate: Candidate, n_samples: int) -> bool:
     """Whether the memory of this machine is enough to fit all samples: but for sparse graphs, a few n×n matrices."""
     available = available_memory()
-    sparse = fuses_sparse([candidate.kernel.sparse] * len(candidate.preparations))
+    sparse = fuses_sparse([candidate.kernel.sparse] * len(candidate.steps))
     return sparse or available is None or 3 * SymmetricTiles.nbytes(n_samples, np.float32) <= available
 
 

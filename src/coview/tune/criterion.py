@@ -15,7 +15,7 @@ from coview.views import Array
 
 # All of these were fixed by leaving out one data set after the other: benchmarks/quality/evidence.py and page.py.
 _STABILITY, _AGREEMENT, _CONSENSUS = 1, 2, 1
-_BALANCE_POWER = 1.5
+_SIZE_ENTROPY_POWER = 1.5
 _PER_LOG_CLUSTER, _PER_GAP = 0.75, 0.5  # between numbers of clusters
 _LINES = 0.75  # of the balanced line fit
 
@@ -27,7 +27,7 @@ class Evidence:
     stability : of the labels of one half of the samples: its own against those that the other half's model gives it
         (views are prepared, and bandwidths chosen, from both halves together)
     agreement : of the labels with those by each view's own scores
-    balance : entropy of the cluster sizes, 1 for equal ones
+    size_entropy : entropy of the cluster sizes, 1 for equal ones
     line_fit, membership, eigengap : criteria from the literature, to look at
     """
 
@@ -36,7 +36,7 @@ class Evidence:
     labels: Labels
     stability: float
     agreement: float
-    balance: float
+    size_entropy: float
     line_fit: float
     membership: float
     eigengap: float
@@ -49,13 +49,13 @@ def consensus(evidence: Sequence[Evidence]) -> Array:
 
 def criterion(evidence: Sequence[Evidence]) -> Array:
     """How much speaks for each of the candidates, which have the same number of clusters and the same samples."""
-    stability, agreement, balance = (
-        np.array([getattr(one, name) for one in evidence]) for name in ("stability", "agreement", "balance")
+    stability, agreement, size_entropy = (
+        np.array([getattr(one, name) for one in evidence]) for name in ("stability", "agreement", "size_entropy")
     )
     # A single view agrees with itself, which says nothing.
     agreeing = _AGREEMENT if len(evidence[0].candidate.kappa) > 1 else 0
     together = _STABILITY * stability + agreeing * agreement + _CONSENSUS * consensus(evidence)
-    judged: Array = np.maximum(together, 0) / (_STABILITY + agreeing + _CONSENSUS) * balance**_BALANCE_POWER
+    judged: Array = np.maximum(together, 0) / (_STABILITY + agreeing + _CONSENSUS) * size_entropy**_SIZE_ENTROPY_POWER
     return judged
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 
-from coview.core.agreement import adjusted_rand, balance
+from coview.core.agreement import adjusted_rand, size_entropy
 from coview.core.assign import Assignment, Directions, Labels
 from coview.errors import InputError
 from coview.kernels import Kernel
@@ -101,7 +101,7 @@ class Trials:
                     labels,
                     stability=_mean(stability),
                     agreement=_mean(agreement),
-                    balance=balance(labels, k),
+                    size_entropy=size_entropy(labels, k),
                     line_fit=_mean([half.line_fit for half in learnt]),
                     membership=_mean([half.membership for half in learnt]),
                     eigengap=_gap(model.eigenvalues_, k),
@@ -124,7 +124,7 @@ class Trials:
     def _gather(self, candidate: Candidate) -> list[Blocks]:
         by_view = {
             name: self._view_blocks(name, how, candidate.kernel)
-            for name, how in compress(zip(self._views, candidate.preparations, strict=True), self._varying)
+            for name, how in compress(zip(self._views, candidate.steps, strict=True), self._varying)
         }
         return [
             Blocks(

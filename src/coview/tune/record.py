@@ -20,16 +20,16 @@ def tuning(model: Any) -> Tuning | None:
         best = getattr(model, "best_view_", None)
         inner = getattr(model, "estimator_", None) if best is None else model.estimators_[best]
         return None if inner is None else tuning(inner)
-    if not model.table_:  # one cluster leaves nothing to choose
+    if not model.evaluations_:  # one cluster leaves nothing to choose
         return None
-    rows, method = tried(model.table_), model.estimator_.estimator
-    chosen = tuple(model.estimator_.how), str(method.kernel), method.rho, tuple(method.kappa)
+    rows, method = tried(model.evaluations_), model.estimator_.estimator
+    chosen = tuple(model.estimator_.steps), str(method.kernel), method.rho, tuple(method.kappa)
     places = [i for i, row in enumerate(rows) if row.setting == chosen and row.n_clusters == model.n_clusters_]
     return Tuning(model.reason_, places[-1], rows)
 
 
 def tried(table: Any) -> tuple[Tried, ...]:
-    """Return the rows of `Tuned.table_` as values.
+    """Return the rows of `Tuned.evaluations_` as values.
 
     Parameters
     ----------
@@ -37,14 +37,14 @@ def tried(table: Any) -> tuple[Tried, ...]:
     """
     names = [field.name for field in fields(Tried)]
     if not isinstance(table, Sequence) or not all(isinstance(row, Mapping) for row in table) or not table:
-        raise InputError("table must be a list of dictionaries with at least one row, as Tuned has it in table_")
+        raise InputError("table must be a list of dictionaries with at least one row, as Tuned has it in evaluations_")
     missing = [name for row in table for name in names if name not in row]
     if missing:
-        raise InputError(f"the table has no {missing[0]!r}; give all columns of Tuned.table_")
+        raise InputError(f"the table has no {missing[0]!r}; give all columns of Tuned.evaluations_")
     return tuple(
         Tried(
-            **{name: row[name] for name in names if name not in ("preparations", "kappa")},
-            preparations=tuple(row["preparations"]),
+            **{name: row[name] for name in names if name not in ("steps", "kappa")},
+            steps=tuple(row["steps"]),
             kappa=tuple(row["kappa"]),
         )
         for row in table

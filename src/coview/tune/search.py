@@ -173,7 +173,7 @@ class _Tried:
         return rows
 
 
-_MEASURES = ("stability", "agreement", "balance", "line_fit", "membership", "eigengap")
+_MEASURES = ("stability", "agreement", "size_entropy", "line_fit", "membership", "eigengap")
 _NOTHING = dict.fromkeys(("criterion", "consensus", *_MEASURES))
 
 
@@ -191,7 +191,7 @@ def _settings(number: int, n_samples: int, candidate: Candidate, k: int) -> Row:
     return {
         "round": number,
         "n_samples": n_samples,
-        "preparations": list(candidate.preparations),
+        "steps": list(candidate.steps),
         "kernel": str(candidate.kernel),
         "rho": candidate.rho,
         "kappa": list(candidate.kappa),

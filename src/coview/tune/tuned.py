@@ -50,8 +50,8 @@ class Tuned(Wrapper):
         The winner, fitted on all samples. What it has learnt can be had from this object, as in model.eigenvalues_.
     n_clusters_ : int
         The number of clusters.
-    table_ : list of dict
-        All that was tried, a row for each candidate, number of clusters and round: pandas.DataFrame(model.table_).
+    evaluations_ : list of dict
+        A row for each candidate, number of clusters and round: pandas.DataFrame(model.evaluations_).
     reason_ : str
         Why the winner won, in words.
     labels_ : array of shape (n_samples,)
@@ -98,7 +98,7 @@ class Tuned(Wrapper):
             found = Found(pool[0], 1, [])
         else:
             found = Search(views, numbers, BUDGETS[self.budget], seed, self.progress).run(pool)
-        self.table_ = found.table
+        self.evaluations_ = found.table
         self.n_clusters_ = found.n_clusters
         self.reason_ = reason(found, views.names, numbers) if found.table else "One cluster leaves nothing to choose."
         self.estimator_ = self._model(found.candidate, found.n_clusters, seed).fit(views)
@@ -114,7 +114,7 @@ class Tuned(Wrapper):
             progress=self.progress,
             random_state=seed,
         )
-        return Preprocessed(method, how=list(candidate.preparations))
+        return Preprocessed(method, steps=list(candidate.steps))
 
     def _cluster_numbers(self, views: Views) -> list[int]:
         """The numbers of clusters to choose from, in increasing order."""
@@ -171,20 +171,18 @@ def reason(found: Found, names: Sequence[str], numbers: Sequence[int]) -> str:
         for row in reversed(found.table)
         if row["n_clusters"] == found.n_clusters
         and row["kappa"] == list(found.candidate.kappa)
-        and row["preparations"] == list(found.candidate.preparations)
+        and row["steps"] == list(found.candidate.steps)
         and row["rho"] == found.candidate.rho
         and row["kernel"] == str(found.candidate.kernel)
     )
-    tried = {
-        (row["kernel"], *row["preparations"], row["rho"], *row["kappa"]) for row in found.table if row["error"] is None
-    }
-    ways = dict.fromkeys(found.candidate.preparations)
+    tried = {(row["kernel"], *row["steps"], row["rho"], *row["kappa"]) for row in found.table if row["error"] is None}
+    ways = dict.fromkeys(found.candidate.steps)
     prepared = " and ".join(
         parse_steps(way).words
         + (
             ""
             if len(ways) == 1
-            else f" ({', '.join(n for n, w in zip(names, found.candidate.preparations, strict=True) if w == way)})"
+            else f" ({', '.join(n for n, w in zip(names, found.candidate.steps, strict=True) if w == way)})"
         )
         for way in ways
     )
@@ -202,5 +200,5 @@ def reason(found: Found, names: Sequence[str], numbers: Sequence[int]) -> str:
         + f". On {row['n_samples']} samples "
         + (f"the views agree with the whole to {row['agreement']:.2f}, " if len(names) > 1 else "")
         + f"halves of the samples find each other's clusters to {row['stability']:.2f} (adjusted Rand index), and the "
-        f"balance of the cluster sizes is {row['balance']:.2f}."
+        f"size entropy is {row['size_entropy']:.2f}."
     )
