@@ -307,7 +307,7 @@ def test_a_corrupt_chunk_that_several_blocks_need_is_named_too(views, model):
 def test_rows_are_named_when_the_model_refuses_them():
     small, large = np.ones((30, 2)), np.full((10, 2), 1e308)
     model = TMvKSCR(2, kernel=Linear()).fit({"a": np.arange(1.0, 21).reshape(10, 2)})
-    with pytest.raises(InputError, match="rows 30 to 39: view 'a' gives similarities too large"):
+    with pytest.raises(InputError, match="rows 30 to 39: view 'a' has similarities too large"):
         predict(model, {"a": da.from_array(np.vstack([small, large]), chunks=(10, -1))}).compute()
 
 

@@ -246,8 +246,8 @@ def test_what_is_decided_for_the_user_is_told():
         (Settings(n_clusters=3, preprocess=("text=",)), r"--preprocess '' is unknown\. Known: none"),
         (Settings(n_clusters=3, select="kmeans"), "say how many with --n-train"),
         (
-            Settings(n_clusters=3, n_train="9", select="anchor"),
-            r"--select 'anchor' is unknown; did you mean 'anchors'\?",
+            Settings(n_clusters=3, n_train="9", select="kmean"),
+            r"--select 'kmean' is unknown; did you mean 'kmeans'\?",
         ),
         (Settings("coreg", 3, n_train="9"), "coreg cannot label new samples, which --n-train needs"),
     ],

@@ -508,9 +508,9 @@ def test_scaled_says_what_it_cannot_do():
     views, _ = make_blobs()
     with pytest.raises(InputError, match=r"wrap KMeans, as in Concat\(KMeans\(…\)\)"):
         Preprocessed(KMeans(3)).fit(views)
-    with pytest.raises(InputError, match=r"how 'robust' is unknown\. Known: none, standard, l2"):
+    with pytest.raises(InputError, match=r"steps 'robust' is unknown\. Known: none, standard, l2"):
         Preprocessed(TMvKSCR(3), "robust").fit(views)
-    with pytest.raises(InputError, match=r"how names the view 'aa'; did you mean 'a'\? Views: a, b, c"):
+    with pytest.raises(InputError, match=r"steps names the view 'aa'; did you mean 'a'\? Views: a, b, c"):
         Preprocessed(TMvKSCR(3), {"aa": "l2"}).fit(views)
     with pytest.raises(InputError, match=r"view 'b' has the value .* where 'tfidf' comes"):
         Preprocessed(TMvKSCR(3), {"b": "tfidf"}).fit(views)

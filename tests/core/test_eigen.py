@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from coview.core.eigen import Eigenpairs, Problem, _dense, top_eigenpairs
+from coview.core.eigen import Eigenpairs, Problem, _solve_dense, top_eigenpairs
 from tests.core.test_tiles import tiles_of
 
 SIZES = pytest.mark.parametrize("n", [30, 900])  # dense, block Krylov
@@ -45,7 +45,7 @@ def test_signs_are_fixed(n):
 def test_shares_are_of_the_trace(n):
     values = 1.05 ** -np.arange(n, dtype=float)
     pairs = top_eigenpairs(problem_of(symmetric(values), exponent=900), 2)
-    np.testing.assert_allclose(pairs.shares, values[:2] / values.sum(), rtol=1e-9)
+    np.testing.assert_allclose(pairs.explained_variance_ratio, values[:2] / values.sum(), rtol=1e-9)
     np.testing.assert_allclose(np.ldexp(pairs.values, -900), values[:2], rtol=1e-9)
 
 
@@ -53,7 +53,7 @@ def test_shares_are_of_the_trace(n):
 def test_a_zero_matrix_has_eigenvalues_zero(n):
     pairs = top_eigenpairs(problem_of(np.zeros((n, n))), 3)
     assert pairs.values.tolist() == [0.0] * 3
-    assert pairs.shares.tolist() == [0.0] * 3
+    assert pairs.explained_variance_ratio.tolist() == [0.0] * 3
     assert not pairs.vectors.any()  # nothing distinguishes one vector from another
 
 
@@ -74,7 +74,7 @@ def test_equal_eigenvalues_are_all_found(n_blocks, dtype):
     problem = problem_of(matrix, dtype=dtype)
     pairs = top_eigenpairs(problem, n_blocks)
     np.testing.assert_allclose(pairs.values, np.ones(n_blocks), rtol=1e-6)
-    np.testing.assert_allclose(pairs.values, _dense(problem, n_blocks)[0], atol=1e-6)
+    np.testing.assert_allclose(pairs.values, _solve_dense(problem, n_blocks)[0], atol=1e-6)
 
 
 def test_low_rank_problems_give_zeros_beyond_their_rank():
@@ -82,7 +82,7 @@ def test_low_rank_problems_give_zeros_beyond_their_rank():
     pairs = top_eigenpairs(problem_of(factor @ factor.T), 5)
     np.testing.assert_allclose(pairs.values[2:], 0, atol=1e-9 * pairs.values[0])
     assert not pairs.vectors[:, 2:].any()
-    first = Eigenpairs(pairs.values[:2], pairs.vectors[:, :2], pairs.shares[:2])
+    first = Eigenpairs(pairs.values[:2], pairs.vectors[:, :2], pairs.explained_variance_ratio[:2])
     assert_eigenpairs(first, factor @ factor.T, atol=1e-9 * pairs.values[0])
 
 
@@ -121,7 +121,7 @@ def test_errors_that_fall_slowly_but_fall_are_waited_for():
 
 
 def test_no_gap_at_all_among_many_samples_is_a_warning(monkeypatch):
-    monkeypatch.setattr("coview.core.eigen._DENSE_AFTER_ALL", 0)
+    monkeypatch.setattr("coview.core.eigen._DENSE_FALLBACK", 0)
     matrix = symmetric(1 + 1e-6 * np.linspace(0, 1, 900))
     with pytest.warns(ConvergenceWarning, match="kept the approximation"):
         pairs = top_eigenpairs(problem_of(matrix), 3)

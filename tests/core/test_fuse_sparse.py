@@ -1,13 +1,16 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from coview.core.sparse_fuse import SparseFusion, fusion_of
 
 from coview import RBF, NeighborGraph
 from coview.core.eigen import top_eigenpairs
-from coview.core.fuse import Fusion
-from coview.core.gram import Centering, Grams
+from coview.core.fuse import fuse
+from coview.core.fuse_sparse import fuse_sparse
+from coview.core.fuse_tiles import fuse_tiles
+from coview.core.gram import Gram, Grams
+from coview.core.low_rank import PlusLowRank
 from coview.core.sparse import SymmetricSparse, row_slabs
+from coview.core.tiles import SymmetricTiles
 from coview.runtime import Workers
 from tests import naive
 
@@ -19,17 +22,11 @@ def similarities(n_views, n=N, dtype=np.float64, near=5):
     return {f"v{v}": NeighborGraph(near, 3).against(rng.normal(size=(n, 3)), dtype) for v in range(n_views)}
 
 
-def fuse(kind, similar, rho, kappa, n=N, dtype=np.float64, workers=None):
-    """The problem of these similarities, by one kind of fusion."""
+def fuse_by(function, similar, rho, kappa, n=N, dtype=np.float64, workers=None):
+    """Fuse these similarities by one of the two implementations."""
     kernels = {name: similarity.kernel for name, similarity in similar.items()}
     grams = Grams(similar, kernels, n, dtype, workers or Workers(1))
-    fusion = kind(grams, rho, kappa)
-    total = np.zeros(n)
-    for gram in fusion.grams():
-        degree = gram.positive_degrees()
-        fusion.add(gram, Centering.learn(gram.matrix, weights=degree.min() / degree))
-        total += degree
-    return fusion.problem(total), fusion
+    return function(grams, kappa, rho, Gram.positive_degrees)
 
 
 def weights(n_views, largest=3.0):
@@ -42,7 +39,7 @@ def test_sparse_plus_low_rank_is_the_papers_eigenproblem(n_views, rho):
     similar, kappa = similarities(n_views), weights(n_views)
     matrix, degrees = naive.fused_problem([s.gram.toarray() for s in similar.values()], kappa.values(), rho)
     root = np.sqrt(np.diag(degrees))
-    problem, _ = fuse(SparseFusion, similar, rho, kappa)
+    problem = fuse_by(fuse_sparse, similar, rho, kappa).problem
     scaled = matrix / np.outer(root, root)
     np.testing.assert_allclose(np.ldexp(problem.matrix.to_dense(), problem.exponent), scaled, atol=1e-14)
     np.testing.assert_allclose(np.ldexp(problem.trace, problem.exponent), np.trace(scaled), rtol=1e-12)
@@ -53,16 +50,18 @@ def test_sparse_plus_low_rank_is_the_papers_eigenproblem(n_views, rho):
 @pytest.mark.parametrize("largest", [3.0, 1e200])
 def test_sparse_and_dense_fusion_have_the_same_eigenpairs(n_views, rho, largest):
     similar, kappa = similarities(n_views), weights(n_views, largest)
-    sparse, dense = (top_eigenpairs(fuse(kind, similar, rho, kappa)[0], 3) for kind in (SparseFusion, Fusion))
+    sparse, dense = (
+        top_eigenpairs(fuse_by(function, similar, rho, kappa).problem, 3) for function in (fuse_sparse, fuse_tiles)
+    )
     np.testing.assert_allclose(sparse.values, dense.values, rtol=1e-10)
     np.testing.assert_allclose(sparse.vectors, dense.vectors, atol=1e-10)
-    np.testing.assert_allclose(sparse.shares, dense.shares, rtol=1e-10)
+    np.testing.assert_allclose(sparse.explained_variance_ratio, dense.explained_variance_ratio, rtol=1e-10)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-13), (np.float32, 1e-6)])
 def test_products_are_those_of_the_dense_matrix(dtype, tolerance):
     similar = similarities(3, dtype=dtype)
-    problem, _ = fuse(SparseFusion, similar, 0.25, weights(3), dtype=dtype)
+    problem = fuse_by(fuse_sparse, similar, 0.25, weights(3), dtype=dtype).problem
     block = np.random.default_rng(1).normal(size=(N, 4))
     expected = problem.matrix.to_dense() @ block
     assert problem.matrix.dtype == dtype
@@ -77,24 +76,25 @@ def test_products_are_the_same_bits_in_any_number_of_threads():
     products = []
     for threads in (1, 2):
         with Workers(threads) as workers:
-            problem, _ = fuse(SparseFusion, similar, 0.25, weights(2), n, workers=workers)
+            problem = fuse_by(fuse_sparse, similar, 0.25, weights(2), n, workers=workers).problem
             products.append(problem.matrix @ block)
     np.testing.assert_array_equal(*products)
 
 
 def test_graphs_are_fused_as_sparse_matrices_and_others_in_tiles():
-    def chosen(similar):
+    def matrix_of(similar):
         kernels = {name: NeighborGraph() for name in similar}
-        return type(fusion_of(Grams(similar, kernels, N, np.float64, Workers(1)), 0.5, dict.fromkeys(similar, 1.0)))
+        grams = Grams(similar, kernels, N, np.float64, Workers(1))
+        return type(fuse(grams, dict.fromkeys(similar, 1.0), 0.5).problem.matrix)
 
-    assert chosen(similarities(8)) is SparseFusion
-    assert chosen(similarities(9)) is Fusion
-    assert chosen({**similarities(1), "dense": RBF(1.0).against(np.zeros((N, 1)))}) is Fusion
+    assert matrix_of(similarities(8)) is PlusLowRank
+    assert matrix_of(similarities(9)) is SymmetricTiles
+    assert matrix_of({**similarities(1), "dense": RBF(1.0).against(np.zeros((N, 1)))}) is SymmetricTiles
 
 
 def test_scores_are_left_to_the_similarities():
-    _, fusion = fuse(SparseFusion, similarities(2), 0.5, weights(2))
-    assert fusion.ensemble(np.ones((N, 1)), weights(2)) is None
+    fused = fuse_by(fuse_sparse, similarities(2), 0.5, weights(2))
+    assert fused.scores(np.ones((N, 1)), weights(2)) is None
 
 
 def test_slabs_hold_every_row_once():

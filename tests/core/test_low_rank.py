@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from coview.core.spectral import PlusLowRank, normalised_similarity, scale_both_sides
 
 from coview import RBF, InputError, Linear
+from coview.core.low_rank import PlusLowRank
 from tests.core.test_gram import gram_of
 from tests.core.test_tiles import tiles_of
 
@@ -12,20 +12,20 @@ def test_normalised_similarity_has_unit_degrees_on_both_sides(n_jobs):
     x = np.random.default_rng(0).normal(size=(700, 3))  # several tiles
     kernel = RBF(2.0)(x)
     degrees = np.diag(1 / np.sqrt(kernel.sum(axis=1)))
-    similarity = normalised_similarity(gram_of(RBF(2.0), x, n_jobs=n_jobs))
+    similarity = gram_of(RBF(2.0), x, n_jobs=n_jobs).normalised_similarity()
     np.testing.assert_allclose(similarity.to_dense(), degrees @ kernel @ degrees, atol=1e-15)
 
 
 def test_degrees_must_be_positive():
     with pytest.raises(InputError, match="view 'text' has 1 of 3 samples with degree <= 0"):
-        normalised_similarity(gram_of(Linear(), np.array([[1.0], [0.0], [2.0]])))
+        gram_of(Linear(), np.array([[1.0], [0.0], [2.0]])).normalised_similarity()
 
 
 def test_both_sides_are_scaled_in_place():
     matrix = np.arange(81.0).reshape(9, 9)
     matrix = matrix + matrix.T
     tiles, scale = tiles_of(matrix), np.arange(9.0)
-    assert scale_both_sides(tiles, scale) is tiles
+    assert tiles.scale_both_sides(scale) is tiles
     np.testing.assert_array_equal(tiles.to_dense(), scale[:, None] * matrix * scale)
 
 

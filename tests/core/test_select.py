@@ -112,7 +112,7 @@ def test_settings_that_cannot_be_used_are_named():
         Stratified([1, 2, 3]).rows(VIEWS, 10, np.random.default_rng(0), KERNELS)
     with pytest.raises(InputError, match=r"Entropy\(draws=0\)"):
         Entropy(draws=0)
-    with pytest.raises(InputError, match="select='nearest' is unknown; use one of uniform, entropy, anchors"):
+    with pytest.raises(InputError, match="select='nearest' is unknown; use one of uniform, entropy, kmeans"):
         as_selector("nearest")
     assert as_selector("entropy") == Entropy()
     assert as_selector(Uniform()) == Uniform()

@@ -155,7 +155,7 @@ def test_sums_that_overflow_are_refused_by_the_name_of_the_view(scale):
         try:
             model = KSC(2, kernel=kernel, random_state=0).fit(x * size)
         except InputError as error:
-            assert "view 'view0' gives similarities too large" in str(error)
+            assert "view 'view0' has similarities too large" in str(error)
         else:
             assert np.bincount(model.labels_).tolist() == sizes.tolist()
 
@@ -204,7 +204,7 @@ def test_a_given_gram_matrix_in_float32_is_treated_as_such():
 def test_new_rows_too_large_to_compare_are_refused():
     x = np.abs(np.random.default_rng(0).normal(size=(40, 3)))
     model = KSC(2, kernel="poly", random_state=0).fit(x)
-    with pytest.raises(InputError, match="view 'view0' gives similarities too large"):
+    with pytest.raises(InputError, match="view 'view0' has similarities too large"):
         model.predict(np.full((2, 3), 1e200))
 
 

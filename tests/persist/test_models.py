@@ -502,7 +502,7 @@ def test_models_that_were_tampered_with_are_refused(change, message, path):
 
 def test_models_without_all_their_parts_are_refused(path):
     model = Preprocessed(KSC(3, random_state=0)).fit(positive_views()["b"])
-    with pytest.raises(InputError, match="has not learnt the steps that go with how"):
+    with pytest.raises(InputError, match="has not learnt the steps that go with steps"):
         save(deepcopy(model).set_params(steps="l2"), path)
     with pytest.raises(InputError, match="is prepared in an unknown way"):
         save(deepcopy(model).set_params(steps="other"), path)

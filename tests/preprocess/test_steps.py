@@ -47,18 +47,18 @@ def test_preparations_are_told_in_words():
     [
         (
             "tfdif+l2",
-            "how 'tfdif' is unknown; did you mean 'tfidf'? Known: none, standard, l2, tfidf, log1p, total, pcaN",
+            "steps 'tfdif' is unknown; did you mean 'tfidf'? Known: none, standard, l2, tfidf, log1p, total, pcaN",
         ),
-        ("Standard", "how 'Standard' is unknown; did you mean 'standard'?"),
-        ("pac20", "how 'pac20' is unknown; did you mean 'pca20'?"),
-        ("pca", "how 'pca' is unknown; did you mean 'pca50'?"),
-        ("pca0", "how 'pca0' is unknown"),
+        ("Standard", "steps 'Standard' is unknown; did you mean 'standard'?"),
+        ("pac20", "steps 'pac20' is unknown; did you mean 'pca20'?"),
+        ("pca", "steps 'pca' is unknown; did you mean 'pca50'?"),
+        ("pca0", "steps 'pca0' is unknown"),
         ("pca" + "9" * 5000, "is unknown"),
-        ("robust", "how 'robust' is unknown. Known: "),
-        ("", "how '' is unknown. Known: "),
-        ("l2+", "how '' is unknown"),
-        (7, "how=7 must be the name of a preparation, such as 'standard' or 'tfidf+l2'"),
-        (None, "how=None must be the name"),
+        ("robust", "steps 'robust' is unknown. Known: "),
+        ("", "steps '' is unknown. Known: "),
+        ("l2+", "steps '' is unknown"),
+        (7, "steps=7 must be the name of a preparation, such as 'standard' or 'tfidf+l2'"),
+        (None, "steps=None must be the name"),
     ],
 )
 def test_names_that_are_not_known_are_explained(name, sentence):
@@ -74,11 +74,11 @@ def test_preparations_are_one_for_all_or_one_for_each_view():
     assert preprocessing_per_view({"text": "tfidf+l2"}, names) == {"text": words, "image": none}
     assert preprocessing_per_view({}, names) == {"text": none, "image": none}
     assert preprocessing_per_view({0: "l2"}, ("0",)) == {"0": l2}
-    with pytest.raises(InputError, match=r"how has 1 names for 2 views \(text, image\)"):
+    with pytest.raises(InputError, match=r"steps has 1 names for 2 views \(text, image\)"):
         preprocessing_per_view(["l2"], names)
     with pytest.raises(InputError, match=r"scale names the view 'txt'; did you mean 'text'\? Views: text, image"):
         preprocessing_per_view({"txt": "l2"}, names, "scale")
-    with pytest.raises(InputError, match=r"how names the view 'sound'\. Views: text, image"):
+    with pytest.raises(InputError, match=r"steps names the view 'sound'\. Views: text, image"):
         preprocessing_per_view({"sound": "l2"}, names)
     with pytest.raises(InputError, match=r"scale 'standart' is unknown; did you mean 'standard'\?"):
         preprocessing_per_view({"text": "standart"}, names, "scale")

@@ -45,7 +45,7 @@ def tell_search(terminal: Terminal, tuning: Tuning) -> None:
     best, means = settings_tried(tuning.rows, chosen.n_clusters)[:_SHOWN], so_far(tuning.rows)
     terminal.table(
         f"Settings for {chosen.n_clusters} clusters (criterion: mean of a setting's rounds)",
-        ("setting", "samples", "criterion", "agree", "stable", "size_entropy"),
+        ("setting", "samples", "criterion", "agree", "stable", "entropy"),
         [
             (
                 f"→ {row.label}" if row is chosen else row.label,

@@ -113,10 +113,9 @@ def _extra_columns(similarity: Any, sizes: Sizes) -> None:
     sizes.agree("features", similarity.prepared.shape[1] - extra)
 
 
-def _width_is_training(similarity: PrecomputedSimilarity, sizes: Sizes) -> None:
-    """A view that is a Gram matrix has a column for each training row."""
+def _keeps_no_gram(similarity: PrecomputedSimilarity, sizes: Sizes) -> None:
+    """The Gram matrix itself is not stored."""
     require(similarity.gram is None, "keeps a Gram matrix")
-    sizes.agree("features", sizes.known("train") or 0)
 
 
 def _is_graph(similarity: NeighborSimilarity, sizes: Sizes) -> None:
@@ -161,9 +160,7 @@ _SIMILARITY = AnyOf(
             },
             _is_graph,
         ),
-        Record(
-            PrecomputedSimilarity, {"gram": OneOf({"none": None}), "dtype": OneOf(_FLOAT_TYPES)}, _width_is_training
-        ),
+        Record(PrecomputedSimilarity, {"gram": OneOf({"none": None}), "dtype": OneOf(_FLOAT_TYPES)}, _keeps_no_gram),
     )
 )
 
@@ -410,6 +407,8 @@ def _check_kernel_method(model: Any) -> None:
     for name, score_map in model._score_maps.items():
         if isinstance(score_map.similarity, PrecomputedSimilarity):  # scores of training rows cannot be computed again
             require(name in model._view_scores, f"lacks the scores of view {name!r}")
+            width = model.view_n_features_[name]
+            require(score_map.n_training == width, f"has {width} columns in view {name!r}, not one per training row")
         else:
             require(model.kernels_[name] == score_map.similarity.kernel, f"has two kernels for view {name!r}")
 
@@ -437,7 +436,7 @@ def _check_scaled(model: Any) -> None:
     except InputError:
         raise MisfitError("is prepared in an unknown way") from None
     fits = all(learnt[name].preprocessing == chosen[name] for name in chosen)
-    require(fits, "has not learnt the steps that go with how")
+    require(fits, "has not learnt the steps that go with steps")
 
 
 def _check_tuned(model: Any) -> None:
