@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check fix bench bench-authors paper paper-quick quality clean
+.PHONY: demo test check fix bench bench-authors paper paper-quick quality picture clean
 
 demo: .venv/ready  ## fit the embedded example and print what it found
 	$(BIN)/coview demo
@@ -37,6 +37,9 @@ paper-quick: .venv/ready  ## the same with few settings on two small data sets, 
 
 quality: .venv/ready  ## measure clusters without labels on real data and write docs/quality.md; goes on where it was stopped
 	$(BIN)/python -m benchmarks.quality.run
+
+picture: demo  ## write docs/report.png, the screenshot in the README; needs Chromium and chromedriver
+	$(BIN)/python docs/screenshot.py demo-run/report.html docs/report.png
 
 clean:  ## remove everything that make built
 	rm -rf .venv demo-run .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

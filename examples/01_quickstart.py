@@ -1,13 +1,13 @@
-"""Cluster three views of handwritten digits, then label images the model has not seen."""
+"""Cluster three views of handwritten digits, then label images that are not in the training set."""
 
 from coview import Tuned
 from coview.datasets import digits_views
 
-views, digits = digits_views()  # a dictionary: pixels, fourier, gradients
+views, digits = digits_views()  # a mapping of three arrays: pixels, fourier, gradients
 train, new = views.take(slice(0, 1500)), views.take(slice(1500, None))
 
 model = Tuned(n_clusters=10, random_state=0).fit(train)  # or n_clusters="auto"
-print(model.reason_)  # how the settings were chosen: from the data, without labels
-print(model.labels_[:10])  # clusters of the training images, 0 the largest
-print(model.predict(new)[:10])  # clusters of new images, one by one or all at once
-print(model.latent_.shape, model.eigenvalues_.round(3))
+print(model.reason_)  # the selected settings and their scores; no labels are used
+print(model.labels_[:10])  # clusters of the training images, numbered by decreasing size
+print(model.predict(new)[:10])  # clusters of new images
+print(model.latent_.shape, model.eigenvalues_.round(3))  # the shared latent space

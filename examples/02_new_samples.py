@@ -1,4 +1,4 @@
-"""A new sample gets the same label alone, in a chunk, or with all the others."""
+"""Label new samples: the label of a sample is the same alone, in a chunk, or with all other samples."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ together = model.predict(new)
 one_by_one = np.concatenate([model.predict(new.take([i])) for i in range(50)])
 print("same labels:", np.array_equal(together[:50], one_by_one))
 
-# The answer may also be asked of each view alone: where they disagree, look twice.
+# Labels and scores of each view alone. Samples on which the views disagree are uncertain.
 per_view = model.predict(new, per_view=True)
 scores = model.transform(new, per_view=True)
 print({name: (labels.shape, scores[name].shape) for name, labels in per_view.items()})

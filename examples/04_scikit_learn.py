@@ -1,4 +1,4 @@
-"""Use scikit-learn's own tools: stack the views into one table, and say which columns are which view."""
+"""Use scikit-learn's pipelines and grid searches: stack the views into one array and pass its layout as `views=`."""
 
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -11,11 +11,11 @@ views, digits = digits_views()
 X, columns = stack_views(views.take(slice(0, 600)))  # columns: {'pixels': slice(0, 64), ...}
 digits = digits[:600]
 
-# With a list of views, cross-validation would split the list. With one stacked table it splits the samples.
+# Cross-validation would split a list of views by view. It splits a stacked array by sample.
 search = GridSearchCV(
     make_pipeline(StandardScaler(), TMvKSCR(10, views=columns, random_state=0)),
     {"tmvkscr__rho": [0.25, 1.0]},
-    scoring="adjusted_rand_score",  # known classes, for a benchmark; real clustering has none
+    scoring="adjusted_rand_score",  # needs known classes
     cv=2,
 )
 search.fit(X, digits)

@@ -1,4 +1,4 @@
-"""Two ways to read clusters from the same scores: the paper's codebook, and k-means on directions."""
+"""Compare two assigners on the same scores: the codebook of the paper, and k-means on score directions."""
 
 from sklearn.metrics import adjusted_rand_score
 

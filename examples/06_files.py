@@ -1,4 +1,4 @@
-"""Write three views of digits as files of different kinds, to try the command on: see the README."""
+"""Write three views of the digits as files in different formats: the input of the commands in the README."""
 
 from pathlib import Path
 
