@@ -1,5 +1,6 @@
-"""The examples run, and the README shows the first one."""
+"""The examples run, the README contains the first one, and its commands and links work."""
 
+import re
 import runpy
 import shutil
 import subprocess
@@ -12,27 +13,50 @@ from coview import Tuned, read_views
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_example_runs_and_prints(path, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # some write files
+    monkeypatch.chdir(tmp_path)  # some examples write files
     runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out.strip()
 
 
-def test_the_readme_starts_with_the_first_example():
+def test_the_readme_contains_the_first_example():
     code = EXAMPLES[0].read_text().split('"""\n\n', 1)[1]
     assert code in (ROOT / "README.md").read_text()
 
 
-def test_the_same_label_alone_and_together(capsys):
+def test_the_readme_is_short_and_its_picture_is_small():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 90
+    assert (ROOT / "docs" / "report.png").stat().st_size <= 200_000
+
+
+def headings(page):
+    """Return the anchors that GitHub gives to the headings of a page."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_pages_lead_to_files_and_headings_that_exist(page):
+    prose = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL)
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose):
+        if not link.startswith("http"):
+            name, _, anchor = link.partition("#")
+            target = (page.parent / name).resolve() if name else page
+            assert target.exists(), link
+            assert not anchor or anchor in headings(target), link
+
+
+def test_a_new_sample_has_the_same_label_alone_and_in_a_batch(capsys):
     runpy.run_path(str(ROOT / "examples" / "02_new_samples.py"))
     assert "same labels: True" in capsys.readouterr().out
 
 
-def test_the_commands_of_the_readme_label_like_python(tmp_path):
-    """Three files, a fit, and the labels of new files, as a reader of the README would type them."""
+def test_the_commands_of_the_readme_give_the_labels_of_the_python_api(tmp_path):
+    """Write three files, fit, and label new files, with the commands as they are printed in the README."""
     block = next(part for part in (ROOT / "README.md").read_text().split("```") if "coview fit" in part)
     commands = [line.split("#")[0].split() for line in block.strip().splitlines()]
     assert [command[:2] for command in commands[1:]] == [["coview", "fit"], ["coview", "predict"]]
