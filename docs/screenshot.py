@@ -49,7 +49,7 @@ def open_report(report: Path) -> Chrome:
 def capture(browser: Chrome) -> Image.Image:
     """Return the title with the key figures, and below it the section with the scatter plot."""
     parts = [
-        (0, browser.find_element("css selector", "#short dl").rect),
+        (0, browser.find_element("css selector", "main section dl").rect),
         (browser.find_element("id", "samples").rect["y"], browser.find_element("id", "samples").rect),
     ]
     images = []

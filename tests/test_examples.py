@@ -2,6 +2,7 @@
 
 import re
 import runpy
+import shlex
 import shutil
 import subprocess
 import sys
@@ -58,7 +59,7 @@ def test_a_new_sample_has_the_same_label_alone_and_in_a_batch(capsys):
 def test_the_commands_of_the_readme_give_the_labels_of_the_python_api(tmp_path):
     """Write three files, fit, and label new files, with the commands as they are printed in the README."""
     block = next(part for part in (ROOT / "README.md").read_text().split("```") if "coview fit" in part)
-    commands = [line.split("#")[0].split() for line in block.strip().splitlines()]
+    commands = [shlex.split(line, comments=True) for line in block.replace("\\\n", "").strip().splitlines()]
     assert [command[:2] for command in commands[1:]] == [["coview", "fit"], ["coview", "predict"]]
     commands[0] = [sys.executable, str(ROOT / commands[0][1])]
     for command in commands:
