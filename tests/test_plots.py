@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from coview import OPMC, InputError, MvKSC, TMvKSCR, plots
-from coview.report.marks import SHAPES
-from coview.report.marks import mark as report_mark
+from coview.report.charts import SHAPES, swatch
 from coview.summary import summarize
 from tests.conftest import make_blobs
 from tests.summaries import make_split_tuning, make_tuning
@@ -19,7 +18,7 @@ matplotlib = pytest.importorskip("matplotlib")
 from matplotlib.colors import to_hex  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 
-OF_SUMMARIES = [plots.scores, plots.spectrum, plots.scatter, plots.similarities, plots.agreement]
+OF_SUMMARIES = [plots.sorted_scores, plots.spectrum, plots.scatter, plots.similarity_matrix, plots.agreement]
 RHO = {"rho": [0.0, 0.5, 1.0, 0.5], "ari": [0.1, 0.2, 0.3, 0.4], "nmi": [0.5, 0.6, 0.7, 0.8]}
 SIZES = {"n_train": [50, 500, 5000], "ari": [0.5, 0.7, 0.8]}
 KAPPA = [
@@ -44,7 +43,7 @@ def summary_of(n_clusters, n_samples=None):
 
 
 def rendered(ax):
-    """Everything is laid out and drawn, so that no artist fails unseen."""
+    """Return the axes after all artists are laid out and drawn, so that an error in an artist is raised."""
     ax.figure.canvas.draw()
     return ax
 
@@ -56,7 +55,7 @@ def test_summaries_of_any_number_of_clusters_can_be_drawn(draw, n_clusters):
     written = [text for text in [*ax.get_xticklabels(), *ax.get_yticklabels()] if text.get_text()]
     boxes = [text.get_window_extent() for text in written]
     assert written
-    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i]), "tick labels touch"
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i]), "tick labels overlap"
 
 
 @pytest.mark.parametrize(("draw", "data"), [*((draw, None) for draw in OF_SUMMARIES), *OF_TABLES])
@@ -88,18 +87,17 @@ def test_a_missing_matplotlib_names_the_extra(monkeypatch):
         plots.rho_curve(RHO)
 
 
-def test_a_cluster_has_the_same_mark_in_plots_and_in_the_report():
-    shapes = dict(zip(SHAPES, plots.MARKERS, strict=True))
-    assert shapes["circle"] == "o"
-    assert shapes["triangle-up"] == "^"
-    assert shapes["star"] == "*"
+def test_a_cluster_has_the_same_style_in_plots_and_in_the_report():
+    assert tuple(SHAPES) == plots.MARKERS
+    assert [SHAPES[marker][0] for marker in "o^*"] == ["circle", "triangle-up", "star"]
     for label in range(120):
-        mark = report_mark(label)
-        assert plots.mark(label) == (mark.colour, shapes[mark.shape])
-    assert len({plots.mark(label) for label in range(100)}) == 100
+        colour, marker = plots.cluster_style(label)
+        assert swatch(label) == (colour, SHAPES[marker][1])
+    assert len({plots.cluster_style(label) for label in range(100)}) == 100
+    assert len({swatch(label) for label in range(100)}) == 100
 
 
-def test_a_cluster_keeps_its_mark_where_others_have_no_members():
+def test_a_cluster_keeps_its_style_if_others_are_empty():
     summary = summary_of(3)
     points = replace(summary.points, labels=tuple({0: 1, 1: 4, 2: 17}[label] for label in summary.points.labels))
     clusters = tuple(replace(c, label=label) for c, label in zip(summary.clusters, (1, 4, 17), strict=True))
@@ -110,9 +108,9 @@ def test_a_cluster_keeps_its_mark_where_others_have_no_members():
 
 
 @pytest.mark.parametrize("component", [0, 1])
-def test_scores_of_each_view_and_their_mean_are_ordered_by_cluster(component):
+def test_scores_of_each_view_and_their_mean_are_sorted_by_cluster(component):
     summary = summary_of(3)
-    ax = plots.scores(summary, component)
+    ax = plots.sorted_scores(summary, component)
     labels, mean = np.array(summary.points.labels), np.array(summary.points.scores)[:, component]
     order = np.lexsort((mean, labels))
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), mean[order])
@@ -127,26 +125,28 @@ def test_scores_of_each_view_and_their_mean_are_ordered_by_cluster(component):
     assert [text.get_text() for text in above.get_xticklabels()] == ["0", "1", "2"]
 
 
-def test_scores_without_views_are_drawn_alone():
+def test_scores_without_view_scores_are_drawn_alone():
     summary = summary_of(3)
-    ax = plots.scores(replace(summary, points=replace(summary.points, view_scores={})))
+    ax = plots.sorted_scores(replace(summary, points=replace(summary.points, view_scores={})))
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["score"]
 
 
-def test_views_may_have_fewer_components_than_the_mean():
+def test_views_can_have_fewer_components_than_the_mean():
     summary = summary_of(3)
     few = {name: tuple(row[:1] for row in scores) for name, scores in summary.points.view_scores.items()}
-    assert len(plots.scores(replace(summary, points=replace(summary.points, view_scores=few)), 1).collections) == 0
+    assert (
+        len(plots.sorted_scores(replace(summary, points=replace(summary.points, view_scores=few)), 1).collections) == 0
+    )
 
 
-def test_spectrum_shows_shares_and_their_running_total():
+def test_spectrum_shows_the_explained_variance_and_its_cumulative_sum():
     summary = summary_of(10)
     ax = plots.spectrum(summary)
     np.testing.assert_allclose([bar.get_height() for bar in ax.patches], summary.explained_variance_ratio)
     np.testing.assert_allclose(ax.lines[0].get_ydata(), np.cumsum(summary.explained_variance_ratio))
 
 
-def test_spectrum_shows_eigenvalues_where_there_are_no_shares():
+def test_spectrum_shows_eigenvalues_if_there_is_no_explained_variance():
     views, _ = make_blobs()
     summary = summarize(MvKSC(3, random_state=0).fit(views), views)
     assert summary.explained_variance_ratio is None
@@ -174,7 +174,7 @@ def test_scatter_shows_clusters_with_their_numbers_and_histograms(n_clusters):
     assert (ax.get_legend() is not None) == (n_clusters <= 10)
 
 
-def test_one_component_is_spread_at_random():
+def test_a_single_component_is_jittered():
     summary = summary_of(2)
     ax = plots.scatter(summary)
     across = np.concatenate([dots.get_offsets() for dots in ax.collections])
@@ -184,9 +184,9 @@ def test_one_component_is_spread_at_random():
     assert len(ax.get_yticks()) == 0
 
 
-def test_similarities_have_a_border_around_each_cluster():
+def test_similarities_have_an_outline_of_each_cluster():
     summary = summary_of(3)
-    ax = plots.similarities(summary)
+    ax = plots.similarity_matrix(summary)
     np.testing.assert_array_equal(ax.images[0].get_array(), summary.similarities.values)
     sizes = np.bincount(summary.similarities.labels)
     ends = np.cumsum(sizes)
@@ -206,19 +206,19 @@ def test_agreement_has_a_row_for_each_view_and_a_column_for_each_cluster(n_clust
     assert len(ax.texts) == (9 if n_clusters == 3 else 0)
 
 
-def test_what_a_method_does_not_have_cannot_be_drawn():
+def test_missing_parts_cannot_be_drawn():
     views, _ = make_blobs()
     summary = summarize(OPMC(3, random_state=0).fit(views), views)
     for draw, message in zip(
         OF_SUMMARIES,
-        ["no scores", "no eigenvalues", "no scores", "no kernels", "no labels by single views"],
+        ["no scores", "no eigenvalues", "no scores", "no similarities", "no labels of single views"],
         strict=True,
     ):
         with pytest.raises(InputError, match=f"OPMC has {message}"):
             draw(summary)
     for component in (-1, 2):
-        with pytest.raises(InputError, match="this summary has components 0 to 1"):
-            plots.scores(summary_of(3), component)
+        with pytest.raises(InputError, match=f"component={component}: expected an integer from 0 to 1"):
+            plots.sorted_scores(summary_of(3), component)
 
 
 def test_repeated_settings_are_drawn_as_mean_and_band():
@@ -231,7 +231,7 @@ def test_repeated_settings_are_drawn_as_mean_and_band():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["ari", "nmi"]
 
 
-def test_tables_may_be_lists_of_rows_or_data_frames():
+def test_tables_can_be_lists_of_rows_or_data_frames():
     rows = [dict(zip(RHO, values, strict=True)) for values in zip(*RHO.values(), strict=True)]
     for table in (rows, pd.DataFrame(RHO)):
         np.testing.assert_array_equal(plots.rho_curve(table).lines[1].get_ydata(), [0.5, 0.7, 0.7])
@@ -245,7 +245,7 @@ def test_sizes_are_on_a_logarithmic_axis_with_their_own_ticks():
     assert ax.get_legend() is None
 
 
-def test_the_surface_is_a_grid_with_its_best_marked():
+def test_the_surface_is_a_grid_with_a_star_at_the_best():
     ax = rendered(plots.kappa_surface(KAPPA))
     np.testing.assert_allclose(ax.images[0].get_array().filled(np.nan), [[0.3, 0.7], [np.nan, 0.5]])
     assert [text.get_text() for text in ax.get_xticklabels()] == ["0.1", "1"]
@@ -256,37 +256,37 @@ def test_the_surface_is_a_grid_with_its_best_marked():
 
 
 def as_table(tuning):
-    """The rows as Tuned.evaluations_ has them."""
+    """Return the rows in the form of Tuned.evaluations_."""
     return [{**asdict(row), "steps": list(row.steps), "kappa": list(row.kappa)} for row in tuning.rows]
 
 
-def test_settings_are_drawn_by_round_and_the_chosen_one_is_marked():
+def test_settings_are_drawn_by_round_and_the_selected_one_is_circled():
     tuning = make_tuning(10)
     ax = rendered(plots.tuning_candidates(tuning))
-    first, second, mark = ax.collections
+    first, second, circle = ax.collections
     assert (len(first.get_offsets()), len(second.get_offsets())) == (10, 5)
-    chosen = tuning.rows[tuning.chosen]
+    selected = tuning.rows[tuning.chosen]
     labels = [text.get_text() for text in ax.get_yticklabels()]
-    place, height = mark.get_offsets()[0]
-    assert (place, labels[int(height)]) == (chosen.criterion, chosen.label)
+    place, height = circle.get_offsets()[0]
+    assert (place, labels[int(height)]) == (selected.criterion, selected.label)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
-        "round 1, on 500 samples",
-        "round 2, on 1,500 samples",
-        "chosen",
+        "round 1 (500 samples)",
+        "round 2 (1,500 samples)",
+        "selected",
     ]
     assert ax.get_xlabel() == "criterion for 10 clusters"
     boxes = [text.get_window_extent() for text in ax.get_yticklabels()]
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
 
 
-def test_settings_are_drawn_in_the_order_of_all_their_rounds():
+def test_settings_are_ranked_by_all_of_their_rounds():
     tuning = make_split_tuning()
     ax = rendered(plots.tuning_candidates(tuning))
     shown = [text.get_text() for text in ax.get_yticklabels()]
     assert shown[:-3:-1] == [row.label for row in tuning.rows[tuning.chosen : tuning.chosen + 2]]
 
 
-def test_a_table_alone_has_no_chosen_setting():
+def test_a_table_of_evaluations_has_no_selected_setting():
     ax = rendered(plots.tuning_candidates(as_table(make_tuning(10))))
     assert len(ax.collections) == 2
     assert ax.get_xlabel() == "criterion for 10 clusters"
@@ -294,25 +294,25 @@ def test_a_table_alone_has_no_chosen_setting():
     assert plots.tuning_candidates(only_first).get_xlabel() == "criterion for 7 clusters"
 
 
-def test_numbers_of_clusters_have_the_criterion_and_others_beside_it():
-    for table, word in ((make_tuning(10), "chosen"), (as_table(make_tuning(10)), "most speaks for")):
+def test_the_criterion_is_drawn_with_criteria_from_the_literature():
+    for table, word in ((make_tuning(10), "selected"), (as_table(make_tuning(10)), "best")):
         ax = rendered(plots.tuning_clusters(table))
         lines = {line.get_label(): line for line in ax.lines}
-        beside = ["criterion", "line fit", "membership strength", "eigengap (share of the largest)"]
-        assert list(lines) == [*beside, word]
+        criteria = ["criterion", "line fit", "membership strength", "eigengap (relative)"]
+        assert list(lines) == [*criteria, word]
         np.testing.assert_array_equal(lines["criterion"].get_xdata(), range(2, 13))
         assert lines["criterion"].get_ydata().argmax() == 10 - 2
-        assert lines[beside[-1]].get_ydata().max() == 1
+        assert lines[criteria[-1]].get_ydata().max() == 1
         assert set(lines[word].get_xdata()) == {10}
 
 
-def test_eigenvalues_without_any_gap_are_drawn_as_zeros():
+def test_eigengaps_of_zero_are_drawn_as_zeros():
     table = [row | {"eigengap": 0.0} for row in as_table(make_tuning(10)) if row["criterion"] is not None]
     assert set(plots.tuning_clusters(table).lines[3].get_ydata()) == {0.0}
 
 
-def test_one_number_of_clusters_is_no_curve():
-    with pytest.raises(InputError, match="only one number of clusters was tried"):
+def test_a_single_number_of_clusters_is_refused():
+    with pytest.raises(InputError, match="only one number of clusters"):
         plots.tuning_clusters(make_tuning(4, numbers=[4]))
 
 
@@ -320,26 +320,30 @@ def test_one_number_of_clusters_is_no_curve():
     ("draw", "table", "message"),
     [
         (plots.tuning_candidates, 5, "table must be a list of dictionaries"),
-        (plots.rho_curve, {"kappa": [1], "ari": [1]}, "has the columns kappa, ari; it needs 'rho'"),
-        (plots.rho_curve, {"rho": [1]}, "it needs 'rho' and one or more of results"),
-        (plots.rho_curve, {"rho": [1], "ari": ["high"]}, "leave out the columns of texts"),
-        (plots.rho_curve, {"rho": [1, 2], "ari": [1]}, "columns of one length"),
+        (plots.rho_curve, {"kappa": [1], "ari": [1]}, "has the columns kappa, ari: expected 'rho'"),
+        (plots.rho_curve, {"rho": [1]}, "expected 'rho' and one or more columns of results"),
+        (plots.rho_curve, {"rho": [1], "ari": ["high"]}, "remove columns of strings"),
+        (plots.rho_curve, {"rho": [1, 2], "ari": [1]}, "columns of equal length"),
         (plots.rho_curve, {"rho": [], "ari": []}, "at least one row"),
-        (plots.rho_curve, {"rho": [[1]], "ari": [[1]]}, "columns of one length"),
-        (plots.rho_curve, {"rho": 1, "ari": [1]}, "columns of one length"),
-        (plots.rho_curve, {}, "columns of one length"),
+        (plots.rho_curve, {"rho": [[1]], "ari": [[1]]}, "columns of equal length"),
+        (plots.rho_curve, {"rho": 1, "ari": [1]}, "columns of equal length"),
+        (plots.rho_curve, {}, "columns of equal length"),
         (plots.rho_curve, [], "list of dictionaries"),
         (plots.rho_curve, [{"rho": 1, "ari": 1}, {"rho": 1}], "list of dictionaries with the same keys"),
-        (plots.rho_curve, 5, "leave out the columns of texts"),
-        (plots.kappa_surface, {"kappa 1": [1], "ari": [1]}, "it needs two whose names start with 'kappa', and 'ari'"),
-        (plots.kappa_surface, {"kappa 1": [1], "kappa 2": [1]}, "and one of results"),
+        (plots.rho_curve, 5, "remove columns of strings"),
+        (
+            plots.kappa_surface,
+            {"kappa 1": [1], "ari": [1]},
+            "two columns with names that start with 'kappa', and 'ari'",
+        ),
+        (plots.kappa_surface, {"kappa 1": [1], "kappa 2": [1]}, "and a column of results"),
     ],
 )
-def test_unusable_tables_are_explained(draw, table, message):
+def test_invalid_tables_are_refused(draw, table, message):
     with pytest.raises(InputError, match=message):
         draw(table)
 
 
-def test_unknown_results_are_named():
+def test_unknown_columns_are_named():
     with pytest.raises(InputError, match="and 'accuracy'"):
         plots.kappa_surface(KAPPA, "accuracy")

@@ -1,4 +1,4 @@
-"""The report in a real browser: drawn, usable by mouse and keyboard, readable in both themes, without a network."""
+"""The report in a browser: plots, mouse and keyboard, contrast in both themes, no network requests."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from coview.report import write_comparison, write_report
+from coview.report import write_report
 from tests.summaries import make_summary, make_tuning
 from tests.test_report import NASTY, make_comparison
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def browser():
-    # Selenium would otherwise look for a newer driver, and tell its makers about it.
+    # By default Selenium searches for a newer driver and sends usage statistics.
     os.environ.update(SE_OFFLINE="true", SE_AVOID_STATS="true")
     from selenium.webdriver import Chrome, ChromeOptions
     from selenium.webdriver.chrome.service import Service
@@ -60,17 +60,17 @@ def pages(tmp_path_factory):
         "large": make_summary(50_000, 10),
     }
     made = {name: write_report(summary, folder / f"{name}.html") for name, summary in summaries.items()}
-    made["comparison"] = write_comparison(make_comparison(), folder / "comparison.html")
+    made["comparison"] = write_report(make_comparison(), folder / "comparison.html")
     return made
 
 
 @pytest.fixture
 def opened(browser, pages):
-    """Open a page at a width and in a theme, wait until it is ready, and return the browser."""
+    """Return a function that opens a page, waits until it is ready, and returns the browser."""
 
     def opened(name, width=1280, height=900, theme="light"):
         for log in ("browser", "performance"):
-            browser.get_log(log)  # what was logged before is another test's
+            browser.get_log(log)  # discard the messages of the previous test
         features = [
             {"name": "prefers-color-scheme", "value": theme},
             {"name": "prefers-reduced-motion", "value": "reduce"},  # clicks do not wait for smooth scrolling
@@ -102,7 +102,7 @@ def choose(browser, select, text):
 
 
 def trace(browser):
-    """What the scatter draws now."""
+    """Return the data of the scatter plot."""
     return run(browser, "const {x, y, marker} = document.getElementById('scatter').data[0]; return {x, y, marker}")
 
 
@@ -122,9 +122,9 @@ def test_pages_open_without_errors_and_without_the_network(opened, pages, name):
     assert run(browser, "return performance.getEntriesByType('resource').map((entry) => entry.name)") == []
 
 
-def test_the_policy_stops_whoever_asks_the_network(opened):
+def test_the_policy_blocks_network_requests_and_new_scripts(opened):
     browser = opened("small")
-    stopped = browser.execute_async_script(
+    violated = browser.execute_async_script(
         """const done = arguments[0];
         const blocked = [];
         document.addEventListener("securitypolicyviolation", (event) => {
@@ -135,7 +135,7 @@ def test_the_policy_stops_whoever_asks_the_network(opened):
         new Image().src = "https://example.org/picture.png";
         document.head.append(Object.assign(document.createElement("script"), {textContent: "window.escaped = 1"}));"""
     )
-    assert stopped == ["connect-src", "img-src", "script-src-elem"]
+    assert violated == ["connect-src", "img-src", "script-src-elem"]
     assert run(browser, "return window.escaped") is None
 
 
@@ -159,19 +159,19 @@ def test_every_plot_is_drawn(opened, name):
     assert run(browser, "return document.querySelectorAll('#heatmap .heatmaplayer image').length") == 1
 
 
-def test_the_choice_of_settings_is_drawn(opened):
+def test_the_selection_of_settings_is_drawn(opened):
     browser = opened("tuned")
     points = run(browser, "return document.querySelectorAll('#candidates .scatterlayer .point').length")
     assert points == 10 + 5 + 1
     assert run(browser, "return document.querySelectorAll('#candidates .ytick text').length") == 10
     assert run(browser, "return document.querySelectorAll('#numbers .scatterlayer .js-line').length") == 4
     assert column(browser, "tuning-table", 2)[:6] == ["2"] * 5 + ["1"]
-    touching = """
+    overlapping = """
         const boxes = [...document.querySelectorAll(arguments[0])].map((each) => each.getBoundingClientRect());
         return boxes.some((a, i) => boxes.slice(0, i).some((b) =>
           a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom))"""
     for texts in ("#candidates .ytick text", "#candidates .legendtext, #candidates .xtitle", "#numbers .legendtext"):
-        assert not browser.execute_script(touching, texts), texts
+        assert not browser.execute_script(overlapping, texts), texts
 
 
 def test_components_and_colours_change_the_plot(opened):
@@ -188,9 +188,9 @@ def test_components_and_colours_change_the_plot(opened):
     choose(browser, "colour", "known class")
     by_class = trace(browser)["marker"]["color"]
     assert by_class != before["marker"]["color"]
-    choose(browser, "colour", "view pixels alone")
+    choose(browser, "colour", "view pixels")
     assert trace(browser)["marker"]["color"] not in (by_class, before["marker"]["color"])
-    choose(browser, "colour", "certainty (margin)")
+    choose(browser, "colour", "margin")
     assert trace(browser)["marker"]["colorscale"] is not None
     assert len(set(map(str, trace(browser)["marker"]["color"]))) > 100
 
@@ -211,7 +211,7 @@ def test_the_legend_hides_and_shows_groups(opened):
 
 
 @pytest.mark.parametrize(("name", "sample"), [("small", "image "), ("nasty", "<b>{{ 7 * 7 }}</b>")])
-def test_hovering_shows_the_sample_as_it_is_called(opened, name, sample):
+def test_hovering_shows_the_name_of_the_sample_literally(opened, name, sample):
     from selenium.webdriver import ActionChains
 
     browser = opened(name)
@@ -233,9 +233,9 @@ def test_hovering_shows_the_sample_as_it_is_called(opened, name, sample):
     assert run(browser, "return document.querySelectorAll('#scatter script, #scatter .hoverlayer a').length") == 0
 
 
-def test_two_clusters_are_spread_out_along_one_component(opened):
+def test_two_clusters_are_jittered_along_one_component(opened):
     browser = opened("two")
-    assert run(browser, "return document.getElementById('up').value") == "spread"
+    assert run(browser, "return document.getElementById('up').value") == "jitter"
     y = trace(browser)["y"]
     assert 0 <= min(y) < 0.1
     assert 0.9 < max(y) <= 1
@@ -258,7 +258,7 @@ def test_the_table_of_clusters_sorts_by_mouse_and_by_keyboard(opened):
     assert browser.find_element("css selector", "#clusters-table th").get_attribute("aria-sort") == "none"
 
 
-def test_tables_filter_and_say_how_many_are_left(opened):
+def test_tables_filter_and_count_the_remaining_rows(opened):
     browser = opened("small")
     box = browser.find_element("id", "clusters-table-filter")
     box.send_keys("pixels_4")
@@ -269,7 +269,7 @@ def test_tables_filter_and_say_how_many_are_left(opened):
     assert column(browser, "clusters-table", 1) == []
 
 
-def test_what_failed_stays_last_in_a_comparison(opened):
+def test_failed_methods_stay_last_in_a_comparison(opened):
     browser = opened("comparison")
     button = browser.find_element("css selector", "#methods-table th:nth-child(4) button")
     button.click()
@@ -278,10 +278,10 @@ def test_what_failed_stays_last_in_a_comparison(opened):
     assert column(browser, "methods-table", 1) == ["opmc", "tmvkscr", "comic"]
 
 
-def test_a_view_can_be_seen_in_the_scatter(opened):
+def test_a_button_colours_the_scatter_plot_by_a_view(opened):
     browser = opened("small")
     run(browser, "document.querySelectorAll('button[data-colour]')[1].click()")
-    assert run(browser, "return document.getElementById('colour').selectedOptions[0].text") == "view fourier alone"
+    assert run(browser, "return document.getElementById('colour').selectedOptions[0].text") == "view fourier"
 
 
 def test_many_clusters_show_one_card_of_features_at_a_time(opened):
@@ -294,7 +294,7 @@ def test_many_clusters_show_one_card_of_features_at_a_time(opened):
     assert len(browser.find_elements("css selector", shown)) == 100
 
 
-# Contrast of every text with what is behind it, by the formula of WCAG 2; colours are resolved by painting them.
+# Contrast of every text with its background by the formula of WCAG 2; colours are resolved by painting them.
 CONTRASTS = """
 const canvas = document.createElement("canvas");
 canvas.width = canvas.height = 1;
@@ -336,7 +336,7 @@ return found.sort((a, b) => a[0] - b[0]);
 
 @pytest.mark.parametrize("name", ["small", "tuned", "comparison"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_text_is_readable_in_both_themes(opened, name, theme):
+def test_every_text_has_enough_contrast_in_both_themes(opened, name, theme):
     browser = opened(name, theme=theme)
     paper = run(browser, "return getComputedStyle(document.body).backgroundColor")
     assert (paper == "rgb(255, 255, 255)") == (theme == "light")
@@ -345,14 +345,14 @@ def test_every_text_is_readable_in_both_themes(opened, name, theme):
     assert contrasts[0][0] >= 4.5, contrasts[:5]
 
 
-def test_the_switch_changes_page_and_plots(opened):
+def test_the_theme_button_changes_page_and_plots(opened):
     browser = opened("small")
     ink = "return getComputedStyle(document.querySelector('#decay .xtick text')).fill"
     before = run(browser, ink)
     button = browser.find_element("id", "theme")
-    assert button.text == "Dark colours"
+    assert button.text == "Dark theme"
     button.click()
-    assert button.text == "Light colours"
+    assert button.text == "Light theme"
     assert run(browser, "return getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
     wait_for(browser, f"getComputedStyle(document.querySelector('#decay .xtick text')).fill !== '{before}'")
     assert run(browser, CONTRASTS)[0][0] >= 4.5
@@ -360,13 +360,13 @@ def test_the_switch_changes_page_and_plots(opened):
 
 @pytest.mark.parametrize("name", ["small", "tuned", "hundred", "nasty", "comparison"])
 @pytest.mark.parametrize("width", [360, 768, 1920])
-def test_no_width_needs_sideways_scrolling(opened, name, width):
+def test_no_width_needs_horizontal_scrolling(opened, name, width):
     browser = opened(name, width=width)
     assert run(browser, "return document.documentElement.scrollWidth") <= width
 
 
-def test_nothing_moves_while_the_page_loads(opened):
-    browser = opened("small", height=9000)  # only what is in sight is counted
+def test_the_layout_does_not_shift_while_the_page_loads(opened):
+    browser = opened("small", height=9000)  # only visible elements count
     moved = browser.execute_async_script(
         """const done = arguments[0];
         let sum = 0;
@@ -377,7 +377,7 @@ def test_nothing_moves_while_the_page_loads(opened):
     assert moved < 0.02
 
 
-def test_the_tabulator_key_goes_through_the_page_from_top_to_bottom(opened):
+def test_the_tab_key_moves_the_focus_from_top_to_bottom(opened):
     from selenium.webdriver import ActionChains
     from selenium.webdriver.common.keys import Keys
 
@@ -401,30 +401,30 @@ def test_the_tabulator_key_goes_through_the_page_from_top_to_bottom(opened):
     assert tops == sorted(tops)
 
 
-def test_paper_is_light_and_nothing_is_cut(opened):
+def test_printing_uses_the_light_theme_and_fitting_plots(opened):
     from base64 import b64decode
 
     browser = opened("small", theme="dark")
     run(
         browser,
-        """addEventListener("afterprint", () => (window.afterPaper = document.documentElement.className));
+        """addEventListener("afterprint", () => (window.classAfterPrint = document.documentElement.className));
         matchMedia("print").addEventListener("change", (event) => {
           if (event.matches) {
-            window.onPaper = getComputedStyle(document.body).backgroundColor;
-            window.widthOnPaper = document.querySelector("#scatter .main-svg").clientWidth;
+            window.colourInPrint = getComputedStyle(document.body).backgroundColor;
+            window.widthInPrint = document.querySelector("#scatter .main-svg").clientWidth;
           }
         });""",
     )
     printed = b64decode(browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
     assert printed.startswith(b"%PDF")
-    assert run(browser, "return window.onPaper") == "rgb(255, 255, 255)"
-    assert run(browser, "return window.widthOnPaper") == 520
-    assert run(browser, "return window.afterPaper") == ""
+    assert run(browser, "return window.colourInPrint") == "rgb(255, 255, 255)"
+    assert run(browser, "return window.widthInPrint") == 520
+    assert run(browser, "return window.classAfterPrint") == ""
     assert run(browser, "return getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
 
 
-def share_of_a_processor():
-    """How much of one processor a busy loop gets now; less than all of it when other work is going on."""
+def processor_fraction():
+    """Return the fraction of one processor that a busy loop gets; below 1 if the machine is busy."""
     start, used = time.perf_counter(), time.process_time()
     while time.process_time() - used < 0.2:
         pass
@@ -432,27 +432,27 @@ def share_of_a_processor():
 
 
 def test_fifty_thousand_samples_are_usable_within_three_seconds(opened):
-    """The issue's bound, in milliseconds from the start of the navigation until every plot is drawn.
+    """The time in milliseconds from the start of the navigation until every plot is drawn.
 
-    The three seconds are those of a machine without other work: the time counts by the share of a processor that is
-    to be had, and a load that was disturbed is repeated.
+    The bound holds for an idle machine. The measured time is multiplied by the available fraction of a processor, and
+    the measurement is repeated if it exceeds the bound.
     """
     times = []
     while len(times) < 8 and not (times and times[-1] < 3000):
-        share = share_of_a_processor()
+        fraction = processor_fraction()
         ready = float(run(opened("large"), "return document.documentElement.dataset.ready"))
-        times.append(ready * min(share, share_of_a_processor()))
+        times.append(ready * min(fraction, processor_fraction()))
     assert times[-1] < 3000, times
 
 
-def test_fifty_thousand_samples_take_little_more_work_than_four_hundred(opened, browser):
-    """Processor time of the page until every plot is drawn, which other work on the machine hardly changes."""
+def test_fifty_thousand_samples_take_less_than_twice_the_time_of_four_hundred(opened, browser):
+    """The processor time until every plot is drawn, which hardly depends on the load of the machine."""
     browser.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
     best = dict.fromkeys(("large", "small"), float("inf"))
     for name in list(best) * 3:
         opened(name)
         metrics = browser.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
-        (work,) = (metric["value"] for metric in metrics if metric["name"] == "ThreadTime")
-        best[name] = min(best[name], work)
+        (seconds,) = (metric["value"] for metric in metrics if metric["name"] == "ThreadTime")
+        best[name] = min(best[name], seconds)
     browser.execute_cdp_cmd("Performance.disable", {})
     assert 0 < best["large"] < 2 * best["small"], best

@@ -1,15 +1,14 @@
-"""Pictures of a summary or of a table of results, with matplotlib.
+"""Figures of a summary or of a table of results, drawn with matplotlib.
 
-Every function draws on the `ax` it is given, or on a new figure of its own, and returns the `ax`; nothing global is
-changed. A new figure is saved by `ax.figure.savefig("picture.png")`. A cluster has the colour and the shape that it has
-in the report: ten colours that colour-blind readers can tell apart, then the same with the next shape. Its number is
-written beside it.
+Every function draws on the given `ax`, or on a new figure, and returns the axes. No global state of matplotlib changes.
+`ax.figure.savefig("figure.png")` saves a new figure. Clusters have the same colour and marker shape as in the report:
+ten colours for colour-blind readers, repeated with the next shape. Labels show the cluster numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import cycle, pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -23,162 +22,179 @@ from coview.views import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Ten colours that stay apart for colour-blind readers, on white and on black (Petroff, arXiv 2107.02270).
-PALETTE = (
-    "#3f90da",
-    "#ffa90e",
-    "#bd1f01",
-    "#94a4a2",
-    "#832db6",
-    "#a96b59",
-    "#e76300",
-    "#b9ac70",
-    "#717581",
-    "#92dadd",
-)
+# Ten colours that colour-blind readers can distinguish on white and on black (Petroff, arXiv 2107.02270).
+PALETTE = ("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6", "#a96b59", "#e76300", "#b9ac70", "#717581", "#92dadd")
 MARKERS = ("o", "s", "D", "^", "P", "X", "v", "p", "h", "*")
-_VALUES = "viridis"
-_SHARES = "Blues"
+SIMILARITY = "mean similarity"  # the name of `Summary.similarities` in every figure and in the report
 _LINES = ("-", "--", ":", "-.")
 
 
-def mark(label: int) -> tuple[str, str]:
-    """Return the colour, as #rrggbb, and the marker of a cluster; numbers a hundred apart share them."""
+def cluster_style(label: int) -> tuple[str, str]:
+    """Return the colour and the marker of a cluster.
+
+    Parameters
+    ----------
+    label : int
+        Labels that differ by a multiple of 100 have the same style.
+
+    Returns
+    -------
+    tuple of str
+        The colour as #rrggbb and the marker in matplotlib's notation.
+
+    Examples
+    --------
+    >>> cluster_style(0), cluster_style(10)
+    (('#3f90da', 'o'), ('#3f90da', 's'))
+    """
     return PALETTE[label % len(PALETTE)], MARKERS[label // len(PALETTE) % len(MARKERS)]
 
 
-def scores(summary: Summary, component: int = 0, ax: Axes | None = None) -> Axes:
-    """Draw one component of the scores for every sample, by each view and their mean, samples ordered by cluster.
+def sorted_scores(summary: Summary, component: int = 0, ax: Axes | None = None) -> Axes:
+    """Return a plot of one score component per sample, by view and on average, with samples sorted by cluster.
 
     Parameters
     ----------
     summary : Summary
+        A summary with scores.
     component : int
-        Which component, from 0.
+        Index of the component, starting at 0.
+    ax : matplotlib axes, optional
+        By default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
     """
-    points = summary.points
-    mean = _component(summary, component)
-    labels = np.array(points.labels)
+    mean = _score_component(summary, component)
+    labels = np.array(summary.points.labels)
     order = np.lexsort((mean, labels))
-    ax = _axes(ax)
-    by_view = {name: np.array(table) for name, table in points.view_scores.items()}
+    ax = _axes_or_new(ax)
+    by_view = {name: np.array(scores) for name, scores in summary.points.view_scores.items()}
     size = float(np.clip(12_000 / len(order), 3, 16))
-    for name, colour, marker in zip(by_view, _cycle(PALETTE[1:]), _cycle(MARKERS), strict=False):
-        if component < by_view[name].shape[1]:
-            ax.scatter(
-                range(len(order)),
-                by_view[name][order, component],
-                s=size,
-                c=colour,
-                marker=marker,
-                alpha=0.6,
-                linewidths=0,
-                label=name,
-                rasterized=True,
-            )
+    for (name, scores), colour, marker in zip(by_view.items(), cycle(PALETTE[1:]), cycle(MARKERS), strict=False):
+        if component < scores.shape[1]:
+            dots: dict[str, Any] = {"s": size, "c": colour, "marker": marker, "alpha": 0.6, "linewidths": 0}
+            ax.scatter(range(len(order)), scores[order, component], label=name, rasterized=True, **dots)
     ax.plot(mean[order], color="black", linewidth=1.5, label="mean" if by_view else "score")
     ax.axhline(0, color="grey", linewidth=0.8)
-    names, middles, borders = _runs(labels[order])
+    ticks, borders = _cluster_blocks(labels[order])
     for border in borders:
-        ax.axvline(border, color="0.8", linewidth=0.8 if len(names) <= 30 else 0.3, zorder=0)
+        ax.axvline(border, color="0.8", linewidth=0.8 if len(borders) < 30 else 0.3, zorder=0)
     above = ax.secondary_xaxis("top")
-    above.set_xticks(*_ticks(names, middles, len(order) / 20))
+    above.set_xticks(*ticks)
     above.tick_params(length=0)
     above.set_xlabel("cluster")
-    ax.set(xlabel="samples, ordered by cluster", ylabel=f"score {component + 1}", xlim=(-0.5, len(order) - 0.5))
+    ax.set(xlabel="samples, sorted by cluster", ylabel=f"score {component + 1}", xlim=(-0.5, len(order) - 0.5))
     legend = ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
-    for handle in legend.findobj(_matplotlib().collections.PathCollection):
-        handle.set(sizes=[30], alpha=1)  # dots may be too small and too faint to tell apart
+    for handle in legend.findobj(_matplotlib("collections").PathCollection):
+        handle.set(sizes=[30], alpha=1)  # the dots of the plot can be too small and too pale for a legend
     return ax
 
 
 def spectrum(summary: Summary, ax: Axes | None = None) -> Axes:
-    """Draw the explained variance of each component with its running total, or the eigenvalues where there is none."""
-    heights = summary.explained_variance_ratio or summary.eigenvalues
-    if not heights:
-        raise InputError(f"{summary.method} has no eigenvalues to draw")
-    ax = _axes(ax)
-    numbers = np.arange(1, len(heights) + 1)
-    shares = summary.explained_variance_ratio is not None
-    ax.bar(numbers, heights, color=PALETTE[0], label="explained variance" if shares else "eigenvalue")
-    if shares:
-        total = np.cumsum(heights)
-        marker = "o" if len(numbers) <= 30 else None
-        ax.plot(numbers, total, color="black", marker=marker, markersize=4, label="running total")
-        ax.yaxis.set_major_formatter(_matplotlib().ticker.PercentFormatter(1))
-        ax.legend(frameon=False, loc="upper left")
-        ax.set_ylim(0, 1.25 * total[-1])
-    ax.xaxis.set_major_locator(_matplotlib().ticker.MaxNLocator(integer=True, min_n_ticks=1))
-    ax.set(
-        xlabel="component", ylabel="share of the variance" if shares else "eigenvalue", xlim=(0.1, len(numbers) + 0.9)
-    )
-    return ax
-
-
-def scatter(summary: Summary, x: int = 0, y: int = 1, ax: Axes | None = None) -> Axes:
-    """Draw samples by two components of their scores, coloured by cluster, with a histogram along each side.
-
-    With a single component, samples are drawn at random heights beside it.
+    """Return a plot of the explained variance per component and in total, or else of the eigenvalues.
 
     Parameters
     ----------
     summary : Summary
-    x, y : int
-        Components, from 0.
+        A summary of a method with an eigenproblem.
+    ax : matplotlib axes, optional
+        By default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
     """
-    across = _component(summary, x)
-    n_components = len(summary.points.scores[0])
-    spread = n_components == 1 and y == 1
-    up = np.random.default_rng(0).random(len(across)) if spread else _component(summary, y)
-    ax = _axes(ax, width=6.4, height=6.0)
-    labels = np.array(summary.points.labels)
-    top = ax.inset_axes((0, 1.01, 1, 0.16), sharex=ax)
-    side = None if spread else ax.inset_axes((1.01, 0, 0.16, 1), sharey=ax)
-    names = [cluster.label for cluster in summary.clusters if cluster.label in summary.points.labels]
-    size = float(np.clip(20_000 / len(across), 6, 30))
-    for name in names:
-        members, (colour, marker) = labels == name, mark(name)
-        ax.scatter(
-            across[members], up[members], s=size, c=colour, marker=marker, alpha=0.7, linewidths=0, label=str(name)
-        )
-    for name in names:
-        members = labels == name
-        _write(
-            ax,
-            str(name),
-            float(np.median(across[members])),
-            float(np.median(up[members])),
-            10 if len(names) <= 20 else 7,
-        )
-    _histogram(top, across, labels, names, "vertical")
-    if side is not None:
-        _histogram(side, up, labels, names, "horizontal")
-    ax.locator_params(axis="x", nbins=6)
-    ax.set(xlabel=f"score {x + 1}", ylabel="" if spread else f"score {y + 1}")
-    if spread:
-        ax.set_yticks([])
-    if len(names) <= len(PALETTE):
-        place = (1.01, 1.0) if spread else (1.18, 1.0)
-        ax.legend(
-            loc="upper left", bbox_to_anchor=place, title="cluster", frameon=False, markerscale=(36 / size) ** 0.5
-        )
+    ratio = summary.explained_variance_ratio
+    heights = ratio or summary.eigenvalues
+    if not heights:
+        raise InputError(f"{summary.method} has no eigenvalues to plot; use a kernel spectral method such as TMvKSCR")
+    ax = _axes_or_new(ax)
+    numbers = np.arange(1, len(heights) + 1)
+    name = "explained variance" if ratio else "eigenvalue"
+    ax.bar(numbers, heights, color=PALETTE[0], label=name)
+    if ratio:
+        total = np.cumsum(ratio)
+        marker = "o" if len(numbers) <= 30 else None
+        ax.plot(numbers, total, color="black", marker=marker, markersize=4, label="cumulative")
+        ax.yaxis.set_major_formatter(_matplotlib("ticker").PercentFormatter(1))
+        ax.legend(frameon=False, loc="upper left")
+        ax.set_ylim(0, 1.25 * total[-1])
+    ax.xaxis.set_major_locator(_matplotlib("ticker").MaxNLocator(integer=True, min_n_ticks=1))
+    ax.set(xlabel="component", ylabel=name, xlim=(0.1, len(numbers) + 0.9))
     return ax
 
 
-def similarities(summary: Summary, ax: Axes | None = None) -> Axes:
-    """Draw the fused similarities of some samples, ordered by cluster, with a border around each cluster."""
+def scatter(summary: Summary, x: int = 0, y: int = 1, ax: Axes | None = None) -> Axes:
+    """Return a scatter plot of two score components, coloured by cluster, with a histogram of each component.
+
+    If there is only one component, the samples are jittered along the other axis.
+
+    Parameters
+    ----------
+    summary : Summary
+        A summary with scores.
+    x, y : int
+        Indices of the components, starting at 0.
+    ax : matplotlib axes, optional
+        By default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    across = _score_component(summary, x)
+    jitter = len(summary.points.scores[0]) == 1 and y == 1
+    up = np.random.default_rng(0).random(len(across)) if jitter else _score_component(summary, y)
+    ax = _axes_or_new(ax, width=6.4, height=6.0)
+    labels = np.array(summary.points.labels)
+    present = [cluster.label for cluster in summary.clusters if cluster.label in summary.points.labels]
+    size = float(np.clip(20_000 / len(across), 6, 30))
+    # A white edge keeps black text readable on any colour.
+    edge = [_matplotlib("patheffects").withStroke(linewidth=2.5, foreground="white")]
+    text: dict[str, Any] = {"ha": "center", "va": "center", "fontweight": "bold", "path_effects": edge}
+    for label in present:
+        (colour, marker), xs, ys = cluster_style(label), across[labels == label], up[labels == label]
+        ax.scatter(xs, ys, s=size, c=colour, marker=marker, alpha=0.7, linewidths=0, label=str(label))
+        ax.text(np.median(xs), np.median(ys), str(label), fontsize=10 if len(present) <= 20 else 7, **text)
+    _stacked_histogram(ax.inset_axes((0, 1.01, 1, 0.16), sharex=ax), across, labels, present, "vertical")
+    if not jitter:
+        _stacked_histogram(ax.inset_axes((1.01, 0, 0.16, 1), sharey=ax), up, labels, present, "horizontal")
+    ax.locator_params(axis="x", nbins=6)
+    ax.set(xlabel=f"score {x + 1}", ylabel="" if jitter else f"score {y + 1}")
+    if jitter:
+        ax.set_yticks([])
+    if len(present) <= len(PALETTE):
+        beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01 if jitter else 1.18, 1.0)}
+        ax.legend(title="cluster", frameon=False, markerscale=(36 / size) ** 0.5, **beside)
+    return ax
+
+
+def similarity_matrix(summary: Summary, ax: Axes | None = None) -> Axes:
+    """Return a heat map of the similarities between samples, sorted by cluster, with an outline of each cluster.
+
+    Parameters
+    ----------
+    summary : Summary
+        A summary of a method with kernels.
+    ax : matplotlib axes, optional
+        By default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
+    """
     if summary.similarities is None:
-        raise InputError(f"{summary.method} has no kernels, and so no similarities to draw")
-    ax = _axes(ax, width=6.4, height=5.4)
+        raise InputError(f"{summary.method} has no similarities to plot; use a kernel method such as TMvKSCR")
+    ax = _axes_or_new(ax, width=6.4, height=5.4)
     values = np.array(summary.similarities.values)
-    image = ax.imshow(values, cmap=_SHARES, vmin=min(0.0, values.min()), vmax=max(1.0, values.max()))
-    ax.figure.colorbar(image, ax=ax, label="similarity", shrink=0.85)
-    names, middles, borders = _runs(np.array(summary.similarities.labels))
-    edges = [-0.5, *borders, len(values) - 0.5]
-    for start, end in pairwise(edges):
+    image = ax.imshow(values, cmap="Blues", vmin=min(0.0, values.min()), vmax=max(1.0, values.max()))
+    ax.figure.colorbar(image, ax=ax, label=SIMILARITY, shrink=0.85)
+    ticks, borders = _cluster_blocks(np.array(summary.similarities.labels))
+    for start, end in pairwise([-0.5, *borders, len(values) - 0.5]):
         box = ([start, end, end, start, start], [start, start, end, end, start])
-        ax.plot(*box, color=PALETTE[1], linewidth=1.2 if len(names) <= 30 else 0.6)
-    ticks = _ticks(names, middles, len(values) / 20)
+        ax.plot(*box, color=PALETTE[1], linewidth=1.2 if len(borders) < 30 else 0.6)
     ax.set_xticks(*ticks)
     ax.set_yticks(*ticks)
     ax.set(xlabel="cluster", ylabel="cluster")
@@ -186,48 +202,78 @@ def similarities(summary: Summary, ax: Axes | None = None) -> Axes:
 
 
 def agreement(summary: Summary, ax: Axes | None = None) -> Axes:
-    """Draw for each view and cluster which share of the members the view's own labels keep together."""
+    """Return a heat map of the fraction of each cluster that the labels of each view keep together.
+
+    Parameters
+    ----------
+    summary : Summary
+        A summary of a method that also labels samples by single views.
+    ax : matplotlib axes, optional
+        By default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
+    """
     views = [view for view in summary.views if view.agreement is not None]
     if not views:
-        raise InputError(f"{summary.method} has no labels by single views to draw")
+        raise InputError(f"{summary.method} has no labels of single views to plot; use a method such as TMvKSCR")
     n_clusters = len(summary.clusters)
-    ax = _axes(ax, width=min(3.5 + 0.45 * n_clusters, 14.0), height=1.8 + 0.45 * len(views))
-    shares = np.array([[cluster.agreement[view.name] for cluster in summary.clusters] for view in views])
-    image = ax.imshow(shares, cmap=_SHARES, vmin=0, vmax=1, aspect="auto")
-    percent = _matplotlib().ticker.PercentFormatter(1, decimals=0)
+    ax = _axes_or_new(ax, width=min(3.5 + 0.45 * n_clusters, 14.0), height=1.8 + 0.45 * len(views))
+    fractions = np.array([[cluster.agreement[view.name] for cluster in summary.clusters] for view in views])
+    image = ax.imshow(fractions, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    percent = _matplotlib("ticker").PercentFormatter(1, decimals=0)
     ax.figure.colorbar(image, ax=ax, label="members kept together", format=percent)
     if n_clusters <= 20:
-        for row, column in np.ndindex(shares.shape):
-            share = float(shares[row, column])
-            ax.text(column, row, f"{share:.0%}", ha="center", va="center", fontsize=8, color=_readable(share))
+        for (row, column), value in np.ndenumerate(fractions):
+            colour = "white" if value > 0.6 else "black"
+            ax.text(column, row, f"{value:.0%}", ha="center", va="center", fontsize=8, color=colour)
     ax.set_yticks(range(len(views)), [f"{view.name}\n(ARI {view.agreement:.2f})" for view in views])
-    ax.set_xticks(*_ticks([cluster.label for cluster in summary.clusters], range(n_clusters), n_clusters / 35))
+    ax.set_xticks(*_spaced_ticks([cluster.label for cluster in summary.clusters], range(n_clusters), n_clusters / 35))
     ax.set_xlabel("cluster")
     return ax
 
 
 def rho_curve(table: Any, ax: Axes | None = None) -> Axes:
-    """Draw how results depend on rho, the balance between sum and product of the views.
+    """Return a plot of results against rho, the weight of the sum against the product.
 
     Parameters
     ----------
     table : mapping of columns, data frame, or list of dictionaries
-        A column `rho` and one or more columns of results. Repeated values of rho are drawn as their mean, with a band
-        from the least to the largest.
+        A column `rho` and one or more columns of results. If a value of rho is repeated, the plot shows the mean and
+        a band from the minimum to the maximum.
+    ax : matplotlib axes, optional
+        By default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> rho_curve({"rho": [0.0, 0.5, 1.0], "ari": [0.4, 0.8, 0.7]}).get_ylabel()
+    'ari'
     """
-    return _curve(_columns(table), "rho", "rho (0: product, 1: sum)", ax)
+    return _result_curves(_columns(table), "rho", "rho (0: product, 1: sum)", ax)
 
 
 def size_curve(table: Any, ax: Axes | None = None) -> Axes:
-    """Draw how results depend on the number of training samples of a fixed-size model.
+    """Return a plot of results against the number of training samples of a fixed-size model.
 
     Parameters
     ----------
     table : mapping of columns, data frame, or list of dictionaries
-        A column `n_train` and one or more columns of results, as in `rho_curve`.
+        A column `n_train` and one or more columns of results. If a number is repeated, the plot shows the mean and a
+        band from the minimum to the maximum.
+    ax : matplotlib axes, optional
+        By default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
     """
     columns = _columns(table)
-    ax = _curve(columns, "n_train", "training samples", ax)
+    ax = _result_curves(columns, "n_train", "training samples", ax)
     ticks = np.unique(columns["n_train"])
     ax.set_xscale("log")
     ax.set_xticks(ticks, [f"{tick:,.0f}" for tick in ticks])
@@ -236,15 +282,21 @@ def size_curve(table: Any, ax: Axes | None = None) -> Axes:
 
 
 def kappa_surface(table: Any, value: str | None = None, ax: Axes | None = None) -> Axes:
-    """Draw a result for every pair of view weights, and mark the best.
+    """Return a heat map of a result over two view weights, with a star at the best.
 
     Parameters
     ----------
     table : mapping of columns, data frame, or list of dictionaries
-        Two columns whose names start with `kappa`, and one or more columns of results. Combinations that are missing
-        stay empty; repeated ones are averaged.
+        Two columns with names that start with `kappa`, and one or more columns of results. Missing combinations are
+        blank; repeated combinations are averaged.
     value : str, optional
-        The column of results; by default the first.
+        The column of results. By default the first.
+    ax : matplotlib axes, optional
+        By default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
     """
     columns = _columns(table)
     weights = [name for name in columns if name.startswith("kappa")]
@@ -252,16 +304,16 @@ def kappa_surface(table: Any, value: str | None = None, ax: Axes | None = None) 
     value = value if value is not None or not results else results[0]
     if len(weights) != 2 or value not in results:
         raise InputError(
-            f"the table has the columns {', '.join(columns)}; it needs two whose names start with 'kappa', and "
-            f"{'one of results' if value is None else repr(value)}"
+            f"table has the columns {', '.join(columns)}: expected two columns with names that start with 'kappa', and "
+            f"{'a column of results' if value is None else repr(value)}"
         )
     (across, column), (up, row) = (np.unique(columns[name], return_inverse=True) for name in weights)
     total, count = np.zeros((2, len(up), len(across)))
     np.add.at(total, (row, column), columns[value])
     np.add.at(count, (row, column), 1)
     grid = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    ax = _axes(ax)
-    image = ax.imshow(grid, cmap=_VALUES, origin="lower", aspect="auto")
+    ax = _axes_or_new(ax)
+    image = ax.imshow(grid, cmap="viridis", origin="lower", aspect="auto")
     ax.figure.colorbar(image, ax=ax, label=value)
     ax.set_xticks(range(len(across)), [f"{tick:g}" for tick in across])
     ax.set_yticks(range(len(up)), [f"{tick:g}" for tick in up])
@@ -272,33 +324,30 @@ def kappa_surface(table: Any, value: str | None = None, ax: Axes | None = None) 
 
 
 def tuning_candidates(table: Any, ax: Axes | None = None) -> Axes:
-    """Draw how much speaks for each setting that was tried, for the chosen number of clusters, by round.
+    """Return a plot of the criterion of each evaluated setting by round, for the selected number of clusters.
 
     Parameters
     ----------
     table : Tuning, or list of dictionaries
-        `summary.tuning`, in which the chosen setting is marked, or `Tuned.evaluations_`.
+        `summary.tuning`, of which the selected setting is circled, or `Tuned.evaluations_`.
+    ax : matplotlib axes, optional
+        By default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
     """
-    rows, chosen = _tried(table)
-    number = chosen.n_clusters if chosen else _best_number(rows)
-    shown = [row for row in rows if row.n_clusters == number and row.criterion is not None]
+    rows, selected = _evaluated_settings(table)
+    number = selected.n_clusters if selected else _best_number(rows)
     order = settings_tried(rows, number)[::-1]  # the best on top
-    place = {row.setting: i for i, row in enumerate(order)}
-    ax = _axes(ax, width=8.0, height=1.4 + 0.32 * len(order))
-    for i, number_of_round in enumerate(sorted({row.round for row in shown})):
-        some = [row for row in shown if row.round == number_of_round]
-        ax.scatter(
-            [float(row.criterion or 0) for row in some],
-            [place[row.setting] for row in some],
-            s=46,
-            c=PALETTE[i % len(PALETTE)],
-            marker=MARKERS[i % len(MARKERS)],
-            label=f"round {number_of_round}, on {some[0].n_samples:,} samples",
-            zorder=2,
-        )
-    if chosen is not None:
+    ax = _axes_or_new(ax, width=8.0, height=1.4 + 0.32 * len(order))
+    for i, (name, (positions, values)) in enumerate(criterion_by_round(rows, order).items()):
+        colour, marker = PALETTE[i % len(PALETTE)], MARKERS[i % len(MARKERS)]
+        ax.scatter(values, positions, s=46, c=colour, marker=marker, label=name, zorder=2)
+    if selected is not None:
+        place = [row.setting for row in order].index(selected.setting)
         circle: dict[str, Any] = {"s": 170, "facecolors": "none", "edgecolors": "black", "linewidths": 1.5, "zorder": 3}
-        ax.scatter([float(chosen.criterion or 0)], [place[chosen.setting]], label="chosen", **circle)
+        ax.scatter([float(selected.criterion or 0)], [place], label="selected", **circle)
     ax.set_yticks(range(len(order)), [row.label for row in order])
     ax.grid(axis="y", color="0.9", zorder=0)
     ax.set_axisbelow(True)
@@ -308,156 +357,159 @@ def tuning_candidates(table: Any, ax: Axes | None = None) -> Axes:
 
 
 def tuning_clusters(table: Any, ax: Axes | None = None) -> Axes:
-    """Draw how much speaks for each number of clusters, with criteria from the literature to look at beside it.
+    """Return a plot of the criterion against the number of clusters, with three criteria from the literature.
 
-    Each number is shown with the setting that most speaks for there. Eigengaps are drawn as shares of the largest.
+    Each number of clusters is shown with its best setting. Eigengaps are relative to the largest one.
 
     Parameters
     ----------
     table : Tuning, or list of dictionaries
-        `summary.tuning`, in which the chosen number is marked, or `Tuned.evaluations_`.
+        `summary.tuning`, of which the selected number is marked, or `Tuned.evaluations_`.
+    ax : matplotlib axes, optional
+        By default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
     """
-    rows, chosen = _tried(table)
-    numbers = numbers_tried(rows)
+    rows, selected = _evaluated_settings(table)
+    numbers, curves = criteria_by_number(rows)
     if len(numbers) < 2:
-        raise InputError("only one number of clusters was tried; give Tuned several, such as n_clusters=range(2, 9)")
-    ax = _axes(ax)
-    places = [number.n_clusters for number in numbers]
-    gaps = np.array([float(number.best.eigengap or 0) for number in numbers])
-    beside = {
-        "line fit": [float(number.best.line_fit or 0) for number in numbers],
-        "membership strength": [float(number.best.membership or 0) for number in numbers],
-        "eigengap (share of the largest)": (gaps / gaps.max() if gaps.max() > 0 else gaps).tolist(),
-    }
-    heights = [number.criterion for number in numbers]
-    ax.plot(places, heights, color=PALETTE[0], marker="o", linewidth=2.5, label="criterion")
-    for i, (name, values) in enumerate(beside.items(), start=1):
-        ax.plot(places, values, color=PALETTE[i], marker=MARKERS[i], linestyle=_LINES[i], markersize=4.5, label=name)
-    best = chosen.n_clusters if chosen else _best_number(rows)
-    ax.axvline(best, color="black", linewidth=1, zorder=0, label="most speaks for" if chosen is None else "chosen")
-    ax.xaxis.set_major_locator(_matplotlib().ticker.MaxNLocator(integer=True, min_n_ticks=1))
+        raise InputError("table has only one number of clusters; give Tuned several, such as n_clusters=range(2, 9)")
+    ax = _axes_or_new(ax)
+    for i, (name, values) in enumerate(curves.items()):
+        size: dict[str, Any] = {"markersize": 4.5} if i else {"linewidth": 2.5}  # the criterion stands out
+        ax.plot(numbers, values, color=PALETTE[i], marker=MARKERS[i], linestyle=_LINES[i], label=name, **size)
+    best = selected.n_clusters if selected else _best_number(rows)
+    ax.axvline(best, color="black", linewidth=1, zorder=0, label="selected" if selected else "best")
+    ax.xaxis.set_major_locator(_matplotlib("ticker").MaxNLocator(integer=True, min_n_ticks=1))
     ax.set_xlabel("number of clusters")
     ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5))
     return ax
 
 
-def _tried(table: Any) -> tuple[Sequence[Tried], Tried | None]:
-    """What was tried, and what of it was chosen, where the table says so."""
+def _evaluated_settings(table: Any) -> tuple[Sequence[Tried], Tried | None]:
+    """Return the evaluated settings and the selected one, which is None if the table does not name it."""
     if isinstance(table, Tuning):
         return table.rows, table.rows[table.chosen]
     return tried(table), None
 
 
+def criterion_by_round(rows: Sequence[Tried], order: Sequence[Tried]) -> dict[str, tuple[list[int], list[float]]]:
+    """Return by round the positions in `order` and the criteria of its settings, for its number of clusters."""
+    places = {row.setting: i for i, row in enumerate(order)}
+    found: dict[str, tuple[list[int], list[float]]] = {}
+    for row in sorted(rows, key=lambda row: row.round):
+        if row.criterion is not None and row.setting in places and row.n_clusters == order[0].n_clusters:
+            positions, values = found.setdefault(f"round {row.round} ({row.n_samples:,} samples)", ([], []))
+            positions.append(places[row.setting])
+            values.append(row.criterion)
+    return found
+
+
+def criteria_by_number(rows: Sequence[Tried]) -> tuple[list[int], dict[str, list[float]]]:
+    """Return the numbers of clusters, and by name the criteria of the best setting of each."""
+    numbers = numbers_tried(rows)
+    gaps = [number.best.eigengap or 0.0 for number in numbers]
+    return [number.n_clusters for number in numbers], {
+        "criterion": [number.criterion for number in numbers],
+        "line fit": [number.best.line_fit or 0.0 for number in numbers],
+        "membership strength": [number.best.membership or 0.0 for number in numbers],
+        "eigengap (relative)": [gap / (max(gaps) or 1.0) for gap in gaps],
+    }
+
+
 def _best_number(rows: Sequence[Tried]) -> int:
-    """The number of clusters that later rounds went on with, or that most speaks for where there was one round."""
+    """The number of clusters of the last round, or the one with the best criterion if that has several."""
     last = max(row.round for row in rows)
-    going_on = {row.n_clusters for row in rows if row.round == last}
-    if len(going_on) == 1:
-        return going_on.pop()
+    numbers = {row.n_clusters for row in rows if row.round == last}
+    if len(numbers) == 1:
+        return numbers.pop()
     return max(numbers_tried(rows), key=lambda number: number.criterion).n_clusters
 
 
-def _matplotlib() -> Any:
-    matplotlib = load_extra("matplotlib", "report", "drawing")
-    for part in ("collections", "colors", "figure", "ticker"):
-        load_extra(f"matplotlib.{part}", "report", "drawing")
-    return matplotlib
+def _matplotlib(module: str) -> Any:
+    load_extra("matplotlib", "report", "drawing")
+    return load_extra(f"matplotlib.{module}", "report", "drawing")
 
 
-def _axes(ax: Axes | None, width: float = 7.0, height: float = 4.2) -> Axes:
-    """The given axes, or those of a new figure that belongs to nobody else."""
+def _axes_or_new(ax: Axes | None, width: float = 7.0, height: float = 4.2) -> Axes:
+    """The given axes, or those of a new figure that pyplot does not know."""
     if ax is not None:
         return ax
-    new: Axes = _matplotlib().figure.Figure(figsize=(width, height), layout="constrained").add_subplot()
+    new: Axes = _matplotlib("figure").Figure(figsize=(width, height), layout="constrained").add_subplot()
     return new
 
 
-def _cycle(values: Sequence[str]) -> list[str]:
-    return list(values) * 100
+def _score_component(summary: Summary, component: int) -> Array:
+    scores = summary.points.scores
+    if not scores:
+        raise InputError(f"{summary.method} has no scores to plot; use a method with a score space, such as TMvKSCR")
+    if not 0 <= component < len(scores[0]):
+        raise InputError(f"component={component}: expected an integer from 0 to {len(scores[0]) - 1}")
+    return np.array(scores)[:, component]
 
 
-def _component(summary: Summary, number: int) -> Array:
-    table = summary.points.scores
-    if not table:
-        raise InputError(f"{summary.method} has no scores to draw")
-    if not 0 <= number < len(table[0]):
-        raise InputError(f"component {number} does not exist: this summary has components 0 to {len(table[0]) - 1}")
-    return np.array(table)[:, number]
-
-
-def _runs(labels: Array) -> tuple[list[int], Array, Array]:
-    """Clusters of ordered samples: their numbers, where each is in the middle, and the borders between them."""
+def _cluster_blocks(labels: Array) -> tuple[tuple[list[float], list[str]], Array]:
+    """Tick positions and tick labels for samples sorted by cluster, and the borders between the clusters."""
     starts = np.flatnonzero(np.diff(labels, prepend=labels[0] - 1))
     middles = (starts + np.append(starts[1:], len(labels)) - 1) / 2
-    return labels[starts].tolist(), middles, starts[1:] - 0.5
+    return _spaced_ticks(labels[starts].tolist(), middles, len(labels) / 20), starts[1:] - 0.5
 
 
-def _ticks(names: Sequence[int], places: Any, room: float) -> tuple[list[float], list[str]]:
-    """Where cluster numbers can stand without touching: from left to right, each that has room."""
+def _spaced_ticks(labels: Sequence[int], positions: Any, distance: float) -> tuple[list[float], list[str]]:
+    """Tick positions and tick labels, without those closer than `distance` to the one before."""
     kept: list[int] = []
-    for i, place in enumerate(places):
-        if not kept or place - places[kept[-1]] >= room:
+    for i, position in enumerate(positions):
+        if not kept or position - positions[kept[-1]] >= distance:
             kept.append(i)
-    return [float(places[i]) for i in kept], [str(names[i]) for i in kept]
+    return [float(positions[i]) for i in kept], [str(labels[i]) for i in kept]
 
 
-def _write(ax: Axes, text: str, x: float, y: float, size: int) -> None:
-    """Write on top of points: black on a white edge can be read on any colour."""
-    from matplotlib.patheffects import withStroke
-
-    edge = [withStroke(linewidth=2.5, foreground="white")]
-    ax.text(x, y, text, ha="center", va="center", fontsize=size, fontweight="bold", color="black", path_effects=edge)
-
-
-def _histogram(
-    ax: Axes, values: Array, labels: Array, names: Sequence[int], along: Literal["vertical", "horizontal"]
+def _stacked_histogram(
+    ax: Axes, values: Array, labels: Array, present: Sequence[int], orientation: Literal["vertical", "horizontal"]
 ) -> None:
-    """Draw how the values of each cluster are spread; the clusters' heights are stacked."""
     edges = np.histogram_bin_edges(values, bins=50)
     top = np.zeros(len(edges) - 1)
-    for name in names:
-        baseline, top = top, top + np.histogram(values[labels == name], edges)[0]
-        ax.stairs(top, edges, baseline=baseline, orientation=along, fill=True, color=mark(name)[0])
+    for label in present:
+        baseline, top = top, top + np.histogram(values[labels == label], edges)[0]
+        ax.stairs(top, edges, baseline=baseline, orientation=orientation, fill=True, color=cluster_style(label)[0])
     ax.axis("off")
 
 
-def _readable(share: float) -> str:
-    return "white" if share > 0.6 else "black"
-
-
 def _columns(table: Any) -> dict[str, Array]:
-    """A table, by columns or as a list of rows, as columns of numbers."""
+    """The columns of a table, given by columns or as a list of rows, as float arrays."""
     if isinstance(table, (list, tuple)):
         if not table or not all(isinstance(row, Mapping) and set(row) == set(table[0]) for row in table):
-            raise InputError("table must be a mapping of columns, or a list of dictionaries with the same keys")
+            raise InputError("table: expected a mapping of columns, or a list of dictionaries with the same keys")
         table = {name: [row[name] for row in table] for name in table[0]}
     try:
         columns = {str(name): np.asarray(values, dtype=np.float64) for name, values in dict(table).items()}
     except (TypeError, ValueError):
-        raise InputError("table must have columns of numbers; leave out the columns of texts") from None
-    lengths = {len(values) for values in columns.values() if values.ndim == 1}
-    if len(lengths) != 1 or any(values.ndim != 1 for values in columns.values()) or lengths == {0}:
-        raise InputError("table must have columns of one length, with at least one row")
+        raise InputError("table: expected columns of numbers; remove columns of strings") from None
+    if len({values.shape for values in columns.values()}) != 1 or any(
+        v.ndim != 1 or not v.size for v in columns.values()
+    ):
+        raise InputError("table: expected columns of equal length with at least one row")
     return columns
 
 
-def _curve(columns: Mapping[str, Array], setting: str, title: str, ax: Axes | None) -> Axes:
+def _result_curves(columns: Mapping[str, Array], setting: str, xlabel: str, ax: Axes | None) -> Axes:
     results = [name for name in columns if name != setting]
     if setting not in columns or not results:
         raise InputError(
-            f"the table has the columns {', '.join(columns)}; it needs {setting!r} and one or more of results"
+            f"table has the columns {', '.join(columns)}: expected {setting!r} and one or more columns of results"
         )
-    ax = _axes(ax)
+    ax = _axes_or_new(ax)
     places, group = np.unique(columns[setting], return_inverse=True)
     for i, name in enumerate(results):
         runs = [columns[name][group == g] for g in range(len(places))]
         colour, marker = PALETTE[i % len(PALETTE)], MARKERS[i % len(MARKERS)]
         ax.plot(places, [run.mean() for run in runs], color=colour, marker=marker, linestyle=_LINES[i % 4], label=name)
         if max(map(len, runs)) > 1:
-            ax.fill_between(
-                places, [run.min() for run in runs], [run.max() for run in runs], color=colour, alpha=0.15, linewidth=0
-            )
-    ax.set(xlabel=title, ylabel=results[0] if len(results) == 1 else "")
+            low, high = [run.min() for run in runs], [run.max() for run in runs]
+            ax.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)
+    ax.set(xlabel=xlabel, ylabel=results[0] if len(results) == 1 else "")
     if len(results) > 1:
         ax.legend(frameon=False)
     return ax

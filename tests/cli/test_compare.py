@@ -51,7 +51,7 @@ def test_a_comparison_goes_on_when_a_method_fails(data, tmp_path, capsys, monkey
         raise ImportError("no jinja2")
 
     monkeypatch.setattr("coview.compare.COMPARABLE", {**COMPARABLE, "opmc": Failing})
-    monkeypatch.setattr("coview.report.write_comparison", missing)
+    monkeypatch.setattr("coview.report.write_report", missing)
     code, out, err = call(
         capsys, "compare", *data["train_files"], "--ids=id", "-k3", "--methods=opmc,tmvkscr", "-o", tmp_path / "found"
     )

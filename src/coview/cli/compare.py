@@ -108,9 +108,9 @@ def _write(comparison: Any, output: Path, terminal: Terminal) -> list[str]:
     with complete_folder(output, COMPARISON_FILES) as folder:
         (folder / "comparison.json").write_text(comparison.to_json(), encoding="utf-8")
         try:
-            from coview.report import write_comparison
+            from coview.report import write_report
 
-            write_comparison(comparison, folder / "comparison.html")
+            write_report(comparison, folder / "comparison.html")
         except ImportError as error:
             terminal.note(f"there is no comparison.html: {error}")
         return [name for name in COMPARISON_FILES if (folder / name).exists()]

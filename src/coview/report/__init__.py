@@ -1,93 +1,67 @@
-"""Reports that open in any browser: one file each, complete in itself, which asks the network for nothing."""
+"""Reports as single HTML files that need no network connection."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from coview.compare import Comparison
 from coview.io.atomic import complete_or_absent
+from coview.plots import SIMILARITY
 from coview.report.charts import chart_data, has_scores
 from coview.report.page import fill
-from coview.report.tables import agreements, best_tried, cross_table, splits
-from coview.report.words import comparison_story, preparations_in_words, story
-from coview.tune.record import so_far
+from coview.report.sentences import comparison_overview, overview, preprocessing_descriptions
+from coview.report.tables import cross_table, splits, tuning_table
+from coview.summary import Summary
 
-if TYPE_CHECKING:
-    from coview.compare import Comparison
-    from coview.summary import Summary
-
-__all__ = ["render", "render_comparison", "write_comparison", "write_report"]
+__all__ = ["render", "write_report"]
 
 
-def render(summary: Summary) -> str:
-    """Return the report of one fitted model as an HTML page that needs no other file.
+def render(result: Summary | Comparison) -> str:
+    """Return the report of a fitted model, or of a comparison of methods, as an HTML page.
 
     Parameters
     ----------
-    summary : Summary
-        What `summarize` gathered; parts that are None are left out of the page.
+    result : Summary or Comparison
+        The result of `summarize` or of `compare`. The page omits the parts of a summary that are None.
+
+    Returns
+    -------
+    str
+        The page, including its styles, scripts and data.
     """
-    data = chart_data(summary)
+    if isinstance(result, Comparison):
+        steps = preprocessing_descriptions(result)
+        return fill("comparison.html", comparison=result, steps=steps, overview=comparison_overview(result))
     return fill(
         "report.html",
-        data=data,
-        summary=summary,
-        steps={view.name: view.preprocessing for view in summary.views},
-        has_scores=has_scores(summary),
-        story=story(summary),
-        agreements=agreements(summary),
-        splits=splits(summary),
-        crossed=cross_table(summary.truth) if summary.truth else None,
-        tried=best_tried(summary.tuning) if summary.tuning else [],
-        so_far=so_far(summary.tuning.rows) if summary.tuning else {},
-        numbers=bool(data and data["tuning"] and data["tuning"]["numbers"]),
+        data=chart_data(result),
+        summary=result,
+        steps={view.name: view.preprocessing for view in result.views},
+        has_scores=has_scores(result),
+        overview=overview(result),
+        splits=splits(result),
+        crossed=cross_table(result.truth) if result.truth else None,
+        similarity=SIMILARITY,
+        tuning=tuning_table(result.tuning) if result.tuning else None,
     )
 
 
-def write_report(summary: Summary, path: str | Path) -> Path:
-    """Write the report of one fitted model; the file appears when it is complete.
+def write_report(result: Summary | Comparison, path: str | Path) -> Path:
+    """Write the report of a fitted model, or of a comparison of methods, and return its path.
 
     Parameters
     ----------
-    summary : Summary
-        What `summarize` gathered.
+    result : Summary or Comparison
+        The result of `summarize` or of `compare`.
     path : str or Path
-        Where the page shall appear, such as "report.html".
+        The file, such as "report.html". It appears only if it is complete.
+
+    Returns
+    -------
+    Path
     """
-    return _write(render(summary), path)
-
-
-def render_comparison(comparison: Comparison) -> str:
-    """Return several methods side by side as an HTML page that needs no other file.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        What `compare` measured.
-    """
-    return fill(
-        "comparison.html",
-        comparison=comparison,
-        steps=preparations_in_words(comparison),
-        story=comparison_story(comparison),
-    )
-
-
-def write_comparison(comparison: Comparison, path: str | Path) -> Path:
-    """Write several methods side by side; the file appears when it is complete.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        What `compare` measured.
-    path : str or Path
-        Where the page shall appear, such as "comparison.html".
-    """
-    return _write(render_comparison(comparison), path)
-
-
-def _write(html: str, path: str | Path) -> Path:
     path = Path(path)
+    html = render(result)
     with complete_or_absent(path) as file:
         file.write(html.encode())
     return path

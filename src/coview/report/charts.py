@@ -1,4 +1,4 @@
-"""What the page's plots draw, packed small: a coordinate takes two bytes, finer than any screen."""
+"""The data of the report's plots. Coordinates are packed into two bytes each, finer than the pixels of a screen."""
 
 from __future__ import annotations
 
@@ -9,50 +9,73 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coview.plots import PALETTE
-from coview.report.marks import SHAPES
+from coview.plots import PALETTE, SIMILARITY, cluster_style, criteria_by_number, criterion_by_round
 from coview.summary.values import reading_order
-from coview.tune.record import numbers_tried, settings_tried
+from coview.tune.record import settings_tried
 from coview.views import Array
 
 if TYPE_CHECKING:
     from coview.summary import Points, Similarities, Summary, Tuning
 
 MOST_POINTS = 5000
-MOST_COORDINATES = 600_000  # 1.6 MB of text, however many clusters and views there are
+MOST_COORDINATES = 600_000  # 1.6 MB of JSON for any number of clusters and views
 MOST_SIMILARITIES = 400  # rows and columns of the heat map
 MOST_SETTINGS = 30
 LONGEST_ID = 80
 
+# For each of `plots.MARKERS`, the name in Plotly and the outline in an SVG of 12 by 12.
+SHAPES = {
+    "o": ("circle", "M6 1a5 5 0 1 0 0 10a5 5 0 1 0 0-10z"),
+    "s": ("square", "M1.5 1.5h9v9h-9z"),
+    "D": ("diamond", "M6 0.5L11.5 6L6 11.5L0.5 6z"),
+    "^": ("triangle-up", "M6 1L11.5 10.5H0.5z"),
+    "P": ("cross", "M4 1h4v3h3v4h-3v3h-4v-3h-3v-4h3z"),
+    "X": ("x", "M1 3L3 1L6 4L9 1L11 3L8 6L11 9L9 11L6 8L3 11L1 9L4 6z"),
+    "v": ("triangle-down", "M6 11L0.5 1.5H11.5z"),
+    "p": ("pentagon", "M6 0.8L11.4 4.7L9.3 11H2.7L0.6 4.7z"),
+    "h": ("hexagon2", "M3.2 1.2H8.8L11.6 6L8.8 10.8H3.2L0.4 6z"),
+    "*": ("star", "M6 0.5L7.4 4.4L11.5 4.5L8.2 7L9.4 11L6 8.6L2.6 11L3.8 7L0.5 4.5L4.6 4.4z"),
+}
+
+
+def swatch(label: int) -> tuple[str, str]:
+    """Return the colour of a cluster and the outline of its marker, for an SVG."""
+    colour, marker = cluster_style(label)
+    return colour, SHAPES[marker][1]
+
 
 def chart_data(summary: Summary) -> dict[str, Any] | None:
-    """Return what the scatter, the spectrum and the similarities draw, as plain values for JSON; None if nothing.
+    """Return the data of all plots as plain values for JSON, or None if there is nothing to plot.
 
     Parameters
     ----------
     summary : Summary
-        Parts that are None are None here as well.
+        Parts that are None are None in the data as well.
+
+    Returns
+    -------
+    dict or None
     """
-    drawn = {
-        "points": _points(summary.points) if has_scores(summary) else None,
+    data = {
+        "points": _scatter_data(summary.points) if has_scores(summary) else None,
         "eigenvalues": summary.eigenvalues or None,
         "variance": summary.explained_variance_ratio or None,
-        "similarities": _similarities(summary.similarities) if summary.similarities else None,
-        "tuning": _tuning(summary.tuning) if summary.tuning else None,
+        "similarities": _heatmap_data(summary.similarities) if summary.similarities else None,
+        "tuning": _tuning_data(summary.tuning) if summary.tuning else None,
     }
-    if not any(drawn.values()):
+    if not any(data.values()):
         return None
-    shapes = [{"name": name, "path": path} for name, path in SHAPES.items()]
-    return {**drawn, "used": summary.n_clusters - 1, "colours": PALETTE, "shapes": shapes}
+    shapes = [{"name": name, "path": path} for name, path in SHAPES.values()]
+    return {**data, "used": summary.n_clusters - 1, "colours": PALETTE, "shapes": shapes}
 
 
 def has_scores(summary: Summary) -> bool:
-    """Say whether there is a score to draw at all; some methods have none."""
+    """Return whether the summary has scores to plot; some methods have none."""
     return bool(summary.points.scores) and len(summary.points.scores[0]) > 0
 
 
 def pack(values: Any) -> dict[str, Any]:
-    """Return numbers as steps between the smallest and the largest; the last code stands for a missing number.
+    """Return numbers as 16-bit multiples of a step above the minimum; the largest code is a missing number.
 
     Examples
     --------
@@ -65,23 +88,21 @@ def pack(values: Any) -> dict[str, Any]:
     known = values[finite]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
     step = (high - low) / 65534 or 1.0
-    steps = np.full(values.shape, 65535)
-    steps[finite] = np.rint((known - low) / step)
-    return {"low": low, "step": step, "codes": b64encode(steps.astype("<u2").tobytes()).decode()}
+    codes = np.full(values.shape, 65535)
+    codes[finite] = np.rint((known - low) / step)
+    return {"low": low, "step": step, "codes": b64encode(codes.astype("<u2").tobytes()).decode()}
 
 
-def _points(points: Points) -> dict[str, Any]:
+def _scatter_data(points: Points) -> dict[str, Any]:
     n_drawn = min(len(points.samples), MOST_POINTS)
     drawn = np.linspace(0, len(points.samples) - 1, n_drawn).astype(int)
-    spaces = {"all views together": points.scores, **points.view_scores}
+    spaces = {"all views": points.scores, **points.view_scores}
     n_components = max(1, min(len(points.scores[0]), MOST_COORDINATES // (n_drawn * len(spaces))))
-    groupings = [_grouping("cluster", points.labels, drawn)]
-    if points.classes is not None:
-        groupings.append(_grouping("known class", points.classes, drawn))
-    groupings += [_grouping(f"view {name} alone", labels, drawn) for name, labels in points.view_labels.items()]
+    groupings: dict[str, Any] = {"cluster": points.labels, "known class": points.classes}
+    groupings |= {f"view {name}": labels for name, labels in points.view_labels.items()}
     return {
-        "samples": [_short(points.samples[row]) for row in drawn],
-        "groupings": groupings,
+        "samples": [_shorten(points.samples[row]) for row in drawn],
+        "groupings": [_grouping(name, values, drawn) for name, values in groupings.items() if values is not None],
         "margins": pack(np.asarray(points.margins)[drawn]) if points.margins is not None else None,
         "spaces": [
             {"name": name, "components": [pack(column) for column in np.asarray(scores)[drawn, :n_components].T]}
@@ -91,70 +112,54 @@ def _points(points: Points) -> dict[str, Any]:
 
 
 def _grouping(name: str, values: Sequence[int] | Sequence[str], drawn: Array) -> dict[str, Any]:
-    """Groups by name and number; clusters keep their number, so that they keep their mark."""
+    """The groups that colour the samples. A cluster keeps its number, which determines its colour and shape."""
     shown = [values[row] for row in drawn]
     names = sorted(set(shown), key=lambda each: reading_order(str(each)))
     place = {each: code for code, each in enumerate(names)}
     counts = Counter(shown)
     return {
         "name": name,
-        "names": [_short(str(each)) for each in names],
+        "names": [_shorten(str(each)) for each in names],
         "numbers": [each if isinstance(each, int) else code for each, code in place.items()],
         "codes": [place[each] for each in shown],
         "counts": [counts[each] for each in names],
     }
 
 
-def _similarities(similarities: Similarities) -> dict[str, Any]:
+def _heatmap_data(similarities: Similarities) -> dict[str, Any]:
     n_rows = len(similarities.labels)
     kept = np.linspace(0, n_rows - 1, min(n_rows, MOST_SIMILARITIES)).astype(int)
     values = np.asarray(similarities.values, dtype=float)[np.ix_(kept, kept)]
-    # The diagonal is far above the rest under most kernels, and outliers would leave the picture pale.
+    # With most kernels the diagonal is far above the rest, and outliers would leave the other cells pale.
     off_diagonal = values[~np.eye(len(values), dtype=bool)]
     low, high = np.quantile(off_diagonal, [0.01, 0.99]) if off_diagonal.size else (0.0, 1.0)
     return {
+        "name": SIMILARITY,
         "labels": np.asarray(similarities.labels)[kept].tolist(),
         "values": pack(values.ravel()),
         "range": [float(low), float(high)],
     }
 
 
-def _tuning(tuning: Tuning) -> dict[str, Any]:
-    """The criterion of each setting in each round, best last; and of each number of clusters, if there were several."""
-    chosen = tuning.rows[tuning.chosen]
-    shown = [row for row in tuning.rows if row.n_clusters == chosen.n_clusters and row.criterion is not None]
-    best = [row.setting for row in settings_tried(tuning.rows, chosen.n_clusters)[:MOST_SETTINGS]]
-    order = (best if chosen.setting in best else [*best[:-1], chosen.setting])[::-1]
-    labels = {row.setting: row.label for row in shown}
-    rounds = [
-        {
-            "name": f"round {number}, on {some[0].n_samples:,} samples",
-            "places": [order.index(row.setting) for row in some],
-            "values": [row.criterion for row in some],
-        }
-        for number in sorted({row.round for row in shown})
-        if (some := [row for row in shown if row.round == number and row.setting in order])
-    ]
-    numbers = numbers_tried(tuning.rows)
-    gaps = [number.best.eigengap or 0.0 for number in numbers]
+def _tuning_data(tuning: Tuning) -> dict[str, Any]:
+    """The criterion of the best settings by round, best last, and by number of clusters if there are several."""
+    rows, selected = tuning.rows, tuning.rows[tuning.chosen]
+    order = settings_tried(rows, selected.n_clusters)[:MOST_SETTINGS]
+    if selected.setting not in [row.setting for row in order]:
+        order[-1] = selected
+    order.reverse()
+    numbers, curves = criteria_by_number(rows)
     return {
-        "labels": [_short(labels[setting]) for setting in order],
-        "rounds": rounds,
-        "chosen": [order.index(chosen.setting), chosen.criterion],
-        "n_clusters": chosen.n_clusters,
-        "numbers": {
-            "places": [number.n_clusters for number in numbers],
-            "lines": {
-                "criterion": [number.criterion for number in numbers],
-                "line fit": [number.best.line_fit for number in numbers],
-                "membership strength": [number.best.membership for number in numbers],
-                "eigengap (share of the largest)": [gap / (max(gaps) or 1.0) for gap in gaps],
-            },
-        }
-        if len(numbers) > 1
-        else None,
+        "labels": [_shorten(row.label) for row in order],
+        "rounds": [
+            {"name": name, "places": places, "values": values}
+            for name, (places, values) in criterion_by_round(rows, order).items()
+        ],
+        "selected": [[row.setting for row in order].index(selected.setting), selected.criterion],
+        "n_clusters": selected.n_clusters,
+        "numbers": {"places": numbers, "lines": curves} if len(numbers) > 1 else None,
     }
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= LONGEST_ID else text[: LONGEST_ID - 1] + "…"

@@ -1,15 +1,14 @@
-"""Numbers as a reader wants them."""
+"""Number formats of the report."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 
 def count(value: int) -> str:
-    """Return a whole number with its thousands apart.
+    """Return an integer with thousands separators.
 
     Examples
     --------
@@ -19,24 +18,26 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
-def plural(value: int, noun: str, nouns: str | None = None) -> str:
-    """Return a number with its noun.
+def plural(value: int, noun: str) -> str:
+    """Return a count with its noun.
 
     Examples
     --------
     >>> plural(1, "sample"), plural(1797, "sample")
     ('1 sample', '1,797 samples')
     """
-    return f"{count(value)} {noun if value == 1 else nouns or noun + 's'}"
+    return f"{count(value)} {noun}{'' if value == 1 else 's'}"
 
 
-def decimals(value: float | None, digits: int = 2) -> str:
-    """Return a number as a reader wants it, a dash for none.
+def decimals(value: float | None, digits: int = 2, sign: bool = False) -> str:
+    """Return a number with fixed decimals, or a dash if it is missing; `sign` adds a plus sign.
 
     Examples
     --------
     >>> decimals(0.1234), decimals(1234567.0), decimals(0.0003412), decimals(None), decimals(-0.25), decimals(0.0)
     ('0.12', '1.23e+06', '0.0003', '–', '−0.25', '0.00')
+    >>> decimals(1.5, sign=True), decimals(-1.5, sign=True)
+    ('+1.50', '−1.50')
     """
     if value is None or not math.isfinite(value):
         return "–"
@@ -47,33 +48,22 @@ def decimals(value: float | None, digits: int = 2) -> str:
         shown = f"{value:.1g}"
     else:
         shown = f"{value:.{digits}f}"
-    return shown.replace("-", "−", 1) if value < 0 else shown
+    return shown.replace("-", "−", 1) if value < 0 else "+" * sign + shown
 
 
-def signed(value: float) -> str:
-    """Return a number with its sign.
-
-    Examples
-    --------
-    >>> signed(1.5), signed(-1.5)
-    ('+1.50', '−1.50')
-    """
-    return decimals(value) if value < 0 else f"+{decimals(value)}"
-
-
-def percent(share: float | None) -> str:
-    """Return a share as a percentage.
+def percent(fraction: float | None) -> str:
+    """Return a fraction as a percentage.
 
     Examples
     --------
     >>> percent(0.123), percent(0.004), percent(None), percent(0.0), percent(1.0), percent(0.9996)
     ('12%', '0.4%', '–', '0%', '100%', '99.96%')
     """
-    if share is None or not math.isfinite(share):
+    if fraction is None or not math.isfinite(fraction):
         return "–"
-    if 0.995 <= share < 1:
-        return f"{share * 100:.2f}%"
-    return f"{share:.1%}" if 0 < share < 0.01 else f"{share:.0%}"
+    if 0.995 <= fraction < 1:
+        return f"{fraction:.2%}"
+    return f"{fraction:.1%}" if 0 < fraction < 0.01 else f"{fraction:.0%}"
 
 
 def seconds(value: float) -> str:
@@ -89,13 +79,11 @@ def seconds(value: float) -> str:
     if value < 60:
         return f"{value:.1f} s"
     minutes, rest = divmod(round(value), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def rounded(text: str) -> str:
-    """Return code with its long numbers cut to four digits.
+    """Return code with its long numbers rounded to four digits.
 
     Examples
     --------
@@ -105,24 +93,15 @@ def rounded(text: str) -> str:
     return re.sub(r"\d+\.\d{4,}(e[-+]?\d+)?", lambda number: f"{float(number[0]):.4g}", text)
 
 
-def listed(words: Sequence[str]) -> str:
-    """Return words as an enumeration.
+def listed(names: Sequence[str]) -> str:
+    """Return names as an enumeration.
 
     Examples
     --------
     >>> listed(["text"]), listed(["text", "image"]), listed(["text", "image", "sound"])
     ('text', 'text and image', 'text, image and sound')
     """
-    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
-FORMATS: dict[str, Callable[..., Any]] = {
-    "count": count,
-    "decimals": decimals,
-    "listed": listed,
-    "percent": percent,
-    "plural": plural,
-    "rounded": rounded,
-    "seconds": seconds,
-    "signed": signed,
-}
+FORMATS = {each.__name__: each for each in (count, decimals, listed, percent, plural, rounded, seconds)}

@@ -1,5 +1,5 @@
-// What every page does: light and dark, tables that sort and filter. `data-ready` tells when all is drawn, in
-// milliseconds since the page was asked for; a page with plots is ready when these are.
+// Code of every page: light and dark theme, sorting and filtering of tables. `data-ready` is the time in milliseconds
+// from the start of the navigation until the page, including its plots, is drawn.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -9,7 +9,7 @@
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
 
   function showTheme() {
-    switcher.textContent = isDark() ? "Light colours" : "Dark colours";
+    switcher.textContent = isDark() ? "Light theme" : "Dark theme";
     document.dispatchEvent(new Event("coview:theme"));
   }
 
@@ -20,22 +20,22 @@
   });
   system.addEventListener("change", showTheme);
 
-  // Paper is light; the reader's choice comes back afterwards.
-  let chosen;
+  // Printing uses the light theme; the reader's theme is restored afterwards.
+  let themeBefore;
   addEventListener("beforeprint", () => {
-    chosen = root.dataset.theme;
+    themeBefore = root.dataset.theme;
     root.dataset.theme = "light";
-    root.classList.add("paper");
+    root.classList.add("printing");
     document.dispatchEvent(new Event("coview:theme"));
   });
   addEventListener("afterprint", () => {
-    if (chosen === undefined) delete root.dataset.theme;
-    else root.dataset.theme = chosen;
-    root.classList.remove("paper");
+    if (themeBefore === undefined) delete root.dataset.theme;
+    else root.dataset.theme = themeBefore;
+    root.classList.remove("printing");
     document.dispatchEvent(new Event("coview:theme"));
   });
 
-  const shown = (cell) => (cell ? cell.dataset.value ?? cell.textContent.trim() : "");
+  const cellValue = (cell) => (cell ? cell.dataset.value ?? cell.textContent.trim() : "");
 
   function compare(a, b) {
     const [x, y] = [Number(a), Number(b)];
@@ -45,13 +45,13 @@
   function sort(table, heading) {
     const headings = [...heading.parentNode.children];
     const column = headings.indexOf(heading);
-    // Numbers are read from the largest, names from the first.
+    // The first click sorts numbers in descending and names in ascending order.
     const first = heading.classList.contains("number") ? "descending" : "ascending";
     const other = first === "ascending" ? "descending" : "ascending";
     const order = heading.getAttribute("aria-sort") === first ? other : first;
     const sign = order === "ascending" ? 1 : -1;
-    const rows = [...table.tBodies[0].rows].map((row) => ({ row, value: shown(row.cells[column]) }));
-    // What is missing stays last, whichever way the rest is sorted.
+    const rows = [...table.tBodies[0].rows].map((row) => ({ row, value: cellValue(row.cells[column]) }));
+    // Missing values stay last in both orders.
     rows.sort((a, b) =>
       a.value === "" || b.value === "" ? (a.value === "") - (b.value === "") : sign * compare(a.value, b.value));
     for (const each of headings) each.setAttribute("aria-sort", each === heading ? order : "none");
@@ -79,13 +79,13 @@
 
   const card = document.getElementById("card");
   if (card) {
-    const choose = () => {
+    const showSelected = () => {
       for (const each of document.querySelectorAll("[data-cluster]")) {
         each.hidden = card.value !== "" && each.dataset.cluster !== card.value;
       }
     };
-    card.addEventListener("change", choose);
-    choose();
+    card.addEventListener("change", showSelected);
+    showSelected();
   }
 
   showTheme();

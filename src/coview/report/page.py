@@ -1,21 +1,19 @@
-"""One HTML page from a template, with everything it needs inside and a policy that keeps the network out."""
+"""HTML pages from templates, with all scripts, styles and data included and a policy that blocks network requests."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 from base64 import b64encode
 from importlib.resources import files
 from typing import Any
 
 from coview.extras import load_extra
+from coview.report.charts import swatch
 from coview.report.formats import FORMATS
-from coview.report.marks import mark
 
-# Drawing code, styles and data are all inside the page. 'unsafe-eval' is there because Plotly's WebGL compiles its
-# drawing commands when it starts; only the scripts whose digests are listed can run at all. Plotly styles its elements
-# in place, and saves pictures by way of data: and blob: addresses.
+# Only scripts with a listed digest can run. 'unsafe-eval' is required because Plotly's WebGL code compiles its drawing
+# commands at run time. Plotly also sets inline styles, and saves images through data: and blob: addresses.
 POLICY = (
     "default-src 'none'; script-src {digests}{evaluation}; style-src 'unsafe-inline'; img-src data: blob:; "
     "base-uri 'none'; form-action 'none'"
@@ -23,34 +21,31 @@ POLICY = (
 
 
 def fill(template: str, *, data: dict[str, Any] | None = None, **values: Any) -> str:
-    """Return a filled template, with the scripts and styles of the page inside.
+    """Return a page made from a template, with its scripts and styles included.
 
     Parameters
     ----------
     template : str
         A file of the folder `templates`.
     data : dict, optional
-        What the plots draw. Plotly is part of the page only if there is something to draw.
+        The data of the plots. Without data, the page does not include Plotly.
     **values
-        What the template mentions by name.
+        The variables of the template.
+
+    Returns
+    -------
+    str
     """
-    scripts = [_asset("page.js")]
+    scripts = [_package_text("coview.report", "page.js")]
     if data is not None:
-        scripts += [_plotly(), _asset("plots.js")]  # tables answer while Plotly is still being read
+        plotly = load_extra("plotly", "report", "a report")
+        # Plotly comes second, so that tables already respond while the browser parses it.
+        scripts += [_package_text(plotly, "package_data", "plotly.min.js"), _package_text("coview.report", "plots.js")]
     digests = " ".join(f"'sha256-{b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
     policy = POLICY.format(digests=digests, evaluation=" 'unsafe-eval'" if data is not None else "")
-    page = (
-        _environment()
-        .get_template(template)
-        .render(
-            policy=policy,
-            style=_asset("page.css"),
-            scripts=scripts,
-            data=None if data is None else as_script(data),
-            **values,
-        )
-    )
-    # An id can hold half a surrogate pair, which no file can.
+    values |= {"policy": policy, "style": _package_text("coview.report", "page.css"), "scripts": scripts}
+    page = _environment().get_template(template).render(data=None if data is None else as_script(data), **values)
+    # An id can contain an unpaired surrogate, which UTF-8 cannot encode.
     return str(page).encode(errors="replace").decode()
 
 
@@ -62,18 +57,9 @@ def as_script(data: Any) -> str:
     >>> as_script({"id": "</script>", "margin": float("nan")})
     '{"id":"\\u003c/script\\u003e","margin":null}'
     """
-    text = json.dumps(_finite(data), allow_nan=False, separators=(",", ":"))
+    finite = json.loads(json.dumps(data), parse_constant=lambda name: None)
+    text = json.dumps(finite, allow_nan=False, separators=(",", ":"))
     return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
-
-
-def _finite(data: Any) -> Any:
-    if isinstance(data, float):
-        return data if math.isfinite(data) else None
-    if isinstance(data, dict):
-        return {key: _finite(value) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [_finite(value) for value in data]
-    return data
 
 
 def _environment() -> Any:
@@ -86,19 +72,10 @@ def _environment() -> Any:
         lstrip_blocks=True,
     )
     environment.filters.update(FORMATS)
-    environment.globals["mark"] = mark
+    environment.globals["swatch"] = swatch
     return environment
 
 
-def _plotly() -> str:
-    plotly = files(load_extra("plotly", "report", "a report"))
-    return _as_the_browser_reads(plotly.joinpath("package_data", "plotly.min.js").read_text(encoding="utf-8"))
-
-
-def _asset(name: str) -> str:
-    return _as_the_browser_reads(files("coview.report").joinpath(name).read_text(encoding="utf-8"))
-
-
-def _as_the_browser_reads(text: str) -> str:
-    """Line ends as HTML has them, since the digests are taken of what the browser sees."""
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+def _package_text(package: Any, *path: str) -> str:
+    # Reading as text turns every line end into \n, as the browser does before it computes the digest.
+    return files(package).joinpath(*path).read_text(encoding="utf-8")

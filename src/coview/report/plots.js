@@ -1,4 +1,4 @@
-// The plots of a report: samples, spectrum, similarities, choice of settings. Everything they draw is in the page's own data block.
+// The plots of a report: samples, spectrum, similarities, selection of settings. Their data are in the page itself.
 "use strict";
 (async () => {
   const data = JSON.parse(document.getElementById("data").textContent);
@@ -20,7 +20,7 @@
     });
   }
 
-  // Plotly reads a little HTML in texts; names of samples are not meant as such.
+  // Plotly interprets some HTML in strings; names of samples must appear literally.
   const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 
   function colour(name) {
@@ -57,8 +57,8 @@
     };
   }
 
-  // A sheet is narrower than most windows, and no plot can grow or shrink once it is on it.
-  const sizeOnPaper = {
+  // A printed page is narrower than most windows, and its plots cannot be resized.
+  const printSize = {
     scatter: { width: 520, height: 420 },
     decay: { width: 320, height: 260 },
     variance: { width: 320, height: 260 },
@@ -68,7 +68,7 @@
   };
 
   function show(id, traces, more) {
-    const size = document.documentElement.classList.contains("paper") ? sizeOnPaper[id] : { autosize: true };
+    const size = document.documentElement.classList.contains("printing") ? printSize[id] : { autosize: true };
     return Plotly.react(id, traces, { ...layout(more), ...size }, config);
   }
 
@@ -88,32 +88,32 @@
       if (!unpacked.has(key)) unpacked.set(key, unpack(spaces[space].components[number]));
       return unpacked.get(key);
     };
-    const spread = Float64Array.from(samples, (_, i) => (i * 0.6180339887) % 1);
-    const certainty = margins && unpack(margins);
+    const jitter = Float64Array.from(samples, (_, i) => (i * 0.6180339887) % 1);
+    const margin = margins && unpack(margins);
     const [colourBy, space, across, up] = ["colour", "space", "across", "up"].map(element);
     const list = element("legend").querySelector("ul");
-    const mark = (number) => ({
+    const clusterStyle = (number) => ({
       colour: data.colours[number % data.colours.length],
       shape: data.shapes[Math.floor(number / data.colours.length) % data.shapes.length],
     });
 
-    // What was chosen stays chosen where it can.
+    // Keeps the selected value if it is still available.
     function options(select, names, otherwise) {
       const old = select.value;
       select.replaceChildren(...names.map(([value, text]) => new Option(text, value)));
       select.value = names.some(([value]) => value === old) ? old : otherwise;
     }
     options(colourBy, groupings.map(({ name }, i) => [String(i), name]), "0");
-    if (certainty) colourBy.add(new Option("certainty (margin)", "margin"));
+    if (margin) colourBy.add(new Option("margin", "margin"));
     options(space, spaces.map(({ name }, i) => [String(i), name]), "0");
-    // A view may have fewer components than all views together.
-    function offerComponents() {
+    // A view can have fewer components than all views together.
+    function listComponents() {
       const n = spaces[Number(space.value)].components.length;
       const numbered = Array.from({ length: n }, (_, i) => [String(i), `component ${i + 1}`]);
       options(across, numbered, "0");
-      options(up, [...numbered, ["spread", "nothing (spread out)"]], n > 1 ? "1" : "spread");
+      options(up, [...numbered, ["jitter", "none (jitter)"]], n > 1 ? "1" : "jitter");
     }
-    offerComponents();
+    listComponents();
     space.closest("div").hidden = spaces.length === 1;
 
     let hidden = new Set();
@@ -124,13 +124,13 @@
       element("legend").querySelector(".buttons").hidden = byMargin;
       if (byMargin) {
         const item = document.createElement("li");
-        item.textContent = "All samples; the scale beside the plot is the margin.";
+        item.textContent = "All samples; the colour bar shows the margin.";
         list.replaceChildren(item);
         return;
       }
       const { names, numbers, counts } = groupings[Number(colourBy.value)];
       list.replaceChildren(...names.map((name, i) => {
-        const { colour: fill, shape } = mark(numbers[i]);
+        const { colour: fill, shape } = clusterStyle(numbers[i]);
         const item = document.createElement("li");
         const label = document.createElement("label");
         const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: true });
@@ -155,34 +155,34 @@
       }));
     }
 
-    function told(i) {
+    function hoverText(i) {
       const lines = groupings.map(({ name, names, codes }) => `${plain(name)}: ${plain(names[codes[i]])}`);
-      if (certainty) lines.push(`margin: ${certainty[i].toPrecision(3)}`);
+      if (margin) lines.push(`margin: ${margin[i].toPrecision(3)}`);
       return `<b>${plain(samples[i])}</b><br>${lines.join("<br>")}`;
     }
-    const texts = samples.map((_, i) => told(i));
+    const texts = samples.map((_, i) => hoverText(i));
 
-    // One trace for all groups: were there one for each, the last would always lie on top.
+    // One trace for all groups: with one trace per group, the last group would cover the others.
     function trace() {
       const byMargin = colourBy.value === "margin";
       const grouping = byMargin ? null : groupings[Number(colourBy.value)];
       const kept = [...samples.keys()].filter((i) => byMargin || !hidden.has(grouping.codes[i]));
       const x = component(Number(space.value), Number(across.value));
-      const y = up.value === "spread" ? spread : component(Number(space.value), Number(up.value));
-      const marks = byMargin ? null : grouping.numbers.map(mark);
+      const y = up.value === "jitter" ? jitter : component(Number(space.value), Number(up.value));
+      const styles = byMargin ? null : grouping.numbers.map(clusterStyle);
       const marker = { size: samples.length > 2000 ? 5 : 6.5, opacity: 0.85 };
       if (byMargin) {
         Object.assign(marker, {
-          color: kept.map((i) => certainty[i]),
+          color: kept.map((i) => margin[i]),
           colorscale: "Cividis",
           showscale: true,
           colorbar: { thickness: 10, outlinewidth: 0, title: { text: "margin" }, tickfont: { color: theme().quiet } },
         });
       } else {
-        marker.color = kept.map((i) => marks[grouping.codes[i]].colour);
-        marker.symbol = marks.some(({ shape }) => shape !== marks[0].shape)
-          ? kept.map((i) => marks[grouping.codes[i]].shape.name)
-          : marks[0].shape.name;
+        marker.color = kept.map((i) => styles[grouping.codes[i]].colour);
+        marker.symbol = styles.some(({ shape }) => shape !== styles[0].shape)
+          ? kept.map((i) => styles[grouping.codes[i]].shape.name)
+          : styles[0].shape.name;
       }
       return {
         type: webgl ? "scattergl" : "scatter",
@@ -196,34 +196,34 @@
     }
 
     function axisTitle(select) {
-      if (select.value === "spread") return "spread out to be seen";
-      const share = data.variance?.[Number(select.value)];
+      if (select.value === "jitter") return "jitter (no meaning)";
+      const ratio = data.variance?.[Number(select.value)];
       return `component ${Number(select.value) + 1}` +
-        (share == null || space.value !== "0" ? "" : ` (${(100 * share).toFixed(1)}% of the variance)`);
+        (ratio == null || space.value !== "0" ? "" : ` (${(100 * ratio).toFixed(1)}% of the variance)`);
     }
 
     function draw() {
-      const chosen = colourBy.selectedOptions[0].textContent;
-      element("scatter").setAttribute("aria-label", `Scatter of the samples' scores, coloured by ${chosen}`);
+      const colouring = colourBy.selectedOptions[0].textContent;
+      element("scatter").setAttribute("aria-label", `Scatter plot of the scores, coloured by ${colouring}`);
       return show("scatter", [trace()], {
         xaxis: { title: { text: axisTitle(across) } },
-        yaxis: { title: { text: axisTitle(up) }, showticklabels: up.value !== "spread", showgrid: up.value !== "spread" },
+        yaxis: { title: { text: axisTitle(up) }, showticklabels: up.value !== "jitter", showgrid: up.value !== "jitter" },
         hovermode: "closest",
         dragmode: "pan",
         uirevision: `${space.value} ${across.value} ${up.value}`,
       });
     }
 
-    function tick(checked) {
+    function showAll(checked) {
       const boxes = [...list.querySelectorAll("input")];
       for (const box of boxes) box.checked = checked;
       hidden = new Set(checked ? [] : boxes.keys());
       draw();
     }
-    element("all").addEventListener("click", () => tick(true));
-    element("none").addEventListener("click", () => tick(false));
+    element("all").addEventListener("click", () => showAll(true));
+    element("none").addEventListener("click", () => showAll(false));
     colourBy.addEventListener("change", () => { legend(); draw(); });
-    space.addEventListener("change", () => { offerComponents(); draw(); });
+    space.addEventListener("change", () => { listComponents(); draw(); });
     for (const select of [across, up]) select.addEventListener("change", draw);
     for (const button of document.querySelectorAll("button[data-colour]")) {
       button.hidden = false;
@@ -258,7 +258,7 @@
   function variance() {
     const { high, ink } = theme();
     let sum = 0;
-    const cumulative = data.variance.map((share) => (sum += share ?? 0));
+    const cumulative = data.variance.map((ratio) => (sum += ratio ?? 0));
     return show("variance", [
       {
         type: "bar",
@@ -274,23 +274,23 @@
         y: cumulative,
         line: { color: ink, width: 1.5 },
         marker: { size: 5 },
-        hovertemplate: "first %{x}: %{y:.1%}<extra></extra>",
+        hovertemplate: "components 1 to %{x}: %{y:.1%}<extra></extra>",
       },
     ], {
       xaxis: { title: { text: "component" }, tickformat: "d" },
-      yaxis: { title: { text: "share of the variance" }, tickformat: ".0%", rangemode: "tozero" },
+      yaxis: { title: { text: "explained variance" }, tickformat: ".2~%", rangemode: "tozero" },
       bargap: 0.35,
     });
   }
 
   function similarities() {
-    const { labels, values, range } = data.similarities;
+    const { name, labels, values, range } = data.similarities;
     const n = labels.length;
     const flat = unpack(values);
     const rows = Array.from({ length: n }, (_, i) => Array.from(flat.subarray(i * n, (i + 1) * n)));
     const starts = labels.map((label, i) => i).filter((i) => i === 0 || labels[i] !== labels[i - 1]);
     const ends = [...starts.slice(1), n];
-    // A name needs room; narrow clusters stay without.
+    // Narrow clusters have no room for a tick label.
     const named = starts.map((start, j) => [start, ends[j]]).filter(([start, end]) => end - start >= n / 30);
     const ticks = {
       tickvals: named.map(([start, end]) => (start + end - 1) / 2),
@@ -308,7 +308,7 @@
       zmin: range[0],
       zmax: range[1],
       colorscale: [[0, paper], [0.5, high], [1, ink]],
-      colorbar: { thickness: 10, outlinewidth: 0, tickfont: { color: quiet } },
+      colorbar: { thickness: 10, outlinewidth: 0, title: { text: name, side: "right" }, tickfont: { color: quiet } },
       customdata: rows.map((row, i) => row.map((_, j) => `${labels[i]} and ${labels[j]}`)),
       hovertemplate: "clusters %{customdata}: %{z:.3g}<extra></extra>",
     }], {
@@ -322,7 +322,7 @@
   const symbols = ["circle", "square", "diamond", "triangle-up"];
 
   function candidates() {
-    const { labels, rounds, chosen, n_clusters: k } = data.tuning;
+    const { labels, rounds, selected, n_clusters: k } = data.tuning;
     const { ink } = theme();
     const short = (text) => (text.length > 34 ? `${text.slice(0, 33)}…` : text);
     return show("candidates", [
@@ -339,9 +339,9 @@
       {
         type: "scatter",
         mode: "markers",
-        name: "chosen",
-        x: [chosen[1]],
-        y: [chosen[0]],
+        name: "selected",
+        x: [selected[1]],
+        y: [selected[0]],
         marker: { size: 18, symbol: "circle-open", color: ink, line: { width: 2 } },
         hoverinfo: "skip",
       },
@@ -388,6 +388,6 @@
   for (const draw of draws) await draw();
   document.documentElement.dataset.ready = performance.now().toFixed(0);
 
-  // Paper does not wait, so all are drawn at once.
+  // Printing does not wait for promises, so all plots are drawn at once.
   document.addEventListener("coview:theme", () => draws.forEach((draw) => draw()));
 })();

@@ -1,88 +1,68 @@
-"""Small tables that are worked out from a summary when the page is made."""
+"""Tables of the report that are computed from a summary."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from coview.tune.record import leading
+from coview.tune.record import leading, numbers_tried, so_far
 
 if TYPE_CHECKING:
-    from coview.summary import Summary, Tried, Truth, Tuning
+    from coview.summary import Summary, Truth, Tuning
 
-MOST_CLASSES = 40  # columns beside the clusters; a table of more is not read
+MOST_CLASSES = 40  # columns of the contingency table; a wider table is unreadable
 MOST_SPLITS = 5
-MOST_TRIED = 20
+MOST_EVALUATIONS = 20
 
 
-@dataclass(frozen=True)
-class CrossTable:
-    """Clusters down, classes across; rare classes are counted together when there are very many."""
+class CrossTable(NamedTuple):
+    """Counts by cluster (rows) and class (columns); the last column sums up rare classes if there are many."""
 
-    classes: tuple[str, ...]
-    rows: tuple[tuple[int, ...], ...]
-    shares: tuple[tuple[float, ...], ...]  # of the cluster
-    n_other: int  # classes that are counted together in the last column
+    classes: list[str]
+    rows: list[list[int]]
+    n_other: int  # classes in the last column
 
 
-@dataclass(frozen=True)
-class Split:
-    """A cluster that one view alone would cut in pieces."""
+class Split(NamedTuple):
+    """A cluster that one view divides, with the fractions of its two largest parts."""
 
     label: int
-    drawn: int  # members among the drawn samples
-    largest: float  # share in the view's largest piece
+    largest: float
     second: float
 
 
-def agreements(summary: Summary) -> list[tuple[str, list[float | None]]]:
-    """Return by view the share of each cluster that this view alone keeps together, for views with own labels."""
-    rows = [(v.name, [cluster.agreement.get(v.name) for cluster in summary.clusters]) for v in summary.views]
-    return [row for row in rows if any(share is not None for share in row[1])]
-
-
 def splits(summary: Summary) -> dict[str, list[Split]]:
-    """Return by view the clusters that this view alone would cut, the most divided first.
-
-    It does not matter how the view numbers its own groups.
-    """
+    """Return for each view the clusters that its own labels divide most, independent of the numbers of the labels."""
     found = {}
-    for view, own in summary.points.view_labels.items():
-        groups: dict[int, Counter[int]] = defaultdict(Counter)
-        for label, group in zip(summary.points.labels, own, strict=True):
-            groups[label][group] += 1
-        pieces = []
-        for label, counts in groups.items():
-            (_, first), (_, second) = [*counts.most_common(2), (None, 0)][:2]
-            drawn = counts.total()
-            if second:
-                pieces.append(Split(label, drawn, first / drawn, second / drawn))
-        found[view] = sorted(pieces, key=lambda piece: piece.largest)[:MOST_SPLITS]
+    for view, view_labels in summary.points.view_labels.items():
+        parts: dict[int, Counter[int]] = defaultdict(Counter)
+        for label, view_label in zip(summary.points.labels, view_labels, strict=True):
+            parts[label][view_label] += 1
+        divided = [
+            Split(label, *(size / sizes.total() for _, size in sizes.most_common(2)))
+            for label, sizes in parts.items()
+            if len(sizes) > 1
+        ]
+        found[view] = sorted(divided, key=lambda split: split.largest)[:MOST_SPLITS]
     return found
 
 
-def best_tried(tuning: Tuning) -> list[Tried]:
-    """Return the best of what was tried, those of the last round first, and the chosen one among them."""
-    chosen = tuning.rows[tuning.chosen]
-    shown = leading(tuning.rows, chosen.n_clusters)[:MOST_TRIED]
-    return shown if chosen in shown else [*shown[:-1], chosen]
+def tuning_table(tuning: Tuning) -> dict[str, Any]:
+    """Return the best evaluations with the selected one among them, and the mean criterion of each over its rounds."""
+    rows, selected = tuning.rows, tuning.rows[tuning.chosen]
+    shown = leading(rows, selected.n_clusters)[:MOST_EVALUATIONS]
+    if selected not in shown:
+        shown[-1] = selected
+    table = {"rows": shown, "n_rows": len(rows), "selected": selected, "means": so_far(rows)}
+    return {**table, "several_numbers": len(numbers_tried(rows)) > 1}
 
 
 def cross_table(truth: Truth) -> CrossTable:
-    """Return clusters beside classes, the most frequent classes if there are very many."""
+    """Return the counts by cluster and class, with the most frequent classes if there are many."""
     totals = [sum(column) for column in zip(*truth.contingency, strict=True)]
-    kept = list(range(len(truth.classes)))
-    if len(kept) > MOST_CLASSES:
-        kept = sorted(sorted(kept, key=lambda column: -totals[column])[:MOST_CLASSES])
-    n_other = len(truth.classes) - len(kept)
-    rows = []
-    for row in truth.contingency:
-        shown = [row[column] for column in kept]
-        rows.append((*shown, sum(row) - sum(shown)) if n_other else tuple(shown))
-    return CrossTable(
-        classes=tuple(truth.classes[column] for column in kept),
-        rows=tuple(rows),
-        shares=tuple(tuple(value / max(sum(row), 1) for value in row) for row in rows),
-        n_other=n_other,
-    )
+    kept = sorted(sorted(range(len(totals)), key=lambda column: -totals[column])[:MOST_CLASSES])
+    n_other = len(totals) - len(kept)
+    rows = [[row[column] for column in kept] for row in truth.contingency]
+    if n_other:
+        rows = [[*shown, sum(row) - sum(shown)] for shown, row in zip(rows, truth.contingency, strict=True)]
+    return CrossTable([truth.classes[column] for column in kept], rows, n_other)

@@ -1,0 +1,211 @@
+"""The overview of a report: a title and short sentences on method, result, reliability and what to check."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from coview.preprocess.steps import parse_steps
+from coview.report.formats import count, decimals, listed, percent, plural
+
+if TYPE_CHECKING:
+    from coview.compare import Comparison
+    from coview.summary import Cluster, Summary
+
+# The lower bound of each range of the mean silhouette, and its description.
+_SEPARATION = (
+    (0.7, "are clearly separated"),
+    (0.5, "are separated, with some samples in between"),
+    (0.25, "overlap at their borders"),
+    (-1.0, "are hardly separated"),
+)
+_TINY_CLUSTER = 0.01  # fraction of all samples
+_LOW_SILHOUETTE = 0.25
+_LOW_AGREEMENT = 0.5
+_HIGH_AGREEMENT = 0.8
+_ARI = "adjusted Rand index; 1 is identical, 0 is chance"
+
+
+class Overview(NamedTuple):
+    """A title, and the sentences under each heading."""
+
+    title: str
+    parts: dict[str, list[str]]
+
+
+def overview(summary: Summary) -> Overview:
+    """Return the overview of a fitted model, without sentences on parts of the summary that are None."""
+    n_found = sum(cluster.size > 0 for cluster in summary.clusters)
+    parts = {
+        "Method": _method(summary),
+        "Result": _result(summary),
+        "Reliability": _reliability(summary),
+        "What to check": _checks(summary),
+    }
+    return Overview(f"{plural(n_found, 'cluster')} in {plural(summary.n_samples, 'sample')}", parts)
+
+
+def _method(summary: Summary) -> list[str]:
+    views = {view.name: view.n_features for view in summary.views}
+    sentences = [
+        f"{summary.method} assigns {plural(summary.n_samples, 'sample')} to {plural(summary.n_clusters, 'cluster')}, "
+        f"based on {_described_views(views)}."
+    ]
+    if summary.tuning:
+        settings = {row.setting for row in summary.tuning.rows}
+        numbers = {row.n_clusters for row in summary.tuning.rows}
+        also = f", and the number of clusters from {min(numbers)} to {max(numbers)}," if len(numbers) > 1 else ""
+        sentences.append(
+            f"The settings were selected from {plural(len(settings), 'candidate')}{also} by a criterion that uses no "
+            "labels; see Selection of settings."
+        )
+    if summary.n_train < summary.n_samples:
+        sentences.append(
+            f"The model was trained on {plural(summary.n_train, 'sample')} and predicted the labels of the other "
+            f"{count(summary.n_samples - summary.n_train)}."
+        )
+    if summary.truth:
+        sentences.append("The known classes were not used for clustering, only to evaluate the result.")
+    return sentences
+
+
+def _result(summary: Summary) -> list[str]:
+    occupied = sorted((cluster for cluster in summary.clusters if cluster.size), key=lambda cluster: cluster.size)
+    sentences = []
+    if len(occupied) > 1 and occupied[0].size == occupied[-1].size:
+        sentences.append(f"All clusters have the same size: {plural(occupied[0].size, 'sample')}.")
+    elif len(occupied) > 1:
+        smallest, largest = (
+            f"is cluster {cluster.label} with {plural(cluster.size, 'sample')} ({percent(cluster.share)})"
+            for cluster in (occupied[0], occupied[-1])
+        )
+        sentences.append(f"The largest {largest}; the smallest {smallest}.")
+    if summary.truth:
+        sentences.append(
+            f"Agreement with the known classes is {decimals(summary.truth.ari)} ({_ARI}). "
+            f"The accuracy is {percent(summary.truth.accuracy)} if clusters and classes are matched one to one."
+        )
+    known = [(view.agreement, view.name) for view in summary.views if view.agreement is not None]
+    if len(known) > 1:
+        (least, worst), (most, best) = min(known), max(known)
+        if least >= _HIGH_AGREEMENT:
+            sentence = (
+                f"Each view alone yields nearly the same clusters: {decimals(least)} to {decimals(most)} ({_ARI})."
+            )
+        elif most < _LOW_AGREEMENT:
+            sentence = f"No view alone yields these clusters. The closest is {best}: {decimals(most)} ({_ARI})."
+        else:
+            sentence = (
+                f"The clusters agree most with those of view {best} alone, {decimals(most)} ({_ARI}), "
+                f"and least with those of {worst}, {decimals(least)}."
+            )
+        sentences.append(sentence)
+    return sentences
+
+
+def _reliability(summary: Summary) -> list[str]:
+    sentences = []
+    if summary.silhouette is not None:
+        separation = next(words for low, words in _SEPARATION if summary.silhouette >= low)
+        sentences.append(
+            f"The clusters {separation}: the mean silhouette is {decimals(summary.silhouette)}, on a scale from −1 to "
+            "1. It is computed in the score space, in which the method separates clusters, so it is optimistic."
+        )
+    sentences.append(
+        "A clustering method returns clusters even if the samples do not form groups. Check the result with other "
+        "numbers of clusters, other methods and new samples."
+    )
+    return sentences
+
+
+def _checks(summary: Summary) -> list[str]:
+    sentences = []
+    low = [c for c in summary.clusters if c.silhouette is not None and c.silhouette < _LOW_SILHOUETTE and c.size]
+    if low:
+        sentences.append(f"{_clusters_have(low)} a silhouette below {_LOW_SILHOUETTE}.")
+    tiny = [c for c in summary.clusters if 0 < c.share < _TINY_CLUSTER]
+    if tiny:
+        sentences.append(f"{_clusters_have(tiny)} less than 1% of the samples, possibly outliers.")
+    different = [v.name for v in summary.views if v.agreement is not None and v.agreement < _LOW_AGREEMENT]
+    if different and len(summary.views) > 1:
+        subject = "View {} yields" if len(different) == 1 else "Views {} yield"
+        sentences.append(
+            f"{subject.format(listed(different))} different clusters, because of noise or because of structure that "
+            "the other views lack. Colour the samples by view to see them."
+        )
+    if summary.uncertain:
+        least, n_listed = summary.uncertain[0], len(summary.uncertain)
+        more = f" The {n_listed} samples with the smallest margins are listed below." if n_listed > 1 else ""
+        between = f"between clusters {least.label} and {least.runner_up}"
+        sentences.append(f"Sample {least.sample} has the smallest margin, {between}.{more}")
+    if summary.notes:
+        sentences.append(f"Notes lists {plural(len(summary.notes), 'remark')} on the data and the run.")
+    return sentences
+
+
+def _described_views(n_features: dict[str, int]) -> str:
+    columns = listed([f"{name} ({plural(width, 'column')})" for name, width in n_features.items()])
+    return f"{plural(len(n_features), 'view')}: {columns}"
+
+
+def _clusters_have(clusters: list[Cluster]) -> str:
+    """The clusters as the subject of a sentence; more than six are only counted."""
+    if len(clusters) == 1:
+        return f"Cluster {clusters[0].label} has"
+    if len(clusters) > 6:
+        return f"{len(clusters)} clusters have"
+    return f"Clusters {listed([str(cluster.label) for cluster in clusters])} have"
+
+
+def preprocessing_descriptions(comparison: Comparison) -> dict[str, str]:
+    """Return for each view a description of its preprocessing."""
+    return {view: parse_steps(name).words for view, name in comparison.preprocess.items()}
+
+
+def comparison_overview(comparison: Comparison) -> Overview:
+    """Return the overview of a comparison of methods."""
+    n_methods = plural(len(comparison.methods), "method")
+    failed = [method.name for method in comparison.methods if method.error is not None]
+    done = [
+        f"{n_methods} with default settings on {plural(comparison.n_samples, 'sample')}, for "
+        f"{plural(comparison.n_clusters, 'cluster')} and {_described_views(comparison.views)}."
+    ]
+    described = preprocessing_descriptions(comparison)
+    if len(set(described.values())) > 1:
+        done.append(f"Preprocessing: {'; '.join(f'{view}: {steps}' for view, steps in described.items())}.")
+    elif set(comparison.preprocess.values()) != {"none"}:
+        done.append(f"Preprocessing of all views: {next(iter(described.values()))}.")
+    if any(method.name == "tuned" for method in comparison.methods):
+        done.append("The method tuned selects its settings and its preprocessing from the data.")
+    if failed:
+        done.append(f"There are no labels of {listed(failed)}; the table gives the reason.")
+    caution = (
+        "The comparison uses one data set and one random state; small differences are not meaningful."
+        if comparison.has_truth
+        else "Without known classes, the methods cannot be ranked. Clusters on which several methods agree are more "
+        "likely to be a property of the data than of the method."
+    )
+    parts = {"Method": done, "Result": _ranking(comparison), "Reliability": [caution]}
+    return Overview(f"Comparison of {n_methods}", parts)
+
+
+def _ranking(comparison: Comparison) -> list[str]:
+    sentences, methods = [], comparison.methods
+    timed = [(method.seconds, method.name) for method in methods if method.seconds is not None]
+    known = sorted(((method.ari, method.name) for method in methods if method.ari is not None), reverse=True)
+    if known:
+        second = f", followed by {known[1][1]}: {decimals(known[1][0])}" if len(known) > 1 else ""
+        sentences.append(f"{known[0][1]} agrees most with the known classes: {decimals(known[0][0])} ({_ARI}){second}.")
+    if len(timed) > 1:
+        sentences.append(f"{min(timed)[1]} is the fastest method, {max(timed)[1]} the slowest.")
+    pairs = [
+        (value, methods[i].name, methods[j].name)
+        for i, row in enumerate(comparison.agreements)
+        for j, value in enumerate(row[:i])
+        if value is not None
+    ]
+    if len(pairs) > 1:
+        (most, a, b), (least, c, d) = max(pairs), min(pairs)
+        sentences.append(
+            f"The labels of {a} and {b} agree most ({decimals(most)}), those of {c} and {d} least ({decimals(least)})."
+        )
+    return sentences
