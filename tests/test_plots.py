@@ -216,9 +216,14 @@ def test_missing_parts_cannot_be_drawn():
     ):
         with pytest.raises(InputError, match=f"OPMC has {message}"):
             draw(summary)
-    for component in (-1, 2):
-        with pytest.raises(InputError, match=f"component={component}: expected an integer from 0 to 1"):
-            plots.sorted_scores(summary_of(3), component)
+
+
+@pytest.mark.parametrize("component", [-1, 2, True, 0.0])
+def test_components_that_do_not_exist_are_refused(component):
+    with pytest.raises(InputError, match=f"component={component}: expected an integer from 0 to 1"):
+        plots.sorted_scores(summary_of(3), component)
+    with pytest.raises(InputError, match=f"y={component}: expected an integer from 0 to 1"):
+        plots.scatter(summary_of(3), y=component)
 
 
 def test_repeated_settings_are_drawn_as_mean_and_band():

@@ -14,7 +14,7 @@ import pytest
 
 from coview.compare import Comparison, MethodResult
 from coview.report import render, write_report
-from coview.report.charts import MOST_SIMILARITIES, chart_data, pack
+from coview.report.charts import MAX_SIMILARITIES, chart_data, pack
 from coview.report.page import as_script
 from coview.report.sentences import comparison_overview, overview, preprocessing_descriptions
 from coview.report.tables import cross_table, splits, tuning_table
@@ -279,12 +279,12 @@ def test_a_report_of_fifty_thousand_samples_is_small_and_states_how_many_it_plot
 
 
 def test_points_and_similarities_above_the_limits_are_thinned(summary):
-    n = 2 * MOST_SIMILARITIES
+    n = 2 * MAX_SIMILARITIES
     labels = tuple(range(n))
     similarities = Similarities(labels, tuple(map(tuple, np.eye(n).tolist())))
     data = chart_data(replace(make_summary(9000, 3, n_drawn=9000), similarities=similarities))
     assert len(data["points"]["samples"]) == 5000
-    assert len(data["similarities"]["labels"]) == MOST_SIMILARITIES
+    assert len(data["similarities"]["labels"]) == MAX_SIMILARITIES
 
 
 def test_settings_contain_the_preprocessing_of_each_view(summary):
@@ -522,7 +522,7 @@ def comparison_sentences(comparison):
 def test_the_result_of_a_comparison_is_described():
     text = comparison_sentences(make_comparison())
     assert "tmvkscr agrees most with the known classes: 0.90 (adjusted Rand index" in text
-    assert "followed by opmc: 0.45." in text
+    assert "followed by opmc (0.45)." in text
     assert "opmc is the fastest method, tmvkscr the slowest." in text
     assert "There are no labels of comic" in text
     described = preprocessing_descriptions(make_comparison())
@@ -534,7 +534,7 @@ def test_the_preprocessing_of_a_comparison_is_described():
     described = preprocessing_descriptions(mixed)
     assert "tf-idf" in described["text"]
     text = comparison_sentences(mixed)
-    assert f"Preprocessing: text: {described['text']}; image: {described['image']}." in text
+    assert f"Preprocessing: {described['text']} (text); {described['image']} (image)." in text
     assert f"Preprocessing of text{described['text']}" in " ".join(Page(render(mixed)).text.split())
     assert "tuned" not in text
     tuned = replace(mixed, methods=(replace(mixed.methods[0], name="tuned"), *mixed.methods[1:]))
@@ -559,6 +559,6 @@ def test_a_comparison_of_one_method_names_no_fastest_or_second():
     comparison = make_comparison()
     alone = replace(comparison, methods=comparison.methods[:1], agreements=((1.0,),))
     text = comparison_sentences(alone)
-    assert "1 method with default settings" in text
+    assert "1 method with default settings assigns 60 samples to 3 clusters" in text
     assert "fastest" not in text
     assert "followed" not in text

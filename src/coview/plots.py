@@ -15,6 +15,7 @@ import numpy as np
 
 from coview.errors import InputError
 from coview.extras import load_extra
+from coview.parameters import is_integer
 from coview.summary.values import Summary, Tried, Tuning
 from coview.tune.record import numbers_tried, settings_tried, tried
 from coview.views import Array
@@ -66,7 +67,7 @@ def sorted_scores(summary: Summary, component: int = 0, ax: Axes | None = None) 
     -------
     matplotlib axes
     """
-    mean = _score_component(summary, component)
+    mean = _score_component(summary, "component", component)
     labels = np.array(summary.points.labels)
     order = np.lexsort((mean, labels))
     ax = _axes_or_new(ax)
@@ -144,9 +145,9 @@ def scatter(summary: Summary, x: int = 0, y: int = 1, ax: Axes | None = None) ->
     -------
     matplotlib axes
     """
-    across = _score_component(summary, x)
+    across = _score_component(summary, "x", x)
     jitter = len(summary.points.scores[0]) == 1 and y == 1
-    up = np.random.default_rng(0).random(len(across)) if jitter else _score_component(summary, y)
+    up = np.random.default_rng(0).random(len(across)) if jitter else _score_component(summary, "y", y)
     ax = _axes_or_new(ax, width=6.4, height=6.0)
     labels = np.array(summary.points.labels)
     present = [cluster.label for cluster in summary.clusters if cluster.label in summary.points.labels]
@@ -441,12 +442,12 @@ def _axes_or_new(ax: Axes | None, width: float = 7.0, height: float = 4.2) -> Ax
     return new
 
 
-def _score_component(summary: Summary, component: int) -> Array:
+def _score_component(summary: Summary, name: str, component: int) -> Array:
     scores = summary.points.scores
     if not scores:
         raise InputError(f"{summary.method} has no scores to plot; use a method with a score space, such as TMvKSCR")
-    if not 0 <= component < len(scores[0]):
-        raise InputError(f"component={component}: expected an integer from 0 to {len(scores[0]) - 1}")
+    if not (is_integer(component) and 0 <= component < len(scores[0])):
+        raise InputError(f"{name}={component!r}: expected an integer from 0 to {len(scores[0]) - 1}")
     return np.array(scores)[:, component]
 
 

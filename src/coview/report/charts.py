@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coview.plots import PALETTE, SIMILARITY, cluster_style, criteria_by_number, criterion_by_round
+from coview.plots import PALETTE, cluster_style, criteria_by_number, criterion_by_round
 from coview.summary.values import reading_order
 from coview.tune.record import settings_tried
 from coview.views import Array
@@ -17,11 +17,11 @@ from coview.views import Array
 if TYPE_CHECKING:
     from coview.summary import Points, Similarities, Summary, Tuning
 
-MOST_POINTS = 5000
-MOST_COORDINATES = 600_000  # 1.6 MB of JSON for any number of clusters and views
-MOST_SIMILARITIES = 400  # rows and columns of the heat map
-MOST_SETTINGS = 30
-LONGEST_ID = 80
+MAX_POINTS = 5000
+MAX_COORDINATES = 600_000  # 1.6 MB of JSON for any number of clusters and views
+MAX_SIMILARITIES = 400  # rows and columns of the heat map
+MAX_SETTINGS = 30
+MAX_ID_LENGTH = 80
 
 # For each of `plots.MARKERS`, the name in Plotly and the outline in an SVG of 12 by 12.
 SHAPES = {
@@ -94,10 +94,10 @@ def pack(values: Any) -> dict[str, Any]:
 
 
 def _scatter_data(points: Points) -> dict[str, Any]:
-    n_drawn = min(len(points.samples), MOST_POINTS)
+    n_drawn = min(len(points.samples), MAX_POINTS)
     drawn = np.linspace(0, len(points.samples) - 1, n_drawn).astype(int)
     spaces = {"all views": points.scores, **points.view_scores}
-    n_components = max(1, min(len(points.scores[0]), MOST_COORDINATES // (n_drawn * len(spaces))))
+    n_components = max(1, min(len(points.scores[0]), MAX_COORDINATES // (n_drawn * len(spaces))))
     groupings: dict[str, Any] = {"cluster": points.labels, "known class": points.classes}
     groupings |= {f"view {name}": labels for name, labels in points.view_labels.items()}
     return {
@@ -128,13 +128,12 @@ def _grouping(name: str, values: Sequence[int] | Sequence[str], drawn: Array) ->
 
 def _heatmap_data(similarities: Similarities) -> dict[str, Any]:
     n_rows = len(similarities.labels)
-    kept = np.linspace(0, n_rows - 1, min(n_rows, MOST_SIMILARITIES)).astype(int)
+    kept = np.linspace(0, n_rows - 1, min(n_rows, MAX_SIMILARITIES)).astype(int)
     values = np.asarray(similarities.values, dtype=float)[np.ix_(kept, kept)]
     # With most kernels the diagonal is far above the rest, and outliers would leave the other cells pale.
     off_diagonal = values[~np.eye(len(values), dtype=bool)]
     low, high = np.quantile(off_diagonal, [0.01, 0.99]) if off_diagonal.size else (0.0, 1.0)
     return {
-        "name": SIMILARITY,
         "labels": np.asarray(similarities.labels)[kept].tolist(),
         "values": pack(values.ravel()),
         "range": [float(low), float(high)],
@@ -144,7 +143,7 @@ def _heatmap_data(similarities: Similarities) -> dict[str, Any]:
 def _tuning_data(tuning: Tuning) -> dict[str, Any]:
     """The criterion of the best settings by round, best last, and by number of clusters if there are several."""
     rows, selected = tuning.rows, tuning.rows[tuning.chosen]
-    order = settings_tried(rows, selected.n_clusters)[:MOST_SETTINGS]
+    order = settings_tried(rows, selected.n_clusters)[:MAX_SETTINGS]
     if selected.setting not in [row.setting for row in order]:
         order[-1] = selected
     order.reverse()
@@ -162,4 +161,4 @@ def _tuning_data(tuning: Tuning) -> dict[str, Any]:
 
 
 def _shorten(text: str) -> str:
-    return text if len(text) <= LONGEST_ID else text[: LONGEST_ID - 1] + "…"
+    return text if len(text) <= MAX_ID_LENGTH else text[: MAX_ID_LENGTH - 1] + "…"

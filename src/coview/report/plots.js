@@ -284,7 +284,7 @@
   }
 
   function similarities() {
-    const { name, labels, values, range } = data.similarities;
+    const { labels, values, range } = data.similarities;
     const n = labels.length;
     const flat = unpack(values);
     const rows = Array.from({ length: n }, (_, i) => Array.from(flat.subarray(i * n, (i + 1) * n)));
@@ -308,7 +308,7 @@
       zmin: range[0],
       zmax: range[1],
       colorscale: [[0, paper], [0.5, high], [1, ink]],
-      colorbar: { thickness: 10, outlinewidth: 0, title: { text: name, side: "right" }, tickfont: { color: quiet } },
+      colorbar: { thickness: 10, outlinewidth: 0, tickfont: { color: quiet } },
       customdata: rows.map((row, i) => row.map((_, j) => `${labels[i]} and ${labels[j]}`)),
       hovertemplate: "clusters %{customdata}: %{z:.3g}<extra></extra>",
     }], {
@@ -322,7 +322,7 @@
   const symbols = ["circle", "square", "diamond", "triangle-up"];
 
   function candidates() {
-    const { labels, rounds, selected, n_clusters: k } = data.tuning;
+    const { labels, rounds, selected } = data.tuning;
     const { ink } = theme();
     const short = (text) => (text.length > 34 ? `${text.slice(0, 33)}…` : text);
     return show("candidates", [
@@ -347,7 +347,7 @@
       },
     ], {
       ...named,
-      xaxis: { title: { text: `criterion for ${k} clusters` } },
+      xaxis: { title: { text: "criterion" } },
       yaxis: {
         tickvals: labels.map((_, i) => i), ticktext: labels.map((text) => plain(short(text))), zeroline: false,
         range: [-0.7, labels.length - 0.3],

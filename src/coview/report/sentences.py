@@ -87,15 +87,16 @@ def _result(summary: Summary) -> list[str]:
     known = [(view.agreement, view.name) for view in summary.views if view.agreement is not None]
     if len(known) > 1:
         (least, worst), (most, best) = min(known), max(known)
+        measure = "adjusted Rand index" if summary.truth else _ARI  # explained once
         if least >= _HIGH_AGREEMENT:
             sentence = (
-                f"Each view alone yields nearly the same clusters: {decimals(least)} to {decimals(most)} ({_ARI})."
+                f"Each view alone yields nearly the same clusters: {decimals(least)} to {decimals(most)} ({measure})."
             )
         elif most < _LOW_AGREEMENT:
-            sentence = f"No view alone yields these clusters. The closest is {best}: {decimals(most)} ({_ARI})."
+            sentence = f"No view alone yields these clusters. The closest is {best}: {decimals(most)} ({measure})."
         else:
             sentence = (
-                f"The clusters agree most with those of view {best} alone, {decimals(most)} ({_ARI}), "
+                f"The clusters agree most with those of view {best} alone, {decimals(most)} ({measure}), "
                 f"and least with those of {worst}, {decimals(least)}."
             )
         sentences.append(sentence)
@@ -166,12 +167,13 @@ def comparison_overview(comparison: Comparison) -> Overview:
     n_methods = plural(len(comparison.methods), "method")
     failed = [method.name for method in comparison.methods if method.error is not None]
     done = [
-        f"{n_methods} with default settings on {plural(comparison.n_samples, 'sample')}, for "
-        f"{plural(comparison.n_clusters, 'cluster')} and {_described_views(comparison.views)}."
+        f"{n_methods} with default settings assign{'s' * (len(comparison.methods) == 1)} "
+        f"{plural(comparison.n_samples, 'sample')} to {plural(comparison.n_clusters, 'cluster')}, "
+        f"based on {_described_views(comparison.views)}."
     ]
     described = preprocessing_descriptions(comparison)
     if len(set(described.values())) > 1:
-        done.append(f"Preprocessing: {'; '.join(f'{view}: {steps}' for view, steps in described.items())}.")
+        done.append(f"Preprocessing: {'; '.join(f'{steps} ({view})' for view, steps in described.items())}.")
     elif set(comparison.preprocess.values()) != {"none"}:
         done.append(f"Preprocessing of all views: {next(iter(described.values()))}.")
     if any(method.name == "tuned" for method in comparison.methods):
@@ -193,7 +195,7 @@ def _ranking(comparison: Comparison) -> list[str]:
     timed = [(method.seconds, method.name) for method in methods if method.seconds is not None]
     known = sorted(((method.ari, method.name) for method in methods if method.ari is not None), reverse=True)
     if known:
-        second = f", followed by {known[1][1]}: {decimals(known[1][0])}" if len(known) > 1 else ""
+        second = f", followed by {known[1][1]} ({decimals(known[1][0])})" if len(known) > 1 else ""
         sentences.append(f"{known[0][1]} agrees most with the known classes: {decimals(known[0][0])} ({_ARI}){second}.")
     if len(timed) > 1:
         sentences.append(f"{min(timed)[1]} is the fastest method, {max(timed)[1]} the slowest.")

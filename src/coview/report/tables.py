@@ -10,9 +10,9 @@ from coview.tune.record import leading, numbers_tried, so_far
 if TYPE_CHECKING:
     from coview.summary import Summary, Truth, Tuning
 
-MOST_CLASSES = 40  # columns of the contingency table; a wider table is unreadable
-MOST_SPLITS = 5
-MOST_EVALUATIONS = 20
+MAX_CLASSES = 40  # columns of the contingency table; a wider table is unreadable
+MAX_SPLITS = 5
+MAX_EVALUATIONS = 20
 
 
 class CrossTable(NamedTuple):
@@ -43,14 +43,14 @@ def splits(summary: Summary) -> dict[str, list[Split]]:
             for label, sizes in parts.items()
             if len(sizes) > 1
         ]
-        found[view] = sorted(divided, key=lambda split: split.largest)[:MOST_SPLITS]
+        found[view] = sorted(divided, key=lambda split: split.largest)[:MAX_SPLITS]
     return found
 
 
 def tuning_table(tuning: Tuning) -> dict[str, Any]:
     """Return the best evaluations with the selected one among them, and the mean criterion of each over its rounds."""
     rows, selected = tuning.rows, tuning.rows[tuning.chosen]
-    shown = leading(rows, selected.n_clusters)[:MOST_EVALUATIONS]
+    shown = leading(rows, selected.n_clusters)[:MAX_EVALUATIONS]
     if selected not in shown:
         shown[-1] = selected
     table = {"rows": shown, "n_rows": len(rows), "selected": selected, "means": so_far(rows)}
@@ -60,7 +60,7 @@ def tuning_table(tuning: Tuning) -> dict[str, Any]:
 def cross_table(truth: Truth) -> CrossTable:
     """Return the counts by cluster and class, with the most frequent classes if there are many."""
     totals = [sum(column) for column in zip(*truth.contingency, strict=True)]
-    kept = sorted(sorted(range(len(totals)), key=lambda column: -totals[column])[:MOST_CLASSES])
+    kept = sorted(sorted(range(len(totals)), key=lambda column: -totals[column])[:MAX_CLASSES])
     n_other = len(totals) - len(kept)
     rows = [[row[column] for column in kept] for row in truth.contingency]
     if n_other:
