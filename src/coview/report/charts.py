@@ -45,17 +45,7 @@ def swatch(label: int) -> tuple[str, str]:
 
 
 def chart_data(summary: Summary) -> dict[str, Any] | None:
-    """Return the data of all plots as plain values for JSON, or None if there is nothing to plot.
-
-    Parameters
-    ----------
-    summary : Summary
-        Parts that are None are None in the data as well.
-
-    Returns
-    -------
-    dict or None
-    """
+    """Return the data of all plots as plain values for JSON, or None if there is nothing to plot."""
     data = {
         "points": _scatter_data(summary.points) if has_scores(summary) else None,
         "eigenvalues": summary.eigenvalues or None,
