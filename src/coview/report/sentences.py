@@ -69,16 +69,16 @@ def _method(summary: Summary) -> list[str]:
 
 
 def _result(summary: Summary) -> list[str]:
-    occupied = sorted((cluster for cluster in summary.clusters if cluster.size), key=lambda cluster: cluster.size)
     sentences = []
-    if len(occupied) > 1 and occupied[0].size == occupied[-1].size:
-        sentences.append(f"All clusters have the same size: {plural(occupied[0].size, 'sample')}.")
-    elif len(occupied) > 1:
-        smallest, largest = (
-            f"is cluster {cluster.label} with {plural(cluster.size, 'sample')} ({percent(cluster.share)})"
-            for cluster in (occupied[0], occupied[-1])
+    occupied = [cluster for cluster in summary.clusters if cluster.size]
+    if len({cluster.size for cluster in occupied}) > 1:
+        largest = max(occupied, key=lambda cluster: cluster.size)
+        smallest = min(occupied, key=lambda cluster: cluster.size)
+        sentences.append(
+            f"The largest is {_described_cluster(largest)}; the smallest is {_described_cluster(smallest)}."
         )
-        sentences.append(f"The largest {largest}; the smallest {smallest}.")
+    elif len(occupied) > 1:
+        sentences.append(f"All clusters have the same size: {plural(occupied[0].size, 'sample')}.")
     if summary.truth:
         sentences.append(
             f"Agreement with the known classes is {decimals(summary.truth.ari)} ({_ARI}). "
@@ -146,6 +146,10 @@ def _checks(summary: Summary) -> list[str]:
 def _described_views(n_features: dict[str, int]) -> str:
     columns = listed([f"{name} ({plural(width, 'column')})" for name, width in n_features.items()])
     return f"{plural(len(n_features), 'view')}: {columns}"
+
+
+def _described_cluster(cluster: Cluster) -> str:
+    return f"cluster {cluster.label} with {plural(cluster.size, 'sample')} ({percent(cluster.share)})"
 
 
 def _clusters_have(clusters: list[Cluster]) -> str:
