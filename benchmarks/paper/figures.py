@@ -56,7 +56,7 @@ def draw(out: Path, rows: Sequence[Row], size: str) -> list[str]:
 def _scores(data: Data) -> tuple[Figure, str]:
     sigma2 = plan.SETTINGS["datasets"]["Synth 1"]["figure_sigma2"]
     model = TMvKSCR(data.n_clusters, kernel=RBF(sigma2), assigner="codebook", random_state=0).fit(data.views)
-    axes = plots.scores(summarize(model, data.views, truth=data.truth))
+    axes = plots.sorted_scores(summarize(model, data.views, truth=data.truth))
     text = f"Scores on `{data.name}` by each view and their mean, samples ordered by cluster; RBF with σ² = {sigma2}, "
     return _figure(axes), text + "ϱ = 0.5, κ = 1. The clusters are the signs of the mean."
 
