@@ -20,15 +20,29 @@ def table(head: Sequence[str], body: Iterable[Iterable[Any]]) -> list[str]:
     return [line(head), line(["---"] * len(head)), *map(line, body)]
 
 
-def wrap_prose(page: str) -> str:
-    """Return the page with paragraphs and list items of at most 120 characters per line; tables stay as they are."""
+def reflow(page: str) -> str:
+    """Return the page with paragraphs and list items filled to 120 characters; tables, headings and code are kept."""
     lines: list[str] = []
+    block: list[str] = []
+    fenced = False
+
+    def flush() -> None:
+        indent = "  " if block and block[0].startswith("- ") else ""
+        text = " ".join(block)
+        lines.extend(wrap(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False))
+        block.clear()
+
     for line in page.split("\n"):
-        if len(line) <= 120 or line.startswith(("|", "#")):
+        fence = line.startswith("```")
+        fenced ^= fence
+        if fence or fenced or not line or line.startswith(("|", "#", "<!--", "![")):
+            flush()
             lines.append(line)
-        else:
-            indent = "  " if line.startswith("- ") else ""
-            lines += wrap(line, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+            continue
+        if line.startswith("- "):
+            flush()
+        block.append(line.strip())
+    flush()
     return "\n".join(lines)
 
 

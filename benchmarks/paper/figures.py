@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.linalg import eigh
 
-from benchmarks.markdown import wrap_prose
+from benchmarks.markdown import reflow
 from benchmarks.paper import plan
 from benchmarks.sweep import ALL_VIEWS, EACH_VIEW, Data, Row, averaged, preprocessed
 from coview import KPCA, KSC, RBF, TMvKSCR, plots, summarize
@@ -50,7 +50,7 @@ def draw(out: Path, rows: Sequence[Row], size: str) -> list[str]:
         lines += [f"![{stem}]({stem}.png)", "", caption, ""]
     missing = {"rho": "the curves of rho", "kappa": "the surface of kappa"}
     lines += [f"Not drawn, because rows are missing: {what}." for stem, what in missing.items() if stem not in pictures]
-    (out / "figures.md").write_text(wrap_prose("\n".join(lines).rstrip() + "\n"))
+    (out / "figures.md").write_text(reflow("\n".join(lines).rstrip() + "\n"))
     return ["figures.md", *(f"{stem}.png" for stem in pictures)]
 
 

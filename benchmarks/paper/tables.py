@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import subprocess
 import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean, median
@@ -19,8 +16,9 @@ from typing import Any
 from scipy.stats import rankdata
 
 from benchmarks.data import list_datasets
-from benchmarks.markdown import replace_block, table, wrap_prose
+from benchmarks.markdown import reflow, replace_block, table
 from benchmarks.paper import plan
+from benchmarks.provenance import commit, machine, today
 from benchmarks.sweep import ALL_VIEWS, EACH_VIEW, KEY, PROTOCOLS, Row, averaged
 
 HERE = Path(__file__).parent
@@ -40,7 +38,7 @@ def note_start(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "started.json"
     if not path.exists():
-        path.write_text(json.dumps({"commit": _commit(), "date": _today()}))
+        path.write_text(json.dumps({"commit": commit(), "date": today()}))
 
 
 def write(out: Path, rows: Sequence[Row], folder: Path, size: str) -> None:
@@ -57,7 +55,7 @@ def write(out: Path, rows: Sequence[Row], folder: Path, size: str) -> None:
         "wider.md": _wider_page(quality),
     }
     for name, text in pages.items():
-        (out / name).write_text(wrap_prose(text))
+        (out / name).write_text(reflow(text))
     data_page = out / "data.md"
     if data_page.exists():  # written by hand, except for one table
         lines = _row_order([row for row in rows if row["kind"] == "order"])
@@ -643,10 +641,10 @@ def _index(rows: Sequence[Row], folder: Path, size: str) -> str:
         "# Reproduction of the paper's tables and figures",
         "",
         "Written by `make paper`"
-        + (" in its quick form, which is a test of the scripts and not a result" if size == "quick" else "")
-        + f" on {_today()} at commit {_commit()}; the first rows were computed on {started['date']} at "
+        + (" in its quick form, which is a test of the scripts and not a result," if size == "quick" else "")
+        + f" on {today()} at commit {commit()}; the first rows were computed on {started['date']} at "
         f"commit {started['commit']}. "
-        f"Machine: {_machine()}. {len(rows)} rows, of which {sum(r['error'] is not None for r in rows)} are failures, "
+        f"Machine: {machine()}. {len(rows)} rows, of which {sum(r['error'] is not None for r in rows)} are failures, "
         f"which the tables list. {_cost(rows)}",
         "",
         "| page | what it shows |",
@@ -735,22 +733,3 @@ def _short(value: object) -> str:
         parts = [part.partition("=") for part in inner.rstrip(")").split(", ")]
         return f"{name}({', '.join(f'{float(v):.4g}' for _, _, v in parts)})"
     return str(value)
-
-
-def _git(*arguments: str) -> str:
-    run = subprocess.run(["git", *arguments], cwd=HERE, capture_output=True, text=True, check=False)
-    return run.stdout.strip()
-
-
-def _commit() -> str:
-    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ":/src", ":/benchmarks")
-    return (_git("rev-parse", "--short=12", "HEAD") or "unknown") + (" with changes" if changed else "")
-
-
-def _today() -> str:
-    return datetime.now(UTC).date().isoformat()
-
-
-def _machine() -> str:
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return f"{os.cpu_count()} cores, {memory:.0f} GB of memory"

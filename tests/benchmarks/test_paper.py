@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from benchmarks.data import Labelled, list_datasets
-from benchmarks.markdown import wrap_prose
+from benchmarks.markdown import reflow
 from benchmarks.sweep import KEY, read_rows
 from coview.views import as_views
 
@@ -317,4 +317,4 @@ def test_the_committed_pages_quote_the_reasons(paper):
 
 def test_the_prose_of_the_committed_pages_is_wrapped():
     for path in PAGES.glob("*.md"):
-        assert wrap_prose(path.read_text()) == path.read_text(), path.name
+        assert reflow(path.read_text()) == path.read_text(), path.name
