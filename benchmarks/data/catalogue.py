@@ -15,7 +15,6 @@ class Dataset:
 
     name: str
     samples: int
-    views: int
     clusters: int
     origin: str
     licence: str  # as the source states it; the files are not part of coview
@@ -24,6 +23,10 @@ class Dataset:
     call: str  # the call that returns it
     paper_name: str | None = None  # in the paper's tables
     classes: tuple[str, ...] | None = None  # names of the classes 0, 1, …
+
+    @property
+    def views(self) -> int:
+        return len(self.widths)
 
 
 def list_datasets() -> tuple[Dataset, ...]:
@@ -41,7 +44,7 @@ def list_datasets() -> tuple[Dataset, ...]:
 def _made(
     name: str, samples: int, clusters: int, widths: tuple[int, ...], origin: str, call: str, paper: str | None = None
 ) -> Dataset:
-    return Dataset(name, samples, len(widths), clusters, origin, "free", True, widths, call, paper)
+    return Dataset(name, samples, clusters, origin, "free", True, widths, call, paper)
 
 
 def _paper(
@@ -51,23 +54,11 @@ def _paper(
     shape = PAPER_TABLE[name]
     widths = tuple(shape.widths.values())
     call = f"load({name!r}) or {reader}(path)" if stored else f"{reader}(path)"
-    return Dataset(
-        name,
-        shape.samples,
-        len(widths),
-        shape.clusters,
-        origin,
-        licence,
-        False,
-        widths,
-        call,
-        shape.paper_name,
-        classes,
-    )
+    return Dataset(name, shape.samples, shape.clusters, origin, licence, False, widths, call, shape.paper_name, classes)
 
 
 def _stored(name: str, samples: int, clusters: int, widths: tuple[int, ...], origin: str, licence: str) -> Dataset:
-    return Dataset(name, samples, len(widths), clusters, origin, licence, False, widths, f"load({name!r})")
+    return Dataset(name, samples, clusters, origin, licence, False, widths, f"load({name!r})")
 
 
 _UNSTATED = "none stated"

@@ -65,8 +65,7 @@ def _scores(data: Data) -> tuple[Figure, str]:
 def _latent(data: Data, rows: Sequence[Row]) -> tuple[Figure, str]:
     """Draw the score variables of the best setting, or of the defaults on standardised views."""
     model, preprocess = TMvKSCR(data.n_clusters, random_state=0), "standard"
-    first = [experiment for experiment in plan.paper_experiments(data, "full") if experiment.method == "TMvKSCR"]
-    ranked = plan.ranked(first, [row for row in rows if row["dataset"] == data.name])
+    ranked = plan.ranked(plan.first_stage(data, "full"), [row for row in rows if row["dataset"] == data.name])
     if ranked:
         model, preprocess = (
             ranked[0].estimator.set_params(n_clusters=data.n_clusters, random_state=0),
@@ -178,11 +177,8 @@ def _kappa_surface(rows: Sequence[Row], size: str) -> tuple[Figure, str] | None:
     mine = [row for row in rows if row["dataset"] == name]
     if not mine:
         return None
-    wanted = {
-        t.settings
-        for t in plan.curve_experiments(plan.data_set(name, size), mine, size)
-        if t.estimator.kappa is not None
-    }
+    drawn = plan.curve_experiments(plan.data_set(name, size), mine, size)
+    wanted = {experiment.settings for experiment in drawn if experiment.estimator.kappa is not None}
     table = []
     for row in averaged(mine):
         if row["settings"] in wanted and row["assigner"] == "codebook":

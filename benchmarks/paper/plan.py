@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from math import e, exp, log
@@ -124,6 +125,11 @@ def paper_experiments(data: Data, size: str) -> list[Experiment]:
         for preprocess in method.get("preprocess", preprocessings(data.name)):
             experiments += list(_of_method(title, method, own, data, kinds, size, preprocess))
     return experiments
+
+
+def first_stage(data: Data, size: str) -> list[Experiment]:
+    """Return the experiments of TMvKSCR in the first stage."""
+    return [experiment for experiment in paper_experiments(data, size) if experiment.method == "TMvKSCR"]
 
 
 def _parameters(grid_of: Mapping[str, Any], data: Data) -> dict[str, Any]:
@@ -343,8 +349,7 @@ def refined_experiments(data: Data, rows: Sequence[Row], size: str) -> list[Expe
         SETTINGS["datasets"][title] for title, names in paper_sets().items() if data.name in names and size == "full"
     ]
     search = (own[0] if own else {}).get("refine", SETTINGS["methods"]["TMvKSCR"]["refine"][size_of_grid(data, size)])
-    first = [experiment for experiment in paper_experiments(data, size) if experiment.method == "TMvKSCR"]
-    best = ranked(first, rows)[: search["parents"]]
+    best = ranked(first_stage(data, size), rows)[: search["parents"]]
     if not best:
         return []
     rng = np.random.default_rng(0)
@@ -356,15 +361,7 @@ def refined_experiments(data: Data, rows: Sequence[Row], size: str) -> list[Expe
             rho = float(np.clip(parent.estimator.rho + rng.normal(0, 0.15), 0, 1))
             kappa = parent.estimator.kappa if draw % 4 == 0 else _kappa(rng, len(near))
             estimator = METHODS["tmvkscr"](kernel=near, rho=round(rho, 3), kappa=kappa)
-            experiments.append(
-                Experiment(
-                    "TMvKSCR",
-                    estimator,
-                    preprocess=parent.preprocess,
-                    assigners=parent.assigners,
-                    per_view=parent.per_view,
-                )
-            )
+            experiments.append(replace(parent, estimator=estimator))
     return experiments
 
 
@@ -402,31 +399,22 @@ def _near(kernel: Kernel, rng: np.random.Generator, step: float) -> Kernel:
 
 def curve_experiments(data: Data, rows: Sequence[Row], size: str) -> list[Experiment]:
     """Return experiments for the figures: rho at the best kernel of the first stage, and kappa on Reuters."""
-    first = [experiment for experiment in paper_experiments(data, size) if experiment.method == "TMvKSCR"]
-    best = ranked([experiment for experiment in first if experiment.estimator.kappa is None], rows)[:1]
+    first = [experiment for experiment in first_stage(data, size) if experiment.estimator.kappa is None]
+    best = ranked(first, rows)[:1]
     if not best:
         return []
-    experiments = [
-        _with_kernel_of(best[0], rho=rho, kappa=None) for rho in SETTINGS["figures"][size_of_grid(data, size)]["rho"]
-    ]
+    figures = SETTINGS["figures"][size_of_grid(data, size)]
+    experiments = [_with_kernel_of(best[0], rho=rho, kappa=None) for rho in figures["rho"]]
     surface = SETTINGS["figures"]["kappa_surface"]
     if data.name in paper_sets().get(surface["dataset"], []):
-        pairs = product(SETTINGS["figures"][size_of_grid(data, size)]["kappa"], repeat=2)
-        experiments += [
-            _with_kernel_of(best[0], rho=surface["rho"], kappa=[*pair, surface["kappa3"]]) for pair in pairs
-        ]
+        kappas = [[*pair, surface["kappa3"]] for pair in product(figures["kappa"], repeat=2)]
+        experiments += [_with_kernel_of(best[0], rho=surface["rho"], kappa=kappa) for kappa in kappas]
     return experiments
 
 
 def _with_kernel_of(experiment: Experiment, **values: Any) -> Experiment:
     estimator = METHODS["tmvkscr"](kernel=experiment.estimator.kernel, **values)
-    return Experiment(
-        "TMvKSCR",
-        estimator,
-        preprocess=experiment.preprocess,
-        assigners=experiment.assigners,
-        per_view=experiment.per_view,
-    )
+    return replace(experiment, estimator=estimator)
 
 
 def fixed_size_experiments(data: Data, size: str) -> list[Experiment]:

@@ -110,7 +110,6 @@ def test_the_list_marks_available_sets(store):
     assert known["nus_wide"].call == "read_nus_wide(path)"
     assert known["ads"].classes == ("nonad", "ad")
     for d in known.values():
-        assert d.views == len(d.widths)
         assert d.origin
         assert d.licence
 
