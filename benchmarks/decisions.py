@@ -1,6 +1,6 @@
-"""What some differences to the authors' released program do to labels; prints the figures of docs/decisions.md.
+"""The effect on labels of some differences from the authors' released program; prints the figures of docs/decisions.md.
 
-Three views of 800 handwritten digits, 800 more as new samples; ten clusters, rho 0.25, weights kappa 3, 1, 1.
+Three views of 800 handwritten digits, 800 other digits as new samples; ten clusters, rho 0.25, kappa 3, 1, 1.
 """
 
 from sklearn.metrics import adjusted_rand_score
@@ -18,13 +18,13 @@ def main() -> None:
     for assigner in ("codebook", "directions"):
         settings = {"kappa": KAPPA, "assigner": assigner, "random_state": 0}
         ours = TMvKSCR(10, rho=RHO, **settings).fit(train)
-        # kappa in the product multiplies it by 3 · 1 · 1, which is another rho.
+        # kappa in the product multiplies it by 3 · 1 · 1, which is equivalent to another rho.
         theirs = TMvKSCR(10, rho=RHO / (RHO + 3 * (1 - RHO)), **settings).fit(train)
-        print(f"{assigner}: kappa in the product as well, ARI {adjusted_rand_score(ours.labels_, theirs.labels_):.2f}")
+        print(f"{assigner}: kappa also in the product, ARI {adjusted_rand_score(ours.labels_, theirs.labels_):.2f}")
 
         model = TMvKSCR(10, rho=RHO, beta=[k / 3 for k in KAPPA], **settings).fit(train)
         scored = model.transform(train, per_view=True)
-        labels = model._assignment.assign(sum(scored.values()) / 3)  # new rows without kappa
+        labels = model._assignment.assign(sum(scored.values()) / 3)  # scores of new samples without kappa
         print(f"{assigner}: kappa in training scores only, {(labels != model.labels_).mean():.0%} of labels change")
 
         kernels = {name: RBF().resolve(x) for name, x in train.items()}

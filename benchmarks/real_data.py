@@ -1,31 +1,31 @@
-"""Real data sets with labels, read from the folder that COVIEW_DATA names (by default beside the project)."""
+"""Subsets of the stored real data sets, preprocessed as in the fixed protocol."""
 
 import sys
-from pathlib import Path
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.preprocessing import StandardScaler, normalize
 
-from benchmarks.data import data_folder, load, stored_names
-
-ROOT = Path(__file__).parents[1]
+from benchmarks.data import HOW_TO_SET, load, stored_names
+from benchmarks.sweep import preprocessed, standard_or_l2
+from coview.views import Views, as_views
 
 
-def data_sets() -> list[Path]:
-    """Return the files, or stop with a word about where they should be."""
-    folder = data_folder()
-    if folder is None or not stored_names():
-        sys.exit("no data sets found; set COVIEW_DATA to their folder")
-    return [folder / f"{name}.npz" for name in stored_names()]
+def require_data_sets() -> tuple[str, ...]:
+    """Return the names of the stored data sets, or exit with a message that says how to set their folder."""
+    names = stored_names()
+    if not names:
+        sys.exit(f"no data sets found; {HOW_TO_SET}")
+    return names
 
 
-def prepared(path: Path, most_samples: int) -> tuple[list, np.ndarray]:
-    """Read at most so many samples, drawn with one seed, with every view prepared the same way."""
-    views, truth, _ = load(path.stem)
-    rows = np.random.default_rng(0).permutation(len(truth))[:most_samples]
-    return [_prepare(x.astype(float)[rows]) for x in views.values()], truth[rows]
+def load_float64(name: str, rows: np.ndarray) -> Views:
+    """Return some rows of a stored data set in float64, without preprocessing."""
+    views = load(name).views.take(rows)
+    return as_views({view: x.astype(np.float64) for view, x in views.items()})
 
 
-def _prepare(x):
-    return normalize(x) if sp.issparse(x) else StandardScaler().fit_transform(x)
+def load_preprocessed(name: str, max_samples: int) -> tuple[list, np.ndarray]:
+    """Return at most this many samples, drawn with one seed: dense views standardised, sparse views L2-normalised."""
+    truth = load(name).labels
+    rows = np.random.default_rng(0).permutation(len(truth))[:max_samples]
+    views = load_float64(name, rows)
+    return list(preprocessed(views, standard_or_l2(views)).values()), truth[rows]

@@ -1,11 +1,12 @@
-"""Many fits on the same views: methods × settings × seeds, one row for each answer, kept in a file that can be resumed.
+"""Sweeps over methods × settings × seeds on the same views, stored row by row in a file that can be resumed.
 
-A `Trial` is one fit. Its answers (by each assigner, by each view's own scores) are rows of one table, which is a file
-with a JSON object on each line. What is in the file is not done again, so a sweep that was stopped goes on where it
-was. A fit that fails is a row too, with its reason.
+An `Experiment` is one fit. Its results (one per assigner and per source of labels) are rows of a table, stored as a
+file with one JSON object per line. Rows that the file already has are not computed again, so an interrupted sweep
+resumes. A fit that fails is also a row, with its error message.
 
-Rows say to which of two protocols they belong. "oracle" rows are a grid, of which `best` takes what matches the true
-labels best: an upper bound, as published tables often are. "fixed" rows have one setting for all data sets.
+Each row belongs to one of two protocols. "oracle" rows form a grid from which `best` selects the setting with the
+highest score against the true labels: an upper bound, as published tables often are. "fixed" rows use one setting for
+all data sets.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from benchmarks.memory import reset_peak, resident_bytes
 from coview.core.assign import as_assigner
 from coview.errors import InputError
 from coview.kernels import Kernel, kernel_per_view
@@ -38,17 +40,17 @@ MEASURES = ("ari", "nmi", "accuracy", "purity")
 ALL_VIEWS, EACH_VIEW = "all views", "each view"
 
 KEY = ("dataset", "protocol", "method", "settings", "assigner", "labels", "seed")
-_SCALES = ("none", "standard", "l2")
+_STEPS = ("none", "standard", "l2")
 _SIDE_BY_SIDE = "side by side"
-_MOST_FITS = 48  # of one task: what is lost when a sweep is stopped
+_MAX_FITS_PER_TASK = 48  # an interrupted sweep loses at most this many fits per process
 _NOT_SETTINGS = ("n_clusters", "random_state", "assigner", "views", "n_jobs", "progress")
 
 
 @dataclass(frozen=True)
 class Data:
-    """Views with their true clusters: a column of them, or one column for each view if rows are not paired.
+    """Views with their true labels: one column, or one column per view if the rows of the views are not paired.
 
-    With one column for each view, a measure is the mean over the columns.
+    With one column per view, each measure is the mean over the columns.
     """
 
     name: str
@@ -58,48 +60,48 @@ class Data:
 
     @classmethod
     def of(cls, name: str, views: Any, truth: Any) -> Data:
-        """Check views and true clusters; there are as many clusters as the truth names."""
+        """Return validated data; the number of clusters is the number of distinct true labels."""
         views, truth = as_views(views), np.asarray(truth)
         if truth.shape not in ((views.n_samples,), (views.n_samples, len(views))):
             raise InputError(
-                f"the truth of {name!r} has the shape {truth.shape}; give one class for each of the "
-                f"{views.n_samples} samples, or a column of them for each of the {len(views)} views"
+                f"the truth of {name!r} has the shape {truth.shape}: expected one label for each of the "
+                f"{views.n_samples} samples, or one column of labels for each of the {len(views)} views"
             )
         return cls(name, views, truth, len(np.unique(truth)))
 
     def shuffled(self, seed: int) -> Data:
-        """Return the samples in another order: some methods read the order of the rows, and files are often sorted."""
+        """Return the samples in random order, because some methods depend on the order and files are often sorted."""
         order = np.random.default_rng(seed).permutation(self.views.n_samples)
         return Data(self.name, self.views.take(order), self.truth[order], self.n_clusters)
 
     def first(self, n_samples: int) -> Data:
-        """Return the first samples only; with shuffled rows, a random part."""
+        """Return the first samples: a random subset if the rows are shuffled."""
         rows = slice(0, n_samples)
         return Data(self.name, self.views.take(rows), self.truth[rows], self.n_clusters)
 
 
 @dataclass(frozen=True)
-class Trial:
-    """One fit, and how labels are read from it.
+class Experiment:
+    """One fit and the labels that are computed from it.
 
     Parameters
     ----------
     method : str
-        Its name in the table.
+        The name of the method in the table.
     estimator : clusterer
-        With its settings; the number of clusters and the seed are filled in.
+        The estimator with its settings; `sweep` sets the number of clusters and the seed.
     protocol : "oracle" or "fixed"
     seed : int
     layout : "views", "side by side", or the name of a view
-        What the estimator gets: all views, one table of all columns, or one view.
-    scale : "none", "standard" or "l2", or one of them for each view
-        Columns of mean 0 and standard deviation 1 (sparse ones are only divided), or rows of length 1.
+        The input of the estimator: all views, one table of all columns, or one view.
+    preprocess : "none", "standard" or "l2", or one of them for each view
+        Standardised columns (those of sparse views are not centred) or L2-normalised rows.
     assigners : names of assigners
-        For methods with score variables: one fit, and labels by each of them.
+        For methods with score variables: the labels of each assigner, from one fit.
     per_view : bool
-        Read labels from each view's own scores as well.
+        Also compute labels from the scores of each view.
     shared : bool
-        Take Gram matrices that other trials use too. Without, the estimator makes its own, and they are in its time.
+        Share Gram matrices with other experiments. If False, the estimator computes its own within its time.
     """
 
     method: str
@@ -107,30 +109,31 @@ class Trial:
     protocol: str = "oracle"
     seed: int = 0
     layout: str = "views"
-    scale: str | tuple[str, ...] = "none"
+    preprocess: str | tuple[str, ...] = "none"
     assigners: tuple[str, ...] = ()
     per_view: bool = False
     shared: bool = True
 
     def __post_init__(self) -> None:
-        scales = (self.scale,) if isinstance(self.scale, str) else self.scale
-        for parameter, values, known in (("protocol", (self.protocol,), PROTOCOLS), ("scale", scales, _SCALES)):
+        steps = (self.preprocess,) if isinstance(self.preprocess, str) else self.preprocess
+        for parameter, values, known in (("protocol", (self.protocol,), PROTOCOLS), ("preprocess", steps, _STEPS)):
             for value in values:
                 if value not in known:
-                    raise InputError(f"{parameter}={value!r} of {self.method!r} must be one of {', '.join(known)}")
+                    raise InputError(f"{parameter}={value!r} of {self.method!r}: expected one of {', '.join(known)}")
 
     @property
     def settings(self) -> str:
-        """All that was chosen, as JSON; parameters at their defaults are left out."""
+        """All settings that are not defaults, as JSON: parameters in alphabetical order, then the preprocessing."""
         chosen = _named(self.estimator)
-        if self.scale != "none":
-            chosen["scale"] = self.scale
         if self.layout != "views":
             chosen["layout"] = self.layout
-        return json.dumps(chosen, sort_keys=True)
+        chosen = dict(sorted(chosen.items()))
+        if self.preprocess != "none":
+            chosen["preprocess"] = self.preprocess
+        return json.dumps(chosen)
 
-    def answers(self, data: Data) -> list[Row]:
-        """Return the rows that this fit will have, without their numbers."""
+    def results(self, data: Data) -> list[Row]:
+        """Return the rows of this fit without their measures."""
         sources = [ALL_VIEWS]
         if self.per_view:
             sources += [EACH_VIEW] if data.truth.ndim == 2 else data.views.names
@@ -144,22 +147,22 @@ class Trial:
 
 def grid(
     method: str, estimator: Any, parameters: Mapping[str, Sequence[Any]], seeds: Iterable[int] = (0,), **same: Any
-) -> list[Trial]:
-    """Return a trial for every combination of parameters and every seed.
+) -> list[Experiment]:
+    """Return an experiment for every combination of parameters and every seed.
 
     Parameters
     ----------
     method : str
     estimator : clusterer
     parameters : mapping
-        By name, the values that each takes.
-    seeds : numbers
-    same : what all trials have in common, see `Trial`
+        The values of each parameter, by name.
+    seeds : integers
+    same : the settings that all experiments share, see `Experiment`
 
     Examples
     --------
     >>> from coview import TMvKSCR
-    >>> [trial.settings for trial in grid("ours", TMvKSCR(), {"rho": [0.25, 1.0]})]
+    >>> [experiment.settings for experiment in grid("ours", TMvKSCR(), {"rho": [0.25, 1.0]})]
     ['{"estimator": "TMvKSCR", "rho": 0.25}', '{"estimator": "TMvKSCR", "rho": 1.0}']
     """
     from sklearn.base import clone
@@ -168,68 +171,80 @@ def grid(
     for name in parameters:
         if name in _NOT_SETTINGS:
             raise InputError(
-                f"{name!r} of {method!r} cannot be a parameter of a grid: the number of clusters is that of the truth, "
-                "seeds are given as `seeds`, assigners as `assigners`"
+                f"{name!r} of {method!r} cannot be a parameter of a grid: the number of clusters is that of the true "
+                "labels; pass seeds as `seeds` and assigners as `assigners`"
             )
     return [
-        Trial(method, clone(estimator).set_params(**values), seed=seed, **same)
+        Experiment(method, clone(estimator).set_params(**values), seed=seed, **same)
         for values in ParameterGrid(dict(parameters))
         for seed in seeds
     ]
 
 
-def prepared(views: Views, scale: str | Sequence[str] = "none", layout: str = "views") -> Views:
-    """Return the views as a trial wants them: scaled, and all of them, or one, or side by side; see `Trial`."""
+def preprocessed(views: Views, preprocess: str | Sequence[str] = "none", layout: str = "views") -> Views:
+    """Return the input of an experiment: preprocessed views, all of them, one, or side by side; see `Experiment`."""
+    # scikit-learn's steps, because the published rows were computed with them. Those of coview.preprocess differ by
+    # rounding, on which the anchors of SFMC depend, and normalise rows of norm below 1e-15, which ccv6773 has.
     from sklearn.preprocessing import StandardScaler, normalize
 
-    scales = (scale,) * len(views) if isinstance(scale, str) else scale
-    if len(scales) != len(views):
-        raise InputError(f"scale lists {len(scales)} entries for {len(views)} views ({', '.join(views)})")
+    steps = (preprocess,) * len(views) if isinstance(preprocess, str) else preprocess
+    if len(steps) != len(views):
+        raise InputError(f"preprocess lists {len(steps)} entries for {len(views)} views ({', '.join(views)})")
 
-    def scaled(x: Matrix, how: str) -> Matrix:
-        if how == "standard":
+    def apply(x: Matrix, step: str) -> Matrix:
+        if step == "standard":
             return StandardScaler(with_mean=not sp.issparse(x)).fit_transform(x)
-        return normalize(x) if how == "l2" else x
+        return normalize(x) if step == "l2" else x
 
-    tables = {name: scaled(x, how) for (name, x), how in zip(views.items(), scales, strict=True)}
+    tables = {name: apply(x, step) for (name, x), step in zip(views.items(), steps, strict=True)}
     if layout == "views":
         return as_views(tables)
     if layout == _SIDE_BY_SIDE:
         return as_views({"columns": stack_views(tables)[0]})
     if layout not in tables:
-        raise InputError(f"layout={layout!r} must be 'views', 'side by side' or one of {', '.join(views)}")
+        raise InputError(f"layout={layout!r}: expected 'views', 'side by side' or one of {', '.join(views)}")
     return as_views({layout: tables[layout]})
+
+
+def standard_or_l2(views: Views) -> tuple[str, ...]:
+    """Return the preprocessing of the fixed protocol: dense views standardised, sparse views L2-normalised."""
+    return tuple("l2" if sp.issparse(x) else "standard" for x in views.values())
 
 
 def sweep(
     data: Data,
-    trials: Sequence[Trial],
+    experiments: Sequence[Experiment],
     path: Path | None = None,
     *,
     n_jobs: int | None = 1,
     progress: Callable[[int, int], object] | None = None,
 ) -> list[Row]:
-    """Run the trials that the file does not have yet, and return the rows of all, in the order of the trials.
+    """Run the experiments that the file does not have yet, and return the rows of all, in the order of the experiments.
 
-    Trials that differ only in how they use the same Gram matrices (rho, kappa, the assigner, the method) share them,
-    up to 48 fits at a time. Work is shared out by joblib, so `joblib.parallel_config` decides where it runs.
+    Experiments that differ only in their use of the same Gram matrices (rho, kappa, the assigner, the method) share
+    them, up to 48 fits at a time. joblib runs the tasks, so `joblib.parallel_config` selects the backend.
 
-    Each row has the data set, the protocol, the method, its settings as JSON, the assigner, whose labels they are (of
-    all views together, or of one), the seed; the four measures of `coview.metrics`, the number of clusters; the seconds
-    of the fit, and those of its Gram matrices where they were shared; how far memory rose above what the process had,
-    in bytes (on Linux; where several fits run in threads of one process, they cannot be told apart); a warning, if
-    there was one; and what went wrong, if anything did.
+    Each row has the data set, the protocol, the method, its settings as JSON, the assigner, the source of the labels
+    (all views or one view) and the seed; the four measures of `coview.metrics` and the number of clusters; the seconds
+    of the fit, and those of its Gram matrices if they are shared; the peak memory above that before the fit, in bytes
+    (on Linux; fits in threads of one process cannot be distinguished); the first warning; and the error, if the fit
+    failed.
 
     Parameters
     ----------
     data : Data
-    trials : list of Trial
+    experiments : list of Experiment
     path : Path, optional
-        The file of rows, which is created, or read and added to. A last line that was cut off is dropped.
+        The file of rows, which is created or extended. An incomplete last line is dropped.
     n_jobs : int, optional
         As in joblib.
     progress : function, optional
-        Is told how many fits are done, and how many there are, whenever a few are.
+        Called with the number of finished fits and the total after each task.
+
+    Returns
+    -------
+    list of rows
+        One dictionary per result.
 
     Examples
     --------
@@ -243,18 +258,18 @@ def sweep(
     from joblib import Parallel, delayed
 
     known = {_key(row): row for row in (read_rows(path) if path else [])}
-    wanted = _wanted(data, trials)
-    open_trials: dict[Any, list[Trial]] = defaultdict(list)
-    for trial in trials:
-        if any(_key(row) not in known for row in trial.answers(data)):
-            open_trials[(trial.layout, trial.scale, _shared_kernels(trial))].append(trial)
+    wanted = _wanted(data, experiments)
+    groups: dict[Any, list[Experiment]] = defaultdict(list)
+    for experiment in experiments:
+        if any(_key(row) not in known for row in experiment.results(data)):
+            groups[(experiment.layout, experiment.preprocess, _shared_kernels(experiment))].append(experiment)
     tasks = []
-    for (_, _, kernels), same in open_trials.items():
-        most = 1 if kernels is None else _MOST_FITS  # those that share nothing are shared out one by one
-        tasks += [same[i : i + most] for i in range(0, len(same), most)]
-    tasks.sort(key=len)  # single ones are often the slow ones: first, so that nobody waits for them at the end
+    for (_, _, kernels), same in groups.items():
+        size = 1 if kernels is None else _MAX_FITS_PER_TASK
+        tasks += [same[i : i + size] for i in range(0, len(same), size)]
+    tasks.sort(key=len)  # single fits are often the slow ones; run last, one of them would leave other processes idle
     done, total = 0, sum(map(len, tasks))
-    # One task at a time: joblib would put a slow one behind others in a batch, because those before were fast.
+    # Without batches: joblib sizes them by the fast tasks before, and would queue others behind a slow one.
     pool = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
     running = pool(delayed(_run)(data, task) for task in tasks)
     with Ledger(path) as ledger:
@@ -268,26 +283,29 @@ def sweep(
     return [known[key] for key in wanted]
 
 
-def rows_on_file(data: Data, trials: Sequence[Trial], path: Path) -> list[Row]:
-    """Return the rows of trials that a sweep has left in a file, in the order of the trials; nothing is run."""
+def rows_on_file(data: Data, experiments: Sequence[Experiment], path: Path) -> list[Row]:
+    """Return the stored rows of experiments, in the order of the experiments; nothing is run."""
     known = {_key(row): row for row in read_rows(path)}
-    return [known[key] for key in _wanted(data, trials) if key in known]
+    return [known[key] for key in _wanted(data, experiments) if key in known]
 
 
 def best(rows: Iterable[Row], by: str = "ari") -> list[Row]:
-    """Return for each data set and method its best setting, by the mean over seeds of a measure of the true labels.
+    """Return the best setting of each data set and method, by the mean over seeds of a measure against the true labels.
 
-    Only rows of the oracle protocol take part. The answer has the means of all measures over the seeds, and as
-    `spread` the standard deviation of the measure; equals are decided in favour of the first.
+    Only rows of the oracle protocol are used. Each returned row has the means of all measures over the seeds, and as
+    `spread` the standard deviation of the measure; the first of equal settings is returned.
     """
+    found: dict[Any, Row] = {}
     of_grids = averaged((row for row in rows if row["protocol"] == "oracle"), by)
-    return _first_of_each(sorted(of_grids, key=lambda row: -row[by]))
+    for row in sorted(of_grids, key=lambda row: -row[by]):
+        found.setdefault((row["dataset"], row["method"]), row)
+    return list(found.values())
 
 
 def averaged(rows: Iterable[Row], by: str = "ari") -> list[Row]:
-    """Return one row for all seeds of a setting, with the means of its numbers, and `spread` of this measure.
+    """Return one row per setting: means over the seeds, and the standard deviation of this measure as `spread`.
 
-    Settings that failed for a seed are left out.
+    Settings that failed for a seed are omitted.
     """
     groups: dict[Any, list[Row]] = defaultdict(list)
     for row in rows:
@@ -303,23 +321,23 @@ def averaged(rows: Iterable[Row], by: str = "ari") -> list[Row]:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Return the rows of a file; a last line that was cut off is left out, and a file that is not there has none."""
+    """Return the rows of a file without an incomplete last line; an absent file has no rows."""
     rows = []
-    lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []  # what follows the last line end was cut off
+    lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []  # what follows the last newline is incomplete
     for number, line in enumerate(lines, start=1):
         try:
             row = json.loads(line)
             missing = [name for name in KEY if name not in row]
         except (ValueError, TypeError):
-            missing = ["everything"]
+            missing = ["a JSON object"]
         if missing:
-            raise InputError(f"{path} is damaged in line {number} (no {missing[0]}); remove that line and go on")
+            raise InputError(f"{path}, line {number}: {missing[0]} is missing; remove the line and run the sweep again")
         rows.append(row)
     return rows
 
 
 class Ledger:
-    """A file of rows that is added to; every row is written at once, so that at most the last can be cut off."""
+    """A file that rows are appended to, unbuffered, so that at most the last line can be incomplete."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -335,7 +353,7 @@ class Ledger:
         return self
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Write rows, each as one line."""
+        """Append rows, one line each."""
         if self._file is not None:
             for row in rows:
                 self._file.write(json.dumps(row, allow_nan=False).encode() + b"\n")
@@ -348,7 +366,7 @@ class Ledger:
 
 @dataclass
 class _Grams:
-    """Gram matrices of the views, computed for the first trial that asks, and kept for the others."""
+    """Gram matrices of the views, computed at the first request."""
 
     views: Views
     seconds: float = 0.0
@@ -363,32 +381,32 @@ class _Grams:
         return self._matrices
 
 
-def _run(data: Data, trials: Sequence[Trial]) -> tuple[int, list[Row]]:
-    """Do trials that get the same views and kernels; return how many, and their rows."""
+def _run(data: Data, experiments: Sequence[Experiment]) -> tuple[int, list[Row]]:
+    """Run experiments with the same views and kernels; return their number and their rows."""
     rows: list[Row] = []
     try:
-        views = prepared(data.views, trials[0].scale, trials[0].layout)
+        views = preprocessed(data.views, experiments[0].preprocess, experiments[0].layout)
     except Exception as error:
-        return len(trials), [row for trial in trials for row in _failed(trial, data, error)]
+        return len(experiments), [row for experiment in experiments for row in _failed(experiment, data, error)]
     grams = _Grams(views)
-    for trial in trials:
+    for experiment in experiments:
         try:
-            rows += _fit(trial, data, views, grams)
-        except Exception as error:  # whatever a method does, the others go on
-            rows += _failed(trial, data, error)
-    return len(trials), rows
+            rows += _fit(experiment, data, views, grams)
+        except Exception as error:  # the error of one method does not stop the others
+            rows += _failed(experiment, data, error)
+    return len(experiments), rows
 
 
-def _fit(trial: Trial, data: Data, views: Views, grams: _Grams) -> list[Row]:
+def _fit(experiment: Experiment, data: Data, views: Views, grams: _Grams) -> list[Row]:
     from sklearn.base import clone
 
     from coview.methods.base import MultiViewClusterer
 
-    estimator = clone(trial.estimator)
+    estimator = clone(experiment.estimator)
     names = estimator.get_params(deep=True)
-    values = {"n_clusters": data.n_clusters, "random_state": trial.seed}
+    values = {"n_clusters": data.n_clusters, "random_state": experiment.seed}
     estimator.set_params(**{name: values[last] for name in names if (last := name.rpartition("__")[2]) in values})
-    kernels, given = _shared_kernels(trial), views
+    kernels, given = _shared_kernels(experiment), views
     if kernels is not None:
         given = grams.of(kernels)
         estimator.set_params(kernel="precomputed")
@@ -399,10 +417,10 @@ def _fit(trial: Trial, data: Data, views: Views, grams: _Grams) -> list[Row]:
         estimator.fit(given if isinstance(estimator, MultiViewClusterer) else stack_views(given)[0])
     seconds, rise = perf_counter() - start, memory.rise()
     rows = []
-    for answer in trial.answers(data):
-        labels = _labels(estimator, given, trial, answer, data.n_clusters)
+    for result in experiment.results(data):
+        labels = _labels(estimator, given, experiment, result, data.n_clusters)
         rows.append(
-            answer
+            result
             | _measures(data.truth, labels)
             | {
                 "n_found": int(max(len(np.unique(column)) for column in labels.T)),
@@ -416,23 +434,25 @@ def _fit(trial: Trial, data: Data, views: Views, grams: _Grams) -> list[Row]:
     return rows
 
 
-def _failed(trial: Trial, data: Data, error: Exception) -> list[Row]:
+def _failed(experiment: Experiment, data: Data, error: Exception) -> list[Row]:
     reason = " ".join(str(error).split()) or type(error).__name__
     numbers = dict.fromkeys((*MEASURES, "n_found", "seconds", "gram_seconds", "memory", "warning"))
-    return [{**answer, **numbers, "error": reason} for answer in trial.answers(data)]
+    return [{**result, **numbers, "error": reason} for result in experiment.results(data)]
 
 
-def _labels(estimator: Any, views: Views, trial: Trial, answer: Row, n_clusters: int) -> Array:
-    """Labels as columns: one, or one for each view."""
-    source = answer["labels"]
-    if answer["assigner"] is None:
+def _labels(estimator: Any, views: Views, experiment: Experiment, result: Row, n_clusters: int) -> Array:
+    """Return labels as columns: one, or one per view."""
+    source = result["labels"]
+    if result["assigner"] is None:
         return np.column_stack(
             [estimator.labels_] if source == ALL_VIEWS else _of_views(estimator.view_labels_, source)
         )
     scores = [estimator.scores_] if source == ALL_VIEWS else _of_views(_view_scores(estimator, views), source)
-    assigner = as_assigner(answer["assigner"])
-    # The same numbers as the estimator itself would draw: labels are those that it gives with this assigner.
-    return np.column_stack([assigner.fit(e, n_clusters, np.random.default_rng(trial.seed)).assign(e) for e in scores])
+    assigner = as_assigner(result["assigner"])
+    # The estimator's own random numbers, so that the labels are those of the estimator with this assigner.
+    return np.column_stack(
+        [assigner.fit(e, n_clusters, np.random.default_rng(experiment.seed)).assign(e) for e in scores]
+    )
 
 
 def _of_views(by_view: Mapping[str, Array], source: str) -> list[Array]:
@@ -445,18 +465,18 @@ def _view_scores(estimator: Any, views: Views) -> dict[str, Array]:
 
 
 def _measures(truth: Array, labels: Array) -> dict[str, float]:
-    """The four measures; of several columns of truth, their means."""
+    """Return the four measures, averaged over the columns of true labels."""
     columns = truth.reshape(len(truth), -1).T
     found = [truth_scores(t, labels[:, min(v, labels.shape[1] - 1)]) for v, t in enumerate(columns)]
     return {name: fmean(one[name] for one in found) for name in MEASURES}
 
 
-def _shared_kernels(trial: Trial) -> Any:
-    """The kernels whose Gram matrices can be shared, in a form that can be compared; None if there are none.
+def _shared_kernels(experiment: Experiment) -> Any:
+    """Return the kernels whose Gram matrices can be shared, in a hashable form, or None.
 
-    A kernel that leaves something open, such as RBF() its bandwidth, is filled in by the estimator itself.
+    The estimator resolves kernels with open parameters, such as RBF() without a bandwidth.
     """
-    kernel = trial.estimator.get_params(deep=False).get("kernel") if trial.shared else None
+    kernel = experiment.estimator.get_params(deep=False).get("kernel") if experiment.shared else None
     kernels = tuple(kernel) if isinstance(kernel, (list, tuple)) else (kernel,)
     if not all(isinstance(one, Kernel) and None not in vars(one).values() for one in kernels):
         return None
@@ -464,22 +484,16 @@ def _shared_kernels(trial: Trial) -> Any:
 
 
 def _named(estimator: Any) -> dict[str, Any]:
-    """The class, and its parameters that are not at their defaults; what a class wraps is called `inside`."""
-    parameters = _not_default(estimator)
-    renamed = {"inside" if name == "estimator" else name: value for name, value in parameters.items()}
-    return {"estimator": type(estimator).__name__, **renamed}
-
-
-def _not_default(estimator: Any) -> dict[str, Any]:
-    """Parameters that differ from what the class has by default, as values that JSON can hold."""
+    """Return the class and its parameters that are not defaults, as JSON values; a wrapped estimator is `inside`."""
     from inspect import signature
 
-    parameters = signature(type(estimator)).parameters
-    return {
-        name: _json(value)
+    defaults = signature(type(estimator)).parameters
+    settings = {
+        "inside" if name == "estimator" else name: _json(value)
         for name, value in estimator.get_params(deep=False).items()
-        if name not in _NOT_SETTINGS and not _same(value, parameters[name].default)
+        if name not in _NOT_SETTINGS and not _same(value, defaults[name].default)
     }
+    return dict(sorted({"estimator": type(estimator).__name__, **settings}.items()))
 
 
 def _same(value: Any, default: Any) -> bool:
@@ -496,37 +510,25 @@ def _json(value: Any) -> Any:
     return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
 
 
-def _wanted(data: Data, trials: Sequence[Trial]) -> dict[tuple[Any, ...], None]:
-    """The keys of all rows that trials have, each once."""
-    return {_key(row): None for trial in trials for row in trial.answers(data)}
+def _wanted(data: Data, experiments: Sequence[Experiment]) -> dict[tuple[Any, ...], None]:
+    """Return the distinct keys of the rows of experiments, in order."""
+    return {_key(row): None for experiment in experiments for row in experiment.results(data)}
 
 
 def _key(row: Row) -> tuple[Any, ...]:
     return tuple(row[name] for name in KEY)
 
 
-def _first_of_each(rows: Iterable[Row]) -> list[Row]:
-    found: dict[Any, Row] = {}
-    for row in rows:
-        found.setdefault((row["dataset"], row["method"]), row)
-    return list(found.values())
-
-
 class _Memory:
-    """How far this process's resident memory rises from now on, by the system's own high-water mark."""
+    """Rise of this process's resident memory, by the peak that the system records."""
 
     def __init__(self) -> None:
         try:
-            # What was freed but kept for later would hide what the next fit takes.
-            ctypes.CDLL(None).malloc_trim(0)
-            Path("/proc/self/clear_refs").write_text("5")  # sets the mark to what is in use now
-            self._before: int | None = self._mark()
+            ctypes.CDLL(None).malloc_trim(0)  # memory that is freed but not returned would hide part of the next fit
+            reset_peak()
+            self._before: int | None = resident_bytes("VmHWM")
         except (OSError, AttributeError, TypeError):  # another system
             self._before = None
 
     def rise(self) -> int | None:
-        return None if self._before is None else self._mark() - self._before
-
-    def _mark(self) -> int:
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+        return None if self._before is None else resident_bytes("VmHWM") - self._before

@@ -1,8 +1,8 @@
-"""Real data sets of the benchmarks: those stored in a folder, and readers of the files that the paper used."""
+"""Real data sets of the benchmarks: the stored ones, and readers of the files that the paper used."""
 
 from benchmarks.data.ads import read_ads
 from benchmarks.data.catalogue import Dataset, list_datasets
-from benchmarks.data.folder import data_folder, stored_names
+from benchmarks.data.folder import HOW_TO_SET, data_folder, stored_names
 from benchmarks.data.public import (
     read_3sources,
     read_imgc,
@@ -16,6 +16,7 @@ from benchmarks.data.shapes import PAPER_TABLE, Labelled, Shape
 from benchmarks.data.stored import load
 
 __all__ = [
+    "HOW_TO_SET",
     "PAPER_TABLE",
     "Dataset",
     "Labelled",

@@ -1,4 +1,4 @@
-"""The Internet Advertisements data set, as its first publishers wrote it, and as a MATLAB file."""
+"""The Internet Advertisements data set, in the text format of the UCI repository or as a MATLAB file."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from benchmarks.data.cells import checked, read_cells, require_file
 from benchmarks.data.shapes import PAPER_TABLE, Labelled
 from coview.errors import InputError
 
-# What is in the columns of ad.data, in their order: the size of the image, whether it is local, and then terms that do
-# or do not occur. A term's column is named by where it occurs: "url*images+buttons".
+# The columns of ad.data in order: the size of the image, whether it is local, and binary terms. The name of a term's
+# column starts with the field in which it occurs: "url*images+buttons".
 COLUMNS = {
     "height": 1,
     "width": 1,
@@ -32,18 +32,18 @@ _CLASSES = ("nonad", "ad")
 def read_ads(path: str | Path, names: str | Path | None = None) -> Labelled:
     """Read `ad.data` of the UCI repository, or `ad_data.mat`: 3279 images in web pages, advertisements or not.
 
-    The views are the terms of the image's own address, alternative text and caption; those of the page's address; and
-    those of the address that the image links to. The size of the image, which is often missing, is in none of them: so
-    the views have the numbers of columns of the paper's table.
+    The views are the terms of the image's URL, alternative text and caption; those of the page's URL; and those of the
+    URL that the image links to. The size of the image, which is often missing, is not used, so the views have the
+    numbers of columns in the paper's table.
 
     Parameters
     ----------
     path : str or Path
-        Text with an image in each row, or a MATLAB file (.mat) in the layout of `read_imgc`, where `X`, `Y`, `Xt` and
-        `Yt` are the names in the authors' program.
+        Text with one image per line, or a MATLAB file (.mat) in the layout of `read_imgc` with the names `X`, `Y`,
+        `Xt` and `Yt` of the authors' program.
     names : str or Path, optional
-        `ad.names`, a line such as `url*ads: 0,1.` for each column, which says what view it goes to. Without it the
-        columns have the order of the UCI repository.
+        `ad.names`, with a line such as `url*ads: 0,1.` for each column, which determines its view. Without it the
+        columns are in the order of the UCI repository.
     """
     path = Path(path)
     if path.suffix.lower() == ".mat":
@@ -55,18 +55,18 @@ def read_ads(path: str | Path, names: str | Path | None = None) -> Labelled:
 
 
 def _named(path: Path) -> list[str]:
-    """Where the term of each column occurs, from the list of names."""
+    """Return the field of each column, from the list of names."""
     require_file(path)
     lines = (line.split("|")[0] for line in path.read_text(encoding="latin-1").splitlines())
     places = [line.split(":")[0].split("*")[0].strip() for line in lines if ":" in line]
     unknown = sorted(set(places) - set(COLUMNS))
     if unknown or not places:
-        raise InputError(f"{path} is not ad.names: expected names such as url*ads, found {unknown[:3] or 'none'}")
+        raise InputError(f"{path} is not ad.names: expected names such as url*ads, found {unknown[:3] or 'no names'}")
     return places
 
 
 def _occurrences(path: Path, places: list[str]) -> tuple[list[Any], list[bool]]:
-    """Numbers of the columns that are 1, for each image, and whether it is an advertisement."""
+    """Return the columns that are 1 for each image, and whether it is an advertisement."""
     require_file(path)
     terms = [i for i, place in enumerate(places) if place not in _NO_TERMS]
     rows, truth = [], []
@@ -79,9 +79,9 @@ def _occurrences(path: Path, places: list[str]) -> tuple[list[Any], list[bool]]:
                 f"{path} is not ad.data: expected {len(places)} values and then 'ad.' or 'nonad.', "
                 f"found {len(fields)} fields that end in {fields[-1][:20]!r} in line {number}"
             )
-        strange = next((fields[i] for i in terms if fields[i] not in ("0", "1")), None)
-        if strange is not None:
-            raise InputError(f"{path} has {strange[:20]!r} in line {number} where a term is 0 or 1")
+        invalid = next((fields[i] for i in terms if fields[i] not in ("0", "1")), None)
+        if invalid is not None:
+            raise InputError(f"{path}, line {number}: expected 0 or 1 for a term, found {invalid[:20]!r}")
         rows.append([i for i in terms if fields[i] == "1"])
         truth.append(fields[-1] == "ad.")
     return rows, truth

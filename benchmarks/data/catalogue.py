@@ -1,4 +1,4 @@
-"""What data sets coview knows of: their size, where each comes from, what its licence says, and how to get it."""
+"""The data sets of the benchmarks: size, origin, licence, and the call that returns each."""
 
 from __future__ import annotations
 
@@ -11,27 +11,30 @@ from benchmarks.data.shapes import PAPER_TABLE
 
 @dataclass(frozen=True)
 class Dataset:
-    """One data set that coview knows of."""
+    """One data set of the benchmarks."""
 
     name: str
     samples: int
-    views: int
     clusters: int
     origin: str
-    licence: str  # what its source states; the files themselves are not part of coview
-    available: bool  # here and now
+    licence: str  # as the source states it; the files are not part of coview
+    available: bool  # stored in the data folder, or generated
     widths: tuple[int, ...]  # columns of each view
-    how: str  # the call that gets it
+    call: str  # the call that returns it
     paper_name: str | None = None  # in the paper's tables
-    classes: tuple[str, ...] | None = None  # names of the clusters 0, 1, …
+    classes: tuple[str, ...] | None = None  # names of the classes 0, 1, …
+
+    @property
+    def views(self) -> int:
+        return len(self.widths)
 
 
 def list_datasets() -> tuple[Dataset, ...]:
-    """Return all data sets that coview knows of, and whether each is available here.
+    """Return all data sets of the benchmarks, and whether each is available.
 
     Examples
     --------
-    >>> [d.how for d in list_datasets() if d.name.startswith("synth2")]
+    >>> [d.call for d in list_datasets() if d.name.startswith("synth2")]
     ['make_synth2()', 'make_synth2_unpaired()']
     """
     here = stored_names()
@@ -39,25 +42,23 @@ def list_datasets() -> tuple[Dataset, ...]:
 
 
 def _made(
-    name: str, samples: int, clusters: int, widths: tuple[int, ...], origin: str, how: str, paper: str | None = None
+    name: str, samples: int, clusters: int, widths: tuple[int, ...], origin: str, call: str, paper: str | None = None
 ) -> Dataset:
-    return Dataset(name, samples, len(widths), clusters, origin, "free", True, widths, how, paper)
+    return Dataset(name, samples, clusters, origin, "free", True, widths, call, paper)
 
 
 def _paper(
     name: str, origin: str, licence: str, reader: str, stored: bool = True, classes: tuple[str, ...] | None = None
 ) -> Dataset:
-    """A set of the paper, whose size is in the paper's table."""
+    """Return a data set of the paper, with the size in the paper's table."""
     shape = PAPER_TABLE[name]
     widths = tuple(shape.widths.values())
-    how = f"load({name!r}) or {reader}(path)" if stored else f"{reader}(path)"
-    return Dataset(
-        name, shape.samples, len(widths), shape.clusters, origin, licence, False, widths, how, shape.paper_name, classes
-    )
+    call = f"load({name!r}) or {reader}(path)" if stored else f"{reader}(path)"
+    return Dataset(name, shape.samples, shape.clusters, origin, licence, False, widths, call, shape.paper_name, classes)
 
 
 def _stored(name: str, samples: int, clusters: int, widths: tuple[int, ...], origin: str, licence: str) -> Dataset:
-    return Dataset(name, samples, len(widths), clusters, origin, licence, False, widths, f"load({name!r})")
+    return Dataset(name, samples, clusters, origin, licence, False, widths, f"load({name!r})")
 
 
 _UNSTATED = "none stated"
@@ -79,9 +80,9 @@ _ENTRIES = (
         classes=("nonad", "ad"),
     ),
     _paper("imgc", "github.com/ishtiaqhucane/Multi-view-Datasets, Kolenda_split1.mat", _UNSTATED, "read_imgc"),
-    _paper("youtube_games", "UCI YouTube Multiview Video Games", "not looked up", "read_youtube_games", stored=False),
-    _paper("nus_wide", "a part of NUS-WIDE", "not looked up", "read_nus_wide", stored=False),
-    _paper("reuters_large", "UCI Reuters RCV1 RCV2 Multilingual", "not looked up", "read_reuters_large", stored=False),
+    _paper("youtube_games", "UCI YouTube Multiview Video Games", "not checked", "read_youtube_games", stored=False),
+    _paper("nus_wide", "a part of NUS-WIDE", "not checked", "read_nus_wide", stored=False),
+    _paper("reuters_large", "UCI Reuters RCV1 RCV2 Multilingual", "not checked", "read_reuters_large", stored=False),
     _stored(
         "100leaves", 1600, 100, (64, 64, 64), "github.com/ChuanbinZhang/Multi-view-datasets, 100Leaves.mat", _UNSTATED
     ),

@@ -1,4 +1,4 @@
-"""MATLAB files that hold several views in cell arrays, as multi-view data sets are passed around."""
+"""MATLAB files with several views in cell arrays, the usual format of multi-view data sets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.data.shapes import PAPER_TABLE, Labelled, Shape
 from coview.errors import InputError
 from coview.views import Matrix, as_views
 
-# What the variables are called in the files that go around; the authors' own names come first.
+# Names of the variables in distributed files; the authors' own names are first.
 _TRAIN, _TEST = ("Xs", "X", "data", "fea", "views"), ("Xts", "Xt")
 _LABELS = ("Ys", "Y", "GND", "truth", "gt", "gnd", "y", "labels", "label", "truelabel", "true_label")
 _TEST_LABELS = ("Yts", "Yt")
@@ -21,18 +21,18 @@ _TEST_LABELS = ("Yts", "Yt")
 def read_cells(name: str, path: str | Path, *separate: tuple[str, ...]) -> Labelled:
     """Read a MATLAB file of several views, and check it against the paper's table of data sets.
 
-    Three layouts are known. A cell array with one matrix for each view, and the labels beside it. The same in two parts
-    for training and testing, which are put together again; a cell array of such cell arrays holds several random
-    splits of the same samples, of which the first is taken. Or one variable for each view.
+    Three layouts are supported: a cell array with one matrix per view, and the labels; the same in two parts for
+    training and testing, which are joined (a cell array of such cell arrays holds several random splits of the same
+    samples, and the first is used); or one variable per view.
 
     Parameters
     ----------
     name : str
-        Of the data set, in `PAPER_TABLE`.
+        The name of the data set in `PAPER_TABLE`.
     path : str or Path
-        Of a MATLAB file up to version 7.
+        A MATLAB file up to version 7.
     separate : tuples of str
-        Names of the variables where each view has its own, one tuple for each spelling.
+        Names of the variables if each view has its own, one tuple per spelling.
     """
     path, shape = Path(path), PAPER_TABLE[name]
     variables = _variables(path)
@@ -54,11 +54,11 @@ def read_cells(name: str, path: str | Path, *separate: tuple[str, ...]) -> Label
 def checked(
     path: Path, shape: Shape, matrices: list[Matrix], truth: Any, classes: tuple[str, ...] | None = None
 ) -> Labelled:
-    """Put the views in the order of the paper's table and count everything that it counts."""
+    """Return the views in the order of the paper's table, after comparing all sizes with it."""
     upright = [x if x.shape[0] == shape.samples else x.T for x in matrices]  # some files have samples in columns
-    kinds, labels = np.unique(truth, return_inverse=True)
-    found = f"views of {', '.join(map(_size, matrices))}, {len(labels)} labels and {len(kinds)} clusters"
-    if len(labels) != shape.samples or len(kinds) != shape.clusters:
+    values, labels = np.unique(truth, return_inverse=True)
+    found = f"views of {', '.join(map(_size, matrices))}, {len(labels)} labels and {len(values)} clusters"
+    if len(labels) != shape.samples or len(values) != shape.clusters:
         raise _unlike(path, shape, found)
     tables, left = {}, list(upright)
     for title, width in shape.widths.items():
@@ -70,9 +70,9 @@ def checked(
 
 
 def require_file(path: Path) -> None:
-    """Refuse a path where there is no file."""
+    """Raise an InputError if there is no file at the path."""
     if not path.is_file():
-        raise InputError(f"there is no file {path}; give the path of the data set's own file")
+        raise InputError(f"{path} does not exist; give the path of the data set's file")
 
 
 def _variables(path: Path) -> dict[str, Any]:
@@ -82,8 +82,8 @@ def _variables(path: Path) -> dict[str, Any]:
     try:
         contents = loadmat(path)
     except NotImplementedError:
-        raise InputError(f"{path} is a MATLAB file of version 7.3; save it again with -v7") from None
-    except Exception as error:  # a damaged or foreign file can fail anywhere in SciPy's reader
+        raise InputError(f"{path} is a MATLAB file of version 7.3; save it with -v7") from None
+    except Exception as error:  # SciPy's reader raises many errors for damaged files
         raise InputError(f"{path} cannot be read as a MATLAB file ({error})") from None
     return {name: value for name, value in contents.items() if not name.startswith("__")}
 
@@ -93,7 +93,7 @@ def _first(variables: dict[str, Any], names: tuple[str, ...]) -> Any:
 
 
 def _views_of(path: Path, shape: Shape, variables: dict[str, Any], names: tuple[str, ...]) -> list[Any]:
-    """The matrices of one part, which is empty when the file has no such part."""
+    """Return the matrices of one part; the list is empty if the file does not have this part."""
     cells = _first(variables, names)
     if cells is None:
         return []
@@ -101,7 +101,7 @@ def _views_of(path: Path, shape: Shape, variables: dict[str, Any], names: tuple[
         cells = cells.flat[0]  # the first split
     if not _is_cell(cells) or cells.size != len(shape.widths):
         what = f"a cell array of {cells.size}" if _is_cell(cells) else f"a plain variable of {_size(cells)}"
-        raise _unlike(path, shape, f"{what} where the views should be")
+        raise _unlike(path, shape, f"{what} in place of the views")
     return list(cells.flat)
 
 
@@ -110,9 +110,9 @@ def _is_cell(value: Any) -> bool:
 
 
 def _joined(path: Path, shape: Shape, pieces: tuple[Any, ...]) -> Matrix:
-    """One view, with its rows for training above those for testing."""
+    """Return one view: its training rows, then its test rows."""
     if any(not sp.issparse(p) and (not isinstance(p, np.ndarray) or p.ndim != 2) for p in pieces):
-        raise _unlike(path, shape, "a view that is no matrix of numbers")
+        raise _unlike(path, shape, "a view that is not a numeric matrix")
     if len(pieces) == 1:
         return pieces[0]
     if len({p.shape[1] for p in pieces}) > 1:
@@ -121,16 +121,16 @@ def _joined(path: Path, shape: Shape, pieces: tuple[Any, ...]) -> Matrix:
 
 
 def _label_vector(path: Path, shape: Shape, labels: Any) -> Any:
-    """Labels as one vector; files repeat them for each view, have one for each split, or an indicator matrix."""
+    """Return labels as a vector; files repeat them per view, have one vector per split, or an indicator matrix."""
     if _is_cell(labels) and labels.size:
         first, *others = labels.flat
         if np.size(first) == shape.samples and not all(np.array_equal(first, other) for other in others):
-            raise _unlike(path, shape, "other labels for one view than for another")
+            raise _unlike(path, shape, "labels that differ between views")
         labels = first
     plain = labels.toarray() if sp.issparse(labels) else np.asarray(labels)
     if plain.dtype == object:
-        raise _unlike(path, shape, "labels that are neither numbers nor text")
-    if plain.ndim == 2 and min(plain.shape) > 1:  # one column, or one row, for each cluster
+        raise _unlike(path, shape, "labels that are neither numbers nor strings")
+    if plain.ndim == 2 and min(plain.shape) > 1:  # one column, or one row, per cluster
         plain = plain.argmax(axis=int(np.argmin(plain.shape)))
     return plain.ravel()
 

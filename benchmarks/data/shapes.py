@@ -1,4 +1,4 @@
-"""What a data set must look like: the paper's table of data sets, and the answer that every reader gives."""
+"""The paper's table of data sets, and the result of every reader."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from coview.views import Views
 
 
 class Labelled(NamedTuple):
-    """Views with the true cluster of each sample, counted from 0, and the names of the clusters if they are known."""
+    """Views, the true label of each sample (from 0), and the names of the classes if they are known."""
 
     views: Views
     labels: NDArray[np.int64]
@@ -21,7 +21,7 @@ class Labelled(NamedTuple):
 
 @dataclass(frozen=True)
 class Shape:
-    """How many samples and clusters a data set has, and the columns of its views by their names."""
+    """Numbers of samples, of clusters, and of columns by view."""
 
     paper_name: str
     samples: int
@@ -33,7 +33,7 @@ class Shape:
         return f"{self.samples} samples, {len(self.widths)} views of {views} columns, and {self.clusters} clusters"
 
 
-# The paper's table of data sets, by our names. Readers check every file against it.
+# The paper's table of data sets, by the names of coview. Readers check every file against it.
 PAPER_TABLE: dict[str, Shape] = {
     "synth1": Shape("Synth 1", 1000, 2, {"view1": 2, "view2": 2, "view3": 2}),
     "synth2": Shape("Synth 2", 1000, 2, {"view1": 2, "view2": 2}),

@@ -1,4 +1,4 @@
-"""The paper's figures, from the rows that exist and a few fits of their own; a page shows them with their settings."""
+"""The paper's figures, from the stored rows and a few additional fits, and the page that shows them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.linalg import eigh
 
+from benchmarks.markdown import reflow
 from benchmarks.paper import plan
-from benchmarks.sweep import ALL_VIEWS, EACH_VIEW, Data, Row, averaged, prepared
+from benchmarks.sweep import ALL_VIEWS, EACH_VIEW, Data, Row, averaged, preprocessed
 from coview import KPCA, KSC, RBF, TMvKSCR, plots, summarize
 from coview.compose import Concat
 from coview.kernels import Kernel, kernel_per_view
 from coview.views import Array, Views
 
 COMPONENTS = 10
-MOST_ROWS = 1000  # of the figure of explained variance: the problem of MvKSC is as many times larger as there are views
+MAX_ROWS = 1000  # of the figure of explained variance: the size of MvKSC's problem is samples × views
 
 
 def draw(out: Path, rows: Sequence[Row], size: str) -> list[str]:
-    """Draw what can be drawn; return the files, the page of figures among them."""
+    """Draw the figures that have rows, and return the files, including the page of figures."""
     out.mkdir(parents=True, exist_ok=True)
     rows = [row for row in rows if row["kind"] in ("", "authors") and row["error"] is None]
     synth1 = plan.available(["synth1", "synth1_appendix"] if size == "full" else ["synth1_appendix"])[0]
@@ -48,8 +49,8 @@ def draw(out: Path, rows: Sequence[Row], size: str) -> list[str]:
         figure.savefig(out / f"{stem}.png", dpi=110)
         lines += [f"![{stem}]({stem}.png)", "", caption, ""]
     missing = {"rho": "the curves of rho", "kappa": "the surface of kappa"}
-    lines += [f"Not drawn, for want of rows: {what}." for stem, what in missing.items() if stem not in pictures]
-    (out / "figures.md").write_text("\n".join(lines).rstrip() + "\n")
+    lines += [f"Not drawn, because rows are missing: {what}." for stem, what in missing.items() if stem not in pictures]
+    (out / "figures.md").write_text(reflow("\n".join(lines).rstrip() + "\n"))
     return ["figures.md", *(f"{stem}.png" for stem in pictures)]
 
 
@@ -57,58 +58,61 @@ def _scores(data: Data) -> tuple[Figure, str]:
     sigma2 = plan.SETTINGS["datasets"]["Synth 1"]["figure_sigma2"]
     model = TMvKSCR(data.n_clusters, kernel=RBF(sigma2), assigner="codebook", random_state=0).fit(data.views)
     axes = plots.sorted_scores(summarize(model, data.views, truth=data.truth))
-    text = f"Scores on `{data.name}` by each view and their mean, samples ordered by cluster; RBF with σ² = {sigma2}, "
-    return _figure(axes), text + "ϱ = 0.5, κ = 1. The clusters are the signs of the mean."
+    text = f"Scores of each view and their mean on `{data.name}`, samples ordered by cluster; RBF with σ² = {sigma2}, "
+    return _figure(axes), text + "ϱ = 0.5, κ = 1. The clusters are the signs of the mean score."
 
 
 def _latent(data: Data, rows: Sequence[Row]) -> tuple[Figure, str]:
-    """Latent scores of the best setting that was found, or of the defaults on standardised views."""
-    model, scale = TMvKSCR(data.n_clusters, random_state=0), "standard"
-    first = [trial for trial in plan.paper_trials(data, "full") if trial.method == "TMvKSCR"]
-    ranked = plan.ranked(first, [row for row in rows if row["dataset"] == data.name])
+    """Draw the score variables of the best setting, or of the defaults on standardised views."""
+    model, preprocess = TMvKSCR(data.n_clusters, random_state=0), "standard"
+    ranked = plan.ranked(plan.first_stage(data, "full"), [row for row in rows if row["dataset"] == data.name])
     if ranked:
-        model, scale = ranked[0].estimator.set_params(n_clusters=data.n_clusters, random_state=0), ranked[0].scale
-    views = prepared(data.views, scale)
+        model, preprocess = (
+            ranked[0].estimator.set_params(n_clusters=data.n_clusters, random_state=0),
+            ranked[0].preprocess,
+        )
+    views = preprocessed(data.views, preprocess)
     axes = plots.scatter(summarize(model.fit(views), views, truth=data.truth))
-    how = "the best setting of the grid by the true labels (oracle)" if ranked else "default settings (fixed)"
-    text = f"Score variables on `{data.name}` with their histograms, coloured by the clusters found; {how}: "
+    setting = "best setting of the grid by the true labels (oracle)" if ranked else "default settings (fixed)"
+    text = f"Score variables on `{data.name}` with their histograms, coloured by cluster; {setting}: "
     weights = "1 for all views" if model.kappa is None else ", ".join(map(str, model.kappa))
-    return _figure(axes), text + f"`{model.kernel}`, ϱ = {model.rho}, κ = {weights}, views scaled: {scale}."
+    steps = preprocess if isinstance(preprocess, str) else ", ".join(preprocess)
+    return _figure(axes), text + f"`{model.kernel}`, ϱ = {model.rho}, κ = {weights}, preprocessing: {steps}."
 
 
 def _variance(data: Data) -> tuple[Figure, str]:
-    """Share of the variance in each component, for four methods with the same kernel."""
-    data = data.first(MOST_ROWS)
+    """Draw the explained variance ratio of each component, for four methods with the same kernel."""
+    data = data.first(MAX_ROWS)
     kernel = RBF(float(plan.SETTINGS["datasets"]["Ads" if data.name == "ads" else "Synth 1"]["authors"]["sigma2"]))
     k = COMPONENTS + 1  # a latent space has one dimension less than there are clusters
-    shares: dict[str, Array] = {}
+    ratios: dict[str, Array] = {}
     for title, method in (("KPCA", KPCA), ("KSC", KSC)):
-        shares[title] = (
+        ratios[title] = (
             Concat(method(k, kernel=kernel, random_state=0)).fit(data.views).estimator_.explained_variance_ratio_
         )
-    shares["MvKSC"] = mvksc_shares(data.views, kernel_per_view(kernel, data.views.names))[:COMPONENTS]
-    shares["TMvKSCR"] = TMvKSCR(k, kernel=kernel, random_state=0).fit(data.views).explained_variance_ratio_
+    ratios["MvKSC"] = mvksc_variance_ratios(data.views, kernel_per_view(kernel, data.views.names))[:COMPONENTS]
+    ratios["TMvKSCR"] = TMvKSCR(k, kernel=kernel, random_state=0).fit(data.views).explained_variance_ratio_
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.add_subplot()
-    for (title, share), colour, marker in zip(shares.items(), plots.PALETTE, "os^D", strict=False):
-        axes.plot(range(1, len(share) + 1), share, color=colour, marker=marker, label=title)
-    axes.set(xlabel="component", ylabel="share of the variance", title=data.name)
+    for (title, ratio), colour, marker in zip(ratios.items(), plots.PALETTE, "os^D", strict=False):
+        axes.plot(range(1, len(ratio) + 1), ratio, color=colour, marker=marker, label=title)
+    axes.set(xlabel="component", ylabel="explained variance ratio", title=data.name)
     axes.legend(frameon=False)
     text = (
-        f"Share of the variance of the first {COMPONENTS} components on `{data.name}`, {kernel}, ϱ = 0.5 and κ = 1 for "
-        "TMvKSCR, γ = 1 for MvKSC; KPCA and KSC have the columns of all views side by side. MvKSC's problem has "
-        "eigenvalues of both signs: its shares are those of the sum of the positive ones."
+        f"Explained variance ratio of the first {COMPONENTS} components on `{data.name}`, {kernel}; ϱ = 0.5 and κ = 1 "
+        "for TMvKSCR, γ = 1 for MvKSC; KPCA and KSC use the columns of all views side by side. MvKSC's problem has "
+        "eigenvalues of both signs; its ratios are relative to the sum of the positive ones."
     )
-    if data.views.n_samples == MOST_ROWS and data.name == "ads":
-        text += f" On {MOST_ROWS} samples drawn at random: all eigenvalues of MvKSC take too long for more."
+    if data.views.n_samples == MAX_ROWS and data.name == "ads":
+        text += f" On {MAX_ROWS} random samples, because all eigenvalues of MvKSC would take too long for more."
     return figure, text
 
 
-def mvksc_shares(views: Views, kernels: Mapping[str, Kernel], gamma: float = 1.0) -> Array:
-    """Shares of MvKSC's positive eigenvalues in their sum, from all eigenvalues of its problem.
+def mvksc_variance_ratios(views: Views, kernels: Mapping[str, Kernel], gamma: float = 1.0) -> Array:
+    """Return MvKSC's positive eigenvalues over their sum, from all eigenvalues of its problem.
 
     With S_v = D_v^-½ Ω_v D_v^-½ and w_v = S_v^½ D_v^½ α_v the coupled problem is symmetric,
-    Σ_{u≠v} S_v^½ S_u^½ w_u = λ (I - (gamma / n) S_v) w_v, and small where kernels have low rank.
+    Σ_{u≠v} S_v^½ S_u^½ w_u = λ (I - (gamma / n) S_v) w_v, and small if kernels have low rank.
     """
     roots, own = [], []
     for name, x in views.items():
@@ -148,8 +152,8 @@ def _rho_curves(rows: Sequence[Row], size: str) -> tuple[Figure, str] | None:
     for axes in figure.axes[len(tables) :]:
         axes.axis("off")
     text = (
-        "ARI and NMI against ϱ, with κ = 1 and the kernel that was best on the grid by the true labels (oracle); read "
-        "by the codebook, on `synth2_unpaired` from each view's own scores."
+        "ARI and NMI against ϱ, with κ = 1 and the best kernel of the grid by the true labels (oracle); labels of the "
+        "codebook, on `synth2_unpaired` from each view's scores."
     )
     return figure, text
 
@@ -158,7 +162,7 @@ def _curve(name: str, rows: Sequence[Row], size: str) -> list[dict[str, float]]:
     data = plan.data_set(name, size)
     mine = [row for row in rows if row["dataset"] == name]
     source = EACH_VIEW if data.truth.ndim == 2 else ALL_VIEWS
-    wanted = {trial.settings: trial.estimator for trial in plan.curve_trials(data, mine, size)}
+    wanted = {experiment.settings: experiment.estimator for experiment in plan.curve_experiments(data, mine, size)}
     table = []
     for row in averaged(mine):
         model = wanted.get(row["settings"])
@@ -173,9 +177,8 @@ def _kappa_surface(rows: Sequence[Row], size: str) -> tuple[Figure, str] | None:
     mine = [row for row in rows if row["dataset"] == name]
     if not mine:
         return None
-    wanted = {
-        t.settings for t in plan.curve_trials(plan.data_set(name, size), mine, size) if t.estimator.kappa is not None
-    }
+    drawn = plan.curve_experiments(plan.data_set(name, size), mine, size)
+    wanted = {experiment.settings for experiment in drawn if experiment.estimator.kappa is not None}
     table = []
     for row in averaged(mine):
         if row["settings"] in wanted and row["assigner"] == "codebook":
@@ -183,8 +186,8 @@ def _kappa_surface(rows: Sequence[Row], size: str) -> tuple[Figure, str] | None:
             table.append({"kappa 1": kappa[0], "kappa 2": kappa[1], "ARI": row["ari"]})
     if not table:
         return None
-    text = f"ARI on `{name}` for weights of the first two views, the third's being {surface['kappa3']}, "
-    return _figure(plots.kappa_surface(table)), text + f"ϱ = {surface['rho']}, the best kernel of the grid (oracle)."
+    text = f"ARI on `{name}` against the weights of the first two views; weight of the third {surface['kappa3']}, "
+    return _figure(plots.kappa_surface(table)), text + f"ϱ = {surface['rho']}, best kernel of the grid (oracle)."
 
 
 def _against_m(rows: Sequence[Row], name: str) -> tuple[Figure, str]:
@@ -195,8 +198,10 @@ def _against_m(rows: Sequence[Row], name: str) -> tuple[Figure, str]:
     ]
     axes = plots.size_curve(table)
     axes.set_title(name)
-    text = f"ARI and NMI on `{name}` against m, the number of training samples, drawn at random; mean and range over "
-    return _figure(axes), text + "seeds, default settings (fixed). A stand-in: the paper's sets cannot be had here."
+    text = f"ARI and NMI on `{name}` against m, the number of random training samples; mean and range over seeds, "
+    return _figure(
+        axes
+    ), text + "default settings (fixed). A stand-in for the paper's data sets, which are not available."
 
 
 def _figure(axes: Any) -> Figure:

@@ -1,10 +1,11 @@
-"""What is run for the paper's tables: which data, which methods, which settings; all from settings.toml."""
+"""The experiments behind the paper's tables: data sets, methods and settings, all from settings.toml."""
 
 from __future__ import annotations
 
 import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from math import e, exp, log
@@ -12,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.cluster import KMeans, SpectralClustering
 
 from benchmarks.data import list_datasets, load, stored_names
-from benchmarks.sweep import Data, Row, Trial, averaged, grid, prepared
+from benchmarks.sweep import Data, Experiment, Row, averaged, grid, preprocessed, standard_or_l2
 from coview.compose import FixedSize
 from coview.datasets import digits_views, make_synth1, make_synth2, make_synth2_unpaired
 from coview.kernels import RBF, Kernel, Linear, NormalizedPolynomial
@@ -25,8 +25,8 @@ from coview.views import Views
 
 SETTINGS = tomllib.loads((Path(__file__).parent / "settings.toml").read_text())
 SHUFFLED, STORED, SORTED = "shuffled", "as in the file", "sorted by class"
-SHUFFLE = 0  # the seed of the one order in which rows are, for all methods
-MADE = {
+SHUFFLE = 0  # the seed of the row order, which is the same for all methods
+GENERATED = {
     "synth1_appendix": make_synth1,
     "synth2_appendix": make_synth2,
     "synth2_unpaired": make_synth2_unpaired,
@@ -34,14 +34,14 @@ MADE = {
 }
 TIMED_KERNELS = {"rbf": RBF(e**3), "normpoly": NormalizedPolynomial(2, e)}
 LIMITS: Mapping[str, int] = SETTINGS["limits"]
-# The compared methods by the names of the paper's tables. KSC (best) has no fixed protocol: best needs the labels.
+# The compared methods by their names in the paper's tables. KSC (best) needs labels, so it has no fixed protocol.
 COMPARED = tuple(SETTINGS["methods"])
 
 
 def data_set(name: str, size: str = "full") -> Data:
-    """Return a data set with its rows in one shuffled order; the quick run, which is no result, takes some of them."""
-    if name in MADE:
-        views, truth = MADE[name](0)
+    """Return a data set with its rows shuffled with one seed; the quick run, which is only a test, uses a subset."""
+    if name in GENERATED:
+        views, truth = GENERATED[name](0)
     else:
         views, truth, _ = load(name)
     data = Data.of(name, views, truth).shuffled(SHUFFLE)
@@ -49,40 +49,41 @@ def data_set(name: str, size: str = "full") -> Data:
 
 
 def available(names: Sequence[str]) -> list[str]:
-    here = set(stored_names()) | set(MADE)
-    return [name for name in names if name in here]
+    """Return the names of those data sets that are stored or generated."""
+    known = set(stored_names()) | set(GENERATED)
+    return [name for name in names if name in known]
 
 
 def paper_sets() -> dict[str, list[str]]:
-    """By the paper's names, our data sets: first the one that answers the published numbers, then any other."""
+    """Return data sets by their names in the paper: first the one compared with the published numbers, then others."""
     chosen = {title: d for title, d in SETTINGS["datasets"].items() if "name" in d}
     return {title: [d["name"], *([d["also"]] if "also" in d else [])] for title, d in chosen.items()}
 
 
-def answers_published(name: str) -> bool:
-    """Whether a data set is one behind the published numbers, and not one made as the appendix says."""
+def is_published(name: str) -> bool:
+    """Return whether the published numbers are on this data set, and not on one made as in the appendix."""
     return any(name == names[0] for names in paper_sets().values())
 
 
 def kinds_of_kernel(name: str, n_views: int) -> list[str]:
-    """The paper's kind of kernel for each view; RBF where it has none."""
+    """Return the paper's kind of kernel for each view, or RBF if the paper has none."""
     for title, names in paper_sets().items():
         if name in names:
             return list(SETTINGS["datasets"][title]["kernel"])
     return ["rbf"] * n_views
 
 
-def scales(name: str) -> list[Any]:
+def preprocessings(name: str) -> list[Any]:
+    """Return the preprocessing of a data set's grid: one entry for all views, or a tuple with one per view."""
     for title, names in paper_sets().items():
         if name in names:
-            return [
-                tuple(s) if isinstance(s, list) else s for s in SETTINGS["datasets"][title].get("scale_views", ["none"])
-            ]
+            steps = SETTINGS["datasets"][title].get("preprocess_views", ["none"])
+            return [tuple(step) if isinstance(step, list) else step for step in steps]
     return ["none"]
 
 
 def kernels(kinds: Sequence[str], size: str) -> list[list[Kernel]]:
-    """Every combination on the grid; views of one kind share their parameters."""
+    """Return every combination on the grid; views with the same kind of kernel share its parameters."""
     choices: dict[str, list[Kernel]] = {}
     for kind in dict.fromkeys(kinds):
         at = SETTINGS["kernels"][kind].get(size, {})
@@ -96,38 +97,43 @@ def kernels(kinds: Sequence[str], size: str) -> list[list[Kernel]]:
 
 
 def assigners(data: Data) -> tuple[str, ...]:
-    """Both rules; with two clusters they are one and the same."""
+    """Return both assigners, or one of them if there are two clusters, for which they are the same rule."""
     return ("codebook",) if data.n_clusters == 2 else ("codebook", "directions")
 
 
 def size_of_grid(data: Data, size: str) -> str:
-    """Sets of more than 1000 samples are searched more coarsely, which settings.toml says for each method."""
+    """Return "coarse" for data sets of more than 1000 samples; settings.toml has a coarse grid for each method."""
     return "coarse" if size == "full" and data.views.n_samples > LIMITS["full_grid"] else size
 
 
 def left_out(method: str, data: Data) -> bool:
-    """Whether a method would take minutes: for so many samples, or so many columns."""
+    """Return whether a fit would take minutes, because of the number of samples or of columns."""
     too_many = data.views.n_samples > LIMITS.get(method, data.views.n_samples)
     widest = max(data.views.n_features.values())
     return too_many or widest > LIMITS.get(f"{method}_columns", widest)
 
 
-def paper_trials(data: Data, size: str) -> list[Trial]:
-    """The first stage of the oracle protocol: all compared methods on the paper's grids, TMvKSCR with a few kappas."""
+def paper_experiments(data: Data, size: str) -> list[Experiment]:
+    """Return the first stage of the oracle protocol: all methods on the paper's grids, TMvKSCR with few kappas."""
     size = size_of_grid(data, size)
     kinds = kinds_of_kernel(data.name, len(data.views))
-    trials: list[Trial] = []
+    experiments: list[Experiment] = []
     for title in COMPARED:
         method = SETTINGS["methods"][title]
         own = _parameters(method.get(size, {}), data)
-        # Papers of methods without kernels do not say how views were scaled.
-        for scale in method.get("scales", scales(data.name)):
-            trials += list(_of_method(title, method, own, data, kinds, size, scale))
-    return trials
+        # The papers of methods without kernels do not describe the preprocessing of views.
+        for preprocess in method.get("preprocess", preprocessings(data.name)):
+            experiments += list(_of_method(title, method, own, data, kinds, size, preprocess))
+    return experiments
+
+
+def first_stage(data: Data, size: str) -> list[Experiment]:
+    """Return the experiments of TMvKSCR in the first stage."""
+    return [experiment for experiment in paper_experiments(data, size) if experiment.method == "TMvKSCR"]
 
 
 def _parameters(grid_of: Mapping[str, Any], data: Data) -> dict[str, Any]:
-    """A grid of settings.toml as the estimator has it; numbers of anchors beyond that of the samples are left out."""
+    """Return a grid of settings.toml with the estimator's parameters, without more anchors than samples."""
     own = dict(grid_of)
     if "log10_weight_exponent" in own:
         own["weight_exponent"] = [10**value for value in own.pop("log10_weight_exponent")]
@@ -139,10 +145,10 @@ def _parameters(grid_of: Mapping[str, Any], data: Data) -> dict[str, Any]:
 
 
 def _of_method(
-    title: str, method: Mapping[str, Any], own: dict[str, Any], data: Data, kinds: list[str], size: str, scale: Any
-) -> Iterator[Trial]:
+    title: str, method: Mapping[str, Any], own: dict[str, Any], data: Data, kinds: list[str], size: str, preprocess: Any
+) -> Iterator[Experiment]:
     estimator = METHODS[method["estimator"]]()
-    same = {"scale": scale, **_read(title, data)}
+    same = {"preprocess": preprocess, **_read(title, data)}
     if not method["kernel"]:
         yield from grid(title, estimator, own, **same)
     elif title == "KSC (best)":
@@ -162,25 +168,25 @@ def _of_method(
 
 
 def _read(title: str, data: Data) -> dict[str, Any]:
-    """How labels are read from a fit."""
+    """Return the settings of an experiment that select its labels."""
     name = SETTINGS["methods"][title]["estimator"]
     if name not in ("ksc", "kpca", "mvksc", "tmvkscr"):
         return {}
-    # The paper takes the best of all views' labels for MvKSC; Synth 2 as the authors have it needs them as well.
+    # The paper reports the best of all views' labels for MvKSC; the authors' version of Synth 2 also needs them.
     return {
         "assigners": assigners(data),
         "per_view": name == "mvksc" or (data.truth.ndim == 2 and title == "TMvKSCR"),
     }
 
 
-def authors_trials(data: Data, size: str) -> list[Trial]:
-    """What is known of the paper's own settings: the kernels of its authors' files, and each method's own program."""
+def authors_experiments(data: Data, size: str) -> list[Experiment]:
+    """Return the known settings of the paper: the kernels of its authors' files, and those of each method's program."""
     kinds = kinds_of_kernel(data.name, len(data.views))
     known = [SETTINGS["datasets"][t].get("authors") for t, names in paper_sets().items() if data.name == names[0]]
     if size == "quick" or not known or known[0] is None:
         return []
     kernel = [_authors_kernel(kind, known[0]) for kind in kinds]
-    trials: list[Trial] = []
+    experiments: list[Experiment] = []
     for title in COMPARED:
         method = SETTINGS["methods"][title]
         if "authors" not in method or left_out(method["estimator"], data):
@@ -189,54 +195,54 @@ def authors_trials(data: Data, size: str) -> list[Trial]:
         estimator = METHODS[method["estimator"]]()
         if title == "KSC (best)":
             for view, one in zip(data.views, kernel, strict=True):
-                trials += grid(title, estimator, {"kernel": [one]}, layout=view, **same)
+                experiments += grid(title, estimator, {"kernel": [one]}, layout=view, **same)
         elif title == "KSC (concat)":
-            trials += grid(title, estimator, {"kernel": kernel[:1]}, layout="side by side", **same)
+            experiments += grid(title, estimator, {"kernel": kernel[:1]}, layout="side by side", **same)
         else:
-            trials += grid(title, estimator, own | ({"kernel": [kernel]} if method["kernel"] else {}), **same)
-    return trials
+            experiments += grid(title, estimator, own | ({"kernel": [kernel]} if method["kernel"] else {}), **same)
+    return experiments
 
 
 def _authors_kernel(kind: str, known: Mapping[str, float]) -> Kernel:
     return RBF(known["sigma2"]) if kind == "rbf" else NormalizedPolynomial(int(known["degree"]), known["t"])
 
 
-def edge_trials(data: Data, rows: Sequence[Row], size: str) -> list[Trial]:
-    """COMIC just above the threshold below which it has more clusters than the paper allows.
+def edge_experiments(data: Data, rows: Sequence[Row], size: str) -> list[Experiment]:
+    """Return experiments for COMIC just above the threshold below which it has more clusters than the paper allows.
 
-    The number of clusters falls from a tenth of the samples to a few within some hundredths of the threshold, and no
-    grid that is laid out beforehand meets that. Rows tell between which two thresholds it is.
+    The number of clusters falls from a tenth of the samples to a few within some hundredths of the threshold, which a
+    fixed grid misses. The rows of the grid bracket that threshold.
     """
     method, at = SETTINGS["methods"]["COMIC"], size_of_grid(data, size)
     most = method["most_clusters_per_sample"] * data.views.n_samples
-    trials: list[Trial] = []
+    experiments: list[Experiment] = []
     for test in method[at]["distance_test"]:
         n_clusters = _clusters_by_threshold(rows, test)
         below = max((t for t, n in n_clusters.items() if n > most), default=0.0)
         above = min((t for t, n in n_clusters.items() if n <= most and t > below), default=None)
-        if above is not None and answers_published(data.name):
+        if above is not None and is_published(data.name):
             points = np.linspace(below, above, method["edge"][at] + 2)[1:-1].round(5)
-            trials += grid("COMIC", METHODS["comic"](distance_test=test), {"threshold": points.tolist()})
-    return trials
+            experiments += grid("COMIC", METHODS["comic"](distance_test=test), {"threshold": points.tolist()})
+    return experiments
 
 
 def _clusters_by_threshold(rows: Sequence[Row], test: str) -> dict[float, int]:
     usual = METHODS["comic"]().get_params()
     mine = [row for row in rows if row["method"] == "COMIC" and row["error"] is None]
-    tried = [(usual | json.loads(row["settings"]), row["n_found"]) for row in mine]
-    return {settings["threshold"]: n for settings, n in tried if settings["distance_test"] == test}
+    found = [(usual | json.loads(row["settings"]), row["n_found"]) for row in mine]
+    return {settings["threshold"]: n for settings, n in found if settings["distance_test"] == test}
 
 
-def order_trials() -> list[Trial]:
-    """TSVD-MSC on samples in the order that they have, for the table of `in_order`."""
+def order_experiments() -> list[Experiment]:
+    """Return experiments for tSVD-MSC without its own shuffling, for the table of row orders."""
     return grid("tSVD-MSC", METHODS["tsvdmsc"](shuffle=False), SETTINGS["row_order"]["grid"])
 
 
 def in_order(name: str, order: str) -> Data:
     """Return a data set in one of three orders: shuffled, as in the file, or sorted by class.
 
-    The last two must never be used for a quality number; what comes of them has a name of its own. Of some sets there
-    are only the first samples of each class.
+    The last two must not be used for a quality number, so their data sets have other names. Some data sets are limited
+    to the first samples of each class.
     """
     views, truth, _ = load(name)
     most = SETTINGS["row_order"]["datasets"][name] or len(truth)
@@ -252,13 +258,12 @@ def ordered_name(name: str, order: str) -> str:
     return f"{name}, {order}"
 
 
-def fixed_trials(data: Data, size: str) -> list[Trial]:
-    """The fixed protocol: defaults, dense views standardised, rows of sparse views of length 1, three seeds."""
+def fixed_experiments(data: Data, size: str) -> list[Experiment]:
+    """Return the fixed protocol: defaults, dense views standardised, sparse views L2-normalised, three seeds."""
     seeds = range(3) if size == "full" else range(1)
     small = data.views.n_samples <= LIMITS["all_methods"]
-    usual = tuple("l2" if sp.issparse(x) else "standard" for x in data.views.values())
-    same: dict[str, Any] = {"protocol": "fixed", "scale": usual}
-    trials = []
+    same: dict[str, Any] = {"protocol": "fixed", "preprocess": standard_or_l2(data.views)}
+    experiments = []
     for title in COMPARED:
         name = SETTINGS["methods"][title]["estimator"]
         if title == "KSC (best)" or left_out(name, data):
@@ -277,34 +282,35 @@ def fixed_trials(data: Data, size: str) -> list[Trial]:
             extra["assigners"] = ()
             estimator = FixedSize(estimator, n_train=1000) if name == "tmvkscr" else estimator.set_params(anchors=400)
         repeats = seeds if name not in SETTINGS["scalable"]["one_seed"] else (0,)
-        trials += [Trial(title, estimator, seed=seed, **same, **extra) for seed in repeats]
-    return trials + _baselines(data, {"protocol": "fixed"}, seeds, small)
+        experiments += [Experiment(title, estimator, seed=seed, **same, **extra) for seed in repeats]
+    return experiments + _baselines(data, {"protocol": "fixed"}, seeds, small)
 
 
-def _baselines(data: Data, same: Mapping[str, Any], seeds: Sequence[int], small: bool) -> list[Trial]:
-    """What a user would try first, on all columns side by side."""
-    trials = []
-    for scale, words in (("standard", "standardised"), ("l2", "rows of length 1")):
-        extra = {**same, "layout": "side by side", "scale": scale}
-        trials += [Trial(f"k-means, {words}", KMeans(n_init=10), seed=seed, **extra) for seed in seeds]
+def _baselines(data: Data, same: Mapping[str, Any], seeds: Sequence[int], small: bool) -> list[Experiment]:
+    """Return the baselines: k-means and spectral clustering on all columns side by side."""
+    experiments = []
+    for preprocess, words in (("standard", "standardised"), ("l2", "L2-normalised")):
+        extra = {**same, "layout": "side by side", "preprocess": preprocess}
+        experiments += [Experiment(f"k-means, {words}", KMeans(n_init=10), seed=seed, **extra) for seed in seeds]
         if small:
             nearest = SpectralClustering(affinity="nearest_neighbors")
-            trials.append(Trial(f"spectral, {words}", nearest, **extra))
-    return trials
+            experiments.append(Experiment(f"spectral, {words}", nearest, **extra))
+    return experiments
 
 
-def baselines(data: Data) -> list[Trial]:
-    """The baselines once more, as rows of the oracle protocol."""
+def baselines(data: Data) -> list[Experiment]:
+    """Return the baselines as rows of the oracle protocol."""
     return _baselines(data, {}, (0,), data.views.n_samples <= LIMITS["all_methods"])
 
 
-def wider_trials(data: Data, size: str) -> list[Trial]:
-    """The oracle protocol for sets that are not the paper's: few points, around each method's own defaults."""
+def wider_experiments(data: Data, size: str) -> list[Experiment]:
+    """Return the oracle protocol for data sets that are not the paper's: few points around each method's defaults."""
     n, wide = data.views.n_samples, SETTINGS["wider"]
     small = n <= LIMITS["all_methods"]
-    trials: list[Trial] = []
-    for scale in wide["scales"] if size == "full" else wide["scales"][:1]:
-        by_kernel = [_median_kernels(data, scale, factor) for factor in wide["sigma2_factors"]] if small else []
+    experiments: list[Experiment] = []
+    for preprocess in wide["preprocess"] if size == "full" else wide["preprocess"][:1]:
+        views = preprocessed(data.views, preprocess)
+        by_kernel = [_scaled_rbf(views, factor) for factor in wide["sigma2_factors"]] if small else []
         for title in COMPARED:
             name = SETTINGS["methods"][title]["estimator"]
             if title == "KSC (best)" or left_out(name, data) or (small and left_out(f"{name}_oracle", data)):
@@ -313,10 +319,10 @@ def wider_trials(data: Data, size: str) -> list[Trial]:
                 continue
             own: dict[str, Any] = dict(wide["methods"].get(name, {}))
             estimator: Any = METHODS[name]()
-            same: dict[str, Any] = {"scale": scale}
+            same: dict[str, Any] = {"preprocess": preprocess}
             if name == "ksc":
-                joined = prepared(data.views, scale, "side by side")
-                own["kernel"] = [_median(joined, factor)[0] for factor in wide["sigma2_factors"]]
+                joined = preprocessed(data.views, preprocess, "side by side")
+                own["kernel"] = [_scaled_rbf(joined, factor)[0] for factor in wide["sigma2_factors"]]
                 same |= {"layout": "side by side", "assigners": assigners(data)}
             elif name in ("tmvkscr", "mvksc", "coreg", "oplfmvc") and small:
                 own["kernel"] = by_kernel
@@ -327,32 +333,27 @@ def wider_trials(data: Data, size: str) -> list[Trial]:
                 own = {"n_train": [400, 1000], "estimator__rho": own["rho"]}
             elif name == "sfmc" and not small:
                 own = {"anchors": [400]}
-            trials += grid(title, estimator, own, **same)
-    return trials + baselines(data)
+            experiments += grid(title, estimator, own, **same)
+    return experiments + baselines(data)
 
 
-def _median(views: Views, factor: float) -> list[Kernel]:
-    """Kernels with so many times the bandwidth of the default rule."""
+def _scaled_rbf(views: Views, factor: float) -> list[Kernel]:
+    """Return RBF kernels with the default bandwidth of each view times a factor."""
     rng = np.random.default_rng(0)
     return [RBF(factor * RBF().resolve(x, rng).sigma2) for x in views.values()]
 
 
-def _median_kernels(data: Data, scale: str, factor: float) -> list[Kernel]:
-    return _median(prepared(data.views, scale), factor)
-
-
-def refined_trials(data: Data, rows: Sequence[Row], size: str) -> list[Trial]:
-    """The second stage for TMvKSCR: kernels, rho and kappa drawn around the best, within the paper's ranges."""
+def refined_experiments(data: Data, rows: Sequence[Row], size: str) -> list[Experiment]:
+    """Return the second stage for TMvKSCR: kernels, rho and kappa drawn around the best, within the paper's ranges."""
     own = [
         SETTINGS["datasets"][title] for title, names in paper_sets().items() if data.name in names and size == "full"
     ]
     search = (own[0] if own else {}).get("refine", SETTINGS["methods"]["TMvKSCR"]["refine"][size_of_grid(data, size)])
-    first = [trial for trial in paper_trials(data, size) if trial.method == "TMvKSCR"]
-    best = ranked(first, rows)[: search["parents"]]
+    best = ranked(first_stage(data, size), rows)[: search["parents"]]
     if not best:
         return []
     rng = np.random.default_rng(0)
-    trials = []
+    experiments = []
     for number in range(search["kernels"]):
         parent = best[number % len(best)]
         near = [_near(kernel, rng, search["step"]) for kernel in parent.estimator.kernel]
@@ -360,34 +361,32 @@ def refined_trials(data: Data, rows: Sequence[Row], size: str) -> list[Trial]:
             rho = float(np.clip(parent.estimator.rho + rng.normal(0, 0.15), 0, 1))
             kappa = parent.estimator.kappa if draw % 4 == 0 else _kappa(rng, len(near))
             estimator = METHODS["tmvkscr"](kernel=near, rho=round(rho, 3), kappa=kappa)
-            trials.append(
-                Trial("TMvKSCR", estimator, scale=parent.scale, assigners=parent.assigners, per_view=parent.per_view)
-            )
-    return trials
+            experiments.append(replace(parent, estimator=estimator))
+    return experiments
 
 
 def _kappa(rng: np.random.Generator, n_views: int) -> list[float]:
-    """Weights anywhere from 0 to 3, a third of them 0, but not all."""
+    """Return weights from 0 to 3, of which each is 0 with probability 1/3, but not all."""
     weights = rng.uniform(0, 3, n_views).round(2) * (rng.random(n_views) > 1 / 3)
     if not weights.any():
         weights[rng.integers(n_views)] = 1.0
     return [float(weight) for weight in weights]
 
 
-def ranked(trials: Sequence[Trial], rows: Sequence[Row]) -> list[Trial]:
-    """Trials by the best of their rows; ARI and NMI take turns."""
-    by_settings = {trial.settings: trial for trial in trials}
+def ranked(experiments: Sequence[Experiment], rows: Sequence[Row]) -> list[Experiment]:
+    """Return experiments ranked by the best of their rows, alternately by ARI and by NMI."""
+    by_settings = {experiment.settings: experiment for experiment in experiments}
     mine = [row for row in averaged(rows) if row["method"] == "TMvKSCR" and row["settings"] in by_settings]
-    # Equals are decided by their settings, whatever the order of the rows.
+    # Ties are broken by the settings, so the order of the rows does not matter.
     orders = [sorted(mine, key=lambda row: (-row[measure], row["settings"])) for measure in ("ari", "nmi")]
-    found: dict[str, Trial] = {}
+    found: dict[str, Experiment] = {}
     for pair in zip(*orders, strict=True):
         found |= {row["settings"]: by_settings[row["settings"]] for row in pair if row["settings"] not in found}
     return list(found.values())
 
 
 def _near(kernel: Kernel, rng: np.random.Generator, step: float) -> Kernel:
-    """A kernel nearby, within the ranges of the paper's appendix."""
+    """Return a kernel with parameters drawn nearby, within the ranges of the paper's appendix."""
     if isinstance(kernel, RBF):
         assert kernel.sigma2 is not None
         return RBF(round(exp(float(np.clip(log(kernel.sigma2) + rng.normal(0, step), -7, 7))), 6))
@@ -398,45 +397,47 @@ def _near(kernel: Kernel, rng: np.random.Generator, step: float) -> Kernel:
     return kernel
 
 
-def curve_trials(data: Data, rows: Sequence[Row], size: str) -> list[Trial]:
-    """For the figures: rho at the kernel of the first stage that was best with kappa 1, and kappa on Reuters."""
-    first = [trial for trial in paper_trials(data, size) if trial.method == "TMvKSCR"]
-    best = ranked([trial for trial in first if trial.estimator.kappa is None], rows)[:1]
+def curve_experiments(data: Data, rows: Sequence[Row], size: str) -> list[Experiment]:
+    """Return experiments for the figures: rho at the best kernel of the first stage, and kappa on Reuters."""
+    first = [experiment for experiment in first_stage(data, size) if experiment.estimator.kappa is None]
+    best = ranked(first, rows)[:1]
     if not best:
         return []
-    trials = [_again(best[0], rho=rho, kappa=None) for rho in SETTINGS["figures"][size_of_grid(data, size)]["rho"]]
+    figures = SETTINGS["figures"][size_of_grid(data, size)]
+    experiments = [_with_kernel_of(best[0], rho=rho, kappa=None) for rho in figures["rho"]]
     surface = SETTINGS["figures"]["kappa_surface"]
     if data.name in paper_sets().get(surface["dataset"], []):
-        pairs = product(SETTINGS["figures"][size_of_grid(data, size)]["kappa"], repeat=2)
-        trials += [_again(best[0], rho=surface["rho"], kappa=[*pair, surface["kappa3"]]) for pair in pairs]
-    return trials
+        kappas = [[*pair, surface["kappa3"]] for pair in product(figures["kappa"], repeat=2)]
+        experiments += [_with_kernel_of(best[0], rho=surface["rho"], kappa=kappa) for kappa in kappas]
+    return experiments
 
 
-def _again(trial: Trial, **values: Any) -> Trial:
-    estimator = METHODS["tmvkscr"](kernel=trial.estimator.kernel, **values)
-    return Trial("TMvKSCR", estimator, scale=trial.scale, assigners=trial.assigners, per_view=trial.per_view)
+def _with_kernel_of(experiment: Experiment, **values: Any) -> Experiment:
+    estimator = METHODS["tmvkscr"](kernel=experiment.estimator.kernel, **values)
+    return replace(experiment, estimator=estimator)
 
 
-def fixed_size_trials(data: Data, size: str) -> list[Trial]:
-    """For the figure of ARI and NMI against m: training samples drawn at random."""
+def fixed_size_experiments(data: Data, size: str) -> list[Experiment]:
+    """Return experiments for the figure of ARI and NMI against m, the number of random training samples."""
     at = SETTINGS["figures"]["fixed_size"][size]
-    usual = tuple("l2" if sp.issparse(x) else "standard" for x in data.views.values())
+    usual = standard_or_l2(data.views)
     return [
-        Trial("TMvKSCR, m samples", FixedSize(METHODS["tmvkscr"](), n_train=m), "fixed", seed, scale=usual)
+        Experiment("TMvKSCR, m samples", FixedSize(METHODS["tmvkscr"](), n_train=m), "fixed", seed, preprocess=usual)
         for m in at["n_train"]
         for seed in range(at["seeds"])
     ]
 
 
-def timing_trials(data: Data, size: str) -> list[Trial]:
-    """One setting for each method, with Gram matrices of its own; as many runs as take a bearable time.
+def timing_experiments(data: Data, size: str) -> list[Experiment]:
+    """Return one setting for each method, without shared Gram matrices; slow methods have fewer runs.
 
-    Of many samples, methods that scale train on 1000, or have 1000 anchors; OP-LFMVC is there as in the paper's table.
+    On large data sets, scalable methods train on 1000 samples or have 1000 anchors; OP-LFMVC is included as in the
+    paper's table.
     """
     n, timing = data.views.n_samples, SETTINGS["timing"]
     kernel = [TIMED_KERNELS[kind] for kind in kinds_of_kernel(data.name, len(data.views))]
     runs = 1 if size == "quick" else next(r["runs"] for r in timing["repeats"] if n <= r.get("samples", n))
-    trials = []
+    experiments = []
     for title in COMPARED:
         method = SETTINGS["methods"][title]
         name = method["estimator"]
@@ -444,7 +445,7 @@ def timing_trials(data: Data, size: str) -> list[Trial]:
         if many and name not in (*SETTINGS["scalable"]["methods"], "oplfmvc"):
             continue
         estimator: Any = METHODS[name]()
-        extra: dict[str, Any] = {"scale": scales(data.name)[0], "shared": False}
+        extra: dict[str, Any] = {"preprocess": preprocessings(data.name)[0], "shared": False}
         if name == "ksc":
             extra["layout"] = data.views.names[0] if title == "KSC (best)" else "side by side"
         if method["kernel"]:
@@ -454,16 +455,16 @@ def timing_trials(data: Data, size: str) -> list[Trial]:
         if many and name in ("sfmc", "mvscbp"):
             estimator.set_params(**{"anchors" if name == "sfmc" else "n_anchors": 1000})
         seeds = range(1 if name in timing["slow"] else runs)
-        trials += [Trial(title, estimator, "fixed", seed, **extra) for seed in seeds]
+        experiments += [Experiment(title, estimator, "fixed", seed, **extra) for seed in seeds]
         if name == "tmvkscr" and n > 1000:
             some = FixedSize(estimator, n_train=1000)
-            trials += [Trial("TMvKSCR (m=1000)", some, "fixed", seed, **extra) for seed in seeds]
-    return trials
+            experiments += [Experiment("TMvKSCR (m=1000)", some, "fixed", seed, **extra) for seed in seeds]
+    return experiments
 
 
 @cache
-def stored_and_made() -> tuple[str, ...]:
-    """All sets of the wider table that coview knows of: small ones first."""
+def wider_sets() -> tuple[str, ...]:
+    """Return the data sets of the wider table, by size."""
     sizes = {d.name: d.samples for d in list_datasets() if d.available}
     names = [name for name in (*stored_names(), "digits") if name in sizes]
     return tuple(sorted(names, key=lambda name: sizes[name]))

@@ -1,9 +1,8 @@
-"""Run everything behind the paper's tables and figures, and write them: `make paper`, or `make paper-quick`.
+"""Reproduction of the paper's tables and figures: `make paper`, or `make paper-quick`.
 
-Rows are kept in a folder as they are made, so a run that was stopped goes on where it was; remove the folder to begin
-anew. The paper's own data come first and the wider table last, and pages are written after every stage, from the rows
-that exist by then. On two processors it took less than two hours, with other work beside it; the first page says what
-all fits took.
+Rows are stored in a folder as they are computed, so an interrupted run resumes; remove the folder to start again. The
+paper's data sets are run first and the wider table last. Pages are written after every stage, from the rows computed by
+then. The run takes about two hours on two processors; the index page has the total time of all fits.
 """
 
 from __future__ import annotations
@@ -16,43 +15,43 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-# Before NumPy is loaded: processes are many, so that each has one thread.
+# Before NumPy is imported: data sets run in parallel processes, with one thread each.
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
 from benchmarks.paper import figures, plan, tables  # noqa: E402
-from benchmarks.sweep import KEY, Data, Row, Trial, rows_on_file, sweep  # noqa: E402
+from benchmarks.sweep import KEY, Data, Experiment, Row, rows_on_file, sweep  # noqa: E402
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-EDGE_ROUNDS = 2  # each looks several times closer
+EDGE_REPEATS = 2  # each narrows the interval of thresholds several times
 QUICK_SETS = ("synth1_appendix", "3sources")
 
 
 class Run:
-    """Sweeps with their rows in one folder, a file for each data set.
+    """Sweeps with their rows in one folder, one file per data set.
 
-    Only rows of trials that are planned count: what an older plan has left in the folder does not.
+    Only rows of planned experiments are used; other rows in the folder are ignored.
     """
 
     def __init__(self, rows: Path, size: str, n_jobs: int) -> None:
         self.rows, self.size, self.n_jobs = rows, size, n_jobs
-        self.only_read = False  # take what is on file, and run nothing
+        self.only_read = False  # use stored rows, and run nothing
         self._found: dict[Any, Row] = {}
 
-    def do(self, stage: str, data: Data, trials: list[Trial], *, kind: str = "") -> list[Row]:
-        """Run trials, or find their rows. Each kind has files of its own; times are taken one after another."""
-        if not trials:
+    def do(self, stage: str, data: Data, experiments: list[Experiment], *, kind: str = "") -> list[Row]:
+        """Run experiments, or read their rows. Each kind has separate files; times are measured one after another."""
+        if not experiments:
             return []
         start, name = perf_counter(), f"{kind}-{data.name.replace(', ', '-')}" if kind else data.name
         path = self.rows / f"{name}.jsonl"
         if self.only_read:
-            found = rows_on_file(data, trials, path)
+            found = rows_on_file(data, experiments, path)
         else:
-            found = sweep(data, trials, path, n_jobs=1 if kind == "times" else self.n_jobs)
+            found = sweep(data, experiments, path, n_jobs=1 if kind == "times" else self.n_jobs)
             failed = sum(row["error"] is not None for row in found)
             print(
-                f"{data.name}: {stage}, {len(trials)} fits in {perf_counter() - start:.0f} s"
+                f"{data.name}: {stage}, {len(experiments)} fits in {perf_counter() - start:.0f} s"
                 + (f", {failed} rows failed" if failed else ""),
                 flush=True,
             )
@@ -60,51 +59,51 @@ class Run:
         return found
 
     def paper_set(self, name: str) -> None:
-        """All that is done with one data set of the paper."""
+        """Run all stages on one data set of the paper."""
         data = plan.data_set(name, self.size)
-        first = self.do("grids", data, plan.paper_trials(data, self.size))
-        self.do("search", data, plan.refined_trials(data, first, self.size))
-        self.do("curves", data, plan.curve_trials(data, first, self.size))
-        for _ in range(EDGE_ROUNDS):
-            first += self.do("edge", data, plan.edge_trials(data, first, self.size))
-        self.do("authors", data, plan.authors_trials(data, self.size), kind="authors")
-        self.do("fixed", data, plan.fixed_trials(data, self.size) + plan.baselines(data))
+        first = self.do("grids", data, plan.paper_experiments(data, self.size))
+        self.do("search", data, plan.refined_experiments(data, first, self.size))
+        self.do("curves", data, plan.curve_experiments(data, first, self.size))
+        for _ in range(EDGE_REPEATS):
+            first += self.do("edge", data, plan.edge_experiments(data, first, self.size))
+        self.do("authors", data, plan.authors_experiments(data, self.size), kind="authors")
+        self.do("fixed", data, plan.fixed_experiments(data, self.size) + plan.baselines(data))
 
     def row_order(self, name: str) -> None:
-        """What tSVD-MSC makes of sorted rows, which is no quality number."""
+        """Run tSVD-MSC on three row orders; these are not quality numbers."""
         for order in (plan.SHUFFLED, plan.STORED, plan.SORTED):
-            self.do("order", plan.in_order(name, order), plan.order_trials(), kind="order")
+            self.do("order", plan.in_order(name, order), plan.order_experiments(), kind="order")
 
     def times(self, name: str) -> None:
         data = plan.data_set(name, self.size)
-        trials = plan.timing_trials(data, self.size)
-        if not self.only_read:  # a first call imports, and tells nothing
-            sweep(data.first(100), [trial for trial in trials if trial.seed == 0])
-        self.do("times", data, trials, kind="times")
+        experiments = plan.timing_experiments(data, self.size)
+        if not self.only_read:  # the first call imports modules, which is not part of the time
+            sweep(data.first(100), [experiment for experiment in experiments if experiment.seed == 0])
+        self.do("times", data, experiments, kind="times")
 
     def fixed_size(self, name: str) -> None:
         data = plan.data_set(name, self.size)
-        self.do("m", data, plan.fixed_size_trials(data, self.size))
+        self.do("m", data, plan.fixed_size_experiments(data, self.size))
 
     def other_set(self, name: str) -> None:
-        """All that is done with a data set that is not the paper's."""
+        """Run all stages on a data set that is not the paper's."""
         data = plan.data_set(name, self.size)
-        self.do("fixed", data, plan.fixed_trials(data, self.size))
-        self.do("grids", data, plan.wider_trials(data, self.size))
+        self.do("fixed", data, plan.fixed_experiments(data, self.size))
+        self.do("grids", data, plan.wider_experiments(data, self.size))
 
     def all_rows(self) -> list[Row]:
-        """Return all rows in one order, whichever was made first: equals are decided by it."""
+        """Return all rows in a fixed order, which breaks ties between equal settings."""
         return sorted(self._found.values(), key=lambda row: [str(row[name]) for name in ("kind", *KEY)])
 
 
 def stages(run: Run) -> list[tuple[str, list[str], Callable[[str], None]]]:
-    """What is done, in this order, for which data sets."""
+    """Return the stages in order, with their data sets."""
     of_paper = [name for names in plan.paper_sets().values() for name in names]
     if run.size == "quick":
-        here = plan.available(QUICK_SETS)
-        return [("paper", here, run.paper_set), ("times", here, run.times), ("fixed size", here[:1], run.fixed_size)]
+        sets = plan.available(QUICK_SETS)
+        return [("paper", sets, run.paper_set), ("times", sets, run.times), ("fixed size", sets[:1], run.fixed_size)]
     figure_sets = plan.SETTINGS["figures"]["fixed_size"]["datasets"]
-    others = [name for name in plan.stored_and_made() if name not in of_paper]
+    others = [name for name in plan.wider_sets() if name not in of_paper]
     stand_ins = [name for name in plan.SETTINGS["stand_ins"] if name in others]
     return [
         ("paper", plan.available(of_paper), run.paper_set),
@@ -120,9 +119,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a few points of each grid, on two small data sets")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "paper", help="folder of the pages")
-    parser.add_argument("--rows", type=Path, default=HERE / "rows", help="folder of the rows, which is resumed")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time")
-    parser.add_argument("--sets", nargs="*", help="only these data sets, by the names of benchmarks.data")
+    parser.add_argument("--rows", type=Path, default=HERE / "rows", help="folder of the rows, to resume a run")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="number of processes")
+    parser.add_argument("--sets", nargs="*", help="run only these data sets (names as in benchmarks.data)")
     parser.add_argument("--pages-only", action="store_true", help="write the pages from the rows that exist")
     options = parser.parse_args()
     run = Run(options.rows, "quick" if options.quick else "full", options.jobs)
@@ -134,7 +133,7 @@ def main() -> None:
             run.only_read = options.pages_only or (options.sets is not None and name not in options.sets)
             try:
                 action(name)
-            except Exception as error:  # whatever is wrong with one data set, the others go on
+            except Exception as error:  # the error of one data set does not stop the others
                 print(f"{name}: {stage} failed: {error}", file=sys.stderr, flush=True)
                 broken.append(f"{name} ({stage})")
         if not options.pages_only:
@@ -151,7 +150,7 @@ def main() -> None:
     if unexplained and run.size == "full":
         print(f"reasons.toml does not explain {len(unexplained)} cells: {'; '.join(unexplained)}")
     if broken:
-        sys.exit(f"failed, and left out of the pages: {', '.join(broken)}")
+        sys.exit(f"failed, and omitted from the pages: {', '.join(broken)}")
 
 
 if __name__ == "__main__":

@@ -1,36 +1,34 @@
-"""Our methods beside their authors' programs, on identical input and one thread: `make bench-authors`.
+"""The methods of coview and their authors' programs, on identical input and one thread: `make bench-authors`.
 
-The authors' seconds were measured once, on a machine of the same class with other work (wall clock, to a factor of
-two), and are part of this file; ours are the shortest of three fits. Input files are those of the reference runs
-(COVIEW_GOLDEN); without them there is nothing to measure.
+The authors' seconds were measured once, on a shared machine of the same class (wall clock, accurate to a factor of
+two), and are stored in this file; the seconds of coview are the shortest of three fits. The input files are those of
+the reference runs (COVIEW_GOLDEN), and are required.
 """
 
 from __future__ import annotations
 
 import sys
 import warnings
-from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.markdown import ROOT, write_block
 from coview import COMIC, KSC, MVSCBP, OPLFMVC, OPMC, RBF, SFMC, TSVDMSC, CoReg, MvKSC, TMvKSCR
 from coview.metrics import scores
 from tests.golden import GOLDEN, load
 
-ROOT = Path(__file__).parents[2]
-
 
 class Case(NamedTuple):
-    """A reference run: what the program took and reached, and our model in the same setting."""
+    """A reference run: the seconds and scores of the authors' program, and the same setting in coview."""
 
     data: str
     model: Any
     seconds: float
     ari: float
     nmi: float
-    starts: int = 1  # of ours, where the program's seconds are for one
+    starts: int = 1  # of the model, if the program's seconds are those of one start
     standardise: bool = False
     note: str = ""
 
@@ -110,10 +108,10 @@ def measure(case: Case) -> str:
 
 def main() -> None:
     if GOLDEN is None:
-        sys.exit("the reference input is absent: set COVIEW_GOLDEN to its folder")
+        sys.exit("the reference input does not exist; set COVIEW_GOLDEN to its folder")
     from threadpoolctl import threadpool_limits
 
-    warnings.simplefilter("ignore")  # some are stopped after the authors' number of rounds
+    warnings.simplefilter("ignore")  # some methods stop at the authors' number of iterations
     with threadpool_limits(1):
         rows = [measure(case) for case in cases()]
     heading = [
@@ -121,9 +119,7 @@ def main() -> None:
         "|---|---|---|---|---|---|---|",
     ]
     page = ROOT / "docs" / "performance.md"
-    before, _, rest = page.read_text().partition("<!-- authors -->")
-    _, _, after = rest.partition("<!-- end of authors -->")
-    page.write_text(f"{before}<!-- authors -->\n" + "\n".join([*heading, *rows]) + f"\n<!-- end of authors -->{after}")
+    write_block(page, "<!-- authors -->", "<!-- end of authors -->", [*heading, *rows])
 
 
 if __name__ == "__main__":

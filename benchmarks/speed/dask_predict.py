@@ -1,8 +1,8 @@
-"""Labels of many rows by Dask: two workers against one, and both against one process.
+"""Prediction of many rows with Dask: two workers against one, and both against one process.
 
-Views are written as .npy files and read in blocks by the workers. Each worker has one thread. The clusters take turns,
-and the ratio is the median over the rounds in which both ran. The machine needs two processors and nothing else to do:
-beside other work, two workers get a larger share of it than one, and a ratio below a half says no more than that.
+The views are .npy files, which the workers read in blocks. Each worker has one thread. The clusters of one and of two
+workers alternate, and the ratio is the median over the repetitions. The machine needs two idle processors: with other
+load, two workers get a larger share of the processors than one, and the ratio can fall below one half.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from time import perf_counter
 
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")  # before NumPy is loaded: the single process is compared thread for thread
+    os.environ.setdefault(variable, "1")  # before NumPy is imported: the single process also has one thread
 
 import dask  # noqa: E402
 import dask.array as da  # noqa: E402
@@ -31,7 +31,7 @@ GOAL = 0.65
 
 
 def write_views(folder: Path, rows: int, block: int) -> dict[str, Path]:
-    """Gaussian clusters, hard to tell apart in one view and easy in all."""
+    """Write Gaussian clusters that overlap in each view and are separable in all views together."""
     rng = np.random.default_rng(0)
     truth = rng.integers(CLUSTERS, size=rows)
     paths = {}
@@ -47,7 +47,7 @@ def write_views(folder: Path, rows: int, block: int) -> dict[str, Path]:
 
 
 def open_view(path: Path, block: int) -> da.Array:
-    """A view whose blocks are read where they are needed: a memory map itself would be sent as numbers."""
+    """Return a view whose blocks are read by the workers; Dask would send the values of a memory map."""
     rows, width = np.load(path, mmap_mode="r").shape
     heights = [min(block, rows - start) for start in range(0, rows, block)]
 
@@ -81,12 +81,12 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--block", type=int, default=10_000, help="rows in a block")
     parser.add_argument("--train", type=int, default=1000, help="training rows (m)")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--folder", help="where the views are written; they are deleted afterwards")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--folder", help="folder of the temporary views")
     parser.add_argument(
         "--keep-memory",
         action="store_true",
-        help="let workers keep freed memory; distributed has them return it, and every block then pays for fresh pages",
+        help="let workers keep freed memory; by default they return it, and every block allocates new pages",
     )
     settings = parser.parse_args()
     if settings.keep_memory:
@@ -108,13 +108,13 @@ def main() -> None:
 
         few = DaskViews({name: open_view(path, settings.block)[: 2 * settings.block] for name, path in paths.items()})
         ratios = []
-        for _ in range(settings.rounds):
+        for _ in range(settings.repeats):
             times = {}
             for workers in (1, 2):
                 with local_cluster(workers) as cluster:
-                    timed(cluster, model, few)  # the workers import what they need
+                    timed(cluster, model, few)  # the workers import their modules
                     times[workers], labels = timed(cluster, model, views)
-                assert np.array_equal(labels, expected), f"{workers} worker(s) gave other labels"
+                assert np.array_equal(labels, expected), f"the labels of {workers} worker(s) differ"
                 print(f"{workers} worker(s), one thread each {times[workers]:5.2f} s, the same labels")
             ratios.append(times[2] / times[1])
         print(f"two workers over one      {np.median(ratios):8.3f}   (goal: at most {GOAL})")

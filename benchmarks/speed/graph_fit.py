@@ -1,10 +1,10 @@
 """Exact fits on neighbour graphs: time per stage, memory and agreement with the truth, as a table.
 
     python -m benchmarks.speed.graph_fit 20000 100000 1000000     generated samples, three views, ten clusters
-    python -m benchmarks.speed.graph_fit --dense fashion3v_20000_pool     a stored set, beside the dense fits
+    python -m benchmarks.speed.graph_fit --dense fashion3v_20000_pool     a stored set, with graphs and with RBF
 
-Seconds are wall clock, with those that the processors spent on it in brackets: on a machine with other work the former
-say little. Memory is the largest resident size of the process so far.
+Seconds are wall clock, with processor seconds in parentheses, which depend less on other load of the machine. Memory is
+the largest resident size of the process up to then.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RHO = 0.25
 
 
 def make_views(n: int, seed: int = 0) -> tuple[list[np.ndarray], np.ndarray]:
-    """Gaussian clusters that touch in every view, in float32."""
+    """Return Gaussian clusters that overlap in every view, in float32."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(CLUSTERS, size=n)
     return [
@@ -36,7 +36,7 @@ def make_views(n: int, seed: int = 0) -> tuple[list[np.ndarray], np.ndarray]:
 
 
 class Clock:
-    """Wall clock and processor seconds of each stage, from the calls that a fit makes to `progress`."""
+    """Wall clock and processor seconds of each stage, from the `progress` calls of a fit."""
 
     def __init__(self) -> None:
         self.stages: dict[str, tuple[float, float]] = {}
@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--dense", metavar="SET", help="a stored data set, fitted with graphs and with RBF")
     parser.add_argument("--jobs", type=int, default=-1)
     given = parser.parse_args()
-    TMvKSCR(CLUSTERS, kernel=NeighborGraph(), random_state=0).fit(make_views(500)[0])  # modules are loaded at first use
+    TMvKSCR(CLUSTERS, kernel=NeighborGraph(), random_state=0).fit(make_views(500)[0])  # imports modules
     print("| fit | graphs | eigenvectors | scores | labels | all | GiB | ARI |\n|---|---|---|---|---|---|---|---|")
     for n in given.sizes:
         row(f"{n:,} generated", *make_views(n), CLUSTERS, kernel=NeighborGraph(), n_jobs=given.jobs)

@@ -1,7 +1,8 @@
 """Speed and memory as ratios, measured in one process: `make bench` writes them into docs/performance.md.
 
-The things compared take turns, and a ratio is the median over the rounds, so that a busy moment of the machine hits
-both or is outvoted. Peak memory is the largest resident size of a child process during the call, less its size before.
+The two functions of a ratio alternate, and the ratio is the median over the repetitions, so that other load of the
+machine affects both or is an outlier. Peak memory is the largest resident size of a child process during the call,
+minus its size before.
 """
 
 from __future__ import annotations
@@ -23,19 +24,20 @@ from time import perf_counter
 import numpy as np
 import scipy.sparse as sp
 
+from benchmarks.markdown import ROOT, write_block
+from benchmarks.memory import reset_peak, resident_bytes
 from coview import RBF, TMvKSCR, Tuned
 from coview.core.tiles import SymmetricTiles
 from coview.runtime import Workers, count_threads
 from tests import naive
 
-ROOT = Path(__file__).parents[2]
-WIDTHS = (64, 225, 144, 73, 128)  # the views of the largest set in the paper's table
+WIDTHS = (64, 225, 144, 73, 128)  # the views of NUS, the data set of the paper's table with the most views
 CLUSTERS = 10
 RHO = 0.25
 
 
 def make_views(n: int, widths: tuple[int, ...] = WIDTHS, dtype: str = "float64", seed: int = 0) -> list[np.ndarray]:
-    """Gaussian clusters, hard to tell apart in one view and easy in all."""
+    """Return Gaussian clusters that overlap in each view and are separable in all views together."""
     rng = np.random.default_rng(seed)
     cluster = rng.integers(CLUSTERS, size=n)
     return [
@@ -53,7 +55,7 @@ def model(views: list[np.ndarray], **settings) -> TMvKSCR:
 
 
 def seconds(*functions: Callable[[], object], repeats: int = 5) -> np.ndarray:
-    """Times of each function, (repeats, functions); the functions take turns."""
+    """Return the times of functions that alternate, as an array of shape (repeats, functions)."""
     times = np.empty((repeats, len(functions)))
     for row in times:
         for i, function in enumerate(functions):
@@ -64,13 +66,13 @@ def seconds(*functions: Callable[[], object], repeats: int = 5) -> np.ndarray:
 
 
 def ratio(above: Callable[[], object], below: Callable[[], object], repeats: int) -> float:
-    """Time of one function over that of another: the median over rounds in which both ran."""
+    """Return the time of one function over that of another: the median over the repetitions."""
     times = seconds(above, below, repeats=repeats)
     return float(np.median(times[:, 0] / times[:, 1]))
 
 
 def record_products(function: Callable[[], object]) -> list[tuple[int, ...]]:
-    """Run a fit and return the shapes that it multiplied its tiles with."""
+    """Run a fit and return the shapes of the arrays that its tiles are multiplied with."""
     shapes: list[tuple[int, ...]] = []
     original = SymmetricTiles.__matmul__
 
@@ -87,12 +89,12 @@ def record_products(function: Callable[[], object]) -> list[tuple[int, ...]]:
 
 
 def augmented(x: np.ndarray, dtype: type) -> np.ndarray:
-    """Rows with two more columns, as the products of RBF have them."""
+    """Return the rows with two more columns, as in the products of RBF."""
     return np.hstack([x, np.ones((len(x), 2))]).astype(dtype)
 
 
 def fit_lower_bound(views: list[np.ndarray], dtype: type, shapes: list[tuple[int, ...]]) -> Callable[[], None]:
-    """The products of rows, the exponentials and the products with vectors of a fit, and nothing else."""
+    """Return a function with only the products of rows, the exponentials and the products with vectors of a fit."""
     n = len(views[0])
     rows = [augmented(x, dtype) for x in views]
     workers = Workers(None)
@@ -100,7 +102,7 @@ def fit_lower_bound(views: list[np.ndarray], dtype: type, shapes: list[tuple[int
     for tile in tiles.tiles:
         tile.fill(0.5)
     exponents = np.full(2**15, -0.5, dtype)
-    thread = threading.local()  # buffers of its own that stay in its cache: the bound does not pay for memory
+    thread = threading.local()  # each thread has a buffer that stays in its cache: the bound excludes memory traffic
 
     def product(x: np.ndarray, t: int, r: slice, c: slice) -> None:
         if not hasattr(thread, "products"):
@@ -127,7 +129,7 @@ def fit_lower_bound(views: list[np.ndarray], dtype: type, shapes: list[tuple[int
 
 
 def predict_lower_bound(views: list[np.ndarray], m: int, dtype: type, rows: int) -> Callable[[], None]:
-    """The products, the exponentials and the products with the coefficients of predicting these rows."""
+    """Return a function with only the products and exponentials of predicting these rows."""
     views = [augmented(x, dtype) for x in views]
     train = [x[:m] / 100 for x in views]  # exponents stay small
     coefficients = np.ones((m, CLUSTERS - 1), dtype)
@@ -158,7 +160,7 @@ def sparse_views(n: int, seed: int = 0) -> list[sp.csr_array]:
 
 
 def peak_memory(task: str, *arguments: object) -> dict[str, float]:
-    """Run a task in a child process; return what it measured, its peak growth in bytes included."""
+    """Run a task in a child process and return its measurements, with the growth of its peak memory in bytes."""
     command = [sys.executable, "-m", __spec__.name, "--child", task, *map(str, arguments)]
     run = subprocess.run(command, capture_output=True, text=True, check=True)
     return json.loads(run.stdout.splitlines()[-1])
@@ -168,22 +170,18 @@ def child(task: str, *arguments: str) -> None:
     """Measure the peak memory of one task in this process."""
     import sklearn.cluster  # noqa: F401 - loaded before the measurement starts
 
-    def memory(field: str) -> int:
-        status = Path("/proc/self/status").read_text()
-        return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith(field))
-
-    def start_measuring() -> int:
-        Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far, which includes the parent's
-        return memory("VmRSS")
+    def growth(function: Callable[[], object]) -> str:
+        reset_peak()
+        before = resident_bytes("VmRSS")
+        function()
+        return json.dumps({"bytes": resident_bytes("VmHWM") - before})
 
     if task == "fit":
         n, n_views, width, dtype = int(arguments[0]), int(arguments[1]), int(arguments[2]), arguments[3]
         views = make_views(n, (width,) * n_views, dtype)
         fitted = model(views, dtype=dtype)
         model([x[:50] for x in views], dtype=dtype).fit([x[:50] for x in views])
-        before = start_measuring()
-        fitted.fit(views)
-        print(json.dumps({"bytes": memory("VmHWM") - before}))
+        print(growth(partial(fitted.fit, views)))
     elif task == "predict":
         n, m = int(arguments[0]), int(arguments[1])
         with tempfile.TemporaryDirectory() as folder:
@@ -195,11 +193,9 @@ def child(task: str, *arguments: str) -> None:
                 files.append(file)
             views = [np.array(x[:m]) for x in files]
             fitted = model(views, dtype="float32").fit(views)
-            inputs = [np.array(x) for x in files]  # in memory: what is measured is on top of the inputs
+            inputs = [np.array(x) for x in files]  # in memory before the measurement, which excludes the inputs
             fitted.predict([x[:10] for x in inputs])
-            before = start_measuring()
-            fitted.predict(inputs)
-            print(json.dumps({"bytes": memory("VmHWM") - before}))
+            print(growth(partial(fitted.predict, inputs)))
 
 
 def megabytes(n: float) -> str:
@@ -207,7 +203,7 @@ def megabytes(n: float) -> str:
 
 
 def measure(quick: bool) -> list[tuple[str, str, str]]:
-    """All cases as (what, figure, target)."""
+    """Return all cases as (what, figure, target)."""
     repeats = 2 if quick else 7
     rows: list[tuple[str, str, str]] = []
 
@@ -247,7 +243,7 @@ def add_scaling(add: Callable[..., None], quick: bool, repeats: int) -> None:
     few, many = (make_views(n, (650 // n_views,) * n_views) for n_views in (5, 10))
     times = np.array([[eigen_seconds(many), eigen_seconds(few)] for _ in range(2 * repeats)])
     step = f"{np.median(times[:, 0] / times[:, 1]):.2f}"
-    add(f"eigen step, N={n}, 650 columns in all: V=10 / V=5", step, "at most 1.15")
+    add(f"eigen step, N={n}, 650 columns in total: V=10 / V=5", step, "at most 1.15")
     for n_views in (2, 10):
         views, five = make_views(n, (130,) * n_views), make_views(n, (130,) * 5)
         grown = ratio(*(partial(model(v, dtype="float32").fit, v) for v in (views, five)), repeats=repeats)
@@ -255,7 +251,7 @@ def add_scaling(add: Callable[..., None], quick: bool, repeats: int) -> None:
 
 
 def eigen_seconds(views: list[np.ndarray]) -> float:
-    """Fit and return the seconds from the last similarities to the eigenvectors."""
+    """Fit and return the seconds from the last Gram matrix to the eigenvectors."""
     marks: dict[str, float] = {}
     model(views, dtype="float32", progress=lambda stage, done, total: marks.update({stage: perf_counter()})).fit(views)
     return marks["eigenvectors"] - marks[f"similarities of view{len(views) - 1}"]
@@ -283,16 +279,16 @@ def add_memory(add: Callable[..., None], quick: bool) -> None:
             grown[n_views] = peak_memory("fit", n, n_views, 650 // n_views, dtype)["bytes"]
             one = SymmetricTiles.nbytes(n, dtype)
             multiple = grown[n_views] / one
-            prepared = 650 * n * np.dtype(dtype).itemsize / one
+            rows = 650 * n * np.dtype(dtype).itemsize / one
             add(
                 f"fit, N={n}, V={n_views}, {dtype}: peak memory / one matrix of symmetric tiles",
                 f"{multiple:.2f}",
-                f"at most 3.2 and small change (the rows prepared for products are {prepared:.2f})",
+                f"about 3.2 at most (of which the rows copied for products: {rows:.2f})",
             )
         add(f"fit, N={n}, {dtype}: peak memory V=10 / V=2", f"{grown[10] / grown[2]:.2f}", "at most 1.1")
     if not quick:
         big = peak_memory("fit", 30_000, 3, 130, "float32")
-        add("fit, N=30000, V=3, float32: peak memory", f"{big['bytes'] / 1e9:.1f} GB", "inside 8 GB")
+        add("fit, N=30000, V=3, float32: peak memory", f"{big['bytes'] / 1e9:.1f} GB", "at most 8 GB")
 
 
 def add_others(add: Callable[..., None], quick: bool, repeats: int, views: list[np.ndarray]) -> None:
@@ -349,7 +345,7 @@ def describe_machine() -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs; writes nothing")
+    parser.add_argument("--quick", action="store_true", help="small sizes, as a test of the script; writes nothing")
     parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
@@ -358,11 +354,9 @@ def main() -> None:
     rows = measure(options.quick)
     if options.quick:
         return
-    table = "\n".join(["| what | measured | target |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)])
-    page = ROOT / "docs" / "performance.md"
-    before, _, rest = page.read_text().partition("<!-- measured -->")
-    _, _, after = rest.partition("<!-- end -->")
-    page.write_text(f"{before}<!-- measured -->\n{describe_machine()}.\n\n{table}\n<!-- end -->{after}")
+    table = ["| what | measured | target |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)]
+    lines = [f"{describe_machine()}.", "", *table]
+    write_block(ROOT / "docs" / "performance.md", "<!-- measured -->", "<!-- end -->", lines)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Data sets: those that are made, those in the folder, and the authors' files, generated here in small."""
+"""Data sets: generated, stored, and small generated files in the authors' layouts."""
 
 import csv
 import tomllib
@@ -13,7 +13,6 @@ from scipy.io import savemat
 import coview.datasets
 from benchmarks import data as datasets
 from benchmarks.data import ads as ads_module
-from benchmarks.data import folder as folder_module
 from coview.errors import InputError
 from coview.methods import METHODS
 
@@ -44,7 +43,7 @@ def store(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_stored_set_is_loaded_as_it_is(store):
+def test_a_stored_set_is_loaded_unchanged(store):
     views, labels, classes = datasets.load("mine")
     assert views.names == ("image", "text")
     np.testing.assert_array_equal(views["image"], [[0, 1], [2, 3], [4, 5]])
@@ -59,33 +58,34 @@ def test_a_stored_set_is_loaded_as_it_is(store):
     ("name", "message"),
     [
         ("mind", "did you mean 'mine'"),
-        ("../mine", "has no data set '../mine'"),
-        ("nothing like it", "there are mine"),
+        ("../mine", "data set '../mine' is not in"),
+        ("nothing like it", "known data sets: mine"),
         ("nus_wide", r"get it with read_nus_wide\(path\)"),
         ("synth1_appendix", r"get it with make_synth1\(\)"),
     ],
 )
-def test_a_set_that_is_not_stored_is_refused_with_advice(store, name, message):
+def test_an_unknown_name_is_refused_with_advice(store, name, message):
     with pytest.raises(InputError, match=message):
         datasets.load(name)
 
 
-def test_a_known_set_that_the_folder_lacks_is_said_to_be_missing(store):
-    with pytest.raises(InputError, match=r"no data set '3sources'.*read_3sources"):
+def test_a_known_set_that_is_not_stored_is_refused_with_its_reader(store):
+    with pytest.raises(InputError, match=r"data set '3sources' is not in .*read_3sources"):
         datasets.load("3sources")
 
 
-def test_without_a_folder_loading_says_how_to_name_one(monkeypatch, tmp_path):
+def test_without_a_folder_the_error_says_how_to_set_it(monkeypatch, tmp_path):
     monkeypatch.setenv("COVIEW_DATA", str(tmp_path / "absent"))
     assert datasets.data_folder() is None
     assert datasets.stored_names() == ()
-    with pytest.raises(InputError, match="set COVIEW_DATA"):
+    with pytest.raises(InputError, match=r"set COVIEW_DATA .*default: \.\./shared/data"):
         datasets.load("3sources")
 
 
-def test_the_folder_beside_the_project_is_the_default(monkeypatch, tmp_path):
+def test_the_default_folder_is_relative_to_the_current_folder(monkeypatch, tmp_path):
     monkeypatch.delenv("COVIEW_DATA", raising=False)
-    monkeypatch.setattr(folder_module, "_PROJECT", tmp_path / "project")
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
     assert datasets.data_folder() is None
     (tmp_path / "shared" / "data").mkdir(parents=True)
     assert datasets.data_folder() == tmp_path / "shared" / "data"
@@ -100,24 +100,23 @@ def test_damaged_archives_are_named(store):
         datasets.load("short")
 
 
-def test_the_list_says_what_is_here(store):
+def test_the_list_marks_available_sets(store):
     (store / "mine.npz").rename(store / "mfeat.npz")
     known = {d.name: d for d in datasets.list_datasets()}
     assert known["mfeat"].available
     assert known["digits"].available
     assert not known["cora"].available
     assert not known["nus_wide"].available
-    assert known["nus_wide"].how == "read_nus_wide(path)"
+    assert known["nus_wide"].call == "read_nus_wide(path)"
     assert known["ads"].classes == ("nonad", "ad")
     for d in known.values():
-        assert d.views == len(d.widths)
         assert d.origin
         assert d.licence
 
 
 def test_every_call_in_the_list_exists():
     for d in datasets.list_datasets():
-        for call in d.how.split(" or "):
+        for call in d.call.split(" or "):
             name = call.split("(")[0]
             assert callable(getattr(datasets, name, None) or getattr(coview.datasets, name))
 
@@ -161,7 +160,7 @@ SAMPLES, CLUSTERS = 12, 3
 
 
 def small(monkeypatch, name, n_clusters=CLUSTERS):
-    """Shrink the paper's table for one set, and make matrices and labels that fit it."""
+    """Shrink the paper's table for one set, and return matrices and labels of that size."""
     rng = np.random.default_rng(0)
     titles = datasets.PAPER_TABLE[name].widths
     widths = {title: 4 + v for v, title in enumerate(titles)}
@@ -202,7 +201,7 @@ def in_two_parts(matrices, labels, names, splits):
 
 
 def layouts(name, matrices, labels):
-    """Variables of the files that go around, by the place they are known from."""
+    """Return the variables of distributed files, by their origin."""
     sparse = [sp.csc_matrix(x) for x in matrices]
     several, single = ("Xs", "Ys", "Xts", "Yts"), ("X", "Y", "Xt", "Yt")
     return {
@@ -255,7 +254,7 @@ def test_the_authors_files_are_read_in_every_known_layout(name, layout, tmp_path
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_a_file_of_another_size_says_what_was_expected_and_found(name, tmp_path, monkeypatch):
+def test_a_file_of_another_size_is_refused_with_both_sizes(name, tmp_path, monkeypatch):
     table = datasets.PAPER_TABLE[name]
     with monkeypatch.context() as shrunk:
         matrices, labels = small(shrunk, name)
@@ -274,11 +273,11 @@ def test_a_file_of_another_size_says_what_was_expected_and_found(name, tmp_path,
         ({"X": None}, "found the variables Y$"),
         ({"Y": None}, "found the variables X$"),
         ({"X": None, "Y": None, "Xt": np.eye(2)}, "found a plain variable"),
-        ({"X": cell(np.eye(3), np.eye(3))}, "found a cell array of 2 where the views should be"),
-        ({"X": np.eye(3)}, "found a plain variable of 3 by 3 where the views should be"),
-        ({"X": cell(np.eye(3), "text", {"a": 1})}, "found a view that is no matrix of numbers"),
-        ({"Y": cell(*(np.roll(np.arange(12) % 3, v) for v in range(3)))}, "found other labels for one view"),
-        ({"Y": cell(cell(1.0), cell(2.0))}, "found labels that are neither numbers nor text"),
+        ({"X": cell(np.eye(3), np.eye(3))}, "found a cell array of 2 in place of the views"),
+        ({"X": np.eye(3)}, "found a plain variable of 3 by 3 in place of the views"),
+        ({"X": cell(np.eye(3), "text", {"a": 1})}, "found a view that is not a numeric matrix"),
+        ({"Y": cell(*(np.roll(np.arange(12) % 3, v) for v in range(3)))}, "found labels that differ between views"),
+        ({"Y": cell(cell(1.0), cell(2.0))}, "found labels that are neither numbers nor strings"),
         ({"Y": np.zeros((12, 1))}, "found views of .* and 1 clusters"),
         ({"Y": (np.arange(11) % 3)[:, None]}, "found views of .*, 11 labels"),
         ({"X": cell(np.ones((12, 4)), np.ones((12, 5)), np.ones((12, 7)))}, "found views of .*, 12 by 7"),
@@ -298,15 +297,15 @@ def test_the_wrong_file_is_refused_in_one_sentence(change, message, tmp_path, mo
         datasets.read_3sources(tmp_path / "wrong.mat")
 
 
-def test_what_is_no_matlab_file_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"there is no file .*absent\.mat"):
+def test_a_file_that_is_not_matlab_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"absent\.mat does not exist"):
         datasets.read_imgc(tmp_path / "absent.mat")
     (tmp_path / "text.mat").write_text("not MATLAB at all, but text that goes on for a while" * 10)
     with pytest.raises(InputError, match=r"text\.mat cannot be read as a MATLAB file"):
         datasets.read_imgc(tmp_path / "text.mat")
     header = b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM"
     (tmp_path / "new.mat").write_bytes(header.ljust(512, b"\0") + b"\x89HDF\r\n\x1a\n")
-    with pytest.raises(InputError, match=r"new\.mat is a MATLAB file of version 7\.3; save it again with -v7"):
+    with pytest.raises(InputError, match=r"new\.mat is a MATLAB file of version 7\.3; save it with -v7"):
         datasets.read_imgc(tmp_path / "new.mat")
 
 
@@ -346,7 +345,7 @@ def test_raw_ads_are_split_into_their_views(ad_data):
 
 
 def test_raw_ads_are_split_by_the_names_of_the_columns(ad_data, tmp_path):
-    """Here the columns of the two kinds of addresses have changed places."""
+    """The columns of the two kinds of URLs are swapped here."""
     names = tmp_path / "ad.names"
     names.write_text(
         "| a comment: with a colon\nad, nonad | classes.\n\nheight: continuous.\nwidth: continuous.\n"
@@ -365,7 +364,7 @@ def test_the_wrong_text_is_refused_with_its_line(ad_data, tmp_path):
     for change, message in (
         ("1,2,ad.", r"expected 13 values and then 'ad\.' or 'nonad\.', found 3 fields that end in 'ad\.' in line 2"),
         (lines[1].replace("nonad.", "other"), r"found 14 fields that end in 'other' in line 2"),
-        (lines[1].replace("0,0,1,1", "0,?,1,1"), r"has '\?' in line 2 where a term is 0 or 1"),
+        (lines[1].replace("0,0,1,1", "0,?,1,1"), r"line 2: expected 0 or 1 for a term, found '\?'"),
     ):
         ad_data.write_text("\n".join([lines[0], change, *lines[2:]]))
         with pytest.raises(InputError, match=message):
@@ -376,7 +375,7 @@ def test_the_wrong_text_is_refused_with_its_line(ad_data, tmp_path):
     (tmp_path / "other.names").write_text("sepal length: continuous.\n")
     with pytest.raises(InputError, match=r"other\.names is not ad\.names: .*found \['sepal length'\]"):
         datasets.read_ads(ad_data, tmp_path / "other.names")
-    with pytest.raises(InputError, match="there is no file"):
+    with pytest.raises(InputError, match="does not exist"):
         datasets.read_ads(tmp_path / "absent.data")
 
 
@@ -387,7 +386,7 @@ def test_the_columns_of_ads_make_the_views_of_the_paper():
         assert sum(columns[place] for place in title.split("+")) == width
 
 
-# What the paper printed
+# Published tables
 
 
 @pytest.fixture(scope="module")
@@ -407,8 +406,8 @@ def test_the_published_tables_are_complete(published):
         assert value > 0 if row["metric"] == "seconds" else -1 <= value <= 1
 
 
-def test_what_the_paper_marks_is_what_the_numbers_say(published):
-    """The best of each column is marked in the paper: a slip in copying would move it."""
+def test_the_best_values_are_those_that_the_paper_marks(published):
+    """The paper marks the best value of each column, so a transcription error would change it."""
     columns = {}
     for row in published:
         columns.setdefault((row["table"], row["dataset"], row["metric"]), []).append(row)
@@ -420,8 +419,8 @@ def test_what_the_paper_marks_is_what_the_numbers_say(published):
         assert [sign * float(r["value"]) for r in marked] == [best], (table, dataset, metric)
 
 
-def test_the_published_sums_are_those_of_the_proof_reading(published):
-    """Sums over the columns as added up from the printed tables by themselves."""
+def test_the_published_sums_match_those_of_the_printed_tables(published):
+    """The sums were computed from the printed tables, independently of the file."""
     sums = {}
     for row in published:
         key = (row["table"], row["method"])
@@ -456,7 +455,7 @@ def test_the_ranges_are_those_of_the_appendix(settings):
         assert grid == sorted(set(grid))
 
 
-def test_the_settings_speak_of_every_data_set_of_the_paper(settings):
+def test_the_settings_cover_every_data_set_of_the_paper(settings):
     names = {shape.paper_name: shape for shape in datasets.PAPER_TABLE.values()}
     assert settings["datasets"].keys() == names.keys()
     known = {d.name for d in datasets.list_datasets()}
@@ -469,7 +468,7 @@ def test_the_settings_speak_of_every_data_set_of_the_paper(settings):
     assert set(settings["stand_ins"]) <= known
 
 
-def test_the_settings_speak_of_every_method_of_the_paper(settings, published):
+def test_the_settings_cover_every_method_of_the_paper(settings, published):
     assert settings["methods"].keys() == {row["method"] for row in published}
     for entry in settings["methods"].values():
         parameters = METHODS[entry["estimator"]]().get_params()
@@ -481,7 +480,7 @@ def test_the_settings_speak_of_every_method_of_the_paper(settings, published):
                 assert len(grid) == len(set(grid)) > 0
 
 
-# What the data page says
+# Statements of the data page
 
 
 def repeats(x):
@@ -503,8 +502,8 @@ def test_half_of_the_stored_sets_are_sorted_by_class():
         labels = datasets.load(name).labels
         changes[name] = np.count_nonzero(np.diff(labels)) == len(np.unique(labels)) - 1
     page = (PAPER.parents[1] / "docs" / "paper" / "data.md").read_text()
-    told = page.split("come sorted by class: ")[1].split(". So rows")[0]
-    assert {name for name, is_sorted in changes.items() if is_sorted} == set(told.split("`")[1::2])
+    listed = page.split("are sorted by class: ")[1].split(". Rows")[0]
+    assert {name for name, is_sorted in changes.items() if is_sorted} == set(listed.split("`")[1::2])
 
 
 @needs_store
@@ -532,7 +531,7 @@ def test_the_first_view_of_imgc_is_beyond_the_papers_bandwidths():
 
 
 def test_no_partition_of_unpaired_synth2_scores_above_its_first_labels():
-    """Only how many rows of each kind are taken counts; here every ninth number is tried, and the ends."""
+    """Only the number of rows of each kind matters; the test checks every ninth number and the ends."""
     from sklearn.metrics import adjusted_rand_score
 
     _, labels = coview.datasets.make_synth2_unpaired(0)

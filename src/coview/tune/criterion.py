@@ -13,7 +13,7 @@ from coview.rows import l2_normalize
 from coview.tune.candidates import Candidate
 from coview.views import Array
 
-# All of these were fixed by leaving out one data set after the other: benchmarks/quality/evidence.py and page.py.
+# All of these were fixed by leaving out one data set after the other: benchmarks/quality/evaluations.py and page.py.
 _STABILITY, _AGREEMENT, _CONSENSUS = 1, 2, 1
 _SIZE_ENTROPY_POWER = 1.5
 _PER_LOG_CLUSTER, _PER_GAP = 0.75, 0.5  # between numbers of clusters

@@ -1,8 +1,8 @@
-"""What the first round of the search sees, and how good it was: from this the constants of the criterion are fixed.
+"""Measures and scores of all candidates in the first round of the search, from which the criterion's constants are set.
 
-The measures of a candidate do not depend on those constants, so they can be chosen afterwards, on all data sets but
-one, and judged on that one (page.py). Beside the real data sets there are generated ones, whose number of clusters is
-beyond doubt.
+The measures of a candidate do not depend on these constants, so page.py can select the constants on all data sets but
+one and evaluate them on that one. Generated data sets, whose number of clusters is unambiguous, complement the real
+ones.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from coview.views import Views, as_views
 
 SAMPLES = 500
 NUMBERS = range(2, 13)
-BEHIND = ("neighbors", "kernels", "core", "methods", "preprocess", "rows.py", "views.py")  # what candidates are made of
-# Sizes of the clusters.
+CANDIDATE_CODE = ("neighbors", "kernels", "core", "methods", "preprocess", "rows.py", "views.py")
+# Cluster sizes.
 GENERATED = {
     "2 even": (200, 200),
     "3 uneven": (300, 60, 40),
@@ -38,17 +38,17 @@ GENERATED = {
 
 
 def names() -> list[str]:
-    """All data sets; generated ones have a blank in their names."""
+    """Return all data sets; the names of generated ones contain a space."""
     return [*stored_names(), *GENERATED]
 
 
 def measure(name: str, seed: int) -> dict[str, Any]:
-    """The evidence for each candidate, for the true number of clusters and, up to 12 of them, for others."""
-    views, truth = _drawn(name, seed)
+    """Return the measures of each candidate for 2 to 12 clusters, or only for the true number if it is larger."""
+    views, truth = _draw(name, seed)
     k = len(np.unique(truth))
     numbers = list(NUMBERS) if k <= max(NUMBERS) else [k]
-    trials = Trials(views, n_splits=1, seed=seed)
-    found = [trials.evidence(candidate, numbers) for candidate in candidates(views)]
+    evaluator = Trials(views, n_splits=1, seed=seed)
+    found = [evaluator.evidence(candidate, numbers) for candidate in candidates(views)]
     table = []
     for of_number in zip(*found, strict=True):
         for i, (one, shared) in enumerate(zip(of_number, consensus(of_number), strict=True)):
@@ -66,28 +66,28 @@ def measure(name: str, seed: int) -> dict[str, Any]:
 
 
 def version() -> str:
-    """A mark of the code that makes and measures candidates: rows of another one do not count."""
-    return mark_of(__file__, "tune/candidates.py", "tune/evaluation.py", *BEHIND)
+    """Return a hash of the code that creates and evaluates candidates; rows with another hash are not used."""
+    return code_hash(__file__, "tune/candidates.py", "tune/evaluation.py", *CANDIDATE_CODE)
 
 
-def mark_of(script: str, *parts: str) -> str:
-    """A mark of files and folders of coview, and of a script."""
+def code_hash(script: str, *parts: str) -> str:
+    """Return a hash of files and folders of coview and of a script."""
     places = [Path(coview.__file__).parent / part for part in parts]
     files = [path for place in places for path in (sorted(place.rglob("*.py")) if place.is_dir() else [place])]
     return sha256(b"".join(path.read_bytes() for path in [*files, Path(script)])).hexdigest()[:12]
 
 
-def _drawn(name: str, seed: int) -> tuple[Views, np.ndarray]:
+def _draw(name: str, seed: int) -> tuple[Views, np.ndarray]:
     rng = np.random.default_rng(seed)
     if name in GENERATED:
-        return _generated(GENERATED[name], rng)
+        return _gaussian_clusters(GENERATED[name], rng)
     views, truth, _ = load(name)
     rows = draw_rows(len(truth), SAMPLES, rng)
     return views.take(rows), truth[rows]
 
 
-def _generated(sizes: tuple[int, ...], rng: np.random.Generator) -> tuple[Views, np.ndarray]:
-    """Three views of Gaussian clusters, whose centres are some five standard deviations apart in each."""
+def _gaussian_clusters(sizes: tuple[int, ...], rng: np.random.Generator) -> tuple[Views, np.ndarray]:
+    """Return three views of Gaussian clusters with centres about five standard deviations apart."""
     truth = np.repeat(np.arange(len(sizes)), sizes)
     views = [1.2 * rng.normal(size=(len(sizes), d))[truth] + rng.normal(size=(len(truth), d)) for d in (8, 12, 16)]
     return as_views(views), truth
