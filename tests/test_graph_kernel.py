@@ -58,7 +58,7 @@ def test_the_gram_matrix_follows_the_plain_formula(near, scale, width, make):
     expected, scales, radii = naive.neighbour_graph(rows, near, scale)
     similarity = NeighborGraph(near, scale).against(make(rows))
     np.testing.assert_allclose(similarity.gram.toarray(), expected, **CLOSE)
-    np.testing.assert_allclose(similarity.scales, scales, **CLOSE)
+    np.testing.assert_allclose(similarity.bandwidths, scales, **CLOSE)
     np.testing.assert_allclose(similarity.radii, radii, **CLOSE)
 
 
@@ -93,7 +93,7 @@ def test_cosine_is_the_graph_of_rows_of_length_one(make):
 def test_an_all_zero_row_is_one_away_from_all_others_by_cosine(make):
     rows = np.vstack([some_rows(30, 5), np.zeros((2, 5))])
     similarity = NeighborGraph(4, 3, metric="cosine").against(make(rows))
-    assert similarity.scales[-2:] == pytest.approx([1, 1])
+    assert similarity.bandwidths[-2:] == pytest.approx([1, 1])
     assert similarity(make(np.zeros((1, 5))))[0, -2:].tolist() == [1, 1]
 
 

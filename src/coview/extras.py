@@ -1,4 +1,4 @@
-"""Optional libraries: loaded when they are first used; a missing one is named with the extra that brings it."""
+"""Optional libraries: imported at first use; the error for a missing one names the extra that installs it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ from typing import Any
 
 
 def load_extra(module: str, extra: str, purpose: str) -> Any:
-    """Load an optional library, or say which extra brings it.
+    """Return an optional module, or raise an ImportError that names the extra to install.
 
     Parameters
     ----------
     module : str
-        What to import, such as "pyarrow.parquet".
+        The module to import, such as "pyarrow.parquet".
     extra : str
         The extra of coview that installs it.
     purpose : str
-        What it is needed for, as the beginning of a sentence.
+        The task that needs the module, as the beginning of a sentence.
+
+    Returns
+    -------
+    module
     """
     try:
         return import_module(module)

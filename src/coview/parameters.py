@@ -10,16 +10,16 @@ from coview.errors import InputError
 
 
 def is_integer(value: Any) -> bool:
-    """Whether this is an integer, and not a boolean."""
+    """Return whether this is an integer and not a boolean."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def is_number(value: Any) -> bool:
-    """Whether this is a real number, and not a boolean."""
+    """Return whether this is a real number and not a boolean."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def check_integer(name: str, value: Any, least: int, *, or_else: str = "") -> int:
+def check_integer(name: str, value: Any, least: int, most: int | None = None, *, or_else: str = "") -> int:
     """Return the integer, or raise an InputError.
 
     Parameters
@@ -27,13 +27,18 @@ def check_integer(name: str, value: Any, least: int, *, or_else: str = "") -> in
     name : str
         The parameter, for the message.
     value : Any
-    least : int
-        The smallest value that is accepted.
+    least, most : int
+        The bounds, both inclusive; by default there is no upper bound.
     or_else : str
         Other values that the caller accepts, for the message, such as ", or 'auto'".
+
+    Returns
+    -------
+    int
     """
-    if not (is_integer(value) and value >= least):
-        raise InputError(f"{name}={value!r}: expected an integer of at least {least}{or_else}")
+    if not (is_integer(value) and least <= value and (most is None or value <= most)):
+        bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise InputError(f"{name}={value!r}: expected an integer {bounds}{or_else}")
     return int(value)
 
 
@@ -48,11 +53,22 @@ def check_number(
         The parameter, for the message.
     value : Any
     least, most : float
-        The bounds, which are accepted themselves.
+        The bounds, both inclusive.
     or_else : str
         Other values that the caller accepts, for the message, such as ", or None".
+
+    Returns
+    -------
+    float
     """
     if not (is_number(value) and math.isfinite(value) and least <= value <= most):
         bounds = [f"of at least {least:g}"] * (least > -math.inf) + [f"at most {most:g}"] * (most < math.inf)
         raise InputError(f"{name}={value!r}: expected a number{' ' if bounds else ''}{' and '.join(bounds)}{or_else}")
+    return float(value)
+
+
+def check_positive(name: str, value: Any, *, or_else: str = "") -> float:
+    """Return the finite number above zero, or raise an InputError; the parameters are those of `check_number`."""
+    if not (is_number(value) and 0 < value < math.inf):
+        raise InputError(f"{name}={value!r}: expected a positive number{or_else}")
     return float(value)

@@ -92,9 +92,9 @@ def test_ways_that_come_to_the_same_are_tried_once():
 
 def test_only_graphs_are_affordable_where_memory_is_short(monkeypatch):
     views, _ = blobs()
-    monkeypatch.setattr("coview.tune.candidates.available_memory", lambda: 1000)
+    monkeypatch.setattr("coview.runtime.available_memory", lambda: 1000)
     assert {type(c.kernel) for c in candidates(views) if affordable(c, 90)} == {NeighborGraph}
-    monkeypatch.setattr("coview.tune.candidates.available_memory", lambda: None)
+    monkeypatch.setattr("coview.runtime.available_memory", lambda: None)
     assert all(affordable(c, 10**9) for c in candidates(views))
 
 

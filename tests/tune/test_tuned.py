@@ -136,8 +136,8 @@ def test_a_view_without_differences_is_refused_by_name():
         Tuned("auto").fit(np.ones((1, 3)))
 
 
-def test_too_many_samples_for_memory_get_a_way_out(monkeypatch):
-    monkeypatch.setattr("coview.tune.candidates.available_memory", lambda: 1000)
+def test_too_many_samples_for_memory_are_refused_with_advice(monkeypatch):
+    monkeypatch.setattr("coview.runtime.available_memory", lambda: 1000)
     views, _ = make_blobs(spread=8.0)
     many = {f"{name}{i}": x for i in range(3) for name, x in views.items()}  # beyond what is fused sparse
     with pytest.raises(MemoryError, match=r"90 samples of 9 views .* FixedSize\(Tuned"):

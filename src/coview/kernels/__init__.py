@@ -1,4 +1,4 @@
-"""Kernels as frozen values: a few numbers that turn rows into similarities."""
+"""Kernels as frozen values: a few parameters and a function from rows to similarities."""
 
 from coview.kernels.base import Kernel, Similarity
 from coview.kernels.graph import NeighborGraph, NeighborSimilarity

@@ -1,4 +1,4 @@
-"""Kernels by name, and one for each view."""
+"""One kernel for each view, from kernels or their names."""
 
 from __future__ import annotations
 
@@ -7,32 +7,50 @@ from typing import Any
 
 from coview.errors import InputError
 from coview.kernels.base import Kernel
-from coview.registry import KERNELS
+from coview.registry import KERNELS, as_instance
 
 
 def kernel_per_view(kernel: Any, names: tuple[str, ...]) -> dict[str, Kernel]:
-    """Give every view its kernel: one for all, a list in the order of the views, or a mapping by view name."""
+    """Return the kernel of every view.
+
+    Parameters
+    ----------
+    kernel : kernel or name, list of these in the order of the views, or mapping from view name to these
+        One kernel serves all views.
+    names : tuple of str
+        The names of the views.
+
+    Returns
+    -------
+    dict from view name to Kernel
+    """
     if isinstance(kernel, Mapping):
-        return {name: _as_kernel(value) for name, value in by_view_name("kernel", kernel, names).items()}
-    if isinstance(kernel, (list, tuple)):
+        kernels = by_view_name("kernel", kernel, names)
+    elif isinstance(kernel, (list, tuple)):
         if len(kernel) != len(names):
             raise InputError(f"kernel lists {len(kernel)} kernels for {len(names)} views ({', '.join(names)})")
-        return dict(zip(names, map(_as_kernel, kernel), strict=True))
-    return dict.fromkeys(names, _as_kernel(kernel))
+        kernels = dict(zip(names, kernel, strict=True))
+    else:
+        kernels = dict.fromkeys(names, kernel)
+    return {name: as_instance("kernel", each, Kernel, KERNELS, "RBF(0.5)") for name, each in kernels.items()}
 
 
 def by_view_name(parameter: str, values: Mapping[Any, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Return a parameter given by view name in the order of the views."""
+    """Return the values of a parameter that is given by view name, in the order of the views.
+
+    Parameters
+    ----------
+    parameter : str
+        Its name, for the message.
+    values : mapping from view name to value
+    names : tuple of str
+        The names of the views, all of which need a value.
+
+    Returns
+    -------
+    dict from view name to value
+    """
     given = {str(name): value for name, value in values.items()}
     if set(given) != set(names):
         raise InputError(f"{parameter} names the views {', '.join(given)}, but the views are {', '.join(names)}")
     return {name: given[name] for name in names}
-
-
-def _as_kernel(kernel: Any) -> Kernel:
-    if isinstance(kernel, Kernel):
-        return kernel
-    if isinstance(kernel, str) and kernel in KERNELS:
-        found: Kernel = KERNELS[kernel]()
-        return found
-    raise InputError(f"kernel={kernel!r} is not a kernel; use one of {', '.join(KERNELS)}, or a value such as RBF(0.5)")
