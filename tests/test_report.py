@@ -290,9 +290,9 @@ def test_more_points_and_similarities_than_a_page_can_hold_are_thinned(summary):
 
 def test_settings_tell_how_each_view_was_prepared(summary):
     first, *others = summary.views
-    page = Page(render(replace(summary, views=(replace(first, preprocessing="tf-idf, rows of length 1"), *others))))
+    page = Page(render(replace(summary, views=(replace(first, preprocessing="tf-idf, L2-normalised rows"), *others))))
     settings = " ".join(page.text.split("What is needed to repeat this run.")[1].split())
-    assert "Preparation pixelstf-idf, rows of length 1 fouriercolumns standardised" in settings
+    assert "Preparation pixelstf-idf, L2-normalised rows fourierstandardised columns" in settings
 
 
 def test_the_choice_of_settings_is_told_with_two_plots(summary):
@@ -527,14 +527,14 @@ def test_a_comparison_is_told_in_words():
     assert "then opmc (0.45)" in told
     assert "opmc was quickest, tmvkscr slowest" in told
     assert "comic gave no labels" in told
-    assert "The views were prepared first (columns standardised)." in told
+    assert "The views were prepared first (standardised columns)." in told
 
 
 def test_a_comparison_tells_how_views_were_prepared():
     mixed = replace(make_comparison(), preprocess={"text": "tfidf+l2", "image": "none"})
     told = " ".join(s for _, part in comparison_story(mixed).parts for s in part)
-    assert "The views were prepared first (text: tf-idf, rows of length 1; image: as it is)." in told
-    assert "Preparation of texttf-idf, rows of length 1" in " ".join(Page(render_comparison(mixed)).text.split())
+    assert "The views were prepared first (text: tf-idf, L2-normalised rows; image: as it is)." in told
+    assert "Preparation of texttf-idf, L2-normalised rows" in " ".join(Page(render_comparison(mixed)).text.split())
     assert "tuned" not in told
     tuned = replace(mixed, methods=(replace(mixed.methods[0], name="tuned"), *mixed.methods[1:]))
     told = " ".join(s for _, part in comparison_story(tuned).parts for s in part)

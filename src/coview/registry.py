@@ -173,5 +173,6 @@ def as_instance(parameter: str, value: Any, kind: type, known: Registry, example
 
 def suggestion(name: Any, known: Iterable[str]) -> str:
     """Return the end of a sentence about an unknown name: a question with the closest known name, or a full stop."""
-    close = get_close_matches(str(name).lower(), list(known), n=1)
+    known = list(known)
+    close = get_close_matches(str(name), known, n=1) or get_close_matches(str(name).lower(), known, n=1)
     return f"; did you mean {close[0]!r}?" if close else "."

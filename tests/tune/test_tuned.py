@@ -48,7 +48,7 @@ def test_the_reason_names_what_was_chosen_and_what_speaks_for_it():
     assert "3 clusters of 2 to 4" in model.reason_
     assert f"rho = {model.estimator_.estimator.rho:g}" in model.reason_
     assert str(model.estimator_.estimator.kernel) in model.reason_
-    assert "columns standardised" in model.reason_ or "rows of length 1" in model.reason_
+    assert "standardised columns" in model.reason_ or "L2-normalised rows" in model.reason_
     small = Tuned(3, budget="small", random_state=0).fit(views)
     assert "clusters of" not in small.reason_
     assert "rounds" not in small.reason_

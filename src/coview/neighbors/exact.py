@@ -217,7 +217,8 @@ class ExactSearch:
             squares: Array = np.square(distances * 2.0**-self.exponent).astype(self._dtype)
         if self._sparse:
             squares *= 1 - _TIE
-        return np.nextafter(squares, self._dtype(np.inf))
+        squares = np.nextafter(squares, self._dtype(np.inf))
+        return squares
 
     def _lower_bounds(self, left: Matrix, lowest: Array, columns: Integers | slice) -> Array:
         """Return squared distances minus the bound of their error."""

@@ -183,7 +183,7 @@ def _loose_views(views: list[View]) -> str:
 
 def preparations_in_words(comparison: Comparison) -> dict[str, str]:
     """Return what was done to each view before the methods saw it."""
-    return {view: parse_steps(name).words for view, name in comparison.preprocess.items()}
+    return {view: parse_steps(name).description for view, name in comparison.preprocess.items()}
 
 
 def comparison_story(comparison: Comparison) -> Story:

@@ -30,7 +30,7 @@ def _directions(look: ViewProfile) -> str:
 
 
 def _rare_columns(look: ViewProfile) -> str:
-    return "tfidf+l2" if look.words else _directions(look)
+    return "tfidf+l2" if look.word_counts else _directions(look)
 
 
 def _small_values(look: ViewProfile) -> str:

@@ -180,7 +180,7 @@ def reason(found: Found, names: Sequence[str], numbers: Sequence[int]) -> str:
     tried = {(row["kernel"], *row["steps"], row["rho"], *row["kappa"]) for row in found.table if row["error"] is None}
     ways = dict.fromkeys(found.candidate.steps)
     prepared = " and ".join(
-        parse_steps(way).words
+        parse_steps(way).description
         + (
             ""
             if len(ways) == 1
