@@ -258,7 +258,7 @@ by_order("objects in .npy", "pickled objects")(
 by_order("empty .npy", "no NumPy file")(text(".npy", b""))
 by_order(".npy cut short", "cannot be read")(changed(array(WHOLE), cut))
 by_order(".npy that claims too much", "cannot be read")(text(".npy", npy_header((HUGE, 4))))
-by_order("text in .npy", "holds strings")(array(np.full((N, 2), "word")))
+by_order("text in .npy", "holds text")(array(np.full((N, 2), "word")))
 by_order("complex numbers in .npy", "complex")(array(WHOLE * 1j))
 by_order("one dimension", "1-D")(array(WHOLE[:, 0]))
 by_order("three dimensions", "3-D")(array(WHOLE[:, :, None]))
@@ -358,7 +358,7 @@ by_order(".h5ad with a name too few", "2 names for 3 columns", needs="h5py")(
     hdf5(lambda f: annotated(f, np.hstack([WHOLE, WHOLE[:, :1]])))
 )
 by_order(".h5ad with a sample too few", "12 names for 11 rows", needs="h5py")(hdf5(lambda f: annotated(f, WHOLE[1:])))
-by_order("text in .h5ad", "holds strings", needs="h5py")(hdf5(lambda f: annotated(f, np.full((N, 2), b"word"))))
+by_order("text in .h5ad", "holds text", needs="h5py")(hdf5(lambda f: annotated(f, np.full((N, 2), b"word"))))
 by_order("one dimension in .h5ad", "1-D", needs="h5py")(hdf5(lambda f: annotated(f, WHOLE[:, 0])))
 by_order("bytes of another file in .h5ad", "from other files", needs="h5py")(
     hdf5(lambda f: f.create_dataset("X", (N, 2), "u1", external=[("good.csv", 0, 2 * N)]))

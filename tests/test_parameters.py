@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from coview.errors import InputError
-from coview.parameters import check_integer, check_number, check_positive
+from coview.parameters import check_above, check_integer, check_number
 
 
 @pytest.mark.parametrize("value", [True, np.bool_(True), 2.0, "3", None, 0, -1])
@@ -33,7 +33,12 @@ def test_numpy_numbers_are_accepted():
 
 
 @pytest.mark.parametrize("value", [True, "0.5", None, float("nan"), float("inf"), 0, -0.1])
-def test_values_other_than_positive_numbers_are_refused(value):
-    with pytest.raises(InputError, match=r"^sigma2=.*: expected a positive number, or None$"):
-        check_positive("sigma2", value, or_else=", or None")
-    assert check_positive("sigma2", 2) == 2.0
+def test_values_other_than_numbers_above_the_bound_are_refused(value):
+    with pytest.raises(InputError, match=r"^sigma2=.*: expected a number above 0, or None$"):
+        check_above("sigma2", value, 0, or_else=", or None")
+
+
+def test_numbers_above_the_bound_are_accepted():
+    assert check_above("sigma2", 2, 0) == 2.0
+    with pytest.raises(InputError, match=r"^sigma2=2: expected a number above 0 and at most 1$"):
+        check_above("sigma2", 2, 0, 1)

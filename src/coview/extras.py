@@ -17,10 +17,6 @@ def load_extra(module: str, extra: str, purpose: str) -> Any:
         The extra of coview that installs it.
     purpose : str
         The task that needs the module, as the beginning of a sentence.
-
-    Returns
-    -------
-    module
     """
     try:
         return import_module(module)

@@ -31,10 +31,6 @@ def check_integer(name: str, value: Any, least: int, most: int | None = None, *,
         The bounds, both inclusive; by default there is no upper bound.
     or_else : str
         Other values that the caller accepts, for the message, such as ", or 'auto'".
-
-    Returns
-    -------
-    int
     """
     if not (is_integer(value) and least <= value and (most is None or value <= most)):
         bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
@@ -56,10 +52,6 @@ def check_number(
         The bounds, both inclusive.
     or_else : str
         Other values that the caller accepts, for the message, such as ", or None".
-
-    Returns
-    -------
-    float
     """
     if not (is_number(value) and math.isfinite(value) and least <= value <= most):
         bounds = [f"of at least {least:g}"] * (least > -math.inf) + [f"at most {most:g}"] * (most < math.inf)
@@ -67,8 +59,9 @@ def check_number(
     return float(value)
 
 
-def check_positive(name: str, value: Any, *, or_else: str = "") -> float:
-    """Return the finite number above zero, or raise an InputError; the parameters are those of `check_number`."""
-    if not (is_number(value) and 0 < value < math.inf):
-        raise InputError(f"{name}={value!r}: expected a positive number{or_else}")
+def check_above(name: str, value: Any, bound: float, most: float = math.inf, *, or_else: str = "") -> float:
+    """Return the finite number, which must be larger than the bound and at most `most`, or raise an InputError."""
+    if not (is_number(value) and math.isfinite(value) and bound < value <= most):
+        end = f" and at most {most:g}" if most < math.inf else ""
+        raise InputError(f"{name}={value!r}: expected a number above {bound:g}{end}{or_else}")
     return float(value)

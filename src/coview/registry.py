@@ -42,12 +42,7 @@ class Entry:
 
 
 class Registry(MutableMapping[str, Any]):
-    """Classes by name; each is imported at its first lookup.
-
-    Parameters
-    ----------
-    entries : mapping from name to Entry
-    """
+    """Classes by name; each is imported at its first lookup."""
 
     def __init__(self, entries: Mapping[str, Entry]) -> None:
         self.entries = dict(entries)
@@ -128,42 +123,14 @@ STEPS = Registry(
 
 
 def lookup(parameter: str, name: Any, known: Mapping[str, Any]) -> Any:
-    """Return the value under this name, or raise an InputError that lists the known names and suggests the closest.
-
-    Parameters
-    ----------
-    parameter : str
-        The parameter, for the message.
-    name : Any
-    known : mapping by name
-
-    Returns
-    -------
-    Any
-    """
+    """Return the value under this name, or raise an InputError that lists the known names and suggests the closest."""
     if isinstance(name, str) and name in known:
         return known[name]
     raise InputError(f"{parameter} {name!r} is unknown{suggestion(name, known)} Known: {', '.join(known)}")
 
 
 def as_instance(parameter: str, value: Any, kind: type, known: Registry, example: str) -> Any:
-    """Return the value, or an instance with default parameters of the class that it names.
-
-    Parameters
-    ----------
-    parameter : str
-        The parameter, for the message.
-    value : instance of kind, or str
-    kind : type
-        The base class of the registered classes.
-    known : Registry
-    example : str
-        An instance as the caller would write it, for the message.
-
-    Returns
-    -------
-    instance of kind
-    """
+    """Return the value, or an instance with default parameters of the class that it names."""
     if isinstance(value, kind):
         return value
     if isinstance(value, str) and value in known:

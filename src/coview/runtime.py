@@ -6,13 +6,13 @@ NumPy releases the interpreter lock, so threads share the work on large arrays.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 from coview.errors import InputError
 from coview.parameters import is_integer
@@ -32,17 +32,7 @@ def serial_map(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any
 
 
 class Workers:
-    """A pool of threads for the duration of a `with` block; results do not depend on the number of threads.
-
-    Parameters
-    ----------
-    n_jobs : int or None
-        As in `count_threads`.
-
-    Attributes
-    ----------
-    n_threads : int
-    """
+    """A pool of threads for the duration of a `with` block; results do not depend on the number of threads."""
 
     def __init__(self, n_jobs: int | None) -> None:
         self.n_threads = count_threads(n_jobs)
@@ -50,7 +40,7 @@ class Workers:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        self._stack.enter_context(_one_blas_thread())
+        self._stack.enter_context(_OneBlasThread())
         if self.n_threads > 1:
             self._pool = self._stack.enter_context(ThreadPoolExecutor(self.n_threads))
         return self
@@ -62,7 +52,7 @@ class Workers:
     def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """Return the function of every item, in their order."""
         if self._pool is None or len(items) < 2:
-            return [function(item) for item in items]
+            return serial_map(function, items)
         results: list[Any] = [None] * len(items)
         waiting = iter(range(len(items)))  # shared: an idle thread takes the next item
 
@@ -93,33 +83,27 @@ def count_threads(n_jobs: int | None) -> int:
     return int(effective_n_jobs(int(n_jobs)))
 
 
-@contextmanager
-def _one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread until the last of several overlapping uses, in any thread, has ended."""
-    with _limit.lock:
-        if _limit.users == 0:
-            _limit.limiter = _controller().limit(limits=1, user_api="blas")
-            _limit.limiter.__enter__()
-        _limit.users += 1
-    try:
-        yield
-    finally:
-        with _limit.lock:
-            _limit.users -= 1
-            if _limit.users == 0:
-                _limit.limiter.__exit__(None, None, None)
+class _OneBlasThread:
+    """Limits BLAS to one thread until the last of several overlapping uses, in any thread, has ended."""
 
+    _lock: ClassVar[Lock] = Lock()  # a process has one BLAS, so all uses share these
+    _users: ClassVar[int] = 0
+    _limiter: ClassVar[Any] = None
 
-class _Limit:
-    """The BLAS limit of this process and the number of its users; a process has one BLAS, so there is one instance."""
+    def __enter__(self) -> None:
+        shared = _OneBlasThread
+        with shared._lock:
+            if shared._users == 0:
+                shared._limiter = _controller().limit(limits=1, user_api="blas")
+                shared._limiter.__enter__()
+            shared._users += 1
 
-    def __init__(self) -> None:
-        self.lock = Lock()
-        self.users = 0
-        self.limiter: Any = None
-
-
-_limit = _Limit()
+    def __exit__(self, *error: object) -> None:
+        shared = _OneBlasThread
+        with shared._lock:
+            shared._users -= 1
+            if shared._users == 0:
+                shared._limiter.__exit__(None, None, None)
 
 
 @cache
@@ -143,17 +127,7 @@ def fits_in_memory(needed: int) -> bool:
 
 
 def require_memory(needed: int, task: str, advice: str) -> None:
-    """Raise a MemoryError if a task needs more memory than is available.
-
-    Parameters
-    ----------
-    needed : int
-        Bytes.
-    task : str
-        The subject of the message.
-    advice : str
-        The end of the message: how to need less memory.
-    """
+    """Raise a MemoryError with the figures, the task and the advice, if fewer bytes are available than needed."""
     if not fits_in_memory(needed):
         available = available_memory() or 0
         raise MemoryError(

@@ -43,8 +43,8 @@ class Views(Mapping[str, Matrix]):
     _matrices: dict[str, Matrix]
 
     def __init__(self, tables: Mapping[str, Any] | Sequence[Any]) -> None:
-        named = _named(tables)
-        checked = {name: _table(f"view {name!r}", table) for name, table in named.items()}
+        named = _with_names(tables)
+        checked = {name: _validated_table(f"view {name!r}", table) for name, table in named.items()}
         _check_index(named)
         _check_together(checked)
         self._matrices = {name: matrix for name, (matrix, _) in checked.items()}
@@ -52,17 +52,7 @@ class Views(Mapping[str, Matrix]):
 
     @classmethod
     def trusted(cls, matrices: Mapping[str, Matrix], columns: Mapping[str, tuple[str, ...] | None]) -> Views:
-        """Return views of matrices that have been validated before.
-
-        Parameters
-        ----------
-        matrices : mapping from view name to float array or csr_array
-        columns : mapping from view name to tuple of str, or None
-
-        Returns
-        -------
-        Views
-        """
+        """Return views of matrices that have been validated before."""
         views = cls.__new__(cls)
         views._matrices, views.columns = dict(matrices), dict(columns)
         return views
@@ -98,16 +88,7 @@ class Views(Mapping[str, Matrix]):
         return np.result_type(*(x.dtype for x in self.values()))
 
     def take(self, rows: Any) -> Views:
-        """Return the chosen rows of every view.
-
-        Parameters
-        ----------
-        rows : slice, array of int or boolean mask
-
-        Returns
-        -------
-        Views
-        """
+        """Return the rows of every view that a slice, an array of row numbers or a boolean mask chooses."""
         return Views.trusted({name: x[rows] for name, x in self.items()}, self.columns)
 
     def select(self, names: Sequence[str]) -> Views:
@@ -151,7 +132,7 @@ def as_views(data: Any, views: Layout = None) -> Views:
     Views(4 samples; view0: 2, view1: 3)
     """
     if not holds_several(data):
-        cut = _cut(*_table("X", data), views)
+        cut = _cut(*_validated_table("X", data), views)
         _check_together(cut)
         return Views.trusted({name: x for name, (x, _) in cut.items()}, {name: c for name, (_, c) in cut.items()})
     if views is not None:
@@ -212,7 +193,7 @@ def _dimensions(table: Any) -> int:
     return 0
 
 
-def _named(data: Mapping[Any, Any] | Sequence[Any]) -> dict[str, Any]:
+def _with_names(data: Mapping[Any, Any] | Sequence[Any]) -> dict[str, Any]:
     if len(data) == 0:
         raise InputError("no views were given; give at least one 2-D table")
     pairs = data.items() if isinstance(data, Mapping) else ((f"view{i}", x) for i, x in enumerate(data))
@@ -224,7 +205,7 @@ def _named(data: Mapping[Any, Any] | Sequence[Any]) -> dict[str, Any]:
     return named
 
 
-def _table(label: str, table: Any) -> tuple[Matrix, tuple[str, ...] | None]:
+def _validated_table(label: str, table: Any) -> tuple[Matrix, tuple[str, ...] | None]:
     """Return one table as a float array or CSR array, and its column names if it has them."""
     columns = None
     if sp.issparse(table):
@@ -318,7 +299,7 @@ def _cut(
         ends = np.cumsum([0, *views]).tolist()
         views = [slice(a, b) for a, b in pairwise(ends)]
     tables = {}
-    for name, chosen in _named(views).items():
+    for name, chosen in _with_names(views).items():
         positions = _positions(name, chosen, columns, width)
         names = None if columns is None else tuple(columns[i] for i in positions)
         contiguous = len(positions) > 0 and np.array_equal(positions, np.arange(positions[0], positions[-1] + 1))

@@ -320,7 +320,7 @@ def test_training_that_fails_changes_nothing():
         ({"n_train": 1.5}, "n_train=1.5"),
         ({"n_train": "many"}, "n_train='many'"),
         ({"n_repeats": 0}, "n_repeats=0 must be a whole number"),
-        ({"select": "best"}, "select='best' is unknown"),
+        ({"select": "best"}, "select='best': expected one of"),
     ],
 )
 def test_fixed_size_names_settings_that_cannot_be_used(settings, message):

@@ -227,7 +227,7 @@ def replaced(*keys, by):
         (
             0,
             replaced("parameters", "kernel", by={"value": {"class": "RBF", "sigma2": -1.0}}),
-            r"RBF.*must be",
+            r"RBF.*expected",
         ),
         (0, replaced("parameters", "rho", by={"lambda": "x: x"}), "rho is no setting"),
         (0, replaced("parameters", "rho", by=10**40), "rho is too large a number"),

@@ -350,7 +350,7 @@ def test_similarities_are_the_mean_of_the_normalised_kernels(blobs, monkeypatch)
         ),
         (
             lambda m: Preprocessed(Preprocessed(m, "l2"), {"a": "pca3"}),
-            ("at most 3 principal components, L2-normalised rows", "rows"),
+            ("at most 3 principal components, L2-normalised rows", "L2-normalised rows"),
         ),
         (lambda m: PerView({"a": Preprocessed(m), "b": m}), ("standardised columns", "as it is")),
         (lambda m: Concat(Preprocessed(m, "l2")), ("L2-normalised rows (of all views side by side)",) * 2),

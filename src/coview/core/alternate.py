@@ -29,23 +29,7 @@ def alternate(
     max_iter: int,
     settled: Callable[[Sequence[float]], bool],
 ) -> Alternation[State]:
-    """Repeat a step until the objective converges.
-
-    Parameters
-    ----------
-    step : callable
-        Returns the next state and its objective.
-    state : Any
-        The first state.
-    max_iter : int
-        Largest number of iterations.
-    settled : callable
-        Returns whether the objectives so far have converged.
-
-    Returns
-    -------
-    Alternation
-    """
+    """Repeat a step, which returns the next state and its objective, until the objectives so far have converged."""
     trace: list[float] = []
     for _ in range(max_iter):
         state, value = step(state)

@@ -21,14 +21,6 @@ def coordinates(samples: Matrix) -> Array:
     A view with at most as many features as samples is returned unchanged. A wider view is replaced by its coordinates
     along orthonormal axes of the span of its samples; sparse views stay sparse in the product. Takes O(n³) time and
     memory for a few n×n matrices.
-
-    Parameters
-    ----------
-    samples : array or csr_array of shape (n, n_features)
-
-    Returns
-    -------
-    array of shape (n, at most n)
     """
     n, n_features = samples.shape
     if n_features <= n:

@@ -16,14 +16,7 @@ _SLABS = 64
 
 
 class SymmetricSparse:
-    """A symmetric sparse matrix in CSR format. Each row is summed in the same order for any number of threads.
-
-    Parameters
-    ----------
-    matrix : csr_array of shape (n, n)
-    workers : Workers
-        Threads for products.
-    """
+    """A symmetric sparse matrix in CSR format. Each row is summed in the same order for any number of threads."""
 
     def __init__(self, matrix: Matrix, workers: Workers) -> None:
         self.shape: tuple[int, int] = matrix.shape

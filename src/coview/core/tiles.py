@@ -19,16 +19,6 @@ _TILE_ROWS = 576
 class SymmetricTiles:
     """The tiles on and above the diagonal of a symmetric matrix; they are allocated, not filled.
 
-    Parameters
-    ----------
-    n : int
-        Number of rows.
-    dtype : float32 or float64
-    workers : Workers
-        Threads for all operations.
-    tile_rows : int
-        Approximate number of rows of a tile.
-
     Attributes
     ----------
     tiles : list of arrays

@@ -17,6 +17,8 @@ class Kernel(ABC):
     """A similarity between rows of one view; `kernel(x, y)` is a block of the Gram matrix."""
 
     of_features: ClassVar[bool] = True  # whether the columns of a view are features, the same for all rows
+    bounded: ClassVar[bool] = False  # whether |similarity| <= 1, so that float32 holds it at any scale of the rows
+    sparse: ClassVar[bool] = False  # whether most pairs of rows have similarity 0, and Gram matrices are sparse
 
     def __call__(self, x: Matrix, y: Matrix | None = None) -> Array:
         """Return the similarities between the rows of x and the rows of y.
@@ -38,54 +40,20 @@ class Kernel(ABC):
         return self.resolve(y).against(y)(x)
 
     def resolve(self, x: Matrix, rng: np.random.Generator | None = None, name: str = "x") -> Kernel:
-        """Return this kernel with the parameters that depend on the data computed from the rows of x.
+        """Return this kernel with the parameters that depend on the data computed from the rows of the view `name`.
 
-        Parameters
-        ----------
-        x : float array or csr_array of shape (n_rows, n_features)
-        rng : numpy.random.Generator
-            Draws rows if there are many; by default one with a fixed seed.
-        name : str
-            The name of the view, for messages.
-
-        Returns
-        -------
-        Kernel
+        If there are many rows, `rng` draws some of them; by default it has a fixed seed.
         """
         return self
 
     def check_training(self, name: str, x: Matrix) -> None:
         """Raise an InputError if this kernel cannot use the training rows x of the view `name`."""
 
-    @property
-    def bounded(self) -> bool:
-        """Whether no similarity exceeds 1 in absolute value, so that float32 holds it at any scale of the rows."""
-        return False
-
-    @property
-    def sparse(self) -> bool:
-        """Whether most pairs of rows have similarity 0, and Gram matrices are sparse."""
-        return False
-
     @abstractmethod
     def against(
         self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64, map_blocks: Map = serial_map
     ) -> Similarity:
-        """Return the similarity to these rows.
-
-        Parameters
-        ----------
-        rows : float array or csr_array of shape (n_train, n_features)
-            Normally the training rows.
-        dtype : float32 or float64
-            Precision of the similarities.
-        map_blocks : callable
-            Calls a function for each of several blocks, such as `Workers.map`.
-
-        Returns
-        -------
-        Similarity
-        """
+        """Return the similarity to these rows, normally the training rows, in this precision."""
 
 
 class Similarity(ABC):

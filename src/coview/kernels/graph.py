@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from coview.errors import InputError
 from coview.kernels.base import Kernel, Similarity, check_integer_parameter
 from coview.neighbors.duplicates import Duplicates, Integers, fingerprints
-from coview.neighbors.exact import ExactSearch, rank_in_group
+from coview.neighbors.exact import ExactSearch, rank_in_group, sort_pairs
 from coview.neighbors.nearest import nearest_neighbors
 from coview.rows import as_array, l2_normalize
 from coview.runtime import Map, serial_map
@@ -65,19 +65,14 @@ class NeighborGraph(Kernel):
     scale_neighbor: int = 7
     metric: str = "euclidean"
 
+    bounded = True
+    sparse = True
+
     def __post_init__(self) -> None:
         check_integer_parameter(self, "n_neighbors")
         check_integer_parameter(self, "scale_neighbor")
         if self.metric not in _METRICS:
             raise InputError(f"NeighborGraph.metric={self.metric!r}: expected one of {', '.join(_METRICS)}")
-
-    @property
-    def bounded(self) -> bool:
-        return True
-
-    @property
-    def sparse(self) -> bool:
-        return True
 
     def check_training(self, name: str, x: Matrix) -> None:
         if x.shape[0] == 1:
@@ -191,9 +186,7 @@ class NeighborSimilarity(Similarity):
         near = self._finder.near(x, min(width, len(duplicates)), reach)
         reached = near.distances < reach[near.rows]
         pair, row = duplicates.members(near.rows, np.where(reached, n, width))
-        query, distance = near.queries[pair], near.distances[pair]
-        order = np.lexsort((row, distance, query))
-        query, row, distance = query[order], row[order], distance[order]
+        query, row, distance = sort_pairs(near.queries[pair], row, near.distances[pair])
         rank = rank_in_group(query)
 
         to_nearest = np.full((x.shape[0], width), np.inf)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from coview.errors import InputError
 from coview.kernels.base import Kernel, Similarity, check_integer_parameter
-from coview.parameters import check_number, check_positive
+from coview.parameters import check_above, check_number
 from coview.rows import append_columns, as_array, as_float64, column, l2_normalize, squared_norms
 from coview.runtime import Map, serial_map
 from coview.views import Array, Matrix
@@ -114,16 +114,14 @@ class RBF(InnerProductKernel):
 
     sigma2: float | None = None
 
+    bounded = True
+
     def __post_init__(self) -> None:
         if self.sigma2 is not None:
-            check_positive("RBF.sigma2", self.sigma2, or_else=", or None")
+            check_above("RBF.sigma2", self.sigma2, 0, or_else=", or None")
 
     def resolve(self, x: Matrix, rng: np.random.Generator | None = None, name: str = "x") -> RBF:
         return self if self.sigma2 is not None else replace(self, sigma2=_median_squared_distance(x, rng, name))
-
-    @property
-    def bounded(self) -> bool:
-        return True
 
     @property
     def nonnegative(self) -> bool:
@@ -294,12 +292,10 @@ class NormalizedPolynomial(InnerProductKernel):
     degree: int = 2
     offset: float = 1.0
 
+    bounded = True
+
     def __post_init__(self) -> None:
         _check_polynomial(self)
-
-    @property
-    def bounded(self) -> bool:
-        return True
 
     @property
     def nonnegative(self) -> bool:
@@ -327,9 +323,7 @@ class Cosine(InnerProductKernel):
            [0.6, 1. ]])
     """
 
-    @property
-    def bounded(self) -> bool:
-        return True
+    bounded = True
 
     def factor(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
         return l2_normalize(x).astype(dtype, copy=False)

@@ -17,21 +17,7 @@ _ROWS_PER_BLOCK = 4096
 
 
 class Cells:
-    """Rows grouped around the centres that k-means finds in a sample of them; equal rows give equal cells.
-
-    Parameters
-    ----------
-    points : array of shape (n, columns)
-    map_blocks : callable
-        Calls a function for each of several blocks.
-
-    Attributes
-    ----------
-    of_row : array of shape (n,)
-        The cell of each row.
-    rows : array of shape (n,)
-        The numbers of the rows, ordered by cell.
-    """
+    """Rows grouped around the centres that k-means finds in a sample of them; equal rows give equal cells."""
 
     def __init__(self, points: Array, map_blocks: Map = serial_map) -> None:
         n = len(points)
@@ -40,9 +26,9 @@ class Cells:
         self._centres = sample[np.random.default_rng(0).choice(len(sample), count, replace=False)]
         for _ in range(_ITERATIONS):
             self._centres = cell_means(sample, self._nearest_centre(sample, map_blocks), self._centres)
-        self.of_row = self._nearest_centre(points, map_blocks)
+        self.of_row = self._nearest_centre(points, map_blocks)  # the cell of each row
         self._sizes = np.bincount(self.of_row, minlength=count)
-        self.rows: Integers = np.argsort(self.of_row, kind="stable")
+        self.rows: Integers = np.argsort(self.of_row, kind="stable")  # in the order of the cells
         self._starts = np.cumsum(self._sizes) - self._sizes
 
     def __len__(self) -> int:

@@ -20,18 +20,12 @@ class Duplicates:
     Rows are identified by fingerprints of 64 bits. The probability that any two of a million different rows have the
     same fingerprint is about 1e-8.
 
-    Parameters
-    ----------
-    rows : array or csr_array of shape (n, columns)
-
     Attributes
     ----------
-    first : array of shape (n_distinct,)
-        The first row that is equal to each distinct row.
+    first, counts : arrays of shape (n_distinct,)
+        The first row that is equal to each distinct row, and the number of such rows.
     of_row : array of shape (n,)
         The number of the distinct row that each row is equal to.
-    counts : array of shape (n_distinct,)
-        The number of rows that are equal to each distinct row.
     """
 
     def __init__(self, rows: Matrix) -> None:
@@ -61,19 +55,9 @@ class Duplicates:
         return found
 
     def members(self, numbers: Integers, most: Integers | int) -> tuple[Integers, Integers]:
-        """Return the first rows that are equal to each of these distinct rows.
+        """Return the rows that are equal to each of these distinct rows, the first `most` of each.
 
-        Parameters
-        ----------
-        numbers : array of shape (k,)
-            Numbers of distinct rows.
-        most : int, or array of shape (k,)
-            The largest number of rows to return for each.
-
-        Returns
-        -------
-        position, row : arrays of equal length
-            The position in `numbers`, and a row that is equal to that distinct row.
+        The result is two arrays of equal length: positions in `numbers`, and a row that is equal to each.
         """
         sizes = np.minimum(self.counts[numbers], most)
         position = np.repeat(np.arange(len(numbers)), sizes)

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from coview.neighbors.cells import evenly_spaced
 from coview.neighbors.duplicates import Integers
 from coview.rows import append_columns, as_array, as_float64, row_of_entries, squared_norms
 from coview.views import Array, Matrix
@@ -37,16 +38,18 @@ class Pairs(NamedTuple):
 NO_PAIRS = Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 
 
+def sort_pairs(queries: Integers, rows: Integers, distances: Array) -> Pairs:
+    """Return the pairs sorted by query, then by distance, then by row."""
+    order = np.lexsort((rows, distances, queries))
+    return Pairs(queries[order], rows[order], distances[order])
+
+
 class ExactSearch:
     """Search among the rows of one view for the nearest neighbours of any rows.
 
     A product gives a squared distance with a bounded error. The distance to each row that could be a neighbour within
     this bound is computed again by differences, which depend on the two rows only. So a row has the same neighbours
     alone and in any block, and equal distances are equal.
-
-    Parameters
-    ----------
-    rows : array or csr_array of shape (n, columns)
 
     Attributes
     ----------
@@ -62,8 +65,7 @@ class ExactSearch:
         self._centre: Array | None = None
         if not self._sparse:
             # Any centre serves; the median is robust to outliers.
-            some = np.linspace(0, rows.shape[0] - 1, min(_CENTRE_ROWS, rows.shape[0])).astype(int)
-            self._centre = np.median(as_float64(rows[some]), axis=0)
+            self._centre = np.median(as_float64(rows[evenly_spaced(rows.shape[0], _CENTRE_ROWS)]), axis=0)
             self._dtype = np.float64 if rows.shape[1] <= _NARROW else np.float32
         moved = self._moved(rows)
         self.exponent = frexp(max(float(moved.max()), -float(moved.min())))[1]
@@ -112,10 +114,6 @@ class ExactSearch:
             The numbers of the queries among the rows; a query is then not its own neighbour.
         among : array of int
             The numbers of the rows to search; by default all rows.
-
-        Returns
-        -------
-        Pairs
         """
         found: list[tuple[Integers, Integers, Array]] = []
         for start in range(0, x.shape[0], BLOCK_ROWS):
@@ -123,8 +121,7 @@ class ExactSearch:
             block = x[queries]
             i, j = self.candidates(block, k, reach, None if own is None else own[queries], among)
             distances = self.distances(block, i, j)
-            order = np.lexsort((j, distances, i))
-            i, j, distances = i[order], j[order], distances[order]
+            i, j, distances = sort_pairs(i, j, distances)
             last = np.full(len(queries), -np.inf)
             kth = rank_in_group(i) == k - 1
             last[i[kth]] = distances[kth]

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from coview.neighbors.duplicates import Duplicates, Integers
-from coview.neighbors.exact import BLOCK_ROWS, NO_PAIRS, ExactSearch, Pairs
+from coview.neighbors.exact import BLOCK_ROWS, NO_PAIRS, ExactSearch, Pairs, sort_pairs
 from coview.neighbors.projected import ProjectedSearch
 from coview.neighbors.tree import MOST_COLUMNS, TreeSearch
 from coview.runtime import Map, serial_map
@@ -39,19 +39,6 @@ def nearest_neighbors(rows: Matrix, duplicates: Duplicates, k: int, map_blocks: 
     Only distinct rows are searched, because thousands of duplicates would all be candidates of each other. Rows with
     few columns are searched by a k-d tree, others by products of blocks. Above 10,000 dense rows the search is
     approximate: it uses projections, finds nearly all neighbours, and breaks ties in any order.
-
-    Parameters
-    ----------
-    rows : array or csr_array of shape (n, columns)
-    duplicates : Duplicates
-        Of the same rows.
-    k : int
-    map_blocks : callable
-        Calls a function for each of several blocks.
-
-    Returns
-    -------
-    Neighbors
     """
     finder = ExactSearch(rows if duplicates.all_distinct else rows[duplicates.first])
     n_distinct = len(duplicates)
@@ -94,6 +81,4 @@ def _with_duplicates(near: Pairs, own: Integers, duplicates: Duplicates, most: i
     query = np.concatenate([np.arange(len(own)), near.queries])
     distance = np.concatenate([np.zeros(len(own)), near.distances])
     pair, row = duplicates.members(np.concatenate([own, near.rows]), most)
-    query, distance = query[pair], distance[pair]
-    order = np.lexsort((row, distance, query))
-    return Pairs(query[order], row[order], distance[order])
+    return sort_pairs(query[pair], row, distance[pair])

@@ -29,13 +29,6 @@ class ProjectedSearch:
     Each row is compared with the rows of the nearest cells. If a few principal axes explain most of the variance within
     cells, the rows are projected onto them: products of projected rows select candidates, whose distances are then
     computed from the full rows.
-
-    Parameters
-    ----------
-    finder : ExactSearch
-        The rows.
-    map_blocks : callable
-        Calls a function for each of several blocks.
     """
 
     def __init__(self, finder: ExactSearch, map_blocks: Map = serial_map) -> None:
@@ -54,7 +47,9 @@ class ProjectedSearch:
         self._finder = finder
         if self._projects:  # in the order of the cells: rows that are near each other are then near in memory as well
             self._projected = ExactSearch((points @ axes[:, :n_axes])[self._cells.rows])
-            rows = _float32_if_exact(finder.rows * 2.0**-finder.exponent)
+            rows = finder.rows * 2.0**-finder.exponent
+            narrow = rows.astype(np.float32)
+            rows = narrow if (narrow == rows).all() else rows  # float32 is exact for many images and counts
             self._rows = np.ascontiguousarray(rows[self._cells.rows])
 
     def __len__(self) -> int:
@@ -94,16 +89,6 @@ def smallest_of_each(query: Integers, squares: Array, k: int, n_queries: int) ->
     Query (below 256), number and place are packed into 64 bits: non-negative floats have the order of their bits, and
     sorting one key is several times faster than sorting three. Of numbers in float64 the first 32 bits are packed, so
     numbers with a relative difference below 5e-7 may be treated as ties.
-
-    Parameters
-    ----------
-    query : array of int, in increasing order
-    squares : array of non-negative numbers, of the same length
-    k, n_queries : int
-
-    Returns
-    -------
-    array of shape (n_queries, k)
     """
     if squares.dtype == np.float64:
         keys = squares.view(np.uint64) >> np.uint64(31)
@@ -123,12 +108,6 @@ def _squared_distances(a: Array, b: Array) -> Array:
     """Return the squared distances between the rows of a, which are overwritten, and those of b."""
     a -= b
     return squared_norms(a)
-
-
-def _float32_if_exact(rows: Array) -> Array:
-    """Return the rows in float32 if it represents them exactly, as is usual for images and counts."""
-    narrow = rows.astype(np.float32)
-    return narrow if (narrow == rows).all() else rows
 
 
 def _principal_axes(differences: Array) -> tuple[Array, Array]:

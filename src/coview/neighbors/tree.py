@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coview.neighbors.duplicates import Integers
-from coview.neighbors.exact import ExactSearch, Pairs, rank_in_group
+from coview.neighbors.exact import ExactSearch, Pairs, rank_in_group, sort_pairs
 from coview.rows import as_float64
 
 # With more columns the tree visits most rows, and products of blocks are faster: measured between 8 and 16 columns.
@@ -15,13 +15,7 @@ _TIE = 1e-9  # relative difference of distances below which the tree may order t
 
 
 class TreeSearch:
-    """Search for the nearest neighbours of training rows by a k-d tree.
-
-    Parameters
-    ----------
-    finder : ExactSearch
-        The rows; it also resolves ties that the tree cannot.
-    """
+    """Search for the nearest neighbours of training rows by a k-d tree."""
 
     def __init__(self, finder: ExactSearch) -> None:
         from scipy.spatial import cKDTree
@@ -35,16 +29,6 @@ class TreeSearch:
 
         If there is a tie at the k-th place, as on a grid, the tree is asked for more rows; ties that remain are left to
         the exact search.
-
-        Parameters
-        ----------
-        own : array of int
-            The numbers of the query rows.
-        k : int
-
-        Returns
-        -------
-        Pairs
         """
         found, tied = self._query(own, k, k + 2)  # the row itself, and one more to see a gap
         parts = [(found, np.arange(len(own)))]
@@ -67,8 +51,7 @@ class TreeSearch:
         others = j != own[i]
         i, j = i[others], j[others]
         distances = self._finder.distances(self._finder.rows[own], i, j)
-        order = np.lexsort((j, distances, i))
-        i, j, distances = i[order], j[order], distances[order]
+        i, j, distances = sort_pairs(i, j, distances)
         last, furthest = np.full(len(own), np.inf), np.zeros(len(own))
         kth = rank_in_group(i) == k - 1
         last[i[kth]] = distances[kth]

@@ -203,19 +203,7 @@ class StepSpec(NamedTuple):
 
 
 def step_spec(name: str, parameter: str = "steps") -> StepSpec:
-    """Return the specification of one step.
-
-    Parameters
-    ----------
-    name : str
-        One of NAMES except "none", with a number for N.
-    parameter : str
-        The parameter that holds the name, for messages.
-
-    Returns
-    -------
-    StepSpec
-    """
+    """Return the specification of the step of this name: one of NAMES except "none", with a number for N."""
     if name in NAMES and name in STEPS:
         return StepSpec(STEPS[name], {}, STEPS.entries[name].summary)
     numbered = _PCA.fullmatch(name)
@@ -233,10 +221,6 @@ def step_spec(name: str, parameter: str = "steps") -> StepSpec:
 @dataclass(frozen=True)
 class Preprocessing:
     """A chain of steps, by name; without steps, rows are not changed.
-
-    Parameters
-    ----------
-    steps : tuple of str
 
     Examples
     --------
@@ -261,18 +245,7 @@ class Preprocessing:
         return ", ".join(step_spec(step).description for step in self.steps) or "as it is"
 
     def learn(self, x: Matrix, view: str = "X") -> FittedPreprocessing:
-        """Return the preprocessing with all steps learnt from these rows.
-
-        Parameters
-        ----------
-        x : float array or csr_array of shape (n_samples, n_features)
-        view : str
-            The name of the view, for messages.
-
-        Returns
-        -------
-        FittedPreprocessing
-        """
+        """Return the preprocessing with all steps learnt from the rows of a view."""
         learnt: list[Step] = []
         x = _in_row_order(x)
         for i, name in enumerate(self.steps):
@@ -290,18 +263,7 @@ class FittedPreprocessing:
     steps: tuple[Step, ...]
 
     def __call__(self, x: Matrix, view: str = "X") -> Matrix:
-        """Return the preprocessed rows; x is not changed, and is itself returned if there are no steps.
-
-        Parameters
-        ----------
-        x : float array or csr_array of shape (n_samples, n_features)
-        view : str
-            The name of the view, for messages.
-
-        Returns
-        -------
-        float array or csr_array of shape (n_samples, width)
-        """
+        """Return the preprocessed rows of a view; x is not changed, and is itself returned if there are no steps."""
         if self.steps:
             x = _in_row_order(x)
         for name, step in zip(self.preprocessing.steps, self.steps, strict=True):
@@ -321,19 +283,7 @@ class FittedPreprocessing:
 
 
 def parse_steps(name: Any, parameter: str = "steps") -> Preprocessing:
-    """Return the preprocessing of this name, such as "standard", "tfidf+l2" or "total+log1p+pca50".
-
-    Parameters
-    ----------
-    name : str
-        Names of steps, joined by "+".
-    parameter : str
-        The parameter that holds the name, for messages.
-
-    Returns
-    -------
-    Preprocessing
-    """
+    """Return the preprocessing of this name, such as "standard", "tfidf+l2" or "total+log1p+pca50"."""
     if not isinstance(name, str):
         raise InputTypeError(f"{parameter}={name!r}: expected names of steps, such as 'standard' or 'tfidf+l2'")
     steps = [step for step in map(str.strip, name.split("+")) if step != "none"]
@@ -353,10 +303,6 @@ def preprocessing_per_view(steps: Any, names: Sequence[str], parameter: str = "s
         The names of the views.
     parameter : str
         The parameter that holds the steps, for messages.
-
-    Returns
-    -------
-    dict from view name to Preprocessing
     """
     if isinstance(steps, Mapping):
         given = {str(view): name for view, name in steps.items()}

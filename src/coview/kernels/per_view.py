@@ -19,10 +19,6 @@ def kernel_per_view(kernel: Any, names: tuple[str, ...]) -> dict[str, Kernel]:
         One kernel serves all views.
     names : tuple of str
         The names of the views.
-
-    Returns
-    -------
-    dict from view name to Kernel
     """
     if isinstance(kernel, Mapping):
         kernels = by_view_name("kernel", kernel, names)
@@ -36,20 +32,7 @@ def kernel_per_view(kernel: Any, names: tuple[str, ...]) -> dict[str, Kernel]:
 
 
 def by_view_name(parameter: str, values: Mapping[Any, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the values of a parameter that is given by view name, in the order of the views.
-
-    Parameters
-    ----------
-    parameter : str
-        Its name, for the message.
-    values : mapping from view name to value
-    names : tuple of str
-        The names of the views, all of which need a value.
-
-    Returns
-    -------
-    dict from view name to value
-    """
+    """Return the values of a parameter that is given by view name, in the order of the views."""
     given = {str(name): value for name, value in values.items()}
     if set(given) != set(names):
         raise InputError(f"{parameter} names the views {', '.join(given)}, but the views are {', '.join(names)}")
