@@ -115,7 +115,7 @@ class DaskViews:
         wanted, places = np.unique(rows, return_inverse=True)
         numbers = np.ndim(rows) == 1 and wanted.size > 0 and wanted.dtype.kind in "iu"
         if not numbers or wanted[0] < 0 or wanted[-1] >= self.n_samples:
-            raise InputError(f"rows={rows!r}: expected one or more row numbers from 0 to {self.n_samples - 1}")
+            raise InputError(f"rows: expected one or more row numbers from 0 to {self.n_samples - 1}")
         name = f"coview-take-{dask.base.tokenize(wanted, self._token)}"
         tasks: Graph = {}
         for i, (start, stop) in enumerate(pairwise(accumulate(self._heights, initial=0))):

@@ -7,16 +7,9 @@ from typing import Any
 
 
 def load_extra(module: str, extra: str, purpose: str) -> Any:
-    """Return an optional module, or raise an ImportError that names the extra to install.
+    """Return an optional module, such as "pyarrow.parquet".
 
-    Parameters
-    ----------
-    module : str
-        The module to import, such as "pyarrow.parquet".
-    extra : str
-        The extra of coview that installs it.
-    purpose : str
-        The task that needs the module, as the beginning of a sentence.
+    If it is missing, raise an ImportError that begins with the purpose and names the extra of coview that installs it.
     """
     try:
         return import_module(module)

@@ -20,17 +20,9 @@ def is_number(value: Any) -> bool:
 
 
 def check_integer(name: str, value: Any, least: int, most: int | None = None, *, or_else: str = "") -> int:
-    """Return the integer, or raise an InputError.
+    """Return the integer within the bounds, both inclusive, or raise an InputError.
 
-    Parameters
-    ----------
-    name : str
-        The parameter, for the message.
-    value : Any
-    least, most : int
-        The bounds, both inclusive; by default there is no upper bound.
-    or_else : str
-        Other values that the caller accepts, for the message, such as ", or 'auto'".
+    `name` is the parameter and `or_else` ends the message with other values that are accepted, such as ", or 'auto'".
     """
     if not (is_integer(value) and least <= value and (most is None or value <= most)):
         bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
@@ -41,18 +33,7 @@ def check_integer(name: str, value: Any, least: int, most: int | None = None, *,
 def check_number(
     name: str, value: Any, least: float = -math.inf, most: float = math.inf, *, or_else: str = ""
 ) -> float:
-    """Return the finite number, or raise an InputError.
-
-    Parameters
-    ----------
-    name : str
-        The parameter, for the message.
-    value : Any
-    least, most : float
-        The bounds, both inclusive.
-    or_else : str
-        Other values that the caller accepts, for the message, such as ", or None".
-    """
+    """Return the finite number within the bounds, both inclusive, or raise an InputError; see `check_integer`."""
     if not (is_number(value) and math.isfinite(value) and least <= value <= most):
         bounds = [f"of at least {least:g}"] * (least > -math.inf) + [f"at most {most:g}"] * (most < math.inf)
         raise InputError(f"{name}={value!r}: expected a number{' ' if bounds else ''}{' and '.join(bounds)}{or_else}")

@@ -16,21 +16,11 @@ from coview.errors import InputError
 
 @dataclass(frozen=True)
 class Entry:
-    """The location of a class and a one-line summary of it.
+    """The location of a class, and a phrase about it for lists of names."""
 
-    Parameters
-    ----------
-    path : str
-        Module and class, such as "coview.methods.ksc:KSC".
-    summary : str
-        A phrase for lists of names.
-    cost : str
-        For methods: the time to fit n samples of V views.
-    """
-
-    path: str
+    path: str  # module and class, such as "coview.methods.ksc:KSC"
     summary: str
-    cost: str = ""
+    cost: str = ""  # of methods: the time to fit n samples of V views
 
     @property
     def module(self) -> str:

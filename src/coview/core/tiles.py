@@ -17,14 +17,7 @@ _TILE_ROWS = 576
 
 
 class SymmetricTiles:
-    """The tiles on and above the diagonal of a symmetric matrix; they are allocated, not filled.
-
-    Attributes
-    ----------
-    tiles : list of arrays
-    places : list of pairs of slices
-        The rows and columns of each tile.
-    """
+    """The tiles on and above the diagonal of a symmetric matrix, allocated but not filled, and their `places`."""
 
     def __init__(self, n: int, dtype: Any, workers: Workers, tile_rows: int = _TILE_ROWS) -> None:
         step = ceil(n / ceil(n / tile_rows))

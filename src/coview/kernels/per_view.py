@@ -11,15 +11,7 @@ from coview.registry import KERNELS, as_instance
 
 
 def kernel_per_view(kernel: Any, names: tuple[str, ...]) -> dict[str, Kernel]:
-    """Return the kernel of every view.
-
-    Parameters
-    ----------
-    kernel : kernel or name, list of these in the order of the views, or mapping from view name to these
-        One kernel serves all views.
-    names : tuple of str
-        The names of the views.
-    """
+    """Return the kernel of every view, from one kernel or name for all, a list of these, or a mapping by view name."""
     if isinstance(kernel, Mapping):
         kernels = by_view_name("kernel", kernel, names)
     elif isinstance(kernel, (list, tuple)):

@@ -18,14 +18,8 @@ class Duplicates:
     """The distinct rows of a matrix, numbered in order of appearance, and the rows that are equal to each.
 
     Rows are identified by fingerprints of 64 bits. The probability that any two of a million different rows have the
-    same fingerprint is about 1e-8.
-
-    Attributes
-    ----------
-    first, counts : arrays of shape (n_distinct,)
-        The first row that is equal to each distinct row, and the number of such rows.
-    of_row : array of shape (n,)
-        The number of the distinct row that each row is equal to.
+    same fingerprint is about 1e-8. `first` and `counts` are the first row that is equal to each distinct row and the
+    number of such rows; `of_row` is the number of the distinct row that each row is equal to.
     """
 
     def __init__(self, rows: Matrix) -> None:

@@ -49,13 +49,8 @@ class ExactSearch:
 
     A product gives a squared distance with a bounded error. The distance to each row that could be a neighbour within
     this bound is computed again by differences, which depend on the two rows only. So a row has the same neighbours
-    alone and in any block, and equal distances are equal.
-
-    Attributes
-    ----------
-    points : array or csr_array of shape (n, columns)
-        The rows minus a centre, in units of 2^exponent and in the precision of the products.
-    exponent : int
+    alone and in any block, and equal distances are equal. `points` are the rows minus a centre, in units of 2^exponent
+    and in the precision of the products.
     """
 
     def __init__(self, rows: Matrix) -> None:

@@ -19,18 +19,11 @@ _ROWS_PER_NEIGHBOUR = 40  # with fewer rows for each neighbour the search is exa
 
 
 class Neighbors(NamedTuple):
-    """The nearest other rows of each row, nearest first.
+    """The k nearest other rows of each of n rows, nearest first."""
 
-    Attributes
-    ----------
-    rows, distances : arrays of shape (n, k)
-    apart : array of shape (n,)
-        The distance from each row to the nearest row that is not a duplicate of it; infinite if all rows are.
-    """
-
-    rows: Integers
-    distances: Array
-    apart: Array
+    rows: Integers  # (n, k)
+    distances: Array  # (n, k)
+    apart: Array  # (n,): the distance to the nearest row that is not a duplicate; infinite if all rows are duplicates
 
 
 def nearest_neighbors(rows: Matrix, duplicates: Duplicates, k: int, map_blocks: Map = serial_map) -> Neighbors:

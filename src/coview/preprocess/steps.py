@@ -293,16 +293,9 @@ def parse_steps(name: Any, parameter: str = "steps") -> Preprocessing:
 
 
 def preprocessing_per_view(steps: Any, names: Sequence[str], parameter: str = "steps") -> dict[str, Preprocessing]:
-    """Return the preprocessing of every view.
+    """Return the preprocessing of every view, from one string for all views, a list, or a mapping by view name.
 
-    Parameters
-    ----------
-    steps : str, list of str in the order of the views, or mapping from view name to str
-        One string serves all views. Views that a mapping does not list are not preprocessed.
-    names : sequence of str
-        The names of the views.
-    parameter : str
-        The parameter that holds the steps, for messages.
+    Views that a mapping does not list are not preprocessed.
     """
     if isinstance(steps, Mapping):
         given = {str(view): name for view, name in steps.items()}
