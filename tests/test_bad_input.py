@@ -1,4 +1,4 @@
-"""Bad input: every kind is refused with a message that names the view or parameter, and nothing is changed."""
+"""Invalid input is refused with a message that names the view or parameter, and is not changed."""
 
 import pickle
 
@@ -19,7 +19,7 @@ ONES = np.ones((6, 6))
 
 
 def replaced(table, value, row=2, column=1):
-    """The table with one other value."""
+    """Return the table with one value replaced."""
     copy = table.copy()
     copy[row, column] = value
     return copy
@@ -58,8 +58,8 @@ TABLES = {
     "three dimensions alone": (TEXT[None], ["X", "3-D"]),
     "a number": (beside(3.0), ["'text'", "0-D"]),
     "None": (None, ["X"]),
-    "text": (beside(TEXT.astype(str)), ["'text'", "holds text"]),
-    "text in an object array": (beside(replaced(TEXT.astype(object), "many")), ["'text'", "holds text"]),
+    "text": (beside(TEXT.astype(str)), ["'text'", "holds strings"]),
+    "text in an object array": (beside(replaced(TEXT.astype(object), "many")), ["'text'", "holds strings"]),
     "dates": (beside(TEXT.astype("datetime64[D]")), ["'text'", "dates"]),
     "complex": (beside(TEXT + 1j), ["'text'", "Complex"]),
     "complex sparse": (beside(sp.csr_array(TEXT + 1j)), ["'text'", "Complex"]),
@@ -93,12 +93,12 @@ TABLES = {
 
 
 @pytest.mark.parametrize(("data", "words"), TABLES.values(), ids=TABLES)
-def test_fit_refuses_tables_it_cannot_use(data, words):
+def test_fit_refuses_invalid_tables(data, words):
     model = TMvKSCR(2)
     assert_refused(model.fit, model, data, words)
 
 
-def test_objects_that_are_not_numbers_are_a_type_error_too():
+def test_objects_that_are_not_numbers_raise_a_type_error():
     with pytest.raises(TypeError, match="'text'"):
         TMvKSCR(2).fit(beside(replaced(TEXT.astype(object), {"a": 1})))
 
@@ -123,7 +123,7 @@ WEIGHTS = {
 
 @pytest.mark.parametrize("parameter", ["kappa", "beta"])
 @pytest.mark.parametrize(("weights", "words"), WEIGHTS.values(), ids=WEIGHTS)
-def test_fit_refuses_weights_it_cannot_use(parameter, weights, words):
+def test_fit_refuses_invalid_weights(parameter, weights, words):
     model = TMvKSCR(2, **{parameter: weights})
     assert_refused(model.fit, model, BOTH, [parameter, *words])
 
@@ -154,7 +154,7 @@ PARAMETERS = {
 
 
 @pytest.mark.parametrize(("parameters", "words"), PARAMETERS.values(), ids=PARAMETERS)
-def test_fit_refuses_parameters_it_cannot_use(parameters, words):
+def test_fit_refuses_invalid_parameters(parameters, words):
     model = TMvKSCR(**{"n_clusters": 2, **parameters})
     assert_refused(model.fit, model, BOTH, words)
 
@@ -171,7 +171,7 @@ SIMILARITIES = {
 
 @pytest.mark.parametrize("make", [np.array, sp.csr_array], ids=["dense", "csr"])
 @pytest.mark.parametrize(("kernel", "text", "words"), SIMILARITIES.values(), ids=SIMILARITIES)
-def test_fit_refuses_similarities_it_cannot_use(kernel, text, words, make):
+def test_fit_refuses_invalid_similarities(kernel, text, words, make):
     model = TMvKSCR(2, kernel=[kernel, "rbf"])
     assert_refused(model.fit, model, beside(make(text)), words)
 
@@ -190,25 +190,27 @@ LAYOUTS = {
     "a position that is not in a list": (STACKED, {"text": 1}, ["views=", "'text'"]),
     "columns out of range": (STACKED, {"text": [0, 1], "image": [3, 5]}, ["'image'", "5 columns"]),
     "columns out of range from the end": (STACKED, {"text": [0, 1], "image": [-6]}, ["'image'", "5 columns"]),
-    "positions that are not whole": (STACKED, {"text": [0.0, 1.0]}, ["'text'"]),
-    "a slice that is not of whole numbers": (STACKED, {"text": slice(0.5, 2)}, ["'text'"]),
+    "positions that are not integers": (STACKED, {"text": [0.0, 1.0]}, ["'text'"]),
+    "a slice of floats": (STACKED, {"text": slice(0.5, 2)}, ["'text'"]),
     "a slice of names": (FRAME, {"text": slice("a", "c")}, ["'text'"]),
     "a view of no columns": (STACKED, {"text": [0], "image": []}, ["'image'", "0 feature(s)"]),
     "a slice past the end": (STACKED, {"text": slice(5, 9)}, ["'text'", "0 feature(s)"]),
     "unknown column names": (FRAME, {"text": ["a", "b"], "image": ["d", "z"]}, ["'image'", "'z'"]),
     "names without a frame": (STACKED, {"text": ["a", "b"]}, ["'text'", "DataFrame"]),
+    "widths that are booleans": (STACKED[:, :2], [True, True], ["views=", "True"]),
+    "positions mixed with booleans": (STACKED, {"text": [0, True]}, ["'text'", "5 columns"]),
     "a short mask": (STACKED, {"text": [True, False]}, ["'text'", "mask of 2", "5"]),
     "two views of one name": (STACKED, {1: [0], "1": [1]}, ["'1'"]),
 }
 
 
 @pytest.mark.parametrize(("table", "layout", "words"), LAYOUTS.values(), ids=LAYOUTS)
-def test_fit_refuses_to_cut_a_table_in_ways_it_does_not_have(table, layout, words):
+def test_fit_refuses_invalid_layouts(table, layout, words):
     model = TMvKSCR(2, views=layout)
     assert_refused(model.fit, model, table, words)
 
 
-def test_checked_views_are_not_cut_again():
+def test_validated_views_are_not_split():
     model = TMvKSCR(2, views=[3, 2])
     assert_refused(model.fit, model, as_views(BOTH), ["views="])
 
@@ -243,12 +245,12 @@ NEW_ROWS = {
 
 @pytest.mark.parametrize("method", ["predict", "transform"])
 @pytest.mark.parametrize(("fitted", "data", "words"), NEW_ROWS.values(), ids=NEW_ROWS)
-def test_new_rows_must_look_like_those_of_fit(method, fitted, data, words):
+def test_new_rows_must_have_the_views_and_columns_of_fit(method, fitted, data, words):
     model = TMvKSCR(2, random_state=0).fit(fitted)
     assert_refused(getattr(model, method), model, data, words)
 
 
-def test_new_rows_of_a_precomputed_view_must_be_compared_with_every_training_row():
+def test_new_rows_of_a_precomputed_view_need_a_similarity_to_every_training_row():
     model = TMvKSCR(2, kernel=["precomputed", "rbf"], random_state=0).fit(beside(ONES + np.eye(6)))
     assert_refused(model.predict, model, beside(ONES[:, :5]), ["'text'", "5 columns", "6"])
 
@@ -262,25 +264,25 @@ def test_new_rows_of_a_stacked_table_must_have_the_width_of_fit():
     ("columns", "word"), [(list("bacde"), "same order"), (list("abcdz"), "z")], ids=["another order", "another name"]
 )
 def test_new_rows_of_a_stacked_frame_must_have_the_columns_of_fit(columns, word):
-    # The words, and their several lines, are scikit-learn's own: its estimator checks ask for them.
+    # The message, on several lines, is that of scikit-learn: its estimator checks require it.
     model = TMvKSCR(2, views=[3, 2], random_state=0).fit(FRAME)
     with pytest.raises(InputError, match=rf"feature names should match(.|\n)*{word}"):
         model.predict(FRAME.set_axis(columns, axis=1))
 
 
-@pytest.mark.parametrize("n_init", [0, 2.5, "ten"])
-def test_directions_refuses_a_number_of_starts_it_cannot_make(n_init):
-    with pytest.raises(InputError, match="n_init"):
+@pytest.mark.parametrize("n_init", [0, 2.5, "ten", True])
+def test_directions_refuses_an_invalid_number_of_initialisations(n_init):
+    with pytest.raises(InputError, match=rf"^Directions\.n_init={n_init!r}: expected an integer of at least 1$"):
         Directions(n_init)
 
 
 @pytest.mark.parametrize("random_state", ["lucky", -1, 2.5])
-def test_fit_refuses_a_random_state_that_is_none(random_state):
+def test_fit_refuses_an_invalid_random_state(random_state):
     with pytest.raises(InputError, match="random_state"):
         TMvKSCR(2, random_state=random_state).fit(np.eye(4))
 
 
-def test_a_kernel_compares_rows_of_one_table():
+def test_a_kernel_compares_rows_of_one_view():
     with pytest.raises(InputError, match="x holds 2 views"):
         RBF()([np.eye(3), np.eye(3)])
     with pytest.raises(InputError, match="x has 3 columns and y has 2"):

@@ -1,4 +1,4 @@
-"""A row gets the same label alone and in any batch, also where it is hardest: on exact ties of symmetric data."""
+"""A row gets the same label alone and in any batch, also on exact ties of symmetric data."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def assert_same_in_any_batch(model, views):
 
 
 def mirrored(rng, n=20, shift=2.0):
-    """Rows and their mirror images: on the mirror every difference of the two sides is zero."""
+    """Return rows and their mirror images: on the mirror axis, the two sides are tied."""
     half = np.abs(rng.normal(size=(n, 2))) + np.array([shift, 0])
     return np.vstack([half, half[:, ::-1]])
 
@@ -41,7 +41,7 @@ def test_views_that_contradict_each_other(assigner, dtype, seed):
 @pytest.mark.parametrize("kernel", [Linear(), Polynomial(), NormalizedPolynomial(), Cosine(), RBF()], ids=repr)
 @pytest.mark.parametrize("length", [1.0, 1000.0])
 @pytest.mark.parametrize("n_clusters", [2, 3])
-def test_new_rows_on_the_mirror_of_symmetric_data(assigner, kernel, length, n_clusters):
+def test_new_rows_on_the_mirror_axis_of_symmetric_data(assigner, kernel, length, n_clusters):
     rng = np.random.default_rng(0)
     model = KSC(n_clusters, kernel=kernel, assigner=assigner, random_state=0).fit(mirrored(rng))
     p = np.abs(rng.normal(size=40)) * length
@@ -66,7 +66,7 @@ def test_clusters_many_bandwidths_from_the_mean(assigner, distance, n_clusters, 
 
 @DTYPE
 @pytest.mark.parametrize("batch_size", [1, 7, "auto"])
-def test_the_size_of_batches_and_the_number_of_threads_change_nothing(dtype, batch_size):
+def test_labels_do_not_depend_on_batch_size_and_number_of_threads(dtype, batch_size):
     rng = np.random.default_rng(0)
     views = [rng.normal(size=(3, d))[np.arange(900) % 3] + rng.normal(size=(900, d)) for d in (4, 6)]
     train = [x[:800] for x in views]

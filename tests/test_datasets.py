@@ -20,14 +20,14 @@ def test_synthetic_sets_have_the_sizes_means_and_covariances_of_the_appendix(mak
         for number, cluster in enumerate(of_view):
             rows = x[labels == number]
             covariance = np.array(cluster.covariance)
-            # Five standard errors of a mean, and of a variance, of so many samples.
+            # Five standard errors of a mean and of a variance.
             error = 5 / np.sqrt(len(rows))
             assert (abs(rows.mean(axis=0) - cluster.mean) < error * np.sqrt(np.diag(covariance))).all()
             assert (abs(np.cov(rows.T) - covariance) < error * np.sqrt(2) * np.max(covariance)).all()
 
 
-def test_the_appendix_is_copied_right():
-    """The numbers as the appendix prints them, once more: view by view, cluster by cluster."""
+def test_the_parameters_are_those_of_the_appendix():
+    """The parameters that the appendix prints, view by view, cluster by cluster."""
     printed = {
         "means1": [[(1, 1), (3, 4)], [(1, 2), (2, 2)], [(1, 1), (3, 3)]],
         "means2": [[(1, 1), (2, 2)], [(2, 2), (1, 1)]],
@@ -47,7 +47,7 @@ def test_the_appendix_is_copied_right():
 
 
 @pytest.mark.parametrize("make", [datasets.make_synth1, datasets.make_synth2, datasets.make_synth2_unpaired])
-def test_synthetic_sets_depend_on_the_seed_alone_and_are_shuffled(make):
+def test_synthetic_sets_depend_on_the_seed_only_and_are_shuffled(make):
     (first, labels), (again, same), (other, _) = make(3), make(3), make(4)
     for name in first:
         np.testing.assert_array_equal(first[name], again[name])
@@ -56,15 +56,15 @@ def test_synthetic_sets_depend_on_the_seed_alone_and_are_shuffled(make):
     assert ((np.diff(labels, axis=0) != 0).sum(axis=0) > 100).all()
 
 
-def test_rows_of_synth2_belong_together_unless_they_are_unpaired():
-    """Far out in one view means far out in the other, when a row is one sample of the loose cluster."""
+def test_rows_of_synth2_are_aligned_unless_unpaired():
+    """Outliers of one view are outliers of the other if a row is one sample of the loose cluster."""
 
     def together(make):
         views, _ = make(0)
         far = [((x - np.median(x, axis=0)) ** 2).sum(axis=1) for x in views.values()]
         return np.corrcoef([f > np.quantile(f, 0.8) for f in far])[0, 1]
 
-    by_chance = 1 / np.sqrt(1000)  # the standard error of the correlation of what is independent
+    by_chance = 1 / np.sqrt(1000)  # the standard error of the correlation of independent values
     assert together(datasets.make_synth2) > 5 * by_chance
     assert abs(together(datasets.make_synth2_unpaired)) < 3 * by_chance
 
@@ -85,7 +85,7 @@ def test_synthetic_sets_are_those_of_the_reference_runs():
         with np.load(GOLDEN / "inputs" / f"{name}.npz") as file:
             ours = np.column_stack([*views.values(), labels])
             theirs = np.column_stack([*(file[f"X{v}"] for v in range(len(views))), file["y"]])
-        # Drawn with a matrix product, which rounds the last bit differently on different processors.
+        # Drawn with a matrix product, whose last bit depends on the processor.
         np.testing.assert_allclose(ours[np.lexsort(ours.T)], theirs[np.lexsort(theirs.T)], rtol=0, atol=1e-14)
     views, labels = datasets.make_synth2_unpaired(0)
     with np.load(GOLDEN / "inputs" / "synth2_authors.npz") as file:

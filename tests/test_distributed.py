@@ -1,4 +1,4 @@
-"""Views as Dask collections: the same answers as in memory, whatever happens to the workers."""
+"""Views as Dask collections: the same results as in memory, also if workers fail."""
 
 import gc
 import importlib
@@ -92,7 +92,7 @@ def of_unknown_length(views):
 
 
 def of_shared_parts(views):
-    """Chunks that all need one number, and a view whose chunks need the chunks before."""
+    """Chunks that all depend on one number, and a view whose chunks depend on the chunks before."""
     arrays = in_chunks(views)
     zero = (arrays["a"].sum() * 0).rechunk()
     return {**arrays, "a": arrays["a"] + zero, "c": da.cumsum(arrays["c"] * 0, axis=0) + arrays["c"]}
@@ -107,7 +107,7 @@ FORMS = [in_chunks, in_different_chunks, as_frames, as_sparse, of_unknown_length
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_answers_are_those_in_memory(views, model, form):
+def test_results_are_those_in_memory(views, model, form):
     sources = form(views)
     before = {name: getattr(x, "chunks", None) for name, x in sources.items()}
     lazy = DaskViews(sources)
@@ -115,7 +115,7 @@ def test_answers_are_those_in_memory(views, model, form):
     assert (labels.dtype, labels.shape) == (np.int64, (N,))
     assert (scores.dtype, scores.shape) == (np.float64, (N, 2))
     np.testing.assert_array_equal(labels.compute(), model.labels_)
-    # Products of other numbers of rows may be rounded in another way.
+    # The rounding of a product depends on its number of rows.
     np.testing.assert_allclose(scores.compute(), model.transform(views), rtol=0, atol=1e-14)
     assert [piece.compute().shape for piece in labels.blocks] == [(rows,) for rows in labels.chunks[0]]
     assert str({name: getattr(x, "chunks", None) for name, x in sources.items()}) == str(before)
@@ -125,7 +125,7 @@ def test_answers_are_those_in_memory(views, model, form):
 
 
 @pytest.mark.parametrize("select", ["uniform", "entropy", "kmeans"])
-def test_training_gives_the_model_that_it_gives_in_memory(views, select):
+def test_training_gives_the_same_model_as_in_memory(views, select):
     settings = {"n_train": 60, "select": select, "n_repeats": 2, "random_state": 3}
     lazy = DaskViews(in_different_chunks(views))
     ours = fit(FixedSize(TMvKSCR(3, random_state=0), **settings), lazy)
@@ -144,23 +144,24 @@ def test_rows_can_be_selected_without_training(views, select):
     np.testing.assert_array_equal(
         rows, select_rows(in_chunks(views), 50, select=select, random_state=5, kernel=RBF(4.0))
     )
-    with pytest.raises(InputError, match="n_train=1201 must be a number of samples from 1 to n_samples=1200"):
-        select_rows(lazy, 1201)
+    for wrong in (1201, 0, True):
+        with pytest.raises(InputError, match=f"n_train={wrong}: expected an integer from 1 to 1200"):
+            select_rows(lazy, wrong)
 
 
-def test_views_know_their_names_and_sizes(views):
+def test_views_have_names_and_sizes(views):
     lazy = DaskViews(in_chunks(views))
     assert repr(lazy) == "DaskViews(1200 samples in 12 blocks; a: 4, b: 6, c: 3)"
     assert (lazy.names, lazy.n_samples) == (("a", "b", "c"), N)
     assert lazy.n_features == {"a": 4, "b": 6, "c": 3}
 
 
-def test_a_block_is_one_task_and_the_model_is_there_once(views, model):
+def test_a_block_is_one_task_and_the_model_is_in_the_graph_once(views, model):
     graph = dict(predict(model, in_chunks(views)).dask)
     assert len(graph) == 12 + 1
 
 
-def test_small_blocks_of_views_cut_differently_are_joined(monkeypatch):
+def test_small_blocks_of_views_with_different_chunks_are_merged(monkeypatch):
     heights = {"a": 10, "b": 1000}
     arrays = {name: da.zeros((2000, 2), chunks=(rows, -1)) for name, rows in heights.items()}
     monkeypatch.setattr(module, "_FEWEST_ROWS", 305)
@@ -181,7 +182,7 @@ def test_only_blocks_with_chosen_rows_are_computed():
 
 
 @pytest.mark.parametrize("rows", [[-1], [90], [0.5], [], [[1, 2]]])
-def test_rows_that_are_not_there_are_refused(rows):
+def test_row_numbers_out_of_range_are_refused(rows):
     with pytest.raises(InputError, match="row numbers from 0 to 89"):
         DaskViews({"a": da.zeros((90, 2), chunks=10)}).take(rows)
 
@@ -214,21 +215,21 @@ def test_labels_of_any_integer_type_become_int64():
         ({"a": np.zeros((9, 2))}, "view 'a' is a ndarray; give a dask array or dask data frame"),
         ({1: da.zeros((9, 2)), "1": da.zeros((9, 2))}, "two views have the same name among 1, 1; rename one"),
         ({"a": dask.delayed(3)}, "view 'a' is a Delayed.*; give a dask array"),
-        ({"a": da.zeros(9)}, "view 'a' is 1-D and must be 2-D"),
+        ({"a": da.zeros(9)}, "view 'a' is 1-D; expected a 2-D table"),
         ({"a": da.zeros((0, 2))}, "view 'a' has 0 samples"),
         ({"a": da.zeros((9, 0))}, r"view 'a' has 0 feature\(s\)"),
         ({"a": da.zeros((9, 2)), "b": da.zeros((8, 2))}, "view 'b' has 8 samples but view 'a' has 9"),
-        ({"a": da.zeros((9, 2), dtype="U3")}, "view 'a' holds text"),
+        ({"a": da.zeros((9, 2), dtype="U3")}, "view 'a' holds strings"),
         ({"a": da.zeros((9, 2), dtype=complex)}, "Complex data not supported"),
         ({"a": dd.from_dict({"x": [1], "y": ["u"]}, npartitions=1)}, "view 'a' has the column 'y' of type String"),
     ],
 )
-def test_sources_that_are_no_views_are_refused(sources, message):
+def test_sources_that_are_not_views_are_refused(sources, message):
     with pytest.raises(InputError, match=message):
         DaskViews(sources)
 
 
-def test_a_model_that_does_not_suit_is_refused_before_work_starts(views, model):
+def test_an_unsuitable_model_is_refused_before_blocks_are_computed(views, model):
     def read():
         raise AssertionError("work has started")
 
@@ -249,8 +250,8 @@ def test_a_model_that_does_not_suit_is_refused_before_work_starts(views, model):
 
 
 @pytest.mark.parametrize("model", [TMvKSCR(3), TMvKSCR])
-def test_only_models_of_some_rows_can_be_trained(model, views):
-    with pytest.raises(InputError, match=r"FixedSize\(TMvKSCR\(…\), n_train=1000\) can be trained"):
+def test_only_fixed_size_models_can_be_trained(model, views):
+    with pytest.raises(InputError, match=r"FixedSize\(TMvKSCR\(…\), n_train=1000\) trains on some of them"):
         fit(model, in_chunks(views))
 
 
@@ -280,9 +281,9 @@ def with_corrupt_chunk(views, chunk):
     ("chunk", "message"),
     [
         (fails, "view 'b' cannot be computed in rows 700 to 799: OSError: the file ends too early"),
-        (lacks_a_row, r"shape \(99, 6\) for rows 700 to 799, which should have shape \(100, 6\)"),
+        (lacks_a_row, r"shape \(99, 6\) for rows 700 to 799; its metadata say \(100, 6\)"),
         (has_gaps, "view 'b' contains NaN or infinity in row 717, the first of 2 such rows from 700 to 799"),
-        (holds_text, "rows 700 to 799: view 'b' holds text"),
+        (holds_text, "rows 700 to 799: view 'b' holds strings"),
     ],
 )
 def test_a_corrupt_chunk_is_named_by_view_and_rows(views, model, chunk, message):
@@ -297,7 +298,7 @@ def test_a_corrupt_chunk_is_named_by_view_and_rows(views, model, chunk, message)
             lazy.take([699, 750])
 
 
-def test_a_corrupt_chunk_that_several_blocks_need_is_named_too(views, model):
+def test_a_corrupt_chunk_that_several_blocks_need_is_named(views, model):
     sources = with_corrupt_chunk(views, fails)
     message = r"view 'b' cannot be computed in rows \d+ to \d+: OSError"
     with pytest.raises(InputError, match=message):
@@ -317,19 +318,19 @@ def test_views_that_cannot_be_counted_are_named():
         DaskViews({"a": array})
 
 
-def test_without_dask_the_message_says_how_to_get_it(monkeypatch):
+def test_without_dask_the_message_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "dask.array", None)
-    with pytest.raises(ModuleNotFoundError, match=r'pip install "coview\[dask\]"'):
+    with pytest.raises(ImportError, match=r'DaskViews needs dask: pip install "coview\[dask\]"'):
         DaskViews({})
 
 
-def test_without_a_cluster_the_model_is_a_task_of_its_own():
+def test_without_a_cluster_the_model_is_a_task():
     load, pickled = module._model("key", b"")
     assert callable(load)
     assert pickled == b""
 
 
-def test_a_worker_that_lacks_something_else_says_what(monkeypatch):
+def test_a_worker_without_another_library_names_it(monkeypatch):
     def lacks(name):
         raise ModuleNotFoundError("No module named 'sklearn'", name="sklearn")
 
@@ -340,11 +341,11 @@ def test_a_worker_that_lacks_something_else_says_what(monkeypatch):
 
 
 class Recorded:
-    """A model that leaves a file for each process it was sent to and works in, and works while nobody holds it."""
+    """A model that writes a file in each process that receives it or calls it, and waits while a lock file exists."""
 
     def __init__(self, model, folder):
         self.model, self.folder = model, folder
-        self.ballast = np.zeros(1_500_000)  # so large that Dask would warn, if it were in the graph
+        self.ballast = np.zeros(1_500_000)  # Dask would warn if this were in the graph
 
     def __setstate__(self, state):
         self.__dict__ = state
@@ -368,21 +369,21 @@ def processes(folder, what):
 
 
 @pytest.mark.parametrize("form", [in_chunks, in_different_chunks, as_frames, of_shared_parts, annotated])
-def test_answers_of_a_cluster_are_those_in_memory(client, views, model, form):
+def test_results_of_a_cluster_are_those_in_memory(client, views, model, form):
     lazy = DaskViews(form(views))
     labels, scores = dask.compute(predict(model, lazy), transform(model, lazy))
     np.testing.assert_array_equal(labels, model.labels_)
     np.testing.assert_allclose(scores, model.transform(views), rtol=0, atol=1e-14)
 
 
-def test_views_in_the_memory_of_a_cluster_serve(client, views, model):
+def test_views_in_the_memory_of_a_cluster_are_accepted(client, views, model):
     lazy = DaskViews({name: x.persist() for name, x in in_different_chunks(views).items()})
     np.testing.assert_array_equal(predict(model, lazy).compute(), model.labels_)
     trained = fit(FixedSize(TMvKSCR(3, random_state=0), n_train=80, random_state=0), lazy)
     np.testing.assert_array_equal(trained.latent_, model.latent_)
 
 
-def test_another_scheduler_beside_a_cluster_serves(client, views, model):
+def test_another_scheduler_can_be_used_beside_a_cluster(client, views, model):
     with dask.config.set(scheduler="threads"):
         np.testing.assert_array_equal(predict(model, in_chunks(views)).compute(), model.labels_)
 
@@ -398,7 +399,7 @@ def test_a_model_is_sent_once_to_each_worker(client, views, model, tmp_path):
 def test_a_killed_worker_does_not_change_the_labels(client, views, model, tmp_path):
     workers = {pid: address for address, pid in client.run(os.getpid).items()}
     labels = predict(Recorded(model, tmp_path), in_chunks(views))
-    (tmp_path / "hold").touch()  # whoever begins a block stays in it
+    (tmp_path / "hold").touch()  # workers wait in their first block
     future = client.compute(labels)
     wait_until(lambda: workers.keys() & processes(tmp_path, "works"))
     victim = min(workers.keys() & processes(tmp_path, "works"))
@@ -415,9 +416,9 @@ def test_a_corrupt_chunk_is_named_by_a_cluster(client, views, model):
         predict(model, with_corrupt_chunk(views, fails)).compute()
 
 
-def test_workers_without_coview_say_so(client, views, model):
-    # Nested functions travel by value: these workers can import nothing from here. Modules are forgotten, not kept:
-    # a worker may be in the middle of importing one, and would get it back half-made.
+def test_workers_without_coview_name_the_version_to_install(client, views, model):
+    # Nested functions are pickled by value, because these workers cannot import this file. Modules are deleted, not
+    # restored: a worker may be importing one, and would get back an incomplete module.
     def forget():
         for name in [name for name in sys.modules if name.split(".")[0] in {"coview", "tests"}]:
             del sys.modules[name]
@@ -435,12 +436,12 @@ def test_workers_without_coview_say_so(client, views, model):
             DaskViews(in_chunks(views)).take([5])
     finally:
         client.run(forget)
-    gc.collect()  # a failed task is remembered as long as something, such as the traceback above, refers to it
+    gc.collect()  # a failed task exists as long as an object, such as the traceback, refers to it
     wait_until(lambda: not client.cluster.scheduler.tasks)
     np.testing.assert_array_equal(predict(model, in_chunks(views)).compute(), model.labels_)
 
 
-def test_a_grid_search_on_a_cluster_finds_what_it_finds_here(client):
+def test_a_grid_search_on_a_cluster_gives_the_local_result(client):
     views, truth = make_blobs(60)
     X, layout = stack_views(views)
     grid = {"rho": [0.0, 1.0], "kernel": [RBF(), RBF(sigma2=1e-3)], "n_clusters": [2, 3]}

@@ -8,7 +8,7 @@ from coview.metrics import accuracy, purity, scores
 
 
 def best_over_all_matchings(truth, labels):
-    """Accuracy by trying every way to give the clusters names."""
+    """Return the accuracy by an exhaustive search over all matchings."""
     clusters, classes = sorted(set(labels)), sorted(set(truth))
     names = classes + [None] * len(clusters)
     return max(
@@ -29,7 +29,9 @@ def test_accuracy_is_the_best_of_all_matchings(n_classes, n_clusters):
 def test_the_best_matching_is_not_the_greedy_one():
     truth = np.repeat([0, 0, 1, 1], [5, 4, 4, 0])
     labels = np.repeat([0, 1, 0, 1], [5, 4, 4, 0])
-    assert accuracy(truth, labels) == pytest.approx(8 / 13)  # class 0 gives way although 5 of cluster 0 are its own
+    assert accuracy(truth, labels) == pytest.approx(
+        8 / 13
+    )  # cluster 0 is matched with class 1 although it has 5 samples of class 0
 
 
 def test_purity_takes_the_most_frequent_class_of_every_cluster():
@@ -44,7 +46,7 @@ def test_purity_is_never_below_accuracy():
         assert accuracy(truth, labels) <= purity(truth, labels)
 
 
-def test_names_do_not_matter():
+def test_the_names_of_classes_and_clusters_do_not_matter():
     truth, labels = ["b", "a", "a", "c", "b"], np.array([-7, 40, 40, 3, 3])
     renamed = scores([1, 0, 0, 2, 1], [0, 2, 2, 1, 1])
     assert scores(truth, labels) == pytest.approx(renamed)
@@ -71,7 +73,7 @@ def test_ari_and_nmi_by_hand():
         ([0, 1], 3, ["labels is 0-D"]),
     ],
 )
-def test_bad_input_is_named(metric, truth, labels, words):
+def test_invalid_input_is_named(metric, truth, labels, words):
     with pytest.raises(InputError) as caught:
         metric(truth, labels)
     for word in words:

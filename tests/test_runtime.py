@@ -12,21 +12,21 @@ def blas_threads():
     return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 
 
-def test_results_come_in_order_whoever_computes_them():
+def test_results_keep_the_order_of_the_items_for_any_number_of_threads():
     for n_jobs in (1, 2, 3, 8):
         with Workers(n_jobs) as workers:
             assert workers.map(lambda i: i * i, range(23)) == [i * i for i in range(23)]
             assert workers.map(lambda i: i, []) == []
 
 
-def test_blas_has_one_thread_inside_and_its_own_number_outside():
+def test_blas_has_one_thread_inside_and_its_usual_number_outside():
     before = blas_threads()
     with Workers(2) as workers:
         assert set().union(*workers.map(lambda i: blas_threads(), range(4))) == {1}
     assert blas_threads() == before
 
 
-def test_overlapping_uses_give_blas_its_threads_back():
+def test_blas_gets_its_threads_back_after_overlapping_uses():
     before = blas_threads()
     first, second = Workers(1), Workers(2)
     with first:
@@ -46,33 +46,33 @@ def test_errors_reach_the_caller_and_threads_end():
     assert threading.active_count() == before
 
 
-def test_counting_follows_scikit_learn():
+def test_the_number_of_threads_follows_scikit_learn():
     assert count_threads(3) == 3
     assert count_threads(-1) == cpu_count()
     assert count_threads(None) == max(blas_threads())
-    for wrong in (0, 1.5, "two"):
-        with pytest.raises(InputError, match="n_jobs"):
+    for wrong in (0, 1.5, "two", True):
+        with pytest.raises(InputError, match=f"^n_jobs={wrong!r}: expected an integer other than 0, or None"):
             count_threads(wrong)
 
 
-def test_the_machine_says_what_it_has():
+def test_available_memory_is_positive_or_unknown():
     available = runtime.available_memory()
     assert available is None or available > 0
 
 
-def test_too_much_is_refused_with_figures_and_ways_out(monkeypatch):
+def test_a_task_that_needs_too_much_memory_is_refused_with_figures_and_advice(monkeypatch):
     monkeypatch.setattr(runtime, "available_memory", lambda: 3 * 2**30)
     with pytest.raises(MemoryError, match=r"fitting needs about 4\.0 GiB and 3\.0 GiB are available; take a nap"):
         runtime.require_memory(4 * 2**30, "fitting", "take a nap")
     runtime.require_memory(2 * 2**30, "fitting", "take a nap")
 
 
-def test_a_machine_that_says_nothing_is_trusted(monkeypatch):
+def test_no_task_is_refused_if_the_available_memory_is_unknown(monkeypatch):
     monkeypatch.setattr(runtime, "available_memory", lambda: None)
     runtime.require_memory(2**60, "fitting", "take a nap")
 
 
-def test_a_container_counts_what_it_has_used(monkeypatch, tmp_path):
+def test_the_limit_of_a_container_counts_less_its_use(monkeypatch, tmp_path):
     real = runtime.Path
     monkeypatch.setattr(runtime, "Path", lambda path: tmp_path if path == "/sys/fs/cgroup" else real(path))
     (tmp_path / "memory.current").write_text("400\n")
@@ -82,7 +82,7 @@ def test_a_container_counts_what_it_has_used(monkeypatch, tmp_path):
     assert runtime.available_memory() == runtime._free()
 
 
-def test_systems_without_proc_are_asked_otherwise(monkeypatch, tmp_path):
+def test_systems_without_proc_use_sysconf(monkeypatch, tmp_path):
     monkeypatch.setattr(runtime, "Path", lambda path: tmp_path / "nothing")
     assert runtime.available_memory() > 0
 

@@ -1,4 +1,4 @@
-"""Views: what the gate accepts, what it makes of it, and that it leaves the caller's data alone."""
+"""Input validation: accepted formats, the resulting views, and that the caller's data are not changed."""
 
 import pickle
 
@@ -30,7 +30,7 @@ def dense(x):
 
 
 def with_duplicates():
-    """The table [[3, 0], [0, 4]] in CSR, its 3 stored as 1 + 2."""
+    """Return the matrix [[3, 0], [0, 4]] in CSR format, with 3 stored as 1 + 2."""
     return sp.csr_array((np.array([1.0, 2.0, 4.0]), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2))
 
 
@@ -40,7 +40,7 @@ def read_only(table):
     return copy
 
 
-# What counts as several views
+# Several views or one table
 
 
 @pytest.mark.parametrize("container", [list, tuple])
@@ -57,7 +57,7 @@ def test_a_mapping_keeps_its_names_and_order():
     np.testing.assert_array_equal(views["7"], IMAGE)
 
 
-def test_checked_views_pass_through_as_they_are():
+def test_validated_views_are_returned_unchanged():
     views = as_views([TEXT, IMAGE])
     assert as_views(views) is views
 
@@ -128,7 +128,7 @@ def test_anything_else_does_not_hold_several(data):
     assert not holds_several(data)
 
 
-def test_views_of_different_kinds_go_together():
+def test_views_of_different_formats_can_be_combined():
     views = as_views({"array": TEXT, "sparse": sp.coo_array(TEXT), "frame": pd.DataFrame(TEXT), "rows": TEXT.tolist()})
     for name in views:
         np.testing.assert_array_equal(dense(views[name]), TEXT)
@@ -163,7 +163,7 @@ def test_views_of_different_kinds_go_together():
         "mixed",
     ],
 )
-def test_a_stacked_table_is_cut_as_asked(make, layout, expected):
+def test_a_stacked_table_is_split_by_its_layout(make, layout, expected):
     views = as_views(make(STACKED), views=layout)
     assert views.names == tuple(expected)
     for name, positions in expected.items():
@@ -181,7 +181,7 @@ def test_a_stacked_table_is_cut_as_asked(make, layout, expected):
     ],
     ids=["names", "list of names", "positions", "widths"],
 )
-def test_a_stacked_frame_is_cut_by_name_or_position_and_keeps_its_column_names(kind, layout, expected):
+def test_a_stacked_frame_is_split_by_name_or_position_and_keeps_its_column_names(kind, layout, expected):
     views = as_views(FRAMES[kind](STACKED, COLUMNS), views=layout)
     assert views.columns == expected
     for name, columns in expected.items():
@@ -206,7 +206,7 @@ def test_a_stacked_frame_is_cut_by_name_or_position_and_keeps_its_column_names(k
         ("object", "float64"),
     ],
 )
-def test_tables_become_floats_of_their_own_precision(given, kept):
+def test_tables_become_float32_or_float64(given, kept):
     table = np.array([[1, 0], [0, 1]], dtype=given)
     x = as_views([table])["view0"]
     assert x.dtype == np.dtype(kept)
@@ -218,7 +218,7 @@ def test_tables_become_floats_of_their_own_precision(given, kept):
     [(("f4", "f4"), "f4"), (("f4", "f8"), "f8"), (("f8", "f8"), "f8"), (("f4", "i1"), "f8")],
 )
 @pytest.mark.parametrize("make", [np.array, sp.csr_array], ids=["array", "csr"])
-def test_views_are_single_precision_only_when_each_of_them_is(make, dtypes, expected):
+def test_views_are_float32_only_if_each_view_is(make, dtypes, expected):
     views = as_views([make(TEXT.astype(dtype)) for dtype in dtypes])
     assert views.dtype == np.dtype(expected)
 
@@ -236,7 +236,7 @@ def test_every_sparse_layout_becomes_a_csr_array(name):
 @pytest.mark.parametrize(
     ("given", "kept"), [("float32", "float32"), ("float64", "float64"), ("int32", "float64"), ("bool", "float64")]
 )
-def test_sparse_tables_become_floats_of_their_own_precision(given, kept):
+def test_sparse_tables_become_float32_or_float64(given, kept):
     assert as_views([sp.csc_array(TEXT.astype(given))])["view0"].dtype == np.dtype(kept)
 
 
@@ -253,7 +253,7 @@ def test_frames_keep_their_column_names(kind):
     np.testing.assert_array_equal(views["text"], TEXT)
 
 
-def test_column_names_that_are_numbers_become_text():
+def test_column_names_that_are_numbers_become_strings():
     assert as_views(pd.DataFrame(TEXT)).columns == {"view0": ("0", "1", "2")}
 
 
@@ -266,18 +266,18 @@ def test_column_names_that_are_numbers_become_text():
     ],
     ids=["pandas", "pandas nullable", "polars"],
 )
-def test_whole_numbers_and_booleans_in_frames_become_floats(frame):
+def test_integers_and_booleans_in_frames_become_floats(frame):
     views = as_views([frame])
     assert views.dtype == np.float64
     np.testing.assert_array_equal(views["view0"], [[1.0, 1.0], [2.0, 0.0]])
 
 
 @pytest.mark.parametrize("kind", FRAMES)
-def test_frames_in_single_precision_stay_so(kind):
+def test_float32_frames_stay_float32(kind):
     assert as_views([FRAMES[kind](TEXT.astype(np.float32), COLUMNS[:3])]).dtype == np.float32
 
 
-def test_frames_are_aligned_when_their_row_labels_agree_or_are_mere_numbers():
+def test_frames_are_aligned_if_their_row_labels_agree_or_are_row_numbers():
     labels = ["p", "q", "r", "s"]
     labelled, also = pd.DataFrame(TEXT, index=labels), pd.DataFrame(IMAGE, index=labels)
     views = as_views([labelled, also, pd.DataFrame(IMAGE), TEXT])
@@ -286,15 +286,15 @@ def test_frames_are_aligned_when_their_row_labels_agree_or_are_mere_numbers():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_finite_values_whose_sum_overflows_are_fine(dtype):
+def test_finite_values_whose_sum_overflows_are_accepted(dtype):
     largest = np.full((3, 2), np.finfo(dtype).max)
     np.testing.assert_array_equal(as_views([largest, sp.csr_array(largest)])["view1"].toarray(), largest)
 
 
-# Views themselves
+# Views as a mapping
 
 
-def test_views_describe_themselves():
+def test_views_have_sizes_and_a_repr():
     views = as_views({"text": TEXT, "image": sp.csr_array(IMAGE)})
     assert (len(views), views.n_samples) == (2, 4)
     assert views.n_features == {"text": 3, "image": 2}
@@ -307,7 +307,7 @@ def test_views_cannot_be_assigned_to():
         views["text"] = IMAGE
 
 
-def test_a_view_that_is_not_there_is_a_key_error():
+def test_an_unknown_view_raises_a_key_error():
     with pytest.raises(KeyError, match="sound"):
         as_views({"text": TEXT})["sound"]
 
@@ -341,7 +341,7 @@ def test_take_chooses_the_same_rows_of_every_view(rows):
     ],
     ids=["list", "mapping", "sparse", "partly sparse", "single precision", "frames", "one table"],
 )
-def test_stacking_and_cutting_gives_the_views_back(views, sparse):
+def test_stacking_and_splitting_returns_the_views(views, sparse):
     before = as_views(views)
     stacked, layout = stack_views(views)
     after = as_views(stacked, layout)
@@ -352,13 +352,13 @@ def test_stacking_and_cutting_gives_the_views_back(views, sparse):
         np.testing.assert_array_equal(dense(after[name]), dense(before[name]))
 
 
-def test_stacked_views_stand_side_by_side():
+def test_stacking_concatenates_columns():
     stacked, layout = stack_views({"text": TEXT, "image": IMAGE})
     np.testing.assert_array_equal(stacked, STACKED)
     assert layout == {"text": slice(0, 3), "image": slice(3, 5)}
 
 
-# The caller's own
+# The caller's data
 
 
 @pytest.mark.parametrize("use", [as_views, stack_views])
@@ -376,26 +376,26 @@ def test_stacked_views_stand_side_by_side():
     ],
     ids=["arrays", "other dtypes", "other memory", "sparse", "stored twice", "frames", "nested lists", "rows"],
 )
-def test_nothing_of_the_callers_is_changed(use, data):
+def test_the_data_of_the_caller_are_not_changed(use, data):
     before = pickle.dumps(data)
     use(data)
     assert pickle.dumps(data) == before
 
 
 @pytest.mark.parametrize("layout", [[3, 2], {"text": [0, -3], "image": [True, False, True, False, False]}], ids=repr)
-def test_cutting_changes_neither_the_table_nor_the_layout(layout):
+def test_splitting_changes_neither_the_table_nor_the_layout(layout):
     table = read_only(STACKED)
     before = pickle.dumps((table, layout))
     as_views(table, views=layout)
     assert pickle.dumps((table, layout)) == before
 
 
-def test_views_check_what_they_are_made_of():
+def test_views_validate_their_tables():
     for tables, word in (
         ({"a": np.full((5, 2), np.nan)}, "view 'a' contains NaN"),
         ({"a": np.ones((5, 2)), "b": np.ones((4, 2))}, "view 'b' has 4 samples"),
         ({"a": np.ones(5)}, "view 'a' is 1-D"),
-        ({}, "there are no views"),
+        ({}, "no views were given"),
     ):
         with pytest.raises(InputError, match=word):
             Views(tables)
@@ -432,7 +432,7 @@ def test_arrow_tables_are_read_by_column():
         as_views({"a": twice})
 
 
-def test_what_is_missing_or_not_a_table_is_called_so():
+def test_missing_values_and_objects_that_are_not_tables_are_named():
     frame = pd.DataFrame({"u": pd.array([True, None], dtype="boolean"), "v": [1.0, 2.0]})
     with pytest.raises(InputError, match="view 'a' contains NaN in 1 of 2 samples"):
         as_views({"a": frame})

@@ -1,4 +1,4 @@
-"""Data that coview makes by itself: views of handwritten digits, and the two synthetic sets of the paper."""
+"""Data sets that ship with coview: views of handwritten digits, and the two synthetic data sets of the paper."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from coview.core.assign import Labels
 from coview.views import Array, Views, as_views
-
-Labels = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class _Gaussian:
-    """One cluster of one view, with the numbers as the appendix prints them."""
+    """One cluster of one view, with the parameters that the appendix prints."""
 
     mean: tuple[float, float]
     covariance: tuple[tuple[float, float], tuple[float, float]]
@@ -39,13 +37,19 @@ SYNTH2 = (
 def make_synth1(random_state: int | np.random.Generator | None = 0) -> tuple[Views, Labels]:
     """Return Synth 1 of the paper's appendix: 1000 samples of two Gaussian clusters in three views of two features.
 
-    The appendix prints means and covariances, but not how many samples each cluster has: here it is half of them.
-    The authors' own file is another one, with 575 and 425 samples: `load("synth1")`, see docs/paper/data.md.
+    The appendix prints means and covariances but not the cluster sizes; here each cluster has half of the samples. The
+    authors' file has 575 and 425 samples, see docs/paper/data.md.
 
     Parameters
     ----------
     random_state : int, Generator or None
-        Where the randomness comes from. Rows are shuffled, so their order tells nothing.
+        Source of randomness. Rows are shuffled.
+
+    Returns
+    -------
+    views : Views
+    labels : array of shape (1000,)
+        The cluster of each sample.
 
     Examples
     --------
@@ -59,13 +63,19 @@ def make_synth1(random_state: int | np.random.Generator | None = 0) -> tuple[Vie
 def make_synth2(random_state: int | np.random.Generator | None = 0) -> tuple[Views, Labels]:
     """Return Synth 2 of the paper's appendix: a compact cluster of 800 samples and a loose one of 200, in two views.
 
-    Row i of both views is the same sample, as the appendix says. In the authors' program it is not:
-    `make_synth2_unpaired` makes what they clustered.
+    Row i of both views is the same sample, as in the appendix. The authors' program shuffles each view separately;
+    `make_synth2_unpaired` returns such data.
 
     Parameters
     ----------
     random_state : int, Generator or None
-        Where the randomness comes from. Rows are shuffled, so their order tells nothing.
+        Source of randomness. Rows are shuffled.
+
+    Returns
+    -------
+    views : Views
+    labels : array of shape (1000,)
+        The cluster of each sample.
 
     Examples
     --------
@@ -77,15 +87,21 @@ def make_synth2(random_state: int | np.random.Generator | None = 0) -> tuple[Vie
 
 
 def make_synth2_unpaired(random_state: int | np.random.Generator | None = 0) -> tuple[Views, Labels]:
-    """Return Synth 2 as the paper's numbers were made: each view is shuffled by itself, so rows do not belong together.
+    """Return Synth 2 as in the authors' program: each view is shuffled separately, so rows are not aligned.
 
     There is one column of labels for each view, and a partition is scored by the mean over the columns. The first 1000
-    of 1300 rows are kept, as in the authors' program, whose seed is 0: the clusters have about 800 and 200 samples.
+    of 1300 rows are kept, as in the authors' program, so the clusters have about 800 and 200 samples.
 
     Parameters
     ----------
     random_state : int, Generator or None
-        Where the randomness comes from; 0 gives the very numbers of the authors.
+        Source of randomness; 0 gives the data of the authors.
+
+    Returns
+    -------
+    views : Views
+    labels : array of shape (1000, 2)
+        The cluster of each row in each view.
 
     Examples
     --------
@@ -107,7 +123,7 @@ def make_synth2_unpaired(random_state: int | np.random.Generator | None = 0) -> 
 def _paired(
     views: Sequence[Sequence[_Gaussian]], sizes: tuple[int, ...], random_state: int | np.random.Generator | None
 ) -> tuple[Views, Labels]:
-    """Draw all views, and shuffle their rows together."""
+    """Return views whose rows are drawn cluster by cluster and shuffled together, and their labels."""
     rng = np.random.default_rng(random_state)
     drawn = [np.vstack([c.draw(n, rng) for c, n in zip(clusters, sizes, strict=True)]) for clusters in views]
     order = rng.permutation(sum(sizes))
@@ -115,12 +131,17 @@ def _paired(
     return as_views({f"view{v}": x[order] for v, x in enumerate(drawn, start=1)}), labels[order]
 
 
-def digits_views() -> tuple[Views, NDArray[np.int64]]:
+def digits_views() -> tuple[Views, Labels]:
     """Return three views of scikit-learn's 1797 handwritten digits, and the digit that each image shows.
 
-    The views see different things: `pixels` where the ink is, `fourier` which strokes repeat, wherever they are
-    (magnitudes of the 2-D Fourier transform do not change when the image moves), `gradients` which way edges run
-    (orientation histograms in the four quarters of the image).
+    The views are `pixels` (intensities), `fourier` (magnitudes of the 2-D Fourier transform, which do not depend on the
+    position of the digit) and `gradients` (histograms of edge orientations in the four quarters of the image).
+
+    Returns
+    -------
+    views : Views
+    labels : array of shape (1797,)
+        The digits 0 to 9.
 
     Examples
     --------
@@ -141,12 +162,12 @@ def digits_views() -> tuple[Views, NDArray[np.int64]]:
 
 
 def _fourier_magnitudes(images: Array) -> Array:
-    """Magnitudes of the Fourier transform; those of the other half-plane are the same."""
+    """Return the magnitudes of the Fourier transform in one half-plane; the other half is equal."""
     return np.abs(np.fft.rfft2(images)).reshape(len(images), -1)
 
 
 def _edge_orientations(images: Array, n_bins: int = 8) -> Array:
-    """Edge strength by orientation, summed over each quarter of the image."""
+    """Return the edge strength by orientation, summed over each quarter of the image."""
     down, right = np.gradient(images, axis=(1, 2))
     strength = np.hypot(down, right)
     turn = np.arctan2(down, right) / (2 * np.pi) % 1

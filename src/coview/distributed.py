@@ -1,14 +1,13 @@
-"""Dask: views cut into blocks of rows, on one machine or many; the only file that imports dask.
+"""Views as Dask collections, in blocks of rows, on one machine or many; the only file that imports dask.
 
-A row block is one task. It computes its part of every view, names the view and the rows if that fails, and hands them
-to a model that is sent once. Install it with `pip install "coview[dask]"`.
+A block of rows is one task. It computes its part of every view and calls the model, which is sent once; an error names
+the view and the rows. Install Dask with `pip install "coview[dask]"`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import accumulate, pairwise
-from numbers import Integral
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,11 +17,13 @@ from coview._version import __version__
 from coview.compose import FixedSize
 from coview.core.select import Rows, as_selector
 from coview.errors import InputError, InputTypeError
+from coview.extras import load_extra
 from coview.kernels import RBF, kernel_per_view
+from coview.parameters import check_integer
 from coview.runtime import Workers
 from coview.views import Array, Matrix, Views
 
-_FEWEST_ROWS = 8192  # in blocks that we choose: smaller ones cost more to plan than to label
+_FEWEST_ROWS = 8192  # smaller blocks are merged: they take more time to schedule than to label
 
 DaskArray: TypeAlias = Any  # dask's arrays have no element types
 Key: TypeAlias = Hashable
@@ -30,19 +31,26 @@ Graph: TypeAlias = dict[Any, Any]
 
 
 class DaskViews:
-    """Aligned views as Dask collections: names, sizes, and blocks of rows that exist only while they are worked on.
+    """Aligned views as Dask collections; blocks of rows are in memory only while they are used.
 
-    Rows are matched by their position. Where the views are cut differently, all take the blocks of the view with the
-    most, small ones joined. Data frames, and arrays of unknown length, are counted once, here.
+    Rows are matched by position. If the views have different chunks, all views get those of the view with the most
+    chunks, and small chunks are merged. The rows of data frames, and of arrays of unknown length, are counted once, at
+    construction.
 
     Parameters
     ----------
     sources : mapping from view name to dask array or dask data frame
-        Arrays are 2-D, of NumPy or SciPy sparse blocks; frames have numeric columns.
+        Arrays are 2-D, with NumPy or SciPy sparse blocks; frames have numeric columns.
+
+    Attributes
+    ----------
+    names : tuple of str
+    n_samples : int
+    n_features : dict from view name to int
 
     Notes
     -----
-    A whole run, with views that no machine holds::
+    A complete run, with views that do not fit into memory::
 
         views = DaskViews({"text": text, "image": image})
         model = fit(FixedSize(TMvKSCR(6), n_train=1000, random_state=0), views)
@@ -50,12 +58,12 @@ class DaskViews:
     """
 
     def __init__(self, sources: Mapping[str, Any]) -> None:
-        _require_dask()
+        load_extra("dask.array", "dask", "DaskViews")
         if not isinstance(sources, Mapping) or len(sources) == 0:
-            raise InputTypeError("sources must be a mapping from view name to dask array or dask data frame")
+            raise InputTypeError("sources: expected a mapping from view name to dask array or dask data frame")
         if len({str(name) for name in sources}) < len(sources):
             raise InputError(f"two views have the same name among {', '.join(map(str, sources))}; rename one")
-        opened = {str(name): _open(str(name), source) for name, source in sources.items()}
+        opened = {str(name): _as_array(str(name), source) for name, source in sources.items()}
         arrays = {name: array for name, (array, _) in opened.items()}
         first = next(iter(arrays))
         for name, array in arrays.items():
@@ -71,7 +79,7 @@ class DaskViews:
             {name: example.columns[name] for name, (_, example) in opened.items()},
         )
         self._heights = _common_heights([array.chunks[0] for array in arrays.values()])
-        self._recipes = [_Recipe.of(name, _cut(array, self._heights)) for name, array in arrays.items()]
+        self._tasks = [_ViewTasks.of(name, _rechunked(array, self._heights)) for name, array in arrays.items()]
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name}: {width}" for name, width in self.n_features.items())
@@ -96,6 +104,10 @@ class DaskViews:
         ----------
         rows : array of int
             Row numbers from 0 to n_samples - 1.
+
+        Returns
+        -------
+        Views
         """
         import dask
         from dask.delayed import Delayed
@@ -103,7 +115,7 @@ class DaskViews:
         wanted, places = np.unique(rows, return_inverse=True)
         numbers = np.ndim(rows) == 1 and wanted.size > 0 and wanted.dtype.kind in "iu"
         if not numbers or wanted[0] < 0 or wanted[-1] >= self.n_samples:
-            raise InputError(f"rows must be one or more row numbers from 0 to {self.n_samples - 1}")
+            raise InputError(f"rows: expected one or more row numbers from 0 to {self.n_samples - 1}")
         name = f"coview-take-{dask.base.tokenize(wanted, self._token)}"
         tasks: Graph = {}
         for i, (start, stop) in enumerate(pairwise(accumulate(self._heights, initial=0))):
@@ -117,22 +129,22 @@ class DaskViews:
 
     @property
     def _token(self) -> list[Key]:
-        return [recipe.array.name for recipe in self._recipes]
+        return [view.array.name for view in self._tasks]
 
     def _task(self, i: int, function: str, settings: Sequence[Any], *first: Key) -> tuple[Any, ...]:
-        """Row block i of all views, handed to a function of this module after what comes first."""
-        parts = [recipe.parts[i] for recipe in self._recipes]
+        """Return a task: a function of this module, called with the keys `first` and row block i of all views."""
+        parts = [view.parts[i] for view in self._tasks]
         return _sent(function, parts, *settings), *first, *(key for part in parts for key in part.inputs)
 
     def _graph(self, name: str, tasks: Graph) -> Any:
-        """The tasks, with all that they need."""
+        """Return the tasks with all of their dependencies."""
         from dask.highlevelgraph import HighLevelGraph
 
         layer = dict(tasks)
-        for recipe in self._recipes:
-            layer |= recipe.shared
+        for view in self._tasks:
+            layer |= view.shared
         return HighLevelGraph.from_collections(
-            name, layer, dependencies=[recipe.array for recipe in self._recipes if recipe.as_it_is]
+            name, layer, dependencies=[view.array for view in self._tasks if view.unchanged]
         )
 
 
@@ -144,40 +156,48 @@ def select_rows(
     random_state: Any = None,
     kernel: Any = RBF(),  # noqa: B008 - a frozen value
 ) -> Rows:
-    """Return the numbers of the rows to train on, in increasing order: those that FixedSize would choose.
+    """Return the numbers of the rows that `FixedSize` would train on, in increasing order.
 
     Parameters
     ----------
     views : DaskViews, or mapping as for DaskViews
     n_train : int
-        How many.
+        Number of rows, at most the number of samples.
     select : selector or name
         As in `FixedSize`.
     random_state : int, Generator or None
         Source of randomness.
     kernel : kernel, list or mapping
-        What rules that compare rows compare them by, such as the kernel of the method that will be trained.
+        The kernel of selectors that compare rows, such as the kernel of the method that will be trained.
+
+    Returns
+    -------
+    array of int of shape (n_train,)
     """
     views = _as_dask_views(views)
-    if not (isinstance(n_train, Integral) and 1 <= n_train <= views.n_samples):
-        raise InputError(f"n_train={n_train!r} must be a number of samples from 1 to n_samples={views.n_samples}")
+    n_train = check_integer("n_train", n_train, 1, views.n_samples)
     rng = np.random.default_rng(random_state)
-    return as_selector(select).rows(views, int(n_train), rng, kernel_per_view(kernel, views.names))
+    return as_selector(select).rows(views, n_train, rng, kernel_per_view(kernel, views.names))
 
 
 def fit(model: FixedSize, views: DaskViews | Mapping[str, Any]) -> FixedSize:
-    """Gather the rows that the model chooses, train it on them here, and return it.
+    """Return the model, trained in this process on the rows that it chooses.
 
     Parameters
     ----------
     model : FixedSize
-        Only a model of some of the rows can be trained on rows that do not fit into memory.
+        Other models need all rows in memory.
     views : DaskViews, or mapping as for DaskViews
+
+    Returns
+    -------
+    FixedSize
+        The same object.
     """
     if not isinstance(model, FixedSize):
         kind = getattr(model, "__name__", type(model).__name__)
         raise InputTypeError(
-            f"{kind} needs all samples in memory; FixedSize({kind}(…), n_train=1000) can be trained on some of them"
+            f"{kind} needs all samples in memory; FixedSize({kind}(…), n_train=1000) trains on some of them"
         )
     return model.train(_as_dask_views(views))
 
@@ -185,13 +205,17 @@ def fit(model: FixedSize, views: DaskViews | Mapping[str, Any]) -> FixedSize:
 def predict(model: Any, views: DaskViews | Mapping[str, Any]) -> DaskArray:
     """Return the cluster of each sample as a lazy dask array of int64, one task for each block of rows.
 
-    The labels are those of model.predict in memory. The model is sent once: to the workers of the active
-    `distributed` client, which has to be there still when the labels are computed, or else in the graph.
+    The labels are those of model.predict in memory. The model is sent once, to the workers of the active `distributed`
+    client, which must still exist when the labels are computed. Without a client it is part of the graph.
 
     Parameters
     ----------
     model : fitted estimator with predict
     views : DaskViews, or mapping as for DaskViews
+
+    Returns
+    -------
+    dask array of int64 of shape (n_samples,)
     """
     return _lazily("predict", model, _as_dask_views(views))
 
@@ -203,6 +227,10 @@ def transform(model: Any, views: DaskViews | Mapping[str, Any]) -> DaskArray:
     ----------
     model : fitted estimator with transform
     views : DaskViews, or mapping as for DaskViews
+
+    Returns
+    -------
+    dask array of shape (n_samples, n_components)
     """
     return _lazily("transform", model, _as_dask_views(views))
 
@@ -214,7 +242,7 @@ def _lazily(method: str, model: Any, views: DaskViews) -> DaskArray:
 
     if not hasattr(model, method):
         raise InputError(f"{type(model).__name__} has no {method}; use a method that has one, such as TMvKSCR")
-    # One row of made-up numbers: the model refuses unsuitable views here, not in an hour on some worker.
+    # One row of arbitrary numbers: the model refuses unsuitable views here, not later on a worker.
     like = np.asarray(getattr(model, method)(views._example))
     dtype = np.dtype(np.int64) if method == "predict" else like.dtype
     pickled = cloudpickle.dumps(model)
@@ -230,23 +258,23 @@ def _lazily(method: str, model: Any, views: DaskViews) -> DaskArray:
 
 
 def _model(key: str, pickled: bytes) -> Any:
-    """The task that makes the model, or its future result where there is a cluster."""
+    """Return the task that loads the model, or its future result if there is a cluster."""
     import dask
     from dask.base import get_scheduler
 
     load = _sent("_load")
-    # The client itself, unless dask.config names another scheduler: a result on the cluster would be out of its reach.
+    # The client, unless dask.config names another scheduler, which could not reach a result on the cluster.
     client: Any = getattr(get_scheduler(), "__self__", None)
     if not hasattr(client, "submit"):
         return load, pickled
-    # Submitted, not scattered: if all workers that have it die, the scheduler can make it again. It is sent once,
-    # so that advice about large graphs would be beside the point.
+    # Submitted, not scattered: if all workers that hold it die, the scheduler can compute it again. It is sent once,
+    # so Dask's warning about large graphs does not apply.
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
         return client.submit(load, pickled, key=key)
 
 
 class _Part(NamedTuple):
-    """How some rows of one view are computed: tasks, the key of the result, and what must be given."""
+    """Some rows of one view: the tasks that compute them, the key of the result, and the keys of other inputs."""
 
     view: str
     start: int
@@ -257,20 +285,20 @@ class _Part(NamedTuple):
     inputs: list[Key]
 
 
-class _Recipe(NamedTuple):
-    """How a view is computed: what serves one row block only goes into its task, the rest is shared.
+class _ViewTasks(NamedTuple):
+    """The tasks of one view: those that serve one row block only are part of its task, the others are shared.
 
-    With the reading inside the task, nothing has to travel between workers, and whatever fails there can be told with
-    the name of the view and the rows. Annotated graphs (resources, retries, shuffles between workers) stay as they are.
+    A row block is then read in the task that uses it: nothing is sent between workers, and errors name the view and the
+    rows. Annotated graphs (resources, retries, shuffles between workers) are not changed.
     """
 
     array: DaskArray
     parts: list[_Part]
     shared: Graph
-    as_it_is: bool
+    unchanged: bool
 
     @classmethod
-    def of(cls, view: str, array: DaskArray) -> _Recipe:
+    def of(cls, view: str, array: DaskArray) -> _ViewTasks:
         from dask.core import get_dependencies, toposort
 
         starts = [0, *accumulate(array.chunks[0])]
@@ -281,11 +309,11 @@ class _Recipe(NamedTuple):
             return _Part(view, starts[first], starts[last + 1], array.shape[1], tasks, key, sorted(inside, key=str))
 
         if any(layer.annotations for layer in array.dask.layers.values()):
-            return cls(array, [part(i, i, {}, key) for i, key in enumerate(keys)], {}, as_it_is=True)
+            return cls(array, [part(i, i, {}, key) for i, key in enumerate(keys)], {}, unchanged=True)
 
         graph = dict(array.dask)
         needs = {key: get_dependencies(graph, key) for key in graph}
-        held = {key for key in graph if key in needs[key]}  # by the cluster: a future stands for itself
+        held = {key for key in graph if key in needs[key]}  # by the cluster: a future depends on itself
         order = toposort(graph, dependencies={key: needs[key] - {key} for key in graph})
         serves = {key: (i, i) for i, key in enumerate(keys)}  # the first and the last block that need a task
         for key in reversed(order):
@@ -305,14 +333,14 @@ class _Recipe(NamedTuple):
             else:
                 alone = part(first, last, {key: graph[key]}, key)
                 shared[key] = (_sent("_compute", [alone]), *alone.inputs)
-        return cls(array, [part(i, i, own[i], key) for i, key in enumerate(keys)], shared, as_it_is=False)
+        return cls(array, [part(i, i, own[i], key) for i, key in enumerate(keys)], shared, unchanged=False)
 
 
 def _sent(function: str, *settings: Any) -> Callable[..., Any]:
-    """A function of this module, with its first arguments, for a worker.
+    """Return a function of this module, with its first arguments, for a worker.
 
-    It is nested so that it travels by value, and everything in it is plain: a worker without coview can still load it
-    and say what is wrong.
+    It is nested so that it is pickled by value, and it holds built-in types only: a worker without coview can load it
+    and report that coview is missing.
     """
     plain = [[tuple(part) for part in s] if isinstance(s, list) else s for s in settings]
     advice = f"the workers cannot import coview; install coview=={__version__} on every worker"
@@ -338,12 +366,12 @@ def _load(pickled: bytes) -> Any:
 
 
 def _label(parts: list[Any], method: str, dtype: str, model: Any, *given: Any) -> Array:
-    """Labels or scores of one block of rows."""
+    """Return the labels or scores of one block of rows."""
     from joblib import parallel_config
 
-    blocks, rows = _read(parts, given)
+    blocks, rows = _compute_block(parts, given)
     views = _checked(blocks, rows)
-    # One thread: Dask runs as many blocks at a time as there are processors.
+    # One thread: Dask runs as many blocks at the same time as there are processors.
     with Workers(1), parallel_config("sequential"):
         try:
             return np.asarray(getattr(model, method)(views), dtype=dtype)
@@ -352,18 +380,18 @@ def _label(parts: list[Any], method: str, dtype: str, model: Any, *given: Any) -
 
 
 def _pick(parts: list[Any], chosen: Rows, *given: Any) -> list[Matrix]:
-    """Some rows of one block."""
-    blocks, rows = _read(parts, given)
+    """Return some rows of one block."""
+    blocks, rows = _compute_block(parts, given)
     return list(_checked({view: block[chosen] for view, block in blocks.items()}, chosen + rows[0]).values())
 
 
 def _compute(parts: list[Any], *given: Any) -> Any:
-    """Something that several blocks need."""
+    """Return the result of a task that several blocks need."""
     (part,) = parts
-    return _run(_Part(*part), given)
+    return _compute_part(_Part(*part), given)
 
 
-def _run(part: _Part, given: Sequence[Any]) -> Any:
+def _compute_part(part: _Part, given: Sequence[Any]) -> Any:
     from dask.core import get
 
     values = dict(zip(part.inputs, given, strict=True))
@@ -376,24 +404,24 @@ def _run(part: _Part, given: Sequence[Any]) -> Any:
         ) from error
 
 
-def _read(parts: list[Any], given: Sequence[Any]) -> tuple[dict[str, Any], range]:
-    """One block of rows of every view, and which rows they are."""
+def _compute_block(parts: list[Any], given: Sequence[Any]) -> tuple[dict[str, Any], range]:
+    """Return one block of rows of every view, and the numbers of these rows."""
     blocks, taken = {}, 0
     for part in map(_Part._make, parts):
-        block = _run(part, given[taken : taken + len(part.inputs)])
+        block = _compute_part(part, given[taken : taken + len(part.inputs)])
         taken += len(part.inputs)
         expected = part.stop - part.start, part.width
         if np.shape(block) != expected:
             raise InputError(
-                f"view {part.view!r} has a block of shape {np.shape(block)} for rows {part.start} to {part.stop - 1}, "
-                f"which should have shape {expected}"
+                f"view {part.view!r} has a block of shape {np.shape(block)} for rows {part.start} to {part.stop - 1}; "
+                f"its metadata say {expected}"
             )
         blocks[part.view] = block
     return blocks, range(part.start, part.stop)
 
 
 def _checked(blocks: Mapping[str, Any], rows: Sequence[int] | Rows) -> Views:
-    """The blocks through the gate, with messages that count rows from the first of all."""
+    """Return the blocks as validated views; messages number the rows from the first row of all blocks."""
     try:
         return Views(blocks)
     except InputError as error:
@@ -405,7 +433,7 @@ def _checked(blocks: Mapping[str, Any], rows: Sequence[int] | Rows) -> Views:
             if len(bad):
                 raise InputError(
                     f"view {view!r} contains NaN or infinity in row {rows[bad[0]]}, the first of {len(bad)} such rows "
-                    f"from {rows[0]} to {rows[-1]}; fill these values in or drop those samples"
+                    f"from {rows[0]} to {rows[-1]}; impute these values or drop those samples"
                 ) from None
         raise InputError(f"rows {rows[0]} to {rows[-1]}: {error}") from None
 
@@ -418,15 +446,8 @@ def _as_dask_views(views: DaskViews | Mapping[str, Any]) -> DaskViews:
     return views if isinstance(views, DaskViews) else DaskViews(views)
 
 
-def _require_dask() -> None:
-    try:
-        import dask.array  # noqa: F401
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError('Dask is missing; run pip install "coview[dask]"', name="dask") from None
-
-
-def _open(view: str, source: Any) -> tuple[DaskArray, Views]:
-    """A source as an array of known length, and one made-up row that shows its columns and type."""
+def _as_array(view: str, source: Any) -> tuple[DaskArray, Views]:
+    """Return a collection as an array of known length, and an arbitrary row with its columns and dtype."""
     import dask
     import dask.array as da
 
@@ -436,7 +457,7 @@ def _open(view: str, source: Any) -> tuple[DaskArray, Views]:
             "dask.array.from_array(x, chunks=(10_000, -1))"
         )
     if source.ndim != 2:
-        raise InputError(f"view {view!r} is {source.ndim}-D and must be 2-D, samples by features")
+        raise InputError(f"view {view!r} is {source.ndim}-D; expected a 2-D table, samples by features")
     try:
         if not isinstance(source, da.Array):
             from dask.dataframe.utils import meta_nonempty
@@ -444,7 +465,7 @@ def _open(view: str, source: Any) -> tuple[DaskArray, Views]:
             example = Views({view: meta_nonempty(source._meta).iloc[:1]})
             return source.astype(example.dtype).to_dask_array(lengths=True), example
         if np.isnan(source.shape).any():
-            source = source.copy().compute_chunk_sizes()  # of a copy: it changes what it is called on
+            source = source.copy().compute_chunk_sizes()  # works in place, so on a copy
     except InputError:
         raise
     except Exception as error:
@@ -453,7 +474,7 @@ def _open(view: str, source: Any) -> tuple[DaskArray, Views]:
 
 
 def _common_heights(cuts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """Numbers of rows of blocks that suit all views."""
+    """Return the numbers of rows of the blocks of all views, given the chunks of each."""
     cuts = [tuple(height for height in cut if height) for cut in cuts]
     if len(set(cuts)) == 1:
         return cuts[0]
@@ -466,6 +487,6 @@ def _common_heights(cuts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(heights)
 
 
-def _cut(array: DaskArray, heights: tuple[int, ...]) -> DaskArray:
+def _rechunked(array: DaskArray, heights: tuple[int, ...]) -> DaskArray:
     wanted = heights, (array.shape[1],)
     return array if array.chunks == wanted else array.rechunk(wanted, method="tasks")

@@ -1,4 +1,4 @@
-"""Optional libraries: loaded when they are first used; a missing one is named with the extra that brings it."""
+"""Optional libraries: imported at first use; the error for a missing one names the extra that installs it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,9 @@ from typing import Any
 
 
 def load_extra(module: str, extra: str, purpose: str) -> Any:
-    """Load an optional library, or say which extra brings it.
+    """Return an optional module, such as "pyarrow.parquet".
 
-    Parameters
-    ----------
-    module : str
-        What to import, such as "pyarrow.parquet".
-    extra : str
-        The extra of coview that installs it.
-    purpose : str
-        What it is needed for, as the beginning of a sentence.
+    If it is missing, raise an ImportError that begins with the purpose and names the extra of coview that installs it.
     """
     try:
         return import_module(module)

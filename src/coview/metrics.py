@@ -1,4 +1,4 @@
-"""How well clusters match known classes; the names of clusters and classes do not matter."""
+"""Comparison of clusters with known classes; the names of clusters and classes do not matter."""
 
 from __future__ import annotations
 
@@ -11,9 +11,18 @@ from coview.views import Array
 
 
 def accuracy(truth: Any, labels: Any) -> float:
-    """Return the share of samples in the class of their cluster, under the best one-to-one matching of the two.
+    """Return the fraction of samples in the class of their cluster, under the best one-to-one matching of the two.
 
-    With more clusters than classes (or fewer), the samples of those left over count as wrong.
+    If there are more clusters than classes, or fewer, the samples of the unmatched ones count as wrong.
+
+    Parameters
+    ----------
+    truth, labels : array-like of shape (n_samples,)
+        The class and the cluster of each sample.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -30,7 +39,16 @@ def accuracy(truth: Any, labels: Any) -> float:
 
 
 def purity(truth: Any, labels: Any) -> float:
-    """Return the share of samples in the most frequent class of their cluster; many small clusters make it easy.
+    """Return the fraction of samples in the most frequent class of their cluster; it grows with more, smaller clusters.
+
+    Parameters
+    ----------
+    truth, labels : array-like of shape (n_samples,)
+        The class and the cluster of each sample.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -45,6 +63,15 @@ def purity(truth: Any, labels: Any) -> float:
 
 def scores(truth: Any, labels: Any) -> dict[str, float]:
     """Return the adjusted Rand index, the normalised mutual information (arithmetic mean), accuracy and purity.
+
+    Parameters
+    ----------
+    truth, labels : array-like of shape (n_samples,)
+        The class and the cluster of each sample.
+
+    Returns
+    -------
+    dict with the keys "ari", "nmi", "accuracy" and "purity"
 
     Examples
     --------
@@ -63,7 +90,7 @@ def scores(truth: Any, labels: Any) -> dict[str, float]:
 
 
 def _counts(truth: Any, labels: Any) -> Array:
-    """How many samples of each class (rows) are in each cluster (columns)."""
+    """Return the number of samples of each class (rows) in each cluster (columns)."""
     class_numbers, cluster_numbers = _aligned(truth, labels)
     counts = np.zeros((class_numbers.max() + 1, cluster_numbers.max() + 1), dtype=np.int64)
     np.add.at(counts, (class_numbers, cluster_numbers), 1)
@@ -71,11 +98,11 @@ def _counts(truth: Any, labels: Any) -> Array:
 
 
 def _aligned(truth: Any, labels: Any) -> tuple[Array, Array]:
-    """Check classes and clusters, whatever their names, and number each from 0."""
+    """Return classes and clusters, each numbered from 0."""
     truth, labels = np.asarray(truth), np.asarray(labels)
     for name, given in (("truth", truth), ("labels", labels)):
         if given.ndim != 1:
-            raise InputError(f"{name} is {given.ndim}-D and must be 1-D, one entry for each sample")
+            raise InputError(f"{name} is {given.ndim}-D; give a 1-D array with one entry for each sample")
     if len(truth) != len(labels):
         raise InputError(f"truth has {len(truth)} entries and labels has {len(labels)}; give both for the same samples")
     if len(truth) == 0:

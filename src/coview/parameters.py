@@ -10,49 +10,39 @@ from coview.errors import InputError
 
 
 def is_integer(value: Any) -> bool:
-    """Whether this is an integer, and not a boolean."""
+    """Return whether this is an integer and not a boolean."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def is_number(value: Any) -> bool:
-    """Whether this is a real number, and not a boolean."""
+    """Return whether this is a real number and not a boolean."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def check_integer(name: str, value: Any, least: int, *, or_else: str = "") -> int:
-    """Return the integer, or raise an InputError.
+def check_integer(name: str, value: Any, least: int, most: int | None = None, *, or_else: str = "") -> int:
+    """Return the integer within the bounds, both inclusive, or raise an InputError.
 
-    Parameters
-    ----------
-    name : str
-        The parameter, for the message.
-    value : Any
-    least : int
-        The smallest value that is accepted.
-    or_else : str
-        Other values that the caller accepts, for the message, such as ", or 'auto'".
+    `name` is the parameter and `or_else` ends the message with other values that are accepted, such as ", or 'auto'".
     """
-    if not (is_integer(value) and value >= least):
-        raise InputError(f"{name}={value!r}: expected an integer of at least {least}{or_else}")
+    if not (is_integer(value) and least <= value and (most is None or value <= most)):
+        bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise InputError(f"{name}={value!r}: expected an integer {bounds}{or_else}")
     return int(value)
 
 
 def check_number(
     name: str, value: Any, least: float = -math.inf, most: float = math.inf, *, or_else: str = ""
 ) -> float:
-    """Return the finite number, or raise an InputError.
-
-    Parameters
-    ----------
-    name : str
-        The parameter, for the message.
-    value : Any
-    least, most : float
-        The bounds, which are accepted themselves.
-    or_else : str
-        Other values that the caller accepts, for the message, such as ", or None".
-    """
+    """Return the finite number within the bounds, both inclusive, or raise an InputError; see `check_integer`."""
     if not (is_number(value) and math.isfinite(value) and least <= value <= most):
         bounds = [f"of at least {least:g}"] * (least > -math.inf) + [f"at most {most:g}"] * (most < math.inf)
         raise InputError(f"{name}={value!r}: expected a number{' ' if bounds else ''}{' and '.join(bounds)}{or_else}")
+    return float(value)
+
+
+def check_above(name: str, value: Any, bound: float, most: float = math.inf, *, or_else: str = "") -> float:
+    """Return the finite number, which must be larger than the bound and at most `most`, or raise an InputError."""
+    if not (is_number(value) and math.isfinite(value) and bound < value <= most):
+        end = f" and at most {most:g}" if most < math.inf else ""
+        raise InputError(f"{name}={value!r}: expected a number above {bound:g}{end}{or_else}")
     return float(value)

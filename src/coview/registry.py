@@ -1,11 +1,11 @@
-"""Everything that has a name: methods, kernels, assigners, selectors, preprocessing steps, budgets.
+"""Registries: the names of all methods, kernels, assigners, selectors and preprocessing steps.
 
-A class is imported when it is first looked up, so the command line can list all names without loading NumPy.
+A class is imported at its first lookup, so the command line lists all names without importing NumPy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -16,21 +16,11 @@ from coview.errors import InputError
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a class is defined, and one line about it.
+    """The location of a class, and a phrase about it for lists of names."""
 
-    Parameters
-    ----------
-    path : str
-        Module and class, such as "coview.methods.ksc:KSC".
-    summary : str
-        What it does.
-    cost : str
-        For methods: time for n samples of V views.
-    """
-
-    path: str
+    path: str  # module and class, such as "coview.methods.ksc:KSC"
     summary: str
-    cost: str = ""
+    cost: str = ""  # of methods: the time to fit n samples of V views
 
     @property
     def module(self) -> str:
@@ -42,7 +32,7 @@ class Entry:
 
 
 class Registry(MutableMapping[str, Any]):
-    """Classes by name; each is imported when it is first looked up."""
+    """Classes by name; each is imported at its first lookup."""
 
     def __init__(self, entries: Mapping[str, Entry]) -> None:
         self.entries = dict(entries)
@@ -112,24 +102,34 @@ SELECTORS = Registry(
 )
 STEPS = Registry(
     {
-        "standard": Entry("coview.preprocess.steps:Standardize", "columns standardised"),
-        "l2": Entry("coview.preprocess.steps:L2Normalize", "rows L2-normalised"),
+        "standard": Entry("coview.preprocess.steps:Standardize", "standardised columns"),
+        "l2": Entry("coview.preprocess.steps:L2Normalize", "L2-normalised rows"),
         "tfidf": Entry("coview.preprocess.steps:TfIdf", "tf-idf"),
         "log1p": Entry("coview.preprocess.steps:Log1p", "log(1 + x)"),
-        "total": Entry("coview.preprocess.steps:NormalizeTotal", "rows of equal total count"),
+        "total": Entry("coview.preprocess.steps:NormalizeTotal", "rows scaled to equal sums"),
         "pca": Entry("coview.preprocess.steps:PrincipalComponents", "principal components"),
     }
 )
 
 
 def lookup(parameter: str, name: Any, known: Mapping[str, Any]) -> Any:
-    """Return the entry of this name, or raise an InputError that lists the known names and suggests the closest."""
+    """Return the value under this name, or raise an InputError that lists the known names and suggests the closest."""
     if isinstance(name, str) and name in known:
         return known[name]
     raise InputError(f"{parameter} {name!r} is unknown{suggestion(name, known)} Known: {', '.join(known)}")
 
 
-def suggestion(name: Any, known: Mapping[str, Any] | tuple[str, ...]) -> str:
-    """Return the end of a sentence about an unknown name: the closest known one, if there is one."""
-    close = get_close_matches(str(name).lower(), list(known), n=1)
+def as_instance(parameter: str, value: Any, kind: type, known: Registry, example: str) -> Any:
+    """Return the value, or an instance with default parameters of the class that it names."""
+    if isinstance(value, kind):
+        return value
+    if isinstance(value, str) and value in known:
+        return known[value]()
+    raise InputError(f"{parameter}={value!r}: expected one of {', '.join(known)}, or a value such as {example}")
+
+
+def suggestion(name: Any, known: Iterable[str]) -> str:
+    """Return the end of a sentence about an unknown name: a question with the closest known name, or a full stop."""
+    known = list(known)
+    close = get_close_matches(str(name), known, n=1) or get_close_matches(str(name).lower(), known, n=1)
     return f"; did you mean {close[0]!r}?" if close else "."

@@ -1,4 +1,4 @@
-"""Operations on the rows of one view, dense or CSR alike: norms, normalisation, column statistics, blocks."""
+"""Operations on the rows of one view, dense or CSR: norms, normalisation, column statistics, blocks."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import scipy.sparse as sp
 
 from coview.views import Array, Matrix
 
-_BLOCK_NUMBERS = 2**20  # 8 MB
+_BLOCK_NUMBERS = 2**20  # 8 MiB of float64
 
 
 def as_array(x: Matrix) -> Array:
-    """Return the rows as an array of their own type."""
+    """Return the rows as a dense array of the same dtype."""
     array: Array = x.toarray() if sp.issparse(x) else x
     return array
 
 
 def as_float64(x: Matrix) -> Array:
-    """Return the rows as an array in float64."""
+    """Return the rows as a dense array in float64."""
     return as_array(x).astype(np.float64, copy=False)
 
 
 def column(x: Matrix, j: int) -> Array:
-    """Return one column."""
+    """Return one column as an array of shape (rows,)."""
     column: Array = x[:, [j]].toarray().ravel() if sp.issparse(x) else x[:, j]
     return column
 
@@ -37,7 +37,7 @@ def append_columns(x: Matrix, *columns: Array) -> Matrix:
 
 
 def with_entries(x: Matrix, entries: Array) -> Matrix:
-    """Return a CSR matrix with the pattern of x, which is shared, and other stored entries."""
+    """Return a CSR matrix with the pattern of x, in the same memory, and other stored entries."""
     return sp.csr_array((entries, x.indices, x.indptr), shape=x.shape)
 
 
@@ -47,7 +47,7 @@ def row_of_entries(x: Matrix) -> Array:
 
 
 def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
-    """Yield blocks of rows of which each row takes `width` numbers, in bounded memory."""
+    """Yield slices of rows for work in bounded memory, if each row takes `width` numbers."""
     step = max(1, _BLOCK_NUMBERS // width)
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
@@ -61,6 +61,13 @@ def squared_norms(x: Matrix) -> Array:
     return norms
 
 
+def l2_norms(x: Matrix) -> Array:
+    """Return the L2 norm of each row; the largest entry is divided out first, because squares can overflow."""
+    largest = largest_in_rows(x)
+    norms: Array = largest * np.sqrt(squared_norms(divide_rows(x, largest)))
+    return norms
+
+
 def largest_in_rows(x: Matrix) -> Array:
     """Return the largest absolute value of each row."""
     if sp.issparse(x):
@@ -69,7 +76,7 @@ def largest_in_rows(x: Matrix) -> Array:
 
 
 def divide_rows(x: Matrix, divisors: Array) -> Matrix:
-    """Divide each row by its number; rows whose number is 0 stay as they are."""
+    """Return each row divided by its divisor; rows whose divisor is 0 are not changed."""
     divisors = np.where(divisors > 0, divisors, 1.0)
     if sp.issparse(x):
         return with_entries(x, x.data / divisors[row_of_entries(x)])
@@ -78,17 +85,17 @@ def divide_rows(x: Matrix, divisors: Array) -> Matrix:
 
 def l2_normalize(x: Matrix) -> Matrix:
     """Return the rows in float64, divided by their L2 norms; zero rows stay zero."""
-    # One memory layout: sums are then rounded alike in any block.
+    # In C order, sums over a row are rounded alike in any block.
     x = x.astype(np.float64, copy=False) if sp.issparse(x) else np.ascontiguousarray(x, dtype=np.float64)
-    # The largest entry is divided out first: squares of extreme numbers overflow.
+    # The largest entry is divided out first, because squares can overflow.
     scaled = divide_rows(x, largest_in_rows(x))
     return divide_rows(scaled, np.sqrt(squared_norms(scaled)))
 
 
 def column_statistics(x: Matrix, ddof: int = 1) -> tuple[Array, Array]:
-    """Return the mean and standard deviation of each column; the latter is infinite for a constant column.
+    """Return the mean and standard deviation of each column; a constant column has an infinite standard deviation.
 
-    Dense views are read in blocks and sparse ones stay sparse, so neither is copied whole.
+    Dense views are read in blocks and sparse views stay sparse, so neither is copied as a whole.
     """
     n, width = x.shape
     if sp.issparse(x):
@@ -103,7 +110,7 @@ def column_statistics(x: Matrix, ddof: int = 1) -> tuple[Array, Array]:
 def statistics_of_entries(
     entries: Array, group: Array, n_groups: int, count: int, ddof: int = 1
 ) -> tuple[Array, Array]:
-    """Return mean and standard deviation of groups of `count` numbers, of which the nonzero ones are given."""
+    """Return the mean and standard deviation of groups of `count` numbers, given the nonzero entries of each group."""
     unit = np.zeros(n_groups)
     np.maximum.at(unit, group, np.abs(entries))
     unit[unit == 0] = 1.0
@@ -115,7 +122,7 @@ def statistics_of_entries(
 
 
 def largest_along(x: Array, axis: int) -> Array:
-    """Return the largest absolute value along an axis, 1 for zeros: divided out first, so that squares stay finite."""
+    """Return the largest absolute value along an axis, or 1 if all are zero; divide by it to keep squares finite."""
     largest = np.maximum(x.max(axis=axis), -x.min(axis=axis)).astype(np.float64)
     return np.where(largest > 0, largest, 1.0)
 

@@ -1,38 +1,38 @@
-"""What the machine offers: threads over blocks, with BLAS held to one thread in each, and memory.
+"""Threads and memory: thread pools over blocks, each with single-threaded BLAS, and checks of available memory.
 
-NumPy releases the interpreter lock, so threads share the work of large arrays.
+NumPy releases the interpreter lock, so threads share the work on large arrays.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import cache
-from numbers import Integral
 from pathlib import Path
 from threading import Lock
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 from coview.errors import InputError
+from coview.parameters import is_integer
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# How to call a function for every item of a sequence, perhaps in threads; the results keep the order of the items.
+# Calls a function for every item of a sequence, possibly in threads; the results keep the order of the items.
 Map: TypeAlias = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 _GIB = 2**30
 
 
 def serial_map(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    """Call the function for one item after the other."""
+    """Return the function of every item, computed one after the other."""
     return [function(item) for item in items]
 
 
 class Workers:
-    """A pool of threads for the time of a `with` block; what it computes does not depend on how many there are."""
+    """A pool of threads for the duration of a `with` block; results do not depend on the number of threads."""
 
     def __init__(self, n_jobs: int | None) -> None:
         self.n_threads = count_threads(n_jobs)
@@ -40,7 +40,7 @@ class Workers:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        self._stack.enter_context(_one_blas_thread())
+        self._stack.enter_context(_OneBlasThread())
         if self.n_threads > 1:
             self._pool = self._stack.enter_context(ThreadPoolExecutor(self.n_threads))
         return self
@@ -52,16 +52,16 @@ class Workers:
     def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """Return the function of every item, in their order."""
         if self._pool is None or len(items) < 2:
-            return [function(item) for item in items]
+            return serial_map(function, items)
         results: list[Any] = [None] * len(items)
-        waiting = iter(range(len(items)))  # shared: whoever is free takes the next
+        waiting = iter(range(len(items)))  # shared: an idle thread takes the next item
 
         def work(_: int) -> None:
             try:
                 for i in waiting:
                     results[i] = function(items[i])
             except BaseException:
-                for _ in waiting:  # nothing more to take for the others
+                for _ in waiting:  # the other threads stop as well
                     pass
                 raise
 
@@ -72,66 +72,66 @@ class Workers:
 
 
 def count_threads(n_jobs: int | None) -> int:
-    """Return the number of threads: scikit-learn's counting, and for None as many as BLAS may use here."""
+    """Return the number of threads: negative numbers count as in scikit-learn, None is the number that BLAS uses."""
     if n_jobs is None:
         libraries = _controller().info()
         return max((lib["num_threads"] for lib in libraries if lib["user_api"] == "blas"), default=1)
-    if not isinstance(n_jobs, Integral) or n_jobs == 0:
-        raise InputError(f"n_jobs={n_jobs!r} must be a whole number other than 0, or None; -1 means all processors")
+    if not is_integer(n_jobs) or n_jobs == 0:
+        raise InputError(f"n_jobs={n_jobs!r}: expected an integer other than 0, or None; -1 means all processors")
     from joblib import effective_n_jobs
 
     return int(effective_n_jobs(int(n_jobs)))
 
 
-@contextmanager
-def _one_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread until the last of several overlapping uses, in any thread, has ended."""
-    with _limit.lock:
-        if _limit.users == 0:
-            _limit.limiter = _controller().limit(limits=1, user_api="blas")
-            _limit.limiter.__enter__()
-        _limit.users += 1
-    try:
-        yield
-    finally:
-        with _limit.lock:
-            _limit.users -= 1
-            if _limit.users == 0:
-                _limit.limiter.__exit__(None, None, None)
+class _OneBlasThread:
+    """Limits BLAS to one thread until the last of several overlapping uses, in any thread, has ended."""
 
+    _lock: ClassVar[Lock] = Lock()  # a process has one BLAS, so all uses share these
+    _users: ClassVar[int] = 0
+    _limiter: ClassVar[Any] = None
 
-class _Limit:
-    """The process has one BLAS, so there is one of this."""
+    def __enter__(self) -> None:
+        shared = _OneBlasThread
+        with shared._lock:
+            if shared._users == 0:
+                shared._limiter = _controller().limit(limits=1, user_api="blas")
+                shared._limiter.__enter__()
+            shared._users += 1
 
-    def __init__(self) -> None:
-        self.lock = Lock()
-        self.users = 0
-        self.limiter: Any = None
-
-
-_limit = _Limit()
+    def __exit__(self, *error: object) -> None:
+        shared = _OneBlasThread
+        with shared._lock:
+            shared._users -= 1
+            if shared._users == 0:
+                shared._limiter.__exit__(None, None, None)
 
 
 @cache
 def _controller() -> Any:
-    """Looking up the loaded libraries takes milliseconds, so it is done once."""
+    """Return the controller of the loaded BLAS libraries; finding them takes milliseconds, so it is done once."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 
 
 def available_memory() -> int | None:
-    """Return the bytes this process may still take, or None where the system does not say."""
+    """Return the number of bytes that this process can still allocate, or None if the system does not report it."""
     limits = [limit for limit in (_free(), _left_in_container()) if limit is not None]
     return min(limits, default=None)
 
 
-def require_memory(needed: int, task: str, ways_out: str) -> None:
-    """Raise MemoryError, with the figures and the ways out, when this would not fit."""
+def fits_in_memory(needed: int) -> bool:
+    """Return whether this number of bytes is available; True if the system does not report it."""
     available = available_memory()
-    if available is not None and needed > available:
+    return available is None or needed <= available
+
+
+def require_memory(needed: int, task: str, advice: str) -> None:
+    """Raise a MemoryError with the figures, the task and the advice, if fewer bytes are available than needed."""
+    if not fits_in_memory(needed):
+        available = available_memory() or 0
         raise MemoryError(
-            f"{task} needs about {needed / _GIB:.1f} GiB and {available / _GIB:.1f} GiB are available; {ways_out}"
+            f"{task} needs about {needed / _GIB:.1f} GiB and {available / _GIB:.1f} GiB are available; {advice}"
         )
 
 
@@ -149,7 +149,7 @@ def _free() -> int | None:
 
 
 def _left_in_container() -> int | None:
-    """What a control group (version 2, as containers and cluster jobs use) leaves of its limit."""
+    """Return the unused part of the limit of a control group (version 2, as in containers and cluster jobs)."""
     folder = Path("/sys/fs/cgroup")
     try:
         limit = (folder / "memory.max").read_text().strip()

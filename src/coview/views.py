@@ -1,11 +1,10 @@
-"""Views: several feature tables that describe the same samples, and the one gate they come in through."""
+"""Views: several feature tables of the same samples, and `as_views`, the only place that validates input."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from coview.errors import InputError, InputTypeError
+from coview.parameters import is_integer
 
 Array: TypeAlias = NDArray[Any]
 Matrix: TypeAlias = Any  # a float ndarray or csr_array; SciPy's sparse arrays have no types
@@ -20,22 +20,31 @@ Layout: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
 
 
 class Views(Mapping[str, Matrix]):
-    """Checked, aligned views: a read-only mapping from view name to a float array or CSR array.
-
-    Past this gate nothing doubts the data again.
+    """Validated, aligned views: a read-only mapping from view name to a float array or CSR array.
 
     Parameters
     ----------
     tables : mapping or list of 2-D tables
-        As in `as_views`, which also takes one stacked table.
+        NumPy arrays, SciPy sparse matrices, or pandas, polars and Arrow tables with the same samples in the same order.
+        The views of a list are named view0, view1, …
+
+    Attributes
+    ----------
+    names : tuple of str
+    n_samples : int
+    n_features : dict from view name to int
+    columns : dict from view name to tuple of str, or None
+        The column names of each view; None if it has none.
+    dtype : numpy.dtype
+        float32 if every view is float32, otherwise float64.
     """
 
     columns: dict[str, tuple[str, ...] | None]
     _matrices: dict[str, Matrix]
 
     def __init__(self, tables: Mapping[str, Any] | Sequence[Any]) -> None:
-        named = _named(tables)
-        checked = {name: _table(f"view {name!r}", table) for name, table in named.items()}
+        named = _with_names(tables)
+        checked = {name: _validated_table(f"view {name!r}", table) for name, table in named.items()}
         _check_index(named)
         _check_together(checked)
         self._matrices = {name: matrix for name, (matrix, _) in checked.items()}
@@ -43,7 +52,7 @@ class Views(Mapping[str, Matrix]):
 
     @classmethod
     def trusted(cls, matrices: Mapping[str, Matrix], columns: Mapping[str, tuple[str, ...] | None]) -> Views:
-        """Wrap matrices that have been through the gate."""
+        """Return views of matrices that have been validated before."""
         views = cls.__new__(cls)
         views._matrices, views.columns = dict(matrices), dict(columns)
         return views
@@ -75,19 +84,19 @@ class Views(Mapping[str, Matrix]):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """float32 when every view is float32, otherwise float64."""
+        """float32 if every view is float32, otherwise float64."""
         return np.result_type(*(x.dtype for x in self.values()))
 
     def take(self, rows: Any) -> Views:
-        """Return the chosen rows of every view."""
+        """Return the rows of every view that a slice, an array of row numbers or a boolean mask chooses."""
         return Views.trusted({name: x[rows] for name, x in self.items()}, self.columns)
 
     def select(self, names: Sequence[str]) -> Views:
-        """Return these views, in this order."""
+        """Return the views of these names, in this order."""
         return Views.trusted({n: self[n] for n in names}, {n: self.columns[n] for n in names})
 
     def rename(self, names: Sequence[str]) -> Views:
-        """Return the same views under other names."""
+        """Return the same views with other names, in the order of the views."""
         return Views.trusted(
             dict(zip(names, self.values(), strict=True)), dict(zip(names, self.columns.values(), strict=True))
         )
@@ -95,20 +104,24 @@ class Views(Mapping[str, Matrix]):
     __hash__ = None  # type: ignore[assignment]
 
     def __eq__(self, other: object) -> bool:
-        """Views are compared by identity: comparing tables entry by entry is not what == should cost."""
+        """Return whether this is the same object; a comparison of all entries would be slow."""
         return self is other
 
 
 def as_views(data: Any, views: Layout = None) -> Views:
-    """Check whatever the caller has and return it as `Views`; nothing of the caller's is changed.
+    """Return the data as validated `Views`; the caller's data are not changed.
 
     Parameters
     ----------
     data : list, tuple or mapping of 2-D tables, a Views, or one stacked 2-D table
-        Tables may be NumPy arrays, SciPy sparse, or pandas, polars and Arrow tables. A list counts as several
-        views only when its elements are themselves 2-D: a list of lists of numbers is one stacked table.
+        Tables are NumPy arrays, SciPy sparse matrices, or pandas, polars and Arrow tables. A list holds several views
+        if its elements are 2-D; a list of lists of numbers is one stacked table.
     views : list of widths, list of columns, or mapping from view name to columns
-        How to cut one stacked table into views. Columns are a slice, positions, a boolean mask, or column names.
+        The columns of each view in one stacked table: a slice, positions, a boolean mask, or column names.
+
+    Returns
+    -------
+    Views
 
     Examples
     --------
@@ -119,21 +132,30 @@ def as_views(data: Any, views: Layout = None) -> Views:
     Views(4 samples; view0: 2, view1: 3)
     """
     if not holds_several(data):
-        cut = _cut(*_table("X", data), views)
+        cut = _cut(*_validated_table("X", data), views)
         _check_together(cut)
         return Views.trusted({name: x for name, (x, _) in cut.items()}, {name: c for name, (_, c) in cut.items()})
     if views is not None:
         raise InputError(
-            "views= says how to cut one stacked table, but several views were given; leave views=None or "
-            "stack them first with stack_views"
+            "views= splits one stacked table, but the data are several views; leave views=None, or stack them first "
+            "with stack_views"
         )
     return data if isinstance(data, Views) else Views(data)
 
 
 def stack_views(views: Any) -> tuple[Matrix, dict[str, slice]]:
-    """Put all views side by side and return the table with the `views=` that takes it apart again.
+    """Return the concatenated columns of all views, and the `views=` that splits them again.
 
-    The stacked form is what scikit-learn's own tools split by samples; `as_views(X, views)` is the inverse.
+    scikit-learn's tools split such a table by samples; `as_views(X, views)` is the inverse.
+
+    Parameters
+    ----------
+    views : as in `as_views`
+
+    Returns
+    -------
+    X : array or csr_array of shape (n_samples, total number of features)
+    views : dict from view name to slice
 
     Examples
     --------
@@ -152,7 +174,7 @@ def stack_views(views: Any) -> tuple[Matrix, dict[str, slice]]:
 
 
 def holds_several(data: Any) -> bool:
-    """Whether the data are several views rather than one stacked table."""
+    """Return whether the data are several views rather than one stacked table."""
     if sp.issparse(data):  # before Mapping: a DOK matrix is a dict
         return False
     if isinstance(data, Mapping):
@@ -171,30 +193,30 @@ def _dimensions(table: Any) -> int:
     return 0
 
 
-def _named(data: Mapping[Any, Any] | Sequence[Any]) -> dict[str, Any]:
+def _with_names(data: Mapping[Any, Any] | Sequence[Any]) -> dict[str, Any]:
     if len(data) == 0:
-        raise InputError("there are no views; give at least one 2-D table")
+        raise InputError("no views were given; give at least one 2-D table")
     pairs = data.items() if isinstance(data, Mapping) else ((f"view{i}", x) for i, x in enumerate(data))
     named: dict[str, Any] = {}
     for key, table in pairs:
         if str(key) in named:
-            raise InputError(f"two views are named {str(key)!r}; give every view its own name")
+            raise InputError(f"two views are named {str(key)!r}; rename one")
         named[str(key)] = table
     return named
 
 
-def _table(label: str, table: Any) -> tuple[Matrix, tuple[str, ...] | None]:
-    """Turn one table into a float array or CSR array, with its column names if it has them."""
+def _validated_table(label: str, table: Any) -> tuple[Matrix, tuple[str, ...] | None]:
+    """Return one table as a float array or CSR array, and its column names if it has them."""
     columns = None
     if sp.issparse(table):
         if table.ndim != 2:
             raise _not_2d(label, table.ndim)
         matrix: Any = sp.csr_array(table)
         if not matrix.has_canonical_format:
-            matrix = matrix.copy()  # sum_duplicates works in place, and these may be the caller's buffers
+            matrix = matrix.copy()  # sum_duplicates works in place, and the buffers may be the caller's
             matrix.sum_duplicates()
     elif np.ma.isMaskedArray(table) and np.ma.getmaskarray(table).any():
-        raise InputError(f"{label} has masked values; fill them in or drop those samples")
+        raise InputError(f"{label} has masked values; impute them or drop those samples")
     elif isinstance(table, (np.ndarray, list, tuple)) or np.isscalar(table) or table is None:
         try:
             matrix = np.asarray(table)
@@ -211,14 +233,14 @@ def _not_2d(label: str, ndim: int) -> InputError:
     advice = (
         "reshape(-1, 1) makes one column, reshape(1, -1) one sample" if ndim < 2 else "flatten each sample to a row"
     )
-    return InputError(f"{label} is {ndim}-D and must be 2-D, samples by features. Reshape your data: {advice}")
+    return InputError(f"{label} is {ndim}-D; expected a 2-D table, samples by features. Reshape your data: {advice}")
 
 
 def _from_frame(label: str, table: Any) -> tuple[Any, tuple[str, ...] | None]:
-    """Read a pandas, polars or Arrow table, or anything else that NumPy can read."""
+    """Return a pandas, polars or Arrow table, or any other object that NumPy can read, as an array."""
     import narwhals as nw
 
-    # narwhals refuses two columns of one name with less to go on, or not at all, depending on the table.
+    # narwhals refuses duplicate column names with a less specific message, or not at all, depending on the table.
     labels = table.columns if nw.dependencies.is_pandas_dataframe(table) else getattr(table, "column_names", ())
     twice = next((name for name, count in Counter(map(str, labels)).items() if count > 1), None)
     if twice is not None:
@@ -229,14 +251,14 @@ def _from_frame(label: str, table: Any) -> tuple[Any, tuple[str, ...] | None]:
     if not isinstance(frame, nw.DataFrame):
         if not hasattr(table, "__array__"):
             raise InputTypeError(
-                f"{label} is a {type(table).__name__}, which is not a table; give a 2-D array or frame"
+                f"{label} is a {type(table).__name__}, which is not a table; give a 2-D array or data frame"
             )
         return np.asarray(table), None
     for name, kind in frame.schema.items():
         if not (kind.is_numeric() or isinstance(kind, (nw.Boolean, nw.Object, nw.Unknown))):
             raise InputError(f"{label} has the column {name!r} of type {kind}; encode it as numbers or drop it")
     matrix = frame.to_numpy()
-    if matrix.dtype.kind == "O":  # nullable booleans and other objects: what is missing becomes NaN, which has a name
+    if matrix.dtype.kind == "O":  # nullable booleans and other objects: missing values become NaN and are reported
         matrix = frame.with_columns(nw.selectors.boolean().cast(nw.Float64)).to_numpy()
     return matrix, tuple(str(name) for name in frame.columns)
 
@@ -246,8 +268,8 @@ def _as_float(label: str, matrix: Any) -> Matrix:
     if kind == "c":
         raise InputError(f"Complex data not supported: {label} is {matrix.dtype}; give real features")
     if kind not in "fiubO":
-        what = {"U": "text", "S": "text", "M": "dates", "m": "time differences"}.get(kind, str(matrix.dtype))
-        raise InputError(f"{label} holds {what}; encode it as numbers or drop those columns")
+        what = {"U": "strings", "S": "strings", "M": "dates", "m": "time differences"}.get(kind, str(matrix.dtype))
+        raise InputError(f"{label} holds {what}; encode them as numbers or drop those columns")
     if kind == "f" and matrix.dtype.itemsize <= 4:
         wanted: type[np.floating[Any]] = np.float32
     else:
@@ -259,62 +281,62 @@ def _as_float(label: str, matrix: Any) -> Matrix:
     except OverflowError:
         raise InputError(f"{label} holds numbers too large for a float; scale them down") from None
     except ValueError:
-        raise InputError(f"{label} holds text; encode it as numbers or drop those columns") from None
+        raise InputError(f"{label} holds strings; encode them as numbers or drop those columns") from None
 
 
 def _cut(
     matrix: Matrix, columns: tuple[str, ...] | None, views: Layout
 ) -> dict[str, tuple[Matrix, tuple[str, ...] | None]]:
-    """Cut a stacked table into views."""
+    """Return the views of a stacked table, with their column names."""
     width = matrix.shape[1]
     if views is None:
         return {"view0": (matrix, columns)}
     if not isinstance(views, (Mapping, list, tuple, np.ndarray)) or len(views) == 0:
-        raise InputError(f"views={views!r} must be a list of widths, or a mapping from view name to columns")
-    if not isinstance(views, Mapping) and all(isinstance(w, Integral) for w in views):
+        raise InputError(f"views={views!r}: expected a list of widths, or a mapping from view name to columns")
+    if not isinstance(views, Mapping) and all(map(is_integer, views)):
         if sum(views) != width or any(w < 1 for w in views):
-            raise InputError(f"views={list(views)} must be positive widths that add up to the {width} columns of X")
+            raise InputError(f"views={list(views)}: expected positive widths that add up to the {width} columns of X")
         ends = np.cumsum([0, *views]).tolist()
         views = [slice(a, b) for a, b in pairwise(ends)]
     tables = {}
-    for name, chosen in _named(views).items():
+    for name, chosen in _with_names(views).items():
         positions = _positions(name, chosen, columns, width)
         names = None if columns is None else tuple(columns[i] for i in positions)
         contiguous = len(positions) > 0 and np.array_equal(positions, np.arange(positions[0], positions[-1] + 1))
-        keep = slice(positions[0], positions[-1] + 1) if contiguous else positions  # a slice makes no copy
+        keep = slice(positions[0], positions[-1] + 1) if contiguous else positions  # a slice does not copy
         tables[name] = (matrix[:, keep], names)
     return tables
 
 
 def _positions(name: str, chosen: Any, columns: tuple[str, ...] | None, width: int) -> NDArray[np.intp]:
-    """Column numbers of one view in a stacked table."""
+    """Return the column numbers of one view in a stacked table."""
     try:
         if isinstance(chosen, slice):
             return np.arange(width)[chosen]
         wanted = [chosen] if isinstance(chosen, str) else list(chosen)
     except TypeError:
         raise InputError(
-            f"views={{{name!r}: {chosen!r}}} is not a choice of columns; give a slice, positions or column names"
+            f"views={{{name!r}: {chosen!r}}}: expected a slice, positions, a boolean mask or column names"
         ) from None
     if any(isinstance(c, str) for c in wanted):
         if columns is None:
-            raise InputError(f"view {name!r} is chosen by column names, but X has none; pass a DataFrame or positions")
+            raise InputError(f"view {name!r} selects column names, but X has none; give a DataFrame or positions")
         position = {column: i for i, column in enumerate(columns)}
         unknown = [c for c in wanted if c not in position]
         if unknown:
-            raise InputError(f"view {name!r} asks for columns that X does not have: {unknown[:5]}")
+            raise InputError(f"view {name!r} selects columns that X does not have: {unknown[:5]}")
         return np.array([position[c] for c in wanted], dtype=np.intp)
     if wanted and all(isinstance(c, (bool, np.bool_)) for c in wanted):
         if len(wanted) != width:
             raise InputError(f"view {name!r} is a mask of {len(wanted)} columns, but X has {width}")
         return np.flatnonzero(wanted)
-    if not all(isinstance(c, Integral) and -width <= int(c) < width for c in wanted):
-        raise InputError(f"view {name!r} asks for columns outside the {width} columns of X: {wanted[:5]}")
+    if not all(is_integer(c) and -width <= int(c) < width for c in wanted):
+        raise InputError(f"view {name!r} selects columns outside the {width} columns of X: {wanted[:5]}")
     return np.array(wanted, dtype=np.intp) % width
 
 
 def _check_together(tables: Mapping[str, tuple[Matrix, tuple[str, ...] | None]]) -> None:
-    """Compare the views with each other, and look for values that no method can use."""
+    """Raise an InputError if the views differ in their samples, are empty, or hold NaN or infinity."""
     first = next(iter(tables))
     expected = tables[first][0].shape[0]
     for name, (x, _) in tables.items():
@@ -332,7 +354,7 @@ def _check_together(tables: Mapping[str, tuple[Matrix, tuple[str, ...] | None]])
 def _check_finite(name: str, x: Matrix) -> None:
     values = x.data if isinstance(x, sp.csr_array) else x
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)):  # one pass, no temporary; the rare rest is looked at closely
+        if np.isfinite(values.sum(dtype=np.float64)):  # one pass without a temporary array; enough in most cases
             return
     bad = ~np.isfinite(values)
     if not bad.any():
@@ -344,15 +366,15 @@ def _check_finite(name: str, x: Matrix) -> None:
     what = "NaN" if np.isnan(values).any() else "infinity (inf)"
     raise InputError(
         f"view {name!r} contains {what} in {len(rows)} of {x.shape[0]} samples (first: row {rows[0]}); "
-        "fill these values in or drop those samples"
+        "impute these values or drop those samples"
     )
 
 
 def _check_index(named: Mapping[str, Any]) -> None:
-    """Refuse pandas tables whose row labels say that the samples are not in the same order."""
+    """Raise an InputError if the row labels of pandas tables differ, in value or in order."""
     indexes = {name: table.index for name, table in named.items() if hasattr(getattr(table, "index", None), "equals")}
     if not all(index.dtype.kind in "iu" for index in indexes.values()):
-        # Row numbers say nothing beside labels of another kind.
+        # Row numbers are uninformative beside labels of another type.
         indexes = {name: index for name, index in indexes.items() if not _counts_rows(index)}
     for name, index in indexes.items():
         first = next(iter(indexes))

@@ -104,10 +104,10 @@ def test_views_are_prepared_each_in_its_own_way(data, tmp_path, capsys):
     assert repr(model) == repr(expected)
     np.testing.assert_array_equal(model.predict(data["new"]), expected.fit(data["train"]).predict(data["new"]))
     summary = Summary.from_json((tmp_path / "run" / "summary.json").read_text())
-    words = ["rows of length 1", "columns standardised, at most 2 principal components", "as it is"]
+    words = ["L2-normalised rows", "standardised columns, at most 2 principal components", "as it is"]
     assert [view.preprocessing for view in summary.views] == words
     page = (tmp_path / "run" / "report.html").read_text()
-    assert "<dt>b</dt><dd>columns standardised, at most 2 principal components</dd>" in page
+    assert "<dt>b</dt><dd>standardised columns, at most 2 principal components</dd>" in page
     labels = tmp_path / "labels.npy"
     assert call(capsys, "predict", tmp_path / "run", *data["new_files"], "--ids=id", "-o", labels)[0] == 0
     np.testing.assert_array_equal(np.load(labels), model.predict(data["new"]))

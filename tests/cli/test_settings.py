@@ -95,9 +95,9 @@ def test_kernels(typed, expected):
         ("normpoly:2", "normpoly has no parameter '2'; its parameters are degree, offset"),
         ("cosine:degree=2", "cosine has no parameter 'degree'; it has no parameters"),
         ("rbf:sigma2=wide", "--kernel 'rbf:sigma2=wide': sigma2 must be a number, and 'wide' is none"),
-        ("rbf:sigma2=-1", "sigma2 must be a positive number or None"),
-        ("poly:degree=1.5", "degree must be a whole number"),
-        ("graph:metric=cosin", "metric must be one of euclidean, cosine"),
+        ("rbf:sigma2=-1", "RBF.sigma2=-1.0: expected a number above 0, or None"),
+        ("poly:degree=1.5", "Polynomial.degree=1.5: expected an integer of at least 1"),
+        ("graph:metric=cosin", "NeighborGraph.metric='cosin': expected one of euclidean, cosine"),
     ],
 )
 def test_mistyped_kernels_are_explained(typed, sentence):

@@ -10,7 +10,7 @@ ASSIGNER = pytest.mark.parametrize("assigner", [Codebook(), Directions()])
 
 
 def rays(n_per_ray=20, k=4, noise=0.05, seed=0):
-    """Scores as the theory has them: clusters on rays from the origin, towards the corners of a simplex."""
+    """Return scores as in theory: clusters on rays from the origin, towards the corners of a simplex."""
     rng = RNG(seed)
     corners = np.linalg.svd(np.eye(k) - 1 / k)[0][:, : k - 1]
     truth = np.repeat(np.arange(k), n_per_ray)
@@ -19,7 +19,7 @@ def rays(n_per_ray=20, k=4, noise=0.05, seed=0):
 
 
 @pytest.mark.parametrize("k", [2, 3, 5, 8])
-def test_the_codebook_is_its_slow_twin(k):
+def test_the_codebook_equals_its_reference_implementation(k):
     for seed in range(5):
         scores = RNG(seed).normal(size=(60, k - 1)) + RNG(seed).normal(size=(k, k - 1))[np.arange(60) % k]
         labels = Codebook().fit(scores, k, RNG(0)).assign(scores)
@@ -63,7 +63,7 @@ def test_fewer_patterns_than_clusters_give_fewer_clusters(assigner):
     assert np.bincount(assignment.assign(scores)).tolist() == [6, 4]
 
 
-def test_a_tie_in_count_goes_to_the_longer_scores():
+def test_a_tie_in_frequency_goes_to_the_larger_scores():
     scores = np.array([[2.0, 2.0]] * 3 + [[1.0, -1.0]] * 2 + [[-3.0, 3.0]] * 2)
     words = Codebook().fit(scores, 2, RNG(0)).words
     assert words.tolist() == [[1, 1], [-1, 1]]

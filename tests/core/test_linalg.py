@@ -22,7 +22,7 @@ def test_no_more_columns_than_the_samples_span():
     assert coordinates(np.zeros((4, 6))).shape == (4, 1)
 
 
-def test_narrow_views_stay_as_they_are():
+def test_narrow_views_are_returned_unchanged():
     x = np.random.default_rng(0).normal(size=(9, 9))
     assert coordinates(x) is x
     np.testing.assert_array_equal(coordinates(sp.csr_array(x)), x)

@@ -1,4 +1,4 @@
-"""Which rows are chosen for training."""
+"""Selection of training rows."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ SELECTOR = pytest.mark.parametrize(
 
 
 def entropy(rows):
-    """Quadratic Rényi entropy of the chosen rows, written out."""
+    """Return the quadratic Rényi entropy of the chosen rows, by its definition."""
     total = sum(RBF(VIEWS[name].shape[1])(x[rows]) for name, x in VIEWS.items())
     return -np.log(total.mean())
 
@@ -39,10 +39,10 @@ def test_the_same_generator_chooses_the_same_rows(selector):
 
 
 @SELECTOR
-def test_sparse_views_serve(selector):
+def test_sparse_views_give_nearly_the_same_rows_as_dense_views(selector):
     sparse = as_views({name: sp.csr_array(x) for name, x in VIEWS.items()})
     dense, other = (selector.rows(v, 40, np.random.default_rng(0), KERNELS) for v in (VIEWS, sparse))
-    assert len(np.intersect1d(dense, other)) >= 36  # equal but for distances that differ by rounding
+    assert len(np.intersect1d(dense, other)) >= 36  # distances may differ by rounding
 
 
 def test_entropy_is_larger_than_by_chance():
@@ -52,8 +52,8 @@ def test_entropy_is_larger_than_by_chance():
     assert min(chosen) > max(by_chance)
 
 
-def test_swaps_keep_their_books():
-    """What the swaps keep up to date is what one would compute afresh, and the sum of similarities only falls."""
+def test_swaps_update_their_similarities():
+    """Updated similarities equal recomputed ones, and their sum decreases."""
     x = np.random.default_rng(0).normal(size=(60, 3))
     gram = RBF(2.0)(x)
     chosen, some = np.arange(20), np.arange(20, 60)
@@ -67,17 +67,17 @@ def test_swaps_keep_their_books():
     np.testing.assert_allclose(to_chosen, gram[np.ix_(some, chosen)])
 
 
-def test_entropy_stops_when_nothing_is_gained(monkeypatch):
-    """All similarities alike: no swap helps, and of eight blocks of candidates four are looked at."""
+def test_entropy_stops_after_four_blocks_without_a_swap(monkeypatch):
+    """If all similarities are equal, no swap helps, and four of eight blocks of candidates are used."""
     swapped = []
     monkeypatch.setattr("coview.core.select._swap", lambda *given: swapped.append(_swap(*given)) or swapped[-1])
-    alike = as_views([np.ones((5000, 2))])
-    rows = Entropy(draws=1000).rows(alike, 2, np.random.default_rng(0), {"view0": RBF(1.0)})
+    equal = as_views([np.ones((5000, 2))])
+    rows = Entropy(draws=1000).rows(equal, 2, np.random.default_rng(0), {"view0": RBF(1.0)})
     assert len(rows) == 2
     assert swapped == [0, 0, 0, 0]
 
 
-def test_anchors_cover_every_cluster():
+def test_k_means_rows_cover_small_clusters():
     rng = np.random.default_rng(0)
     cluster = np.repeat(np.arange(20), [981, *[1] * 19])  # nineteen samples far from all others
     x = 50.0 * rng.normal(size=(20, 5))[cluster] + rng.normal(size=(1000, 5))
@@ -86,7 +86,7 @@ def test_anchors_cover_every_cluster():
     assert len(np.unique(cluster[Uniform().rows(as_views([x]), 60, rng, {})])) < 8
 
 
-def test_copies_of_one_row_do_not_reduce_the_number():
+def test_duplicate_rows_do_not_reduce_the_number_of_chosen_rows():
     rows = KMeansRows().rows(
         as_views([np.ones((50, 2)) * (np.arange(50) % 3)[:, None]]), 10, np.random.default_rng(0), {}
     )
@@ -99,20 +99,23 @@ def test_groups_are_represented_in_proportion():
     assert np.unique(groups[rows], return_counts=True)[1].tolist() == [21, 15, 5]
 
 
-def test_each_of_many_groups_gives_its_part():
+def test_each_of_many_groups_is_represented():
     groups = np.random.default_rng(0).permutation(np.arange(4000) % 2000)
     rows = Stratified(groups).rows(as_views([np.ones((4000, 1))]), 2000, np.random.default_rng(0), {})
     np.testing.assert_array_equal(np.sort(groups[rows]), np.arange(2000))
 
 
-def test_settings_that_cannot_be_used_are_named():
-    with pytest.raises(InputError, match=r"Stratified\(groups=…\) mixes entries .* text and None"):
+def test_invalid_parameters_are_named():
+    with pytest.raises(InputError, match=r"Stratified\(groups=…\) mixes entries .* str and None"):
         Stratified(["a", None] * 200).rows(VIEWS, 10, np.random.default_rng(0), KERNELS)
     with pytest.raises(InputError, match=r"Stratified\(groups=…\) has shape \(3,\)"):
         Stratified([1, 2, 3]).rows(VIEWS, 10, np.random.default_rng(0), KERNELS)
-    with pytest.raises(InputError, match=r"Entropy\(draws=0\)"):
-        Entropy(draws=0)
-    with pytest.raises(InputError, match="select='nearest' is unknown; use one of uniform, entropy, kmeans"):
+    for wrong in (0, True, 1.5):
+        with pytest.raises(InputError, match=rf"^Entropy\.draws={wrong}: expected an integer of at least 1"):
+            Entropy(draws=wrong)
+    with pytest.raises(
+        InputError, match="select='nearest': expected one of uniform, entropy, kmeans, or a value such as Entropy"
+    ):
         as_selector("nearest")
     assert as_selector("entropy") == Entropy()
     assert as_selector(Uniform()) == Uniform()

@@ -33,7 +33,7 @@ def test_products_use_both_sides_of_every_tile(matrix, shape):
     np.testing.assert_allclose(narrow, matrix @ x, atol=1e-4)
 
 
-def test_products_are_the_same_bits_for_any_number_of_threads():
+def test_products_are_bitwise_equal_for_any_number_of_threads():
     half = np.random.default_rng(0).normal(size=(60, 60))
     x = np.random.default_rng(1).normal(size=60)
     products = []

@@ -6,9 +6,9 @@ from sklearn.metrics import adjusted_rand_score
 
 from coview import InputError, runtime
 from coview.core.linalg import coordinates
-from coview.kernels import Cosine
 from coview.methods.comic import COMIC, Matcher, at_rest, largest_eigenvalue, neighbour_graph
 from coview.methods.comic_graph import linked_by_majority, mutual_edges, nearest
+from coview.rows import l2_normalize
 from tests.conftest import make_blobs
 from tests.golden import golden, inputs, load, needs_golden
 
@@ -16,7 +16,7 @@ STEMS = golden("comic_*")
 
 
 def unit_samples(views):
-    return [Cosine().prepared(x, None, np.float64) for x in views]
+    return [l2_normalize(x) for x in views]
 
 
 def graphs_of(samples, edges, pair_rate=0.9):

@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from coview.kernels import Cosine
 from coview.methods.comic_graph import linked_by_majority, mutual_edges, nearest, squared_lengths
+from coview.rows import l2_normalize
 from tests.conftest import make_blobs
 
 
 def unit(x):
-    return Cosine().prepared(np.asarray(x, dtype=np.float64), None, np.float64)
+    return l2_normalize(np.asarray(x, dtype=np.float64))
 
 
 def slow_nearest(x, k):

@@ -6,9 +6,9 @@ from sklearn.metrics import adjusted_rand_score
 
 from coview import InputError, runtime
 from coview.datasets import digits_views
-from coview.kernels import Cosine
 from coview.methods import tsvd_msc
 from coview.methods.tsvd_msc import TSVDMSC, Dictionary, self_representations, shrink_columns
+from coview.rows import l2_normalize
 from coview.runtime import Workers
 from tests.conftest import make_blobs
 from tests.golden import GOLDEN, golden, inputs, load, needs_golden
@@ -18,7 +18,7 @@ N_CLUSTERS = {"digits500": 10, "3sources": 6}
 
 
 def unit_samples(views):
-    return [Cosine().prepared(x, None, np.float64) for x in views]
+    return [l2_normalize(x) for x in views]
 
 
 def slow_representations(samples, error_weight, tol=1e-7):

@@ -227,7 +227,7 @@ def replaced(*keys, by):
         (
             0,
             replaced("parameters", "kernel", by={"value": {"class": "RBF", "sigma2": -1.0}}),
-            r"RBF.*must be",
+            r"RBF.*expected",
         ),
         (0, replaced("parameters", "rho", by={"lambda": "x: x"}), "rho is no setting"),
         (0, replaced("parameters", "rho", by=10**40), "rho is too large a number"),
@@ -325,8 +325,8 @@ def test_deep_nesting_is_refused(saved, path):
 
 def test_numbers_too_large_to_compute_with_give_an_input_error(saved, path):
     def enlarge(model, arrays):
-        prepared = model["learnt"]["_score_maps"]["a"]["similarity"]["prepared"]["tensor"]
-        arrays[prepared][:] = 1e308
+        factor = model["learnt"]["_score_maps"]["a"]["similarity"]["factor"]["tensor"]
+        arrays[factor][:] = 1e308
 
     model = load(changed(saved[2][0], enlarge, path))
     new = rows_like(model)
@@ -337,7 +337,7 @@ def test_numbers_too_large_to_compute_with_give_an_input_error(saved, path):
 
 def test_a_width_that_is_only_claimed_takes_no_memory(saved, path):
     def widen(model, arrays):
-        model["learnt"]["_score_maps"]["b"]["similarity"]["prepared"]["shape"][1] = 2**50
+        model["learnt"]["_score_maps"]["b"]["similarity"]["factor"]["shape"][1] = 2**50
         model["learnt"]["view_n_features_"]["b"] = 2**50
 
     changed(saved[1][0], widen, path)  # view b is sparse and has a polynomial kernel

@@ -339,21 +339,24 @@ def test_similarities_are_the_mean_of_the_normalised_kernels(blobs, monkeypatch)
     ("wrap", "expected"),
     [
         (lambda m: m, ("as it is", "as it is")),
-        (Preprocessed, ("columns standardised", "columns standardised")),
-        (lambda m: Preprocessed(m, {"b": "l2+pca2"}), ("as it is", "rows of length 1, at most 2 principal components")),
+        (Preprocessed, ("standardised columns", "standardised columns")),
+        (
+            lambda m: Preprocessed(m, {"b": "l2+pca2"}),
+            ("as it is", "L2-normalised rows, at most 2 principal components"),
+        ),
         (
             lambda m: FixedSize(Preprocessed(m, ["l2", "none"]), n_train=60, random_state=0),
-            ("rows of length 1", "as it is"),
+            ("L2-normalised rows", "as it is"),
         ),
         (
             lambda m: Preprocessed(Preprocessed(m, "l2"), {"a": "pca3"}),
-            ("at most 3 principal components, rows of length 1", "rows"),
+            ("at most 3 principal components, L2-normalised rows", "L2-normalised rows"),
         ),
-        (lambda m: PerView({"a": Preprocessed(m), "b": m}), ("columns standardised", "as it is")),
-        (lambda m: Concat(Preprocessed(m, "l2")), ("rows of length 1 (of all views side by side)",) * 2),
+        (lambda m: PerView({"a": Preprocessed(m), "b": m}), ("standardised columns", "as it is")),
+        (lambda m: Concat(Preprocessed(m, "l2")), ("L2-normalised rows (of all views side by side)",) * 2),
         (
             lambda m: Preprocessed(Concat(KMeans(3, n_init=1, random_state=0)), "l2"),
-            ("rows of length 1", "rows of length 1"),
+            ("L2-normalised rows", "L2-normalised rows"),
         ),
     ],
 )

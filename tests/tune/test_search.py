@@ -45,10 +45,10 @@ def evidence(labels, n_clusters=2, **measures):
 def test_looks_tell_words_counts_and_measurements_apart():
     rng = np.random.default_rng(0)
     counts = rng.poisson(0.2, size=(50, 40)).astype(float)
-    assert ViewProfile.of(counts) == ViewProfile(no_direction=False, words=True, wide_range=counts.max() > 2)
+    assert ViewProfile.of(counts) == ViewProfile(no_direction=False, word_counts=True, wide_range=counts.max() > 2)
     assert ViewProfile.of(sp.csr_array(counts)) == ViewProfile.of(counts)
-    assert ViewProfile.of(rng.normal(size=(50, 40))) == ViewProfile(False, words=False, wide_range=False)
-    assert ViewProfile.of(100 * rng.random((50, 40))) == ViewProfile(False, words=False, wide_range=True)
+    assert ViewProfile.of(rng.normal(size=(50, 40))) == ViewProfile(False, word_counts=False, wide_range=False)
+    assert ViewProfile.of(100 * rng.random((50, 40))) == ViewProfile(False, word_counts=False, wide_range=True)
     assert ViewProfile.of(rng.random((50, 3))).no_direction
 
 
@@ -70,7 +70,7 @@ def test_a_view_of_zeros_has_a_look():
     assert (
         ViewProfile.of(sp.csr_array((5, 20)))
         == ViewProfile.of(np.zeros((5, 20)))
-        == ViewProfile(False, words=True, wide_range=False)
+        == ViewProfile(False, word_counts=True, wide_range=False)
     )
 
 
@@ -92,9 +92,9 @@ def test_ways_that_come_to_the_same_are_tried_once():
 
 def test_only_graphs_are_affordable_where_memory_is_short(monkeypatch):
     views, _ = blobs()
-    monkeypatch.setattr("coview.tune.candidates.available_memory", lambda: 1000)
+    monkeypatch.setattr("coview.runtime.available_memory", lambda: 1000)
     assert {type(c.kernel) for c in candidates(views) if affordable(c, 90)} == {NeighborGraph}
-    monkeypatch.setattr("coview.tune.candidates.available_memory", lambda: None)
+    monkeypatch.setattr("coview.runtime.available_memory", lambda: None)
     assert all(affordable(c, 10**9) for c in candidates(views))
 
 

@@ -48,7 +48,7 @@ def test_the_reason_names_what_was_chosen_and_what_speaks_for_it():
     assert "3 clusters of 2 to 4" in model.reason_
     assert f"rho = {model.estimator_.estimator.rho:g}" in model.reason_
     assert str(model.estimator_.estimator.kernel) in model.reason_
-    assert "columns standardised" in model.reason_ or "rows of length 1" in model.reason_
+    assert "standardised columns" in model.reason_ or "L2-normalised rows" in model.reason_
     small = Tuned(3, budget="small", random_state=0).fit(views)
     assert "clusters of" not in small.reason_
     assert "rounds" not in small.reason_
@@ -136,8 +136,8 @@ def test_a_view_without_differences_is_refused_by_name():
         Tuned("auto").fit(np.ones((1, 3)))
 
 
-def test_too_many_samples_for_memory_get_a_way_out(monkeypatch):
-    monkeypatch.setattr("coview.tune.candidates.available_memory", lambda: 1000)
+def test_too_many_samples_for_memory_are_refused_with_advice(monkeypatch):
+    monkeypatch.setattr("coview.runtime.available_memory", lambda: 1000)
     views, _ = make_blobs(spread=8.0)
     many = {f"{name}{i}": x for i in range(3) for name, x in views.items()}  # beyond what is fused sparse
     with pytest.raises(MemoryError, match=r"90 samples of 9 views .* FixedSize\(Tuned"):

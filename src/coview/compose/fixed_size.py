@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from coview.compose.wrapper import Wrapper, setting
 from coview.core.agreement import mean_agreements
-from coview.core.select import Source, as_selector, draw_rows
+from coview.core.select import RowSource, as_selector, draw_rows
 from coview.errors import InputError, InputTypeError
 from coview.views import Views
 
@@ -92,7 +92,7 @@ class FixedSize(Wrapper):
         self._train(views)
         self.labels_ = self.estimator_.predict(views)
 
-    def train(self, source: Source) -> Self:
+    def train(self, source: RowSource) -> Self:
         """Train on rows of any source, without labelling the others: then there is no labels_, use predict.
 
         Parameters
@@ -114,7 +114,7 @@ class FixedSize(Wrapper):
             raise
         return self
 
-    def _train(self, source: Source) -> None:
+    def _train(self, source: RowSource) -> None:
         self._check_settings()
         count, rng, selector = self._count(source.n_samples), self._generator(), as_selector(self.select)
         trained = []
@@ -159,5 +159,5 @@ class FixedSize(Wrapper):
 
 
 def _hands_out_rows(source: Any) -> bool:
-    """Whether this is a `Source`; arrays have a take of their own."""
+    """Whether this is a `RowSource`; arrays have a take of their own."""
     return hasattr(source, "take") and hasattr(source, "n_samples")

@@ -1,4 +1,4 @@
-"""How far clusterings of the same samples agree, and how even the sizes of their clusters are."""
+"""Agreement between clusterings of the same samples, and the entropy of cluster sizes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from coview.views import Array
 
 
 def adjusted_rand(a: Labels, b: Labels) -> float:
-    """Return the adjusted Rand index; of whole numbers only, and so much faster than scikit-learn's."""
+    """Return the adjusted Rand index of integer labels; scikit-learn's function takes any labels and is slower."""
     if len(a) < 2:
         return 1.0
     table = np.zeros((np.ptp(a) + 1, np.ptp(b) + 1))
@@ -27,7 +27,7 @@ def _pairs(counts: Array) -> float:
 
 
 def mean_agreements(labels: Sequence[Labels]) -> Array:
-    """Return the mean adjusted Rand index of each with the others; 1 where there are no others."""
+    """Return the mean adjusted Rand index between each clustering and the others; 1 if there is only one."""
     if len(labels) == 1:
         return np.ones(1)
     between = np.eye(len(labels))
@@ -38,6 +38,6 @@ def mean_agreements(labels: Sequence[Labels]) -> Array:
 
 
 def size_entropy(labels: Labels, n_clusters: int) -> float:
-    """Return the entropy of the cluster sizes over its largest value for so many clusters: 1 for equal sizes."""
-    shares = np.unique(labels, return_counts=True)[1] / len(labels)
-    return float(-(shares * np.log(shares)).sum() / np.log(n_clusters)) if n_clusters > 1 else 0.0
+    """Return the entropy of the cluster sizes divided by its maximum for n_clusters clusters: 1 for equal sizes."""
+    fractions = np.unique(labels, return_counts=True)[1] / len(labels)
+    return float(-(fractions * np.log(fractions)).sum() / np.log(n_clusters)) if n_clusters > 1 else 0.0

@@ -1,4 +1,4 @@
-"""Alternating optimisation: one loop for the methods that improve one unknown at a time."""
+"""Alternating optimisation: the loop of all methods that update one unknown at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ State = TypeVar("State")
 
 @dataclass(frozen=True)
 class Alternation(Generic[State]):
-    """How a loop ended: its last state, the objective after every round, and whether it settled."""
+    """The result of a loop: its last state, the objective after every iteration, and whether it converged."""
 
     state: State
     objective: Array
@@ -29,7 +29,7 @@ def alternate(
     max_iter: int,
     settled: Callable[[Sequence[float]], bool],
 ) -> Alternation[State]:
-    """Repeat a step, which returns the next state and its objective, until the objectives so far have settled."""
+    """Repeat a step, which returns the next state and its objective, until the objectives so far have converged."""
     trace: list[float] = []
     for _ in range(max_iter):
         state, value = step(state)
@@ -40,7 +40,7 @@ def alternate(
 
 
 def steady(tol: float, at_least: int = 2) -> Callable[[Sequence[float]], bool]:
-    """The usual rule: after so many rounds, the objective changed by less than this part of itself."""
+    """Return the rule that the relative change of the objective is at most `tol`, after `at_least` iterations."""
 
     def settled(trace: Sequence[float]) -> bool:
         return len(trace) >= max(at_least, 2) and abs(trace[-1] - trace[-2]) <= tol * abs(trace[-1])

@@ -130,7 +130,7 @@ def learn_similarities(
     for name, x in views.items():
         kernels[name].check_training(name, x)
     seed = int(rng.integers(2**31))  # one for all, so that the order of the views does not matter
-    resolved = {name: kernels[name].resolve(x, np.random.default_rng(seed)) for name, x in views.items()}
+    resolved = {name: kernels[name].resolve(x, np.random.default_rng(seed), name) for name, x in views.items()}
     # One view after the other: in threads their temporaries would add up, for 2 % of the time.
     return resolved, {name: resolved[name].against(x, dtype, map_blocks) for name, x in views.items()}
 

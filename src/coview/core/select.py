@@ -1,11 +1,10 @@
-"""Which rows to train on, when all would be too many."""
+"""Selectors: rules that choose the training rows if there are too many to train on all of them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,20 +13,21 @@ from numpy.typing import NDArray
 
 from coview.errors import InputError
 from coview.kernels import Kernel
-from coview.registry import SELECTORS
+from coview.parameters import check_integer
+from coview.registry import SELECTORS, as_instance
 from coview.rows import column_statistics
 from coview.views import Array, Views
 
 Rows = NDArray[np.int64]
 
-_POOL = 20  # rows looked at for each row chosen, where a rule would otherwise look at all of them
+_POOL = 20  # rows that KMeansRows clusters for each row chosen
 _BLOCK = 256  # candidates at a time
-_PATIENCE = 4  # blocks without a swap, after which there is little left to gain
-_WIDTH = 64  # columns of a view that are enough to tell rows apart
+_PATIENCE = 4  # blocks without a swap after which Entropy stops
+_WIDTH = 64  # columns that KMeansRows projects a view to
 
 
-class Source(Protocol):
-    """Where rows come from: Views in memory, or files and clusters that hand out the rows asked for."""
+class RowSource(Protocol):
+    """A source of rows: Views in memory, or files and Dask collections that load the requested rows."""
 
     @property
     def n_samples(self) -> int: ...
@@ -40,38 +40,42 @@ class Selector(ABC):
     """A rule that chooses training rows."""
 
     @abstractmethod
-    def rows(self, source: Source, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
-        """Return so many different rows in increasing order.
+    def rows(self, source: RowSource, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
+        """Return the numbers of `count` different rows in increasing order.
 
         Parameters
         ----------
         source : Views, or any other source of rows
         count : int
         rng : numpy.random.Generator
-        kernels : mapping
-            Kernel of each view in the method that will be trained; rules that compare rows use these.
+        kernels : mapping from view name to Kernel
+            The kernels of the method that will be trained; rules that compare rows use them.
+
+        Returns
+        -------
+        array of int of shape (count,)
         """
 
 
 def draw_rows(n_samples: int, count: int, rng: np.random.Generator) -> Rows:
-    """Return so many different rows, or all if there are fewer, at random and in increasing order.
+    """Return the numbers of `count` random rows, or of all if there are fewer, in increasing order.
 
-    Memory grows with the count only: a permutation of a billion row numbers would need eight gigabytes.
+    Memory grows with the count only: a permutation of a billion row numbers takes 8 GB.
     """
     return np.sort(rng.choice(n_samples, min(count, n_samples), replace=False))
 
 
 @dataclass(frozen=True)
 class Uniform(Selector):
-    """Rows drawn at random, all with the same chance. The cheapest rule, and hard to beat."""
+    """Rows drawn uniformly at random. This is the fastest rule, and is rarely worse than the others."""
 
-    def rows(self, source: Source, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
+    def rows(self, source: RowSource, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
         return draw_rows(source.n_samples, count, rng)
 
 
 @dataclass(frozen=True, eq=False)
 class Stratified(Selector):
-    """Rows drawn at random within given groups, from each in proportion to its size.
+    """Rows drawn at random within groups, from each in proportion to its size.
 
     Parameters
     ----------
@@ -81,18 +85,17 @@ class Stratified(Selector):
 
     groups: Any
 
-    def rows(self, source: Source, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
+    def rows(self, source: RowSource, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
         groups = np.asarray(self.groups)
         if groups.shape != (source.n_samples,):
             raise InputError(
-                f"Stratified(groups=…) has shape {groups.shape}; it must have one entry for each of the "
-                f"{source.n_samples} rows"
+                f"Stratified(groups=…) has shape {groups.shape}; give one entry for each of the {source.n_samples} rows"
             )
         try:
             _, member, sizes = np.unique(groups, return_inverse=True, return_counts=True)
         except TypeError:
             raise InputError(
-                "Stratified(groups=…) mixes entries that cannot be compared, such as text and None; make them all text"
+                "Stratified(groups=…) mixes entries that cannot be compared, such as str and None; make them all str"
             ) from None
         exact = count * sizes / len(groups)
         parts = np.floor(exact).astype(int)
@@ -105,30 +108,29 @@ class Stratified(Selector):
 
 @dataclass(frozen=True)
 class Entropy(Selector):
-    """Rows that lie far apart: their quadratic Rényi entropy, -log of the mean similarity, is made large by swaps.
+    """Rows with a large quadratic Rényi entropy, -log of their mean similarity: such rows are far apart.
 
-    The similarity of two rows is the sum over the views, under the kernels of the method. Starting from random rows,
-    random candidates take the place of the row whose leaving gains most, as long as that helps. A candidate costs one
-    row of similarities to the chosen ones, O(count) beside the kernel itself; there are at most `draws` of them for
-    each chosen row.
+    The similarity of two rows is the sum over the views, under the kernels of the method. The search starts from random
+    rows. A random candidate replaces the row whose removal lowers the sum of similarities most, if the sum then falls.
+    Each candidate takes one row of similarities to the chosen rows.
 
     Parameters
     ----------
     draws : int
-        Candidates for each chosen row.
+        Largest number of candidates for each chosen row.
     """
 
     draws: int = 10
 
     def __post_init__(self) -> None:
-        _require_count("Entropy", "draws", self.draws)
+        check_integer("Entropy.draws", self.draws, least=1)
 
-    def rows(self, source: Source, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
+    def rows(self, source: RowSource, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
         pool = draw_rows(source.n_samples, count * (1 + self.draws), rng)
         views = source.take(pool)
         order = rng.permutation(len(pool))
         chosen, waiting = order[:count].copy(), order[count:]
-        kernels = {name: kernel.resolve(views[name][chosen], rng) for name, kernel in kernels.items()}
+        kernels = {name: kernel.resolve(views[name][chosen], rng, name) for name, kernel in kernels.items()}
 
         def similarities(a: Rows, b: Rows) -> Array:
             total = np.zeros((len(a), len(b)))
@@ -148,13 +150,13 @@ class Entropy(Selector):
 
 
 def _swap(chosen: Rows, among: Array, candidates: Rows, to_chosen: Array, to_each_other: Array) -> int:
-    """Let candidates in one after the other where that lowers the sum of similarities; return how many came in.
+    """Swap candidates in, one after the other, if that lowers the sum of similarities; return the number of swaps.
 
-    `chosen`, its similarities `among` each other and those of the candidates `to_chosen` are kept up to date.
+    `chosen`, its similarities `among` each other and those of the candidates `to_chosen` are updated in place.
     """
     sums, diagonal, swapped = among.sum(axis=1), among.diagonal().copy(), 0
     for i, candidate in enumerate(candidates):
-        # The sum over all pairs once row p leaves and the candidate enters is lower by this much.
+        # The decrease of the sum over all pairs if the candidate replaces row p.
         gains = 2 * sums - diagonal + 2 * to_chosen[i] - 2 * to_chosen[i].sum() - to_each_other[i, i]
         p = int(gains.argmax())
         if gains[p] <= 1e-12 * sums[p]:
@@ -172,13 +174,13 @@ def _swap(chosen: Rows, among: Array, candidates: Rows, to_chosen: Array, to_eac
 
 @dataclass(frozen=True)
 class KMeansRows(Selector):
-    """Real rows nearest to the centres of k-means with as many clusters as rows are wanted.
+    """The rows nearest to the centres of k-means, with one cluster for each row.
 
-    The views are standardised, put side by side with equal weight and, where wide, projected at random to 64 columns;
-    a random pool of 20 rows for each wanted one is clustered.
+    The views are standardised, randomly projected to 64 columns if they have more, and concatenated with equal weight.
+    k-means clusters a random sample of 20 rows for each chosen row.
     """
 
-    def rows(self, source: Source, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
+    def rows(self, source: RowSource, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
         from sklearn.cluster import MiniBatchKMeans
         from sklearn.metrics import pairwise_distances_argmin
         from threadpoolctl import threadpool_limits
@@ -189,7 +191,7 @@ class KMeansRows(Selector):
         with threadpool_limits(1):
             means = MiniBatchKMeans(count, n_init=1, batch_size=max(1024, 2 * count), random_state=seed).fit(table)
         nearest = np.unique(pairwise_distances_argmin(means.cluster_centers_, table))
-        # Two centres may share their nearest row: rows drawn at random make up the number.
+        # Two centres may have the same nearest row; random rows then complete the number.
         others = np.setdiff1d(np.arange(len(pool)), nearest)
         more = rng.choice(others, count - len(nearest), replace=False)
         return np.sort(pool[np.concatenate([nearest, more])])
@@ -205,20 +207,11 @@ def _standardised_projection(x: Any, rng: np.random.Generator) -> Array:
         combinations = rng.standard_normal((_WIDTH, width)) / np.sqrt(_WIDTH * width)
     if not sp.issparse(x):
         return np.asarray(((x - mean) / deviation) @ combinations.T)
-    combinations = combinations / deviation  # a sparse view is never centred in place: it would become dense
+    combinations = combinations / deviation  # the projection is centred instead: a centred view would be dense
     return np.asarray(x @ combinations.T - combinations @ mean)
 
 
-def _require_count(selector: str, parameter: str, value: Any) -> None:
-    if not (isinstance(value, Integral) and int(value) >= 1):
-        raise InputError(f"{selector}({parameter}={value!r}): {parameter} must be a whole number of at least 1")
-
-
 def as_selector(select: Any) -> Selector:
-    """Return the selector, or the one of this name."""
-    if isinstance(select, Selector):
-        return select
-    if isinstance(select, str) and select in SELECTORS:
-        found: Selector = SELECTORS[select]()
-        return found
-    raise InputError(f"select={select!r} is unknown; use one of {', '.join(SELECTORS)}, or a value such as Entropy()")
+    """Return the selector, or the selector of this name with default parameters."""
+    found: Selector = as_instance("select", select, Selector, SELECTORS, "Entropy()")
+    return found

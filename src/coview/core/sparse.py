@@ -1,4 +1,4 @@
-"""Symmetric n×n matrices that are mostly zero: rows in slabs, multiplied in threads."""
+"""Symmetric sparse n×n matrices whose slabs of rows are multiplied in threads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SLABS = 64
 
 
 class SymmetricSparse:
-    """A symmetric sparse matrix in CSR form. A row is summed in the same order for any number of threads."""
+    """A symmetric sparse matrix in CSR format. Each row is summed in the same order for any number of threads."""
 
     def __init__(self, matrix: Matrix, workers: Workers) -> None:
         self.shape: tuple[int, int] = matrix.shape
@@ -24,10 +24,10 @@ class SymmetricSparse:
         self.matrix = matrix
         self.workers = workers
         self.places = row_slabs(matrix.shape[0])
-        self._slabs = [_rows(matrix, rows) for rows in self.places]
+        self._slabs = [_row_slab(matrix, rows) for rows in self.places]
 
     def __matmul__(self, x: Array) -> Array:
-        """Product with a vector or a block of vectors, in the precision of the matrix; the result is float64."""
+        """Return the product with a vector or a matrix, computed in the precision of the matrix, in float64."""
         narrow = np.ascontiguousarray(x, dtype=self.dtype)
         product = np.empty(np.shape(x))
 
@@ -49,13 +49,13 @@ class SymmetricSparse:
 
 
 def row_slabs(n: int) -> list[slice]:
-    """Return slabs of rows that are large enough for a thread; their number depends on the number of rows alone."""
+    """Return slabs of rows that are large enough for a thread; they depend on the number of rows only."""
     step = max(_SLAB_ROWS, ceil(n / _SLABS))
     return [slice(start, min(start + step, n)) for start in range(0, n, step)]
 
 
-def _rows(matrix: Matrix, rows: slice) -> Matrix:
-    """Some rows of a CSR matrix, in the same memory."""
+def _row_slab(matrix: Matrix, rows: slice) -> Matrix:
+    """Return some rows of a CSR matrix, in the same memory."""
     first, last = matrix.indptr[rows.start], matrix.indptr[rows.stop]
     parts = (matrix.data[first:last], matrix.indices[first:last], matrix.indptr[rows.start : rows.stop + 1] - first)
     return sp.csr_array(parts, shape=(rows.stop - rows.start, matrix.shape[1]))

@@ -1,4 +1,4 @@
-"""Symmetric n×n matrices as upper tiles: half the memory, and every tile serves both sides of a product."""
+"""Symmetric n×n matrices in tiles on and above the diagonal: half the memory of a full matrix."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ import numpy as np
 from coview.runtime import Workers
 from coview.views import Array
 
-# A tile should stay in the cache of one core while several operations pass over it: a good megabyte in float32.
+# A tile of 1.3 MB in float32 stays in the cache of one core during several operations.
 _TILE_ROWS = 576
 
 
 class SymmetricTiles:
-    """The tiles on and above the diagonal of a symmetric matrix."""
+    """The tiles on and above the diagonal of a symmetric matrix, allocated but not filled, and their `places`."""
 
     def __init__(self, n: int, dtype: Any, workers: Workers, tile_rows: int = _TILE_ROWS) -> None:
         step = ceil(n / ceil(n / tile_rows))
-        step = (
-            min(n, ceil(step / 64) * 64) if step > 64 else step
-        )  # multiples that BLAS and the vector units are fastest with
+        if step > 64:  # BLAS and vector units are fastest with multiples of 64
+            step = min(n, ceil(step / 64) * 64)
         strips = [slice(start, min(start + step, n)) for start in range(0, n, step)]
         self.shape = (n, n)
         self.dtype = np.dtype(dtype)
@@ -31,15 +30,15 @@ class SymmetricTiles:
         self.places = [(rows, columns) for i, rows in enumerate(strips) for columns in strips[i:]]
         shapes = [(rows.stop - rows.start, columns.stop - columns.start) for rows, columns in self.places]
         ends = np.cumsum([0, *(r * c for r, c in shapes)]).tolist()
-        memory = np.empty(ends[-1], self.dtype)  # one block: the system can then use huge pages
+        memory = np.empty(ends[-1], self.dtype)  # one block, so that the system can use huge pages
         self.tiles = [memory[a:b].reshape(shape) for (a, b), shape in zip(pairwise(ends), shapes, strict=True)]
 
     def for_each(self, function: Callable[[int, slice, slice], Any]) -> list[Any]:
-        """Call function(number, rows, columns) for every tile, in threads, and return the results in order."""
+        """Return function(number, rows, columns) of every tile, computed in threads, in the order of the tiles."""
         return self.workers.map(lambda t: function(t, *self.places[t]), range(len(self.tiles)))
 
     def __matmul__(self, x: Array) -> Array:
-        """Product with a vector or a block of vectors; tiles multiply in their own precision, sums are float64."""
+        """Return the product with a vector or a matrix; tiles multiply in their own precision, sums are float64."""
         narrow = np.ascontiguousarray(x, dtype=self.dtype)
 
         def parts(t: int, rows: slice, columns: slice) -> tuple[Array, Array | None]:
@@ -54,7 +53,7 @@ class SymmetricTiles:
         return product
 
     def scale_both_sides(self, scale: Array) -> Self:
-        """Multiply row i and column i by scale[i], in place, and return the matrix itself."""
+        """Multiply row i and column i by scale[i] in place; return self."""
         scale = scale.astype(self.dtype, copy=False)
 
         def one(t: int, rows: slice, columns: slice) -> None:
@@ -80,5 +79,5 @@ class SymmetricTiles:
 
     @staticmethod
     def nbytes(n: int, dtype: Any) -> int:
-        """Memory of such a matrix, to the row of tiles."""
+        """Return an upper bound of the memory of such a matrix, in bytes."""
         return n * (n + _TILE_ROWS) // 2 * int(np.dtype(dtype).itemsize)

@@ -1,7 +1,8 @@
-"""Kernels as frozen values: a few numbers that turn rows into similarities."""
+"""Kernels as frozen values: a few parameters and a function from rows to similarities."""
 
 from coview.kernels.base import Kernel, Similarity
 from coview.kernels.graph import NeighborGraph, NeighborSimilarity
+from coview.kernels.per_view import by_view_name, kernel_per_view
 from coview.kernels.precomputed import Precomputed, PrecomputedSimilarity
 from coview.kernels.products import (
     RBF,
@@ -13,7 +14,6 @@ from coview.kernels.products import (
     Polynomial,
     Products,
 )
-from coview.kernels.table import by_view_name, kernel_per_view
 from coview.registry import KERNELS
 
 __all__ = [

@@ -1,98 +1,103 @@
-"""What a kernel is, and what it becomes once it knows the rows to compare with."""
+"""Kernels, and the similarities that they become for given training rows."""
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
 from coview.errors import InputError
+from coview.parameters import check_integer
 from coview.runtime import Map, serial_map
 from coview.views import Array, Matrix, as_views
 
 
 class Kernel(ABC):
-    """A similarity between rows of one view; `kernel(x, y)` is its block of Gram matrix."""
+    """A similarity between rows of one view; `kernel(x, y)` is a block of the Gram matrix."""
 
-    of_features: ClassVar[bool] = True  # the columns of a view are features, the same for any rows
+    of_features: ClassVar[bool] = True  # whether the columns of a view are features, the same for all rows
+    bounded: ClassVar[bool] = False  # whether |similarity| <= 1, so that float32 holds it at any scale of the rows
+    sparse: ClassVar[bool] = False  # whether most pairs of rows have similarity 0, and Gram matrices are sparse
 
     def __call__(self, x: Matrix, y: Matrix | None = None) -> Array:
-        """Return the similarities of the rows of x with the rows of y (by default: of x itself)."""
-        x = _one_table("x", x)
-        y = x if y is None else _one_table("y", y)
+        """Return the similarities between the rows of x and the rows of y.
+
+        Parameters
+        ----------
+        x : table of shape (n_rows, n_features)
+        y : table of shape (n_other_rows, n_features)
+            By default x. Parameters that depend on the data are computed from these rows.
+
+        Returns
+        -------
+        array of shape (n_rows, n_other_rows)
+        """
+        x = _one_view("x", x)
+        y = x if y is None else _one_view("y", y)
         if x.shape[1] != y.shape[1] and self.of_features:
-            raise InputError(f"x has {x.shape[1]} columns and y has {y.shape[1]}; they must be the same columns")
+            raise InputError(f"x has {x.shape[1]} columns and y has {y.shape[1]}; give both the same columns")
         return self.resolve(y).against(y)(x)
 
-    def resolve(self, x: Matrix, rng: np.random.Generator | None = None) -> Kernel:
-        """Return this kernel with what it leaves open filled in from the rows of x."""
+    def resolve(self, x: Matrix, rng: np.random.Generator | None = None, name: str = "x") -> Kernel:
+        """Return this kernel with the parameters that depend on the data computed from the rows of the view `name`.
+
+        If there are many rows, `rng` draws some of them; by default it has a fixed seed.
+        """
         return self
 
     def check_training(self, name: str, x: Matrix) -> None:
-        """Refuse training rows that this kernel cannot use; `name` is the view's."""
-
-    @property
-    def bounded(self) -> bool:
-        """Whether no similarity exceeds 1 in size, so that float32 holds it whatever the scale of the rows."""
-        return False
-
-    @property
-    def sparse(self) -> bool:
-        """Whether most pairs of rows have similarity 0, and Gram matrices are kept as sparse ones."""
-        return False
+        """Raise an InputError if this kernel cannot use the training rows x of the view `name`."""
 
     @abstractmethod
     def against(
         self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64, map_blocks: Map = serial_map
     ) -> Similarity:
-        """Prepare the rows that others will be compared with, normally the training rows."""
+        """Return the similarity to these rows, normally the training rows, in this precision."""
 
 
 class Similarity(ABC):
-    """A kernel and the prepared rows it compares with: call it with any block of rows."""
+    """A kernel together with its training rows: call it with any block of rows."""
 
     dtype: type[np.floating[Any]] = np.float64
     nonnegative: bool = False
     bounded: bool = False
     sparse: bool = False
-    noise: float = 0.0  # relative error of a similarity, in units of rounding, beyond that of any product
+    noise: float = 0.0  # relative error of a similarity, in units of rounding, in addition to that of a product
 
     @abstractmethod
     def __call__(self, x: Matrix) -> Array:
-        """Return the similarities, shape (rows of x, prepared rows), each row independent of the others."""
+        """Return the similarities, shape (rows of x, training rows); each row is independent of the others."""
 
     @abstractmethod
     def tile(self, rows: slice, columns: slice, out: Array) -> None:
-        """Write the similarities of some of the prepared rows with others of them."""
+        """Write the similarities between two ranges of training rows to `out`."""
 
     def block(self, x: Matrix) -> Matrix:
-        """Return the same similarities, as a sparse matrix where most are 0."""
+        """Return the same similarities, as a sparse matrix if most of them are 0."""
         return self(x)
 
     def training_block(self, rows: slice, n: int) -> Matrix:
-        """Return the similarities of some of the n prepared rows with all of them, sparse where most are 0."""
+        """Return the similarities of a range of the n training rows to all of them, sparse if most of them are 0."""
         block = np.empty((rows.stop - rows.start, n), self.dtype)
         self.tile(rows, slice(0, n), out=block)
         return block
 
     def forget_training(self) -> Similarity:
-        """Return what is needed for new rows only."""
+        """Return the part of this similarity that new rows need."""
         return self
 
 
-def require_number(kernel: Kernel, parameter: str, holds: Callable[[Any], bool], wanted: str) -> None:
-    """Refuse a parameter that is no finite number, or not one that is wanted."""
+def check_integer_parameter(kernel: Kernel, parameter: str) -> None:
+    """Replace a parameter by the positive integer that it is equal to, or raise an InputError."""
     value = getattr(kernel, parameter)
-    if not (isinstance(value, Real) and math.isfinite(value) and holds(value)):
-        raise InputError(f"{type(kernel).__name__}({parameter}={value!r}): {parameter} must be {wanted}")
+    if isinstance(value, float) and value.is_integer():  # a command line has 10.0
+        value = int(value)
+    object.__setattr__(kernel, parameter, check_integer(f"{type(kernel).__name__}.{parameter}", value, least=1))
 
 
-def _one_table(label: str, x: Any) -> Matrix:
+def _one_view(label: str, x: Any) -> Matrix:
     views = as_views(x)
     if len(views) > 1:
-        raise InputError(f"{label} holds {len(views)} views; a kernel compares the rows of one")
+        raise InputError(f"{label} holds {len(views)} views; give the rows of one view")
     return next(iter(views.values()))

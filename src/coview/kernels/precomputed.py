@@ -1,4 +1,4 @@
-"""Similarities that the caller computed."""
+"""Precomputed similarities: the view is a block of the Gram matrix."""
 
 from __future__ import annotations
 
@@ -16,16 +16,28 @@ from coview.views import Array, Matrix
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
-    """The view is itself a block of Gram matrix: samples by samples to fit, samples by training samples to predict."""
+    """Similarities that the caller has computed; the view is a block of the Gram matrix.
+
+    The view has shape (n_samples, n_samples) to fit, where it must be symmetric, and (n_samples, n_train) to predict.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Precomputed()(np.array([[1.0, 0.5], [0.5, 1.0]]))
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
 
     of_features: ClassVar[bool] = False
 
     def check_training(self, name: str, x: Matrix) -> None:
         if x.shape[0] != x.shape[1]:
-            raise InputError(f"view {name!r} is {x.shape[0]}×{x.shape[1]}; Precomputed() fits a square Gram matrix")
-        steps = (slice(start, start + 1024) for start in range(0, x.shape[0], 1024))  # no second matrix in memory
-        if max(abs(x[rows] - x[:, rows].T).max() for rows in steps) > 1e-7 * abs(x).max():
-            raise InputError(f"view {name!r} is not symmetric; Precomputed() fits a symmetric Gram matrix")
+            raise InputError(
+                f"view {name!r} is {x.shape[0]}×{x.shape[1]}; Precomputed() expects a square Gram matrix to fit"
+            )
+        blocks = (slice(start, start + 1024) for start in range(0, x.shape[0], 1024))  # no second matrix in memory
+        if max(abs(x[rows] - x[:, rows].T).max() for rows in blocks) > 1e-7 * abs(x).max():
+            raise InputError(f"view {name!r} is not symmetric; Precomputed() expects a symmetric Gram matrix to fit")
 
     def against(
         self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64, map_blocks: Map = serial_map
@@ -35,7 +47,7 @@ class Precomputed(Kernel):
 
 @dataclass(frozen=True)
 class PrecomputedSimilarity(Similarity):
-    """Similarities that the caller computed: the Gram matrix of the training rows, while it is needed."""
+    """Precomputed similarities, with the Gram matrix of the training rows as long as it is needed."""
 
     gram: Matrix | None = None
     dtype: type[np.floating[Any]] = np.float64

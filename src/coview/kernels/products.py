@@ -1,13 +1,12 @@
-"""Kernels of one inner product per pair of (suitably prepared) rows.
+"""Kernels that are elementwise functions of a matrix product.
 
-That is the whole trick: preparing costs a pass over the rows, and a block of similarities is one matrix product
-finished in place.
+Rows are transformed once, into the factors of the product. A block of similarities is then one matrix product and an
+elementwise function in place.
 """
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,28 +15,30 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from coview.kernels.base import Kernel, Similarity, require_number
+from coview.errors import InputError
+from coview.kernels.base import Kernel, Similarity, check_integer_parameter
+from coview.parameters import check_above, check_number
 from coview.rows import append_columns, as_array, as_float64, column, l2_normalize, squared_norms
 from coview.runtime import Map, serial_map
 from coview.views import Array, Matrix
 
-# Squared lengths of rows, in units of sigma², beyond which RBF does not trust products: exponents lose 1e-12 and 1e-5.
-_FAR: Mapping[Any, float] = {np.float64: 1e4, np.float32: 64.0}
-_SLAB_BYTES = 2**25
+# Squared norms of rows, in units of sigma², above which RBF does not use products: exponents lose 1e-12 and 1e-5.
+_LARGEST_NORM: Mapping[Any, float] = {np.float64: 1e4, np.float32: 64.0}
+_DENSE_BYTES = 2**25  # of sparse rows that are made dense at a time
 _MEDIAN_ROWS = 500
 
 
 @dataclass(frozen=True)
 class Products(Similarity):
-    """Similarities by one matrix product of prepared rows, finished in place."""
+    """Similarities by one matrix product, whose right factor is made of the training rows."""
 
     kernel: InnerProductKernel
-    prepared: Matrix
+    factor: Matrix
     centre: Array | None = None
 
     @property
     def dtype(self) -> type[np.floating[Any]]:  # type: ignore[override]
-        kind: type[np.floating[Any]] = self.prepared.dtype.type
+        kind: type[np.floating[Any]] = self.factor.dtype.type
         return kind
 
     @property
@@ -49,13 +50,15 @@ class Products(Similarity):
         return self.kernel.bounded
 
     def __call__(self, x: Matrix) -> Array:
-        left = self.kernel.turned(self.kernel.prepared(x, self.centre, self.dtype))
-        block = as_array(left @ self.prepared.T)
+        return self._finished(self.kernel.factor(x, self.centre, self.dtype))
+
+    def _finished(self, factor: Matrix) -> Array:
+        block = as_array(self.kernel.left_factor(factor) @ self.factor.T)
         self.kernel.finish(block)
         return block
 
     def tile(self, rows: slice, columns: slice, out: Array) -> None:
-        left, right = self.kernel.turned(self.prepared[rows]), self.prepared[columns]
+        left, right = self.kernel.left_factor(self.factor[rows]), self.factor[columns]
         if sp.issparse(right) or self.dtype != out.dtype:
             block = as_array(left @ right.T)
             self.kernel.finish(block)
@@ -66,29 +69,29 @@ class Products(Similarity):
 
 
 class InnerProductKernel(Kernel):
-    """A kernel that is an elementwise function of inner products of prepared rows."""
+    """A kernel that is an elementwise function of inner products of transformed rows."""
 
     @property
     def nonnegative(self) -> bool:
         """Whether no similarity is negative."""
         return False
 
-    @abstractmethod
-    def prepared(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
-        """Prepare rows for the product; this is the form they have on its right."""
+    def factor(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
+        """Return the right factor of the product; by default the rows themselves."""
+        return x.astype(dtype, copy=False)
 
-    def turned(self, prepared: Matrix) -> Matrix:
-        """Return prepared rows in the form they have on the left of the product."""
-        return prepared
+    def left_factor(self, factor: Matrix) -> Matrix:
+        """Return rows of the right factor as rows of the left factor."""
+        return factor
 
     def finish(self, block: Array) -> None:
-        """Turn inner products into similarities, in place."""
+        """Replace inner products by similarities, in place."""
 
     def against(
         self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64, map_blocks: Map = serial_map
     ) -> Similarity:
-        prepared = self.prepared(rows, None, dtype)
-        return Products(self, rows.copy() if prepared is rows else prepared)  # the caller's rows may change later
+        factor = self.factor(rows, None, dtype)
+        return Products(self, rows.copy() if factor is rows else factor)  # the caller may change the rows later
 
 
 @dataclass(frozen=True)
@@ -98,8 +101,8 @@ class RBF(InnerProductKernel):
     Parameters
     ----------
     sigma2 : float, optional
-        Squared bandwidth. By default the median squared distance between two training rows (of at most 500 rows
-        drawn with the estimator's `random_state`); where more than half of all pairs coincide, the mean instead.
+        Squared bandwidth. By default the median squared distance between two training rows (of at most 500 rows,
+        drawn with the estimator's `random_state`), or the mean if more than half of the pairs coincide.
 
     Examples
     --------
@@ -111,16 +114,14 @@ class RBF(InnerProductKernel):
 
     sigma2: float | None = None
 
+    bounded = True
+
     def __post_init__(self) -> None:
         if self.sigma2 is not None:
-            require_number(self, "sigma2", lambda value: value > 0, "a positive number or None")
+            check_above("RBF.sigma2", self.sigma2, 0, or_else=", or None")
 
-    def resolve(self, x: Matrix, rng: np.random.Generator | None = None) -> RBF:
-        return self if self.sigma2 is not None else replace(self, sigma2=_median_squared_distance(x, rng))
-
-    @property
-    def bounded(self) -> bool:
-        return True
+    def resolve(self, x: Matrix, rng: np.random.Generator | None = None, name: str = "x") -> RBF:
+        return self if self.sigma2 is not None else replace(self, sigma2=_median_squared_distance(x, rng, name))
 
     @property
     def nonnegative(self) -> bool:
@@ -129,58 +130,58 @@ class RBF(InnerProductKernel):
     def against(
         self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64, map_blocks: Map = serial_map
     ) -> Similarity:
-        # The kernel does not change when all rows move together: near the origin the products cancel least.
+        # A translation of all rows does not change the kernel; near the origin the products lose the fewest digits.
         with np.errstate(over="ignore", invalid="ignore"):
             centre = None if sp.issparse(rows) else np.nan_to_num(rows.mean(axis=0, dtype=np.float64))
-        prepared = self.prepared(rows, centre, dtype)
-        lengths = -column(prepared, -1)
-        far = np.flatnonzero(lengths > _FAR[dtype])
-        noise = float(np.delete(lengths, far).max(initial=0))
-        return GaussianProducts(self, prepared, centre, far, rows[far], noise)
+        factor = self.factor(rows, centre, dtype)
+        norms = -column(factor, -1)
+        far = np.flatnonzero(norms > _LARGEST_NORM[dtype])
+        noise = float(np.delete(norms, far).max(initial=0))
+        return GaussianProducts(self, factor, centre, far, rows[far], noise)
 
-    def prepared(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
-        scaled, lengths = self._scaled(x, centre)
-        return append_columns(scaled, np.ones_like(lengths), lengths).astype(dtype, copy=False)
+    def factor(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
+        scaled, exponents = self._scaled(x, centre)
+        return append_columns(scaled, np.ones_like(exponents), exponents).astype(dtype, copy=False)
 
-    def turned(self, prepared: Matrix) -> Matrix:
-        """Swap the last two columns: each row's length meets the other's 1."""
-        last = prepared.shape[1] - 1
-        if sp.issparse(prepared):
-            swapped = prepared.indices.copy()
-            swapped[prepared.indices == last] = last - 1
-            swapped[prepared.indices == last - 1] = last
-            return sp.csr_array((prepared.data, swapped, prepared.indptr), shape=prepared.shape)
-        turned = prepared.copy()
-        turned[:, [last - 1, last]] = prepared[:, [last, last - 1]]
-        return turned
+    def left_factor(self, factor: Matrix) -> Matrix:
+        """Swap the last two columns, so that the product multiplies each row's exponent by the other row's 1."""
+        last = factor.shape[1] - 1
+        if sp.issparse(factor):
+            swapped = factor.indices.copy()
+            swapped[factor.indices == last] = last - 1
+            swapped[factor.indices == last - 1] = last
+            return sp.csr_array((factor.data, swapped, factor.indptr), shape=factor.shape)
+        left = factor.copy()
+        left[:, [last - 1, last]] = factor[:, [last, last - 1]]
+        return left
 
     def finish(self, block: Array) -> None:
         np.exp(block, out=block)
 
     def _scaled(self, x: Matrix, centre: Array | None) -> tuple[Matrix, Array]:
-        """Rows times sqrt(2)/sigma, and minus half their squared lengths: exponents are then plain products."""
+        """Return rows times sqrt(2)/sigma, and minus half their squared norms: exponents are then plain products."""
         assert self.sigma2 is not None
         moved = x.astype(np.float64) if centre is None else x - centre
         with np.errstate(over="ignore"):
             scaled = moved * (math.sqrt(2) / math.sqrt(self.sigma2))
-            lengths = -squared_norms(scaled) / 2
-        lost = ~np.isfinite(lengths)
-        if lost.any():
-            # So far away that the square overflows: similarity 0 with everything, without inf - inf on the way.
+            exponents = -squared_norms(scaled) / 2
+        overflown = ~np.isfinite(exponents)
+        if overflown.any():
+            # Rows whose squared norm overflows have similarity 0 to all others; inf - inf would be NaN.
             if sp.issparse(scaled):
-                scaled.data[np.repeat(lost, np.diff(scaled.indptr))] = 0
+                scaled.data[np.repeat(overflown, np.diff(scaled.indptr))] = 0
             else:
-                scaled[lost] = 0
-            lengths[lost] = -1e30
-        return scaled, lengths
+                scaled[overflown] = 0
+            exponents[overflown] = -1e30
+        return scaled, exponents
 
 
 @dataclass(frozen=True)
 class GaussianProducts(Products):
-    """RBF similarities by products, and by differences between rows that both lie far out.
+    """RBF similarities by products, and by differences for pairs of rows that are both far from the centre.
 
-    The exponent of a product is the small difference of large numbers when both rows are long, and then loses digits.
-    With one of them within bounds the loss is bounded as well.
+    If both rows have a large norm, the exponent is a small difference of large numbers, and products lose its digits.
+    If one of them has a bounded norm, the loss is bounded.
     """
 
     far: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))
@@ -188,11 +189,10 @@ class GaussianProducts(Products):
     noise: float = 0.0
 
     def __call__(self, x: Matrix) -> Array:
-        prepared = self.kernel.prepared(x, self.centre, self.dtype)
-        block = as_array(self.kernel.turned(prepared) @ self.prepared.T)
-        self.kernel.finish(block)
+        factor = self.kernel.factor(x, self.centre, self.dtype)
+        block = self._finished(factor)
         if len(self.far):
-            both = np.flatnonzero(-column(prepared, -1) > _FAR[self.dtype])
+            both = np.flatnonzero(-column(factor, -1) > _LARGEST_NORM[self.dtype])
             block[np.ix_(both, self.far)] = self._by_differences(x[both], self.far_rows)
         return block
 
@@ -210,11 +210,11 @@ class GaussianProducts(Products):
         assert self.kernel.sigma2 is not None
         sigma = math.sqrt(self.kernel.sigma2)
         squared = np.empty((x.shape[0], y.shape[0]))
-        step = max(_SLAB_BYTES // (8 * x.shape[1]), 1)  # sparse rows are made dense a slab at a time
+        step = max(_DENSE_BYTES // (8 * x.shape[1]), 1)
         for i in range(0, x.shape[0], step):
             for j in range(0, y.shape[0], step):
                 a, b = as_float64(x[i : i + step]), as_float64(y[j : j + step])
-                # Differences first, sigma after: huge rows by a tiny sigma could overflow on both sides.
+                # Differences are divided by sigma, not the rows: these could overflow.
                 with np.errstate(over="ignore"):
                     squared[i : i + step, j : j + step] = np.square(cdist(a, b) / sigma)
         similarities: Array = np.exp(-squared)
@@ -223,24 +223,41 @@ class GaussianProducts(Products):
 
 @dataclass(frozen=True)
 class Linear(InnerProductKernel):
-    """Inner product of the rows. Views need a non-negative tendency: degrees must be positive."""
+    """Inner product xᵀy of the rows. Degrees must be positive, so views should be mostly non-negative.
 
-    def prepared(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
-        return x.astype(dtype, copy=False)
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Linear()(np.array([[1.0, 0.0], [1.0, 2.0]]))
+    array([[1., 1.],
+           [1., 5.]])
+    """
 
 
 @dataclass(frozen=True)
 class Polynomial(InnerProductKernel):
-    """Polynomial kernel (xᵀy + offset²)^degree."""
+    """Polynomial kernel (xᵀy + offset²)^degree.
+
+    Parameters
+    ----------
+    degree : int
+        The exponent, at least 1.
+    offset : float
+        Its square is added to the inner product; at least 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Polynomial(degree=2, offset=1.0)(np.array([[1.0, 0.0], [1.0, 2.0]]))
+    array([[ 4.,  4.],
+           [ 4., 36.]])
+    """
 
     degree: int = 2
     offset: float = 1.0
 
     def __post_init__(self) -> None:
-        _require_polynomial(self)
-
-    def prepared(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
-        return x.astype(dtype, copy=False)
+        _check_polynomial(self)
 
     @property
     def nonnegative(self) -> bool:
@@ -253,26 +270,38 @@ class Polynomial(InnerProductKernel):
 
 @dataclass(frozen=True)
 class NormalizedPolynomial(InnerProductKernel):
-    """Polynomial kernel divided by the self-similarities, so that every row has similarity 1 with itself.
+    """Polynomial kernel k(x, y) / sqrt(k(x, x) k(y, y)), in which every row has similarity 1 to itself.
 
     It is the cosine of the rows with one more column, the offset, to the power of the degree.
+
+    Parameters
+    ----------
+    degree : int
+        The exponent, at least 1.
+    offset : float
+        Its square is added to the inner product; at least 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> NormalizedPolynomial(degree=2, offset=1.0)(np.array([[1.0, 0.0], [1.0, 2.0]])).round(3)
+    array([[1.   , 0.333],
+           [0.333, 1.   ]])
     """
 
     degree: int = 2
     offset: float = 1.0
 
-    def __post_init__(self) -> None:
-        _require_polynomial(self)
+    bounded = True
 
-    @property
-    def bounded(self) -> bool:
-        return True
+    def __post_init__(self) -> None:
+        _check_polynomial(self)
 
     @property
     def nonnegative(self) -> bool:
         return self.degree % 2 == 0
 
-    def prepared(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
+    def factor(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
         x = x.astype(np.float64, copy=False)
         if self.offset > 0:
             x = append_columns(x, np.full(x.shape[0], float(self.offset)))
@@ -284,19 +313,25 @@ class NormalizedPolynomial(InnerProductKernel):
 
 @dataclass(frozen=True)
 class Cosine(InnerProductKernel):
-    """Cosine of the angle between rows; an all-zero row has similarity 0 with everything."""
+    """Cosine of the angle between rows; an all-zero row has similarity 0 to all rows.
 
-    @property
-    def bounded(self) -> bool:
-        return True
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Cosine()(np.array([[1.0, 0.0], [3.0, 4.0]]))
+    array([[1. , 0.6],
+           [0.6, 1. ]])
+    """
 
-    def prepared(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
+    bounded = True
+
+    def factor(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
         return l2_normalize(x).astype(dtype, copy=False)
 
 
-def _require_polynomial(kernel: Kernel) -> None:
-    require_number(kernel, "degree", lambda value: value >= 1 and value == int(value), "a whole number of at least 1")
-    require_number(kernel, "offset", lambda value: value >= 0, "zero or a positive number")
+def _check_polynomial(kernel: Polynomial | NormalizedPolynomial) -> None:
+    check_integer_parameter(kernel, "degree")
+    check_number(f"{type(kernel).__name__}.offset", kernel.offset, least=0)
 
 
 def _power(block: Array, degree: int) -> None:
@@ -306,25 +341,32 @@ def _power(block: Array, degree: int) -> None:
         np.power(block, degree, out=block)
 
 
-def _median_squared_distance(x: Matrix, rng: np.random.Generator | None) -> float:
+def _median_squared_distance(x: Matrix, rng: np.random.Generator | None, name: str) -> float:
     if x.shape[0] > _MEDIAN_ROWS:
         rng = np.random.default_rng(0) if rng is None else rng
         x = x[rng.choice(x.shape[0], _MEDIAN_ROWS, replace=False)]
     largest = float(abs(x).max())
     if largest == 0 or x.shape[0] == 1:
         return 1.0
-    x = x.astype(np.float64) / largest  # squares of very large or small values would leave the range of floats
+    x = x.astype(np.float64) / largest  # squares of very large or small values would leave the range of float64
     if not sp.issparse(x):
         x -= x.mean(axis=0)
-    lengths = squared_norms(x)
+    norms = squared_norms(x)
     pairs = np.triu_indices(x.shape[0], k=1)
-    squared = (lengths[:, None] + lengths - 2 * as_float64(x @ x.T))[pairs]
+    squared = (norms[:, None] + norms - 2 * as_float64(x @ x.T))[pairs]
     typical = float(np.median(squared))
-    if typical <= 1e-6 * lengths.max():  # an outlier or an offset: too many digits cancelled
+    if typical <= 1e-6 * norms.max():  # an outlier or an offset: too many digits have cancelled
         from scipy.spatial.distance import pdist
 
         squared = pdist(as_float64(x), "sqeuclidean")
         typical = float(np.median(squared)) or float(squared.mean())
-    limits = np.finfo(np.float64)
-    with np.errstate(over="ignore"):
-        return float(np.clip(np.float64(typical) * largest * largest, limits.tiny, limits.max)) if typical else 1.0
+    if not typical:
+        return 1.0
+    with np.errstate(over="ignore", under="ignore"):
+        sigma2 = float(np.float64(typical) * largest * largest)
+    if not np.finfo(np.float64).tiny <= sigma2 < math.inf:
+        raise InputError(
+            f"view {name!r} has values of up to {largest:.0e}, so its median squared distance is outside the range of "
+            "float64; rescale the view, for example with Preprocessed(…, steps='standard')"
+        )
+    return sigma2

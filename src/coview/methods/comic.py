@@ -15,9 +15,9 @@ import scipy.sparse as sp
 from coview.core.alternate import alternate
 from coview.core.linalg import coordinates
 from coview.errors import InputError
-from coview.kernels import Cosine
 from coview.methods.base import MultiViewClusterer
 from coview.methods.comic_graph import Numbers, linked_by_majority, mutual_edges, nearest, squared_lengths
+from coview.rows import l2_normalize
 from coview.runtime import Workers, require_memory
 from coview.views import Array, Matrix, Views
 
@@ -280,7 +280,7 @@ class COMIC(MultiViewClusterer):
         self.n_clusters_ = len(self._keep_labels(labels))
 
     def _graph(self, x: Matrix) -> Graph:
-        samples = Cosine().prepared(x, None, np.float64)
+        samples = l2_normalize(x)
         edges = mutual_edges(*nearest(samples, self.n_neighbors))
         return neighbour_graph(coordinates(samples), samples.shape[1], edges, self.pair_rate)
 

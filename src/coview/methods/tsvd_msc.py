@@ -17,9 +17,9 @@ from coview.core.eigen import Problem, top_eigenpairs
 from coview.core.linalg import coordinates
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
-from coview.kernels import Cosine
 from coview.methods.base import MultiViewClusterer
 from coview.methods.tsvd_msc_tensor import shrink
+from coview.rows import l2_normalize
 from coview.runtime import Workers, require_memory
 from coview.views import Array, Matrix
 
@@ -266,7 +266,7 @@ class TSVDMSC(MultiViewClusterer):
             "take a part of the samples, or a method whose memory does not grow with the views, such as TMvKSCR",
         )
         order = rng.permutation(n) if self.shuffle else np.arange(n)
-        samples = [Cosine().prepared(x[order], None, np.float64) for x in views.values()]
+        samples = [l2_normalize(x[order]) for x in views.values()]
         with Workers(self.n_jobs) as workers:
             loop = self_representations(
                 samples, self.error_weight, max_iter=self.max_iter, tol=self.tol, workers=workers

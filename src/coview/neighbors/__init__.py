@@ -1,1 +1,1 @@
-"""Nearest-neighbour search: exact, by k-d tree, by cells of projected rows; duplicate rows."""
+"""Nearest-neighbour search: exact by products, exact by k-d tree, approximate by projections; duplicate rows."""

@@ -1,4 +1,4 @@
-"""Duplicates: which rows of a view are equal, and which of them a new row is equal to."""
+"""Duplicate rows: the rows of a view that are equal to each other, or to a new row."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from coview.views import Array, Matrix
 
 Integers = NDArray[np.int64]
 
-_SLAB_BYTES = 2**19  # stays in the cache while the bits are stirred
+_HASHED_BYTES = 2**19  # at a time: the bits stay in the cache of one core
 
 
 class Duplicates:
-    """The distinct rows among some rows, numbered by where each first appears, and the rows equal to each.
+    """The distinct rows of a matrix, numbered in order of appearance, and the rows that are equal to each.
 
-    Rows are known by fingerprints of 64 bits. Two of a million different rows share one with a chance of some 1e-8.
+    Rows are identified by fingerprints of 64 bits. The probability that any two of a million different rows have the
+    same fingerprint is about 1e-8. `first` and `counts` are the first row that is equal to each distinct row and the
+    number of such rows; `of_row` is the number of the distinct row that each row is equal to.
     """
 
     def __init__(self, rows: Matrix) -> None:
-        marks = fingerprints(rows)
-        self._marks, first, of_row = np.unique(marks, return_index=True, return_inverse=True)
+        self._fingerprints, first, of_row = np.unique(fingerprints(rows), return_index=True, return_inverse=True)
         order = np.argsort(first)
         self._number = np.empty(len(first), dtype=np.int64)
         self._number[order] = np.arange(len(first))
@@ -37,19 +38,20 @@ class Duplicates:
 
     @property
     def all_distinct(self) -> bool:
+        """Whether no two rows are equal."""
         return len(self.first) == len(self.of_row)
 
     def find(self, x: Matrix) -> Integers:
         """Return the number of the distinct row that each row of x is equal to, or -1."""
-        marks = fingerprints(x)
-        place = np.searchsorted(self._marks, marks).clip(max=len(self._marks) - 1)
-        found: Integers = np.where(self._marks[place] == marks, self._number[place], -1)
+        wanted = fingerprints(x)
+        place = np.searchsorted(self._fingerprints, wanted).clip(max=len(self._fingerprints) - 1)
+        found: Integers = np.where(self._fingerprints[place] == wanted, self._number[place], -1)
         return found
 
     def members(self, numbers: Integers, most: Integers | int) -> tuple[Integers, Integers]:
-        """Return the rows equal to each of these distinct rows, the first few of each.
+        """Return the rows that are equal to each of these distinct rows, the first `most` of each.
 
-        Both arrays are as long as all these rows together: the position in `numbers`, and the row.
+        The result is two arrays of equal length: positions in `numbers`, and a row that is equal to each.
         """
         sizes = np.minimum(self.counts[numbers], most)
         position = np.repeat(np.arange(len(numbers)), sizes)
@@ -58,22 +60,23 @@ class Duplicates:
 
 
 def fingerprints(x: Matrix) -> NDArray[np.uint64]:
-    """Return a number for each row that equal rows have in common, dense or CSR, whatever their precision."""
+    """Return a hash of each row; equal rows have equal hashes, dense or CSR, in any precision."""
     factors = np.random.default_rng(0).integers(2**64, size=x.shape[1], dtype=np.uint64) | np.uint64(1)
     if sp.issparse(x):
         terms = _mixed(x.data) * factors[x.indices]
-        # Sums of the entries before each row starts; whole numbers that wrap around, so differences are exact.
+        # Cumulative sums of the entries before each row; integers wrap around, so differences are exact.
         sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
         found: NDArray[np.uint64] = sums[x.indptr[1:]] - sums[x.indptr[:-1]]
         return found
-    step = max(_SLAB_BYTES // (8 * x.shape[1]), 1)
-    slabs = [_mixed(as_float64(x[start : start + step])) @ factors for start in range(0, x.shape[0], step)]
-    return np.concatenate(slabs)
+    step = max(_HASHED_BYTES // (8 * x.shape[1]), 1)
+    return np.concatenate(
+        [_mixed(as_float64(x[start : start + step])) @ factors for start in range(0, x.shape[0], step)]
+    )
 
 
 def _mixed(values: Array) -> NDArray[np.uint64]:
-    """The bits of the numbers, stirred: small whole numbers differ in a few leading bits only. Zero stays zero."""
-    bits = (values.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0 makes -0.0 and 0.0 one number
+    """Return the bits of the numbers, mixed because small integers differ only in a few leading bits; zero stays 0."""
+    bits = (values.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0 turns -0.0 into 0.0
     bits ^= bits >> np.uint64(33)
     bits *= np.uint64(0xFF51AFD7ED558CCD)
     bits ^= bits >> np.uint64(33)

@@ -1,4 +1,4 @@
-"""Neighbors rows, exactly: products find who may be near, and distances by differences decide."""
+"""Exact nearest-neighbour search: products exclude distant rows, and distances by differences decide."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from coview.neighbors.cells import evenly_spaced
 from coview.neighbors.duplicates import Integers
-from coview.rows import append_columns, as_array, as_float64, squared_norms
+from coview.rows import append_columns, as_array, as_float64, row_of_entries, squared_norms
 from coview.views import Array, Matrix
 
 # A tile of squared distances in float32 then stays in the cache of one core.
 BLOCK_ROWS = 256
 _TILE_COLUMNS = 2560
-_SLAB_BYTES = 2**19
+_DIFFERENCE_BYTES = 2**19
 _CENTRE_ROWS = 1000
-_NARROW = 8  # columns up to which products cost nothing and neighbours are so near that float32 would not tell
-_EQUAL = 1e-9  # relative difference of squared distances of sparse rows that may be rounding
-_MORE = 32
-_FOLD = 8  # columns for each number sought, from which on they are folded
-_FAR = 1e9  # in units of the largest entry; nothing is similar from so far away
+_NARROW = 8  # up to this many columns, products are cheap in float64, and float32 cannot separate the neighbours
+_TIE = 1e-9  # relative difference of squared distances of sparse rows that may be a rounding error
+_MORE_CANDIDATES = 32
+_FOLDS = 8  # times k: with more columns they are folded
+_TOO_FAR = 1e9  # in units of the largest entry; the similarity of such a row is 0
 
 
 class Pairs(NamedTuple):
-    """Rows that are near others: the number of the query, that of the row, and their distance; by query."""
+    """Pairs of a query and a near row, sorted by query: the number of each, and their distance."""
 
     queries: Integers
     rows: Integers
@@ -37,12 +38,19 @@ class Pairs(NamedTuple):
 NO_PAIRS = Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 
 
-class ExactSearch:
-    """Rows of one view, ready to find those near any others.
+def sort_pairs(queries: Integers, rows: Integers, distances: Array) -> Pairs:
+    """Return the pairs sorted by query, then by distance, then by row."""
+    order = np.lexsort((rows, distances, queries))
+    return Pairs(queries[order], rows[order], distances[order])
 
-    A product gives a squared distance with an error that has a bound. Whoever could be near within that bound is
-    measured again by differences, which hang on the two rows alone: so a row has the same neighbours alone and in
-    any block, and equal distances are equal.
+
+class ExactSearch:
+    """Search among the rows of one view for the nearest neighbours of any rows.
+
+    A product gives a squared distance with a bounded error. The distance to each row that could be a neighbour within
+    this bound is computed again by differences, which depend on the two rows only. So a row has the same neighbours
+    alone and in any block, and equal distances are equal. `points` are the rows minus a centre, in units of 2^exponent
+    and in the precision of the products.
     """
 
     def __init__(self, rows: Matrix) -> None:
@@ -51,30 +59,29 @@ class ExactSearch:
         self._dtype: Any = np.float64
         self._centre: Array | None = None
         if not self._sparse:
-            # Any centre will do; a median is not drawn away by a few rows far out.
-            some = np.linspace(0, rows.shape[0] - 1, min(_CENTRE_ROWS, rows.shape[0])).astype(int)
-            self._centre = np.median(as_float64(rows[some]), axis=0)
+            # Any centre serves; the median is robust to outliers.
+            self._centre = np.median(as_float64(rows[evenly_spaced(rows.shape[0], _CENTRE_ROWS)]), axis=0)
             self._dtype = np.float64 if rows.shape[1] <= _NARROW else np.float32
         moved = self._moved(rows)
         self.exponent = frexp(max(float(moved.max()), -float(moved.min())))[1]
-        # Twice the rounding of a sum of so many products, in units of the two squared lengths.
+        # Twice the rounding error of a sum of this many products, in units of the two squared norms.
         terms = int(np.diff(moved.indptr).max()) if self._sparse else rows.shape[1]
         self._error = 2 * (terms + 16) * float(np.finfo(self._dtype).eps)
         self.points = self._scaled(moved)
-        self._lengths = squared_norms(self.points)
-        self._lowest = (1 - self._error) * self._lengths
-        self._slack = 2 * self._error * self._lengths
+        self._norms = squared_norms(self.points)
+        self._lowest = (1 - self._error) * self._norms
+        self._slack = 2 * self._error * self._norms
 
     @cached_property
     def _right(self) -> Matrix:
-        # With two more columns one product is the whole bound.
+        # With two more columns, one product gives the whole bound.
         return self.points if self._sparse else append_columns(self.points, np.ones_like(self._lowest), self._lowest)
 
     def _moved(self, x: Matrix) -> Matrix:
         return x.astype(np.float64) if self._centre is None else x - self._centre
 
     def _scaled(self, moved: Matrix) -> Matrix:
-        """In units near the largest entry, so that squares stay in the range of float32."""
+        """Return rows in units near the largest entry, so that squares stay in the range of float32."""
         moved *= 2.0**-self.exponent
         return moved.astype(self._dtype) if self._sparse else moved.astype(self._dtype, order="C")
 
@@ -86,17 +93,22 @@ class ExactSearch:
         own: Integers | None = None,
         among: Integers | None = None,
     ) -> Pairs:
-        """Return the rows no further from a row of x than its k-th nearest, and those within whose reach it lies.
+        """Return the rows no further from a row of x than its k-th nearest row, and those that have x within reach.
 
-        Costs O(rows of x × rows × columns), in memory for a tile of a few thousand columns.
+        Takes O(rows of x × rows × columns) time, and memory for a tile of a few thousand columns.
 
         Parameters
         ----------
-        x : (queries, columns), rows of the same form as the prepared ones
-        k : from 1 to the number of rows; equal distances make it more
-        reach : (rows,), a distance for each; a query has to be nearer
-        own : (queries,), numbers of the queries among the rows, which are then left out
-        among : numbers of the rows to look at; by default all of them
+        x : array or csr_array of shape (n_queries, columns)
+            In the format of the rows.
+        k : int
+            From 1 to the number of rows. Ties give more than k rows.
+        reach : array of shape (n,)
+            A distance for each row: the row is also returned for all queries that are nearer.
+        own : array of shape (n_queries,)
+            The numbers of the queries among the rows; a query is then not its own neighbour.
+        among : array of int
+            The numbers of the rows to search; by default all rows.
         """
         found: list[tuple[Integers, Integers, Array]] = []
         for start in range(0, x.shape[0], BLOCK_ROWS):
@@ -104,8 +116,7 @@ class ExactSearch:
             block = x[queries]
             i, j = self.candidates(block, k, reach, None if own is None else own[queries], among)
             distances = self.distances(block, i, j)
-            order = np.lexsort((j, distances, i))
-            i, j, distances = i[order], j[order], distances[order]
+            i, j, distances = sort_pairs(i, j, distances)
             last = np.full(len(queries), -np.inf)
             kth = rank_in_group(i) == k - 1
             last[i[kth]] = distances[kth]
@@ -124,21 +135,21 @@ class ExactSearch:
         own: Integers | None = None,
         among: Integers | None = None,
     ) -> tuple[Integers, Integers]:
-        """Return the pairs that products cannot exclude from `near`, for one block of queries."""
+        """Return the pairs that products cannot exclude from `near`, for one block of queries: query and row."""
         far = np.zeros(x.shape[0], dtype=np.bool_)
         if own is None:
             scaled, far = self._scaled_new(x)
-            lengths = squared_norms(scaled)
+            norms = squared_norms(scaled)
         else:
-            scaled, lengths = self.points[own], self._lengths[own]
-            k += 1  # itself, for the time being
-        lowest = (1 - self._error) * lengths
+            scaled, norms = self.points[own], self._norms[own]
+            k += 1  # the query itself, which is removed at the end
+        lowest = (1 - self._error) * norms
         left = scaled if self._sparse else append_columns(-2 * scaled, lowest, np.ones_like(lowest))
-        slack, row_slack = 2 * self._error * lengths, self._slack
+        slack, row_slack = 2 * self._error * norms, self._slack
         reached = None if reach is None else self._squares(reach)
 
         count = self.rows.shape[0] if among is None else len(among)
-        nearest = np.full((x.shape[0], k), np.inf, dtype=self._dtype)  # upper bounds, without the query's own slack
+        nearest = np.full((x.shape[0], k), np.inf, dtype=self._dtype)  # upper bounds, without the slack of the query
         found: list[tuple[Integers, Integers, Array]] = []
         step = ceil(count / ceil(count / _TILE_COLUMNS))
         for start in range(0, count, step):
@@ -147,7 +158,7 @@ class ExactSearch:
             numbers = np.arange(start, stop) if among is None else columns
             low = self._lower_bounds(left, lowest, columns)
             if start == 0 and k < low.shape[1]:
-                nearest = _k_small(low, row_slack[columns], k)
+                nearest = _k_small_bounds(low, row_slack[columns], k)
             bound = nearest.max(axis=1) + slack
             wanted = low <= bound[:, None]
             if reached is not None:
@@ -156,53 +167,53 @@ class ExactSearch:
             i, j = np.divmod(places, low.shape[1])
             values = low.ravel()[places]
             if start > 0 or k >= low.shape[1]:
-                nearest = _smallest(nearest, i, values + row_slack[numbers[j]])
+                nearest = _smallest_of_both(nearest, i, values + row_slack[numbers[j]])
             found.append((i, numbers[j], values))
         i, j, values = (np.concatenate(part) for part in zip(*found, strict=True))
         kept = values <= (nearest.max(axis=1) + slack)[i]
         if self._sparse:
-            # Counts and one-hot columns have thousands at the same distance, and sparse differences take their time.
+            # Counts and one-hot columns have thousands of ties, and differences of sparse rows are slow.
             near = np.flatnonzero(kept)
-            kept[near] = self._first_of_equals(i[near], j[near], values[near], k, lengths)
+            kept[near] = self._first_of_ties(i[near], j[near], values[near], k, norms)
         if reached is not None:
             kept |= values <= reached[j]
         kept &= ~far[i] if own is None else j != own[i]
         return i[kept], j[kept]
 
     def _scaled_new(self, x: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
-        """New rows in the form of the points, and which of them are too far away for that."""
+        """Return new rows in the form of the points, and which of them are too far away for products."""
         with np.errstate(over="ignore"):
             moved = self._moved(x)
-            far: NDArray[np.bool_] = as_array(abs(moved).max(axis=1)).ravel() * 2.0**-self.exponent > _FAR
+            far: NDArray[np.bool_] = as_array(abs(moved).max(axis=1)).ravel() * 2.0**-self.exponent > _TOO_FAR
         if far.any():
             moved = sp.csr_array(moved.multiply(~far[:, None])) if self._sparse else np.where(far[:, None], 0.0, moved)
         return self._scaled(moved), far
 
-    def _first_of_equals(self, i: Integers, j: Integers, lowest: Array, k: int, lengths: Array) -> NDArray[np.bool_]:
-        """The nearest of each query and a few more: of those as near but for rounding, the ones that come first.
+    def _first_of_ties(self, i: Integers, j: Integers, lowest: Array, k: int, norms: Array) -> NDArray[np.bool_]:
+        """Return a mask of the nearest candidates of each query and a few more; ties go to the row that comes first.
 
-        Products of sparse rows are summed up row by row, and do not depend on the block either.
+        Products of sparse rows are summed row by row, so they do not depend on the block either.
         """
-        longest = lengths.copy()  # of each query and its candidates: what products are rounded by
-        np.maximum.at(longest, i, self._lengths[j])
-        steps = _EQUAL * (lengths + longest)[i]
-        squares = lowest + self._error * (lengths[i] + self._lengths[j])
+        largest = norms.copy()  # of each query and its candidates: rounding errors are relative to it
+        np.maximum.at(largest, i, self._norms[j])
+        steps = _TIE * (norms + largest)[i]
+        squares = lowest + self._error * (norms[i] + self._norms[j])
         order = np.lexsort((j, np.round(squares / np.where(steps > 0, steps, 1.0)), i))
         first = np.empty(len(i), dtype=np.bool_)
-        first[order] = rank_in_group(i[order]) < k + _MORE
+        first[order] = rank_in_group(i[order]) < k + _MORE_CANDIDATES
         return first
 
     def _squares(self, distances: Array) -> Array:
-        """Squared distances in the unit of the products, rounded up."""
+        """Return squared distances in the unit of the products, rounded up."""
         with np.errstate(over="ignore"):
             squares: Array = np.square(distances * 2.0**-self.exponent).astype(self._dtype)
         if self._sparse:
-            squares *= 1 - _EQUAL
+            squares *= 1 - _TIE
         squares = np.nextafter(squares, self._dtype(np.inf))
         return squares
 
     def _lower_bounds(self, left: Matrix, lowest: Array, columns: Integers | slice) -> Array:
-        """Squared distances less their possible error."""
+        """Return squared distances minus the bound of their error."""
         low = as_array(left @ take(self._right, columns).T)
         if self._sparse:
             low *= -2
@@ -211,10 +222,10 @@ class ExactSearch:
         return low
 
     def distances(self, x: Matrix, i: Integers, j: Integers) -> Array:
-        """Return the distance of row i of x from row j, pair by pair."""
+        """Return the distance between row i of x and row j, pair by pair."""
         distances = np.empty(len(i))
         filled = self.rows.nnz // self.rows.shape[0] + 1 if self._sparse else self.rows.shape[1]
-        step = max(_SLAB_BYTES // (8 * filled), 1)
+        step = max(_DIFFERENCE_BYTES // (8 * filled), 1)
         for start in range(0, len(i), step):
             pairs = slice(start, start + step)
             distances[pairs] = row_distances(take(x, i[pairs]), take(self.rows, j[pairs]))
@@ -222,46 +233,45 @@ class ExactSearch:
 
 
 def row_distances(a: Matrix, b: Matrix) -> Array:
-    """Return the distance of each row of a from the row of b in the same place."""
+    """Return the distance between each row of a and the same row of b; dense float64 rows of a are overwritten."""
     with np.errstate(over="ignore"):
         if not sp.issparse(a):
-            difference = a.astype(np.float64, copy=False)  # both first: a subtraction that converts is slower
+            difference = a.astype(np.float64, copy=False)  # converted first: a subtraction that converts is slower
             difference -= b.astype(np.float64, copy=False)
-            lengths: Array = np.sqrt(np.einsum("ij,ij->i", difference, difference))
-            return lengths
-        gap = sp.csr_array(a.astype(np.float64) - b)
-        of_row = np.repeat(np.arange(a.shape[0]), np.diff(gap.indptr))
-        return np.sqrt(np.bincount(of_row, weights=np.square(gap.data), minlength=a.shape[0]))
+            return np.sqrt(squared_norms(difference))
+        difference = sp.csr_array(a.astype(np.float64) - b)
+        squares = np.square(difference.data)
+        return np.sqrt(np.bincount(row_of_entries(difference), weights=squares, minlength=a.shape[0]))
 
 
 def rank_in_group(groups: Integers) -> Integers:
-    """Return how many before each entry belong to the same group, in an array that is sorted by group."""
+    """Return the number of earlier entries of the same group for each entry of an array that is sorted by group."""
     starts = np.flatnonzero(np.diff(groups, prepend=-1))
     return np.arange(len(groups)) - np.repeat(starts, np.diff(starts, append=len(groups)))
 
 
 def take(rows: Matrix, numbers: Integers | slice) -> Matrix:
-    """Return some rows, as indexing does; faster for numbers of rows that lie in one piece."""
-    if sp.issparse(rows) or isinstance(numbers, slice) or not rows.flags.c_contiguous:  # `take` would copy all rows
+    """Return some rows, as indexing does; faster for numbers of rows that are contiguous in memory."""
+    if sp.issparse(rows) or isinstance(numbers, slice) or not rows.flags.c_contiguous:  # np.take would copy all rows
         return rows[numbers]
     return np.take(rows, numbers, axis=0)
 
 
-def _k_small(low: Array, slack: Array, k: int) -> Array:
-    """Return upper bounds of k entries of each row, few of them larger than those of the smallest k.
+def _k_small_bounds(low: Array, slack: Array, k: int) -> Array:
+    """Return upper bounds of k entries of each row, most of them bounds of the k smallest entries.
 
-    Columns are folded upon each other first, the smaller entry on top. Few of the smallest get lost below another, and
-    so much less is left to search that it takes a fraction of the time.
+    The matrix is first folded to fewer columns by elementwise minima. A fold loses few of the smallest entries, and the
+    search takes a fraction of the time.
     """
-    while low.shape[1] >= _FOLD * k:
+    while low.shape[1] >= _FOLDS * k:
         half = low.shape[1] // 2
         low = np.minimum(low[:, :half], low[:, half : 2 * half])
         slack = np.maximum(slack[:half], slack[half : 2 * half])
     return np.partition(low + slack, k - 1, axis=1)[:, :k]
 
 
-def _smallest(kept: Array, i: Integers, values: Array) -> Array:
-    """Return the smallest numbers of each row: of those kept so far, and of more, given with their rows in order."""
+def _smallest_of_both(kept: Array, i: Integers, values: Array) -> Array:
+    """Return the smallest numbers of each row, among those kept so far and more values with sorted row numbers i."""
     k = kept.shape[1]
     if len(i) == 0:
         return kept

@@ -23,7 +23,7 @@ Json: TypeAlias = Any  # what JSON can hold: None, bool, int, float, str, list, 
 
 FLOATS = ("float32", "float64")
 INTEGERS = ("int32", "int64")
-_OF_ONE_VIEW = {"features", "prepared", "far", "clusters of the view"}
+_OF_ONE_VIEW = {"features", "factor", "far", "clusters of the view"}
 _MAY_BE_ZERO = {"far"}
 
 

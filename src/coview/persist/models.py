@@ -107,10 +107,10 @@ _LABELS = Numbers(("train",), INTEGERS, least=0, below="train")
 
 
 def _extra_columns(similarity: Any, sizes: Sizes) -> None:
-    """Prepared rows have the columns of the view, and those that the kernel adds."""
+    """The factor has the columns of the view, and those that the kernel adds."""
     kernel = similarity.kernel
     extra = 2 if isinstance(kernel, RBF) else int(isinstance(kernel, NormalizedPolynomial) and kernel.offset > 0)
-    sizes.agree("features", similarity.prepared.shape[1] - extra)
+    sizes.agree("features", similarity.factor.shape[1] - extra)
 
 
 def _keeps_no_gram(similarity: PrecomputedSimilarity, sizes: Sizes) -> None:
@@ -131,7 +131,7 @@ _SIMILARITY = AnyOf(
             GaussianProducts,
             {
                 "kernel": Value((RBF,)),
-                "prepared": Table("train", "prepared"),
+                "factor": Table("train", "factor"),
                 "centre": OrNone(Numbers(("features",))),
                 "far": Numbers(("far",), INTEGERS, least=0, below="train", increasing=True),
                 "far_rows": Table("far", "features"),
@@ -143,7 +143,7 @@ _SIMILARITY = AnyOf(
             Products,
             {
                 "kernel": Value(tuple(cls for cls in KERNELS if cls not in (RBF, NeighborGraph, Precomputed))),
-                "prepared": Table("train", "prepared"),
+                "factor": Table("train", "factor"),
                 "centre": OneOf({"none": None}),
             },
             _extra_columns,
@@ -154,7 +154,7 @@ _SIMILARITY = AnyOf(
                 "kernel": Value((NeighborGraph,)),
                 "rows": Table("train", "features"),
                 "exponent": Whole(least=-1100, most=1100),
-                "scales": Numbers(("train",), least=0.0, zero=False),
+                "bandwidths": Numbers(("train",), least=0.0, zero=False),
                 "radii": Numbers(("train",), least=0.0),
                 "gram": Table("train", "train"),
             },

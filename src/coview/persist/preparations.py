@@ -31,7 +31,7 @@ from coview.preprocess.steps import (
     Step,
     TfIdf,
     parse_steps,
-    recipe,
+    step_spec,
 )
 
 _POSITIVE = Numbers(("features",), least=0.0, zero=False)
@@ -84,5 +84,5 @@ def _read_name(name: str) -> Preprocessing:
 
 
 def _check(value: FittedPreprocessing) -> None:
-    expected = [recipe(name).kind for name in value.preprocessing.steps]
+    expected = [step_spec(name).kind for name in value.preprocessing.steps]
     require([type(step) for step in value.steps] == expected, "has not the steps that its name says")

@@ -1,1 +1,1 @@
-"""Preprocessing of views: steps learnt at fit and applied to new rows, and profiles of views."""
+"""Preprocessing of views: steps that are learnt at fit and applied to new rows, and profiles of views."""

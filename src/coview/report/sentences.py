@@ -163,7 +163,7 @@ def _clusters_have(clusters: list[Cluster]) -> str:
 
 def preprocessing_descriptions(comparison: Comparison) -> dict[str, str]:
     """Return for each view a description of its preprocessing."""
-    return {view: parse_steps(name).words for view, name in comparison.preprocess.items()}
+    return {view: parse_steps(name).description for view, name in comparison.preprocess.items()}
 
 
 def comparison_overview(comparison: Comparison) -> Overview:

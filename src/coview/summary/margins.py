@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from coview.rows import l2_normalize, row_blocks
+from coview.rows import l2_normalize, row_blocks, squared_norms
 from coview.views import Array
 
 Numbers = NDArray[np.intp]  # clusters as 0, 1, ..., each with members
@@ -61,7 +61,7 @@ def margins(points: Array, numbers: Numbers, n_clusters: int) -> tuple[Array, Nu
     for rows in row_blocks(len(points), points.shape[1] + 2 * n_clusters):
         block, own = points[rows], (np.arange(rows.stop - rows.start), numbers[rows])
         # |x - c|² = |x|² - 2 x·c + |c|²: no length exceeds 1, so little cancels.
-        squares = np.square(block).sum(axis=1)[:, None] + np.square(centres).sum(axis=1) - 2 * block @ centres.T
+        squares = squared_norms(block)[:, None] + squared_norms(centres) - 2 * block @ centres.T
         distances = np.sqrt(np.maximum(squares, 0))
         a = distances[own]
         distances[own] = np.inf

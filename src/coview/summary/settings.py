@@ -48,7 +48,7 @@ def _preparations(model: Any) -> dict[str, list[str]]:
     own: dict[str, list[str]] = {name: [] for name in names}
     if isinstance(model, Preprocessed):
         for name, learnt in model.preprocessing_.items():
-            own[name] = [learnt.preprocessing.words] if learnt.steps else []
+            own[name] = [learnt.preprocessing.description] if learnt.steps else []
     if isinstance(model, PerView):
         trained = {name: model.estimators_[name] for name in names}
     elif isinstance(model, (Preprocessed, Tuned, FixedSize, Concat)):

@@ -11,7 +11,7 @@ from coview.core.fuse import fuses_sparse
 from coview.core.tiles import SymmetricTiles
 from coview.kernels import RBF, Kernel, NeighborGraph
 from coview.preprocess.profile import ViewProfile
-from coview.runtime import available_memory
+from coview.runtime import fits_in_memory
 from coview.views import Views
 
 
@@ -30,7 +30,7 @@ def _directions(look: ViewProfile) -> str:
 
 
 def _rare_columns(look: ViewProfile) -> str:
-    return "tfidf+l2" if look.words else _directions(look)
+    return "tfidf+l2" if look.word_counts else _directions(look)
 
 
 def _small_values(look: ViewProfile) -> str:
@@ -56,10 +56,14 @@ def candidates(views: Views) -> list[Candidate]:
 
 
 def affordable(candidate: Candidate, n_samples: int) -> bool:
-    """Whether the memory of this machine is enough to fit all samples: but for sparse graphs, a few n×n matrices."""
-    available = available_memory()
+    """Return whether the candidate can be fitted on all samples in the available memory."""
     sparse = fuses_sparse([candidate.kernel.sparse] * len(candidate.steps))
-    return sparse or available is None or 3 * SymmetricTiles.nbytes(n_samples, np.float32) <= available
+    return sparse or fits_in_memory(bytes_to_fit(n_samples))
+
+
+def bytes_to_fit(n_samples: int) -> int:
+    """Return the memory of a dense fit: a few n×n matrices."""
+    return 3 * SymmetricTiles.nbytes(n_samples, np.float32)
 
 
 def _balances(views: Views, rhos: tuple[float, ...]) -> tuple[float, ...]:

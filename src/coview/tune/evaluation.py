@@ -145,7 +145,7 @@ class Trials:
                 self._prepared[name, how] = parse_steps(how).learn(x, name)(x, name)
             x = self._prepared[name, how]
             kernel.check_training(name, x)
-            resolved = kernel.resolve(x, np.random.default_rng(self._seed))
+            resolved = kernel.resolve(x, np.random.default_rng(self._seed), name)
             self._blocks[key] = [_similarities(resolved, x, *part) for part in self._parts]
         return self._blocks[key]
 

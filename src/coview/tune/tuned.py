@@ -12,7 +12,8 @@ from coview.errors import InputError
 from coview.methods.tmvkscr import TMvKSCR
 from coview.preprocess.profile import varies
 from coview.preprocess.steps import parse_steps
-from coview.tune.candidates import Candidate, affordable, candidates
+from coview.runtime import require_memory
+from coview.tune.candidates import Candidate, affordable, bytes_to_fit, candidates
 from coview.tune.search import BUDGETS, Found, Search
 from coview.views import Views
 
@@ -157,9 +158,10 @@ def _worth_trying(views: Views) -> list[Candidate]:
             raise InputError(f"view {name!r} has the same values in all {views.n_samples} samples; drop the view")
     pool = [candidate for candidate in candidates(views) if affordable(candidate, views.n_samples)]
     if not pool:
-        raise MemoryError(
-            f"{views.n_samples} samples of {len(views)} views need more memory than there is; train on some of them, "
-            "as in FixedSize(Tuned(…), n_train=5000)"
+        require_memory(
+            bytes_to_fit(views.n_samples),
+            f"fitting {views.n_samples} samples of {len(views)} views",
+            "train on some of them, as in FixedSize(Tuned(…), n_train=5000)",
         )
     return pool
 
@@ -178,7 +180,7 @@ def reason(found: Found, names: Sequence[str], numbers: Sequence[int]) -> str:
     tried = {(row["kernel"], *row["steps"], row["rho"], *row["kappa"]) for row in found.table if row["error"] is None}
     ways = dict.fromkeys(found.candidate.steps)
     prepared = " and ".join(
-        parse_steps(way).words
+        parse_steps(way).description
         + (
             ""
             if len(ways) == 1

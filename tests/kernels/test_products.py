@@ -1,4 +1,4 @@
-"""Kernels: each against its plain formula, where floats are kind to it and where they are not."""
+"""Kernels: each against its plain formula, at moderate and at extreme values."""
 
 import math
 from dataclasses import FrozenInstanceError
@@ -7,13 +7,23 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from coview import RBF, Cosine, InputError, Linear, NeighborGraph, NormalizedPolynomial, Polynomial, Precomputed
+from coview import (
+    RBF,
+    Cosine,
+    InputError,
+    Linear,
+    NeighborGraph,
+    NormalizedPolynomial,
+    Polynomial,
+    Precomputed,
+    TMvKSCR,
+)
 from coview.kernels import KERNELS, Kernel, kernel_per_view
 
 X = np.array([[1.0, 0.0, 2.0], [0.0, -1.5, 0.0], [2.5, 0.5, -1.0], [1.0, 0.0, 2.0], [0.25, 3.0, 0.0]])
 Y = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 2.0], [-2.0, 0.5, 1.5]])
 
-# A handful of roundings of numbers near 1, with room for another order of summation.
+# A few rounding errors of numbers near 1, in any order of summation.
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
 
 FORMATS = pytest.mark.parametrize("make", [np.array, sp.csr_array], ids=["dense", "csr"])
@@ -45,7 +55,7 @@ def by_loops(formula, x, y):
 
 
 def squared_distances(x):
-    """Of each pair of rows once."""
+    """Return the squared distance of each pair of rows, once."""
     table = np.square(x[:, None] - x).sum(axis=2)
     return table[np.triu_indices(len(x), k=1)]
 
@@ -79,7 +89,7 @@ def test_similarities_follow_the_plain_formula(kernel, formula, shift, make):
 
 
 @FORMATS
-def test_precomputed_similarities_are_taken_as_they_are(make):
+def test_precomputed_similarities_are_returned_unchanged(make):
     block = Precomputed()(make(X), make(Y))
     assert isinstance(block, np.ndarray)
     np.testing.assert_array_equal(block, X)
@@ -97,7 +107,7 @@ def test_single_precision_rows_are_compared_in_double_precision(kernel, make):
 
 
 @FORMATS
-def test_an_all_zero_row_has_cosine_zero_with_everything(make):
+def test_an_all_zero_row_has_cosine_zero_to_all_rows(make):
     similarities = Cosine()(make(np.array([[0.0, 0.0], [3.0, 4.0]])))
     np.testing.assert_allclose(similarities, [[0.0, 0.0], [0.0, 1.0]], **CLOSE)
 
@@ -107,14 +117,14 @@ def test_an_all_zero_row_has_cosine_zero_with_everything(make):
 
 @FORMATS
 @pytest.mark.parametrize("unit", [1e5, 1e9, 1e160, 1e300])
-def test_rows_a_huge_number_of_sigmas_apart_are_alike_only_when_equal(unit, make):
+def test_rows_many_bandwidths_apart_are_similar_only_if_equal(unit, make):
     place = np.array([0, 1, 0, 2, 1, 3])
     rows = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, -1.0], [1.0, 1.0]])[place] * unit
     np.testing.assert_array_equal(RBF(sigma2=1.0)(make(rows)), place[:, None] == place)
 
 
 @FORMATS
-def test_close_pairs_stay_accurate_among_rows_far_apart(make):
+def test_close_pairs_are_accurate_among_distant_rows(make):
     rows = np.array([[0.1], [0.8], [1e7 + 0.1], [1e7 + 0.8]])
     np.testing.assert_allclose(RBF(sigma2=2.0)(make(rows)), by_loops(gaussian(2.0), rows, rows), **CLOSE)
 
@@ -122,7 +132,7 @@ def test_close_pairs_stay_accurate_among_rows_far_apart(make):
 @FORMATS
 @pytest.mark.parametrize("sigma", [1.0, 1e-150])
 @pytest.mark.parametrize("far", [1e10, 1e160, 1e300])
-def test_a_new_row_far_away_has_no_similarity_with_any(far, sigma, make):
+def test_a_new_row_far_away_has_similarity_zero_to_all_rows(far, sigma, make):
     new = np.array([[far, -far, 0.0], X[0] * sigma])
     expected = [np.zeros(5), by_loops(gaussian(1.0), X[:1], X)[0]]
     np.testing.assert_allclose(RBF(sigma2=sigma**2)(make(new), make(X * sigma)), expected, **CLOSE)
@@ -155,8 +165,17 @@ def test_kernels_work_at_every_scale_of_the_rows(kernel_at, power, scale, make):
     [lambda s: Cosine(), lambda s: NormalizedPolynomial(offset=0.0), lambda s: NormalizedPolynomial(offset=1.5 * s)],
     ids=["Cosine", "NormalizedPolynomial", "with offset"],
 )
-def test_directions_are_compared_even_where_squares_leave_the_range_of_floats(kernel_at, scale, make):
+def test_directions_are_compared_even_if_squares_leave_the_range_of_float64(kernel_at, scale, make):
     np.testing.assert_allclose(kernel_at(scale)(make(X * scale), make(Y * scale)), kernel_at(1.0)(X, Y), **CLOSE)
+
+
+@FORMATS
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_a_median_distance_outside_float64_is_refused_with_the_name_of_the_view(scale, make):
+    with pytest.raises(InputError, match=r"^view 'x' .* outside the range of float64; rescale the view"):
+        RBF().resolve(make(X * scale))
+    with pytest.raises(InputError, match=r"^view 'text' .* outside the range of float64; rescale the view"):
+        TMvKSCR(2).fit({"image": X, "text": make(X * scale)})
 
 
 # The bandwidth rule
@@ -165,20 +184,20 @@ def test_directions_are_compared_even_where_squares_leave_the_range_of_floats(ke
 @FORMATS
 @pytest.mark.parametrize("shift", [0.0, 1e4, 1e8])
 def test_the_bandwidth_is_the_median_squared_distance_of_pairs(shift, make):
-    # Adding the shift rounds the rows themselves, by 1e-8 at most.
+    # Adding the shift rounds the rows by 1e-8 at most.
     resolved = RBF().resolve(make(X + shift))
     assert resolved.sigma2 == pytest.approx(np.median(squared_distances(X)), rel=1e-6)
 
 
 @FORMATS
-def test_one_outlier_does_not_move_the_bandwidth_to_its_own_scale(make):
+def test_the_bandwidth_is_robust_to_an_outlier(make):
     rows = np.array([[0.0], [1.0], [2.0], [4.0], [8.0], [1e8]])
     resolved = RBF().resolve(make(rows))
     assert resolved.sigma2 == pytest.approx(np.median(squared_distances(rows)), rel=1e-6)
 
 
 @FORMATS
-def test_the_bandwidth_is_the_mean_where_more_than_half_of_the_pairs_coincide(make):
+def test_the_bandwidth_is_the_mean_if_more_than_half_of_the_pairs_coincide(make):
     rows = np.array([[0.1, 0.2]] * 4 + [[3.1, 0.2]])
     assert np.median(squared_distances(rows)) == 0
     assert RBF().resolve(make(rows)).sigma2 == pytest.approx(np.mean(squared_distances(rows)), rel=1e-12)
@@ -187,11 +206,11 @@ def test_the_bandwidth_is_the_mean_where_more_than_half_of_the_pairs_coincide(ma
 @FORMATS
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e8 * math.pi, 1e-150])
 @pytest.mark.parametrize("n", [1, 2, 7])
-def test_the_bandwidth_is_one_where_all_rows_are_the_same(n, value, make):
+def test_the_bandwidth_is_one_if_all_rows_are_equal(n, value, make):
     assert RBF().resolve(make(np.full((n, 3), value))).sigma2 == 1.0
 
 
-def test_the_bandwidth_of_a_thousand_rows_uses_them_all():
+def test_the_bandwidth_of_500_rows_uses_all_of_them():
     rows = np.random.default_rng(0).normal(size=(500, 2))
     resolved = RBF().resolve(rows, np.random.default_rng(1))
     assert resolved.sigma2 == pytest.approx(np.median(squared_distances(rows)), rel=1e-9)
@@ -206,11 +225,11 @@ def test_the_bandwidth_of_more_rows_depends_on_the_generator_only():
     assert RBF().resolve(rows) == RBF().resolve(rows)
 
 
-def test_the_bandwidth_of_a_call_comes_from_the_rows_compared_with():
+def test_a_call_computes_the_bandwidth_from_its_second_argument():
     np.testing.assert_array_equal(RBF()(X, Y), RBF().resolve(Y)(X, Y))
 
 
-def test_resolve_returns_a_new_kernel_and_keeps_the_old_one_open():
+def test_resolve_returns_a_new_kernel_and_does_not_change_the_old_one():
     kernel = RBF()
     resolved = kernel.resolve(X)
     assert resolved.sigma2 > 0
@@ -220,7 +239,7 @@ def test_resolve_returns_a_new_kernel_and_keeps_the_old_one_open():
 @pytest.mark.parametrize(
     "kernel", [RBF(0.5), Linear(), Polynomial(3), NormalizedPolynomial(3), Cosine(), Precomputed()], ids=repr
 )
-def test_a_kernel_with_nothing_open_resolves_to_itself(kernel):
+def test_a_kernel_without_free_parameters_resolves_to_itself(kernel):
     assert kernel.resolve(X) == kernel
 
 
@@ -251,7 +270,7 @@ def test_a_kernel_cannot_be_changed(kernel, parameter):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_kernel_is_what_its_repr_says(kernel, text):
+def test_the_repr_of_a_kernel_evaluates_to_an_equal_kernel(kernel, text):
     assert repr(kernel) == text
     same = eval(text)
     assert same == kernel
@@ -263,14 +282,14 @@ def test_a_kernel_is_what_its_repr_says(kernel, text):
     [(RBF(0.5), RBF(0.6)), (RBF(), RBF(1.0)), (Polynomial(), NormalizedPolynomial()), (Linear(), Cosine())],
     ids=repr,
 )
-def test_kernels_with_other_numbers_or_names_are_not_equal(one, other):
+def test_kernels_with_different_parameters_or_classes_are_not_equal(one, other):
     assert one != other
 
 
 @pytest.mark.parametrize(
     ("make", "parameter", "value"),
     [
-        *((RBF, "sigma2", value) for value in (0, -1.0, math.nan, math.inf, "wide")),
+        *((RBF, "sigma2", value) for value in (0, -1.0, math.nan, math.inf, "wide", True)),
         *(
             (kernel, parameter, value)
             for kernel in (Polynomial, NormalizedPolynomial)
@@ -281,17 +300,23 @@ def test_kernels_with_other_numbers_or_names_are_not_equal(one, other):
                 ("degree", math.nan),
                 ("degree", math.inf),
                 ("degree", "two"),
+                ("degree", True),
                 ("offset", -0.1),
                 ("offset", math.nan),
                 ("offset", math.inf),
                 ("offset", "none"),
+                ("offset", True),
             ]
         ),
     ],
 )
 def test_parameters_out_of_range_are_refused_by_name(make, parameter, value):
-    with pytest.raises(InputError, match=rf"^{make.__name__}\({parameter}={value!r}\): {parameter} must be "):
+    with pytest.raises(InputError, match=rf"^{make.__name__}\.{parameter}={value!r}: expected "):
         make(**{parameter: value})
+
+
+def test_a_degree_from_a_command_line_becomes_int():
+    assert repr(Polynomial(3.0)) == "Polynomial(degree=3, offset=1.0)"
 
 
 # One kernel for each view
