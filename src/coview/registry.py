@@ -5,7 +5,7 @@ A class is imported when it is first looked up, so the command line can list all
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Collection, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -122,14 +122,29 @@ STEPS = Registry(
 )
 
 
+# What the command line and `compare` offer beside METHODS: a method whose settings are selected from the data.
+TUNED = Entry(
+    "coview.tune.tuned:Tuned", "tmvkscr with settings selected from the data", "that of tmvkscr, and a search"
+)
+BUDGETS: Mapping[str, str] = {
+    "full": "all candidates on 500 samples, the better half again on 1,500",
+    "small": "all candidates on 400 samples",
+}
+
+
 def lookup(parameter: str, name: Any, known: Mapping[str, Any]) -> Any:
     """Return the entry of this name, or raise an InputError that lists the known names and suggests the closest."""
+    return known[check_name(parameter, name, known)]
+
+
+def check_name(parameter: str, name: Any, known: Collection[str]) -> str:
+    """Return the name, or raise an InputError that lists the known names and suggests the closest."""
     if isinstance(name, str) and name in known:
-        return known[name]
+        return name
     raise InputError(f"{parameter} {name!r} is unknown{suggestion(name, known)} Known: {', '.join(known)}")
 
 
-def suggestion(name: Any, known: Mapping[str, Any] | tuple[str, ...]) -> str:
+def suggestion(name: Any, known: Collection[str]) -> str:
     """Return the end of a sentence about an unknown name: the closest known one, if there is one."""
     close = get_close_matches(str(name).lower(), list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else "."

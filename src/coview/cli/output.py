@@ -1,4 +1,4 @@
-"""What a run found, told to people: the clusters, and how the settings were chosen."""
+"""Tables of a run for the terminal: the clusters, and the evaluated settings."""
 
 from __future__ import annotations
 
@@ -9,48 +9,46 @@ from coview.cli.terminal import Terminal
 if TYPE_CHECKING:
     from coview.summary import Summary, Tuning
 
-_SHOWN = 10  # settings that a terminal has room for
+_MOST_SETTINGS = 10  # rows of the table
 
 
-def tell_clusters(terminal: Terminal, summary: Summary) -> None:
-    """Show the clusters and what sets them apart."""
+def print_clusters(terminal: Terminal, summary: Summary) -> None:
+    """Print the clusters and their distinguishing features."""
     rows = []
     for cluster in summary.clusters:
-        special = ", ".join(
+        features = ", ".join(
             f"{feature.view}/{feature.name} {'high' if feature.effect > 0 else 'low'}"
             for feature in cluster.features[:2]
         )
-        mostly = next(iter(cluster.classes), "") if cluster.classes else None
-        rows.append((str(cluster.label), str(cluster.size), f"{cluster.share:.0%}", special, mostly))
-    headings = ("cluster", "samples", "share", "what sets it apart", "mostly")
+        main_class = next(iter(cluster.classes), "") if cluster.classes else None
+        rows.append((str(cluster.label), str(cluster.size), f"{cluster.share:.0%}", features, main_class))
+    headings = ("cluster", "samples", "fraction", "distinguishing features", "main class")
     width = 5 if summary.truth is not None else 4
     terminal.table("Clusters", headings[:width], [tuple(str(cell or "") for cell in row[:width]) for row in rows])
     agreed = {view.name: view.agreement for view in summary.views if view.agreement is not None}
     if len(agreed) > 1:
         by_view = ", ".join(f"{name} {value:.2f}" for name, value in agreed.items())
-        terminal.say(f"How far each view by itself agrees with the clusters (1 is fully): {by_view}")
+        terminal.line(f"Adjusted Rand index between each view's labels and the joint labels: {by_view}")
     if summary.truth is not None:
-        terminal.say(
-            f"Against the known classes: ARI {summary.truth.ari:.3f}, NMI {summary.truth.nmi:.3f} (1 is perfect)"
-        )
+        terminal.line(f"Known classes: ARI {summary.truth.ari:.3f}, NMI {summary.truth.nmi:.3f} (1 is perfect)")
     views = "1 view" if len(summary.views) == 1 else f"{len(summary.views)} views"
-    terminal.say(f"{summary.n_samples} samples, {views}; fitted in {summary.seconds['fit']:.2f} s")
+    terminal.line(f"{summary.n_samples} samples, {views}; fitted in {summary.seconds['fit']:.2f} s")
 
 
-def tell_search(terminal: Terminal, tuning: Tuning) -> None:
-    """Show how the settings were chosen: the best of what was tried, by number of clusters if there were several."""
+def print_tuning(terminal: Terminal, tuning: Tuning) -> None:
+    """Print the best evaluated settings, and the numbers of clusters if several were evaluated."""
     from coview.tune.record import numbers_tried, settings_tried, so_far
 
     chosen = tuning.rows[tuning.chosen]
-    best, means = settings_tried(tuning.rows, chosen.n_clusters)[:_SHOWN], so_far(tuning.rows)
+    best, means = settings_tried(tuning.rows, chosen.n_clusters)[:_MOST_SETTINGS], so_far(tuning.rows)
     terminal.table(
-        f"Settings for {chosen.n_clusters} clusters (criterion: mean of a setting's rounds)",
-        ("setting", "samples", "criterion", "agree", "stable", "entropy"),
+        f"Settings for {chosen.n_clusters} clusters (criterion: mean over rounds)",
+        ("setting", "samples", "criterion", "agree", "stable", "size\nentropy"),
         [
             (
                 f"→ {row.label}" if row is chosen else row.label,
                 str(row.n_samples),
-                *map(_shown, (means[row], row.agreement, row.stability, row.size_entropy)),
+                *map(_three_digits, (means[row], row.agreement, row.stability, row.size_entropy)),
             )
             for row in (best if chosen in best else [*best[:-1], chosen])
         ],
@@ -63,14 +61,14 @@ def tell_search(terminal: Terminal, tuning: Tuning) -> None:
             [
                 (
                     f"{'→ ' if number.n_clusters == chosen.n_clusters else ''}{number.n_clusters}",
-                    *map(_shown, (number.criterion, number.best.line_fit, number.best.membership)),
+                    *map(_three_digits, (number.criterion, number.best.line_fit, number.best.membership)),
                     f"{number.best.eigengap:.4f}",
                 )
                 for number in numbers
             ],
         )
-    terminal.say(tuning.reason)
+    terminal.line(tuning.reason)
 
 
-def _shown(value: float | None) -> str:
+def _three_digits(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
