@@ -300,7 +300,7 @@ def test_runs_without_a_valid_summary_are_refused(tmp_path, capsys, monkeypatch)
     (tmp_path / "summary.json").write_text('{"method": 1}')
     assert "summary.json: " in refused(capsys, "report", tmp_path)
     (tmp_path / "summary.json").write_bytes(b"\xff\xfe\x00")
-    assert "is not a text file" in refused(capsys, "report", tmp_path)
+    assert "cannot be read (not a text file)" in refused(capsys, "report", tmp_path)
     assert "its folder must exist" in refused(capsys, "report", tmp_path, "-o", tmp_path / "no" / "x.html")
 
 

@@ -731,9 +731,9 @@ def test_wrong_arguments_are_explained(tmp_path):
         ({"a": path}, {"align": "inner"}, "name the column of the ids with ids="),
         ({"a": path}, {"align": "outer"}, "align 'outer' is unknown. Known: strict, inner"),
         ({"a": path}, {"categories": "drop"}, "categories 'drop' is unknown"),
-        ({"a": path}, {"variables": {"b": "X"}}, "the view 'b', which has no file"),
-        ({"a": path}, {"columns": {"a": None, "b": None}}, "trained on the view 'b', which has no file"),
-        ({"a": path}, {"columns": {"b": None, "a": None}}, "trained on the view 'b'"),
+        ({"a": path}, {"variables": {"b": "X"}}, "variables names the view 'b', which has no file"),
+        ({"a": path}, {"columns": {"a": None, "b": None}}, "columns names the view 'b', which has no file"),
+        ({"a": path}, {"columns": {"b": None, "a": None}}, "columns names the view 'b'"),
         ({"a": path, "c": path}, {"columns": {"a": None}}, r"view 'c' \(.*x.csv\) is not a view of the model"),
     ]:
         with pytest.raises(InputError, match=message):

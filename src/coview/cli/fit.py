@@ -158,12 +158,9 @@ def report_command(
         raise InputError(f"{target} cannot be written: its folder must exist, and it must not be a folder itself")
     try:
         summary = Summary.from_json(source.read_text(encoding="utf-8"))
-    except UnicodeDecodeError:
-        raise InputError(f"{source} is not a text file; give the folder that coview fit has written") from None
-    except OSError as error:
-        raise InputError(
-            f"{source} cannot be read ({error.strerror}); give the folder that coview fit has written"
-        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", "not a text file")
+        raise InputError(f"{source} cannot be read ({reason}); give the folder that coview fit has written") from None
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
     with terminal.working() as progress:

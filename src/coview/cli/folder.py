@@ -13,16 +13,7 @@ from coview.errors import InputError
 
 
 def check_folder(folder: Path, files: Collection[str], *, force: bool) -> None:
-    """Refuse, before any work, a folder that cannot be made or whose files would be replaced.
-
-    Parameters
-    ----------
-    folder : Path
-    files : names
-        What a run may write.
-    force : bool
-        Replace such files.
-    """
+    """Refuse, before any work, a folder that cannot be made, or without `force` one that has any of these files."""
     ancestor = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not ancestor.is_dir():
         raise InputError(f"cannot make the folder {folder}: {ancestor} is a file")

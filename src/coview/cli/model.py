@@ -7,17 +7,7 @@ from dataclasses import dataclass
 from inspect import signature
 from typing import Annotated, Any
 
-from coview.cli.options import (
-    MODEL,
-    Clusters,
-    NTrain,
-    Preprocess,
-    Seed,
-    Select,
-    known_methods,
-    option,
-    summaries,
-)
+from coview.cli.options import MODEL, Clusters, NTrain, Preprocess, Seed, Select, known_methods, option, summaries
 from coview.cli.parse import parse_kernels, parse_n_clusters, parse_n_train, parse_preprocessing, parse_weights
 from coview.errors import InputError
 from coview.registry import ASSIGNERS, BUDGETS, KERNELS, METHODS, SELECTORS, check_name
@@ -113,14 +103,14 @@ class ModelOptions:
 
     def _parameters(self, name: str, kind: Any, n_clusters: Any, names: Sequence[str]) -> dict[str, Any]:
         """Return the parameters of the method; options that it does not have are refused."""
-        given: dict[str, Any] = {"n_clusters": n_clusters, "rho": self.rho}
-        if self.kernel:
-            given["kernel"] = parse_kernels(self.kernel, names)
-        if self.kappa:
-            given["kappa"] = parse_weights("--kappa", self.kappa, names)
-        if self.assigner is not None:
-            given["assigner"] = check_name("--assigner", self.assigner, ASSIGNERS)
-        given = {parameter: value for parameter, value in given.items() if value is not None}
+        options = {
+            "n_clusters": n_clusters,
+            "kernel": parse_kernels(self.kernel, names) if self.kernel else None,
+            "rho": self.rho,
+            "kappa": parse_weights("--kappa", self.kappa, names) if self.kappa else None,
+            "assigner": self.assigner and check_name("--assigner", self.assigner, ASSIGNERS),
+        }
+        given = {parameter: value for parameter, value in options.items() if value is not None}
         known = signature(kind).parameters
         for parameter in given:
             if parameter == "n_clusters" and parameter not in known:

@@ -27,15 +27,8 @@ def option(
 ) -> Any:
     """Return a typer option.
 
-    Parameters
-    ----------
-    panel : str
-        The box of --help that lists it.
-    usage : str
-        Its names, and what is typed after them: "--output -o FOLDER".
-    help : str
-    values : names, or a function that returns them
-        What the shell completes; listed in --help if `usage` has only names.
+    `usage` has its names and what is typed after them, as in "--output -o FOLDER". The shell completes the values;
+    --help lists them if `usage` has only names.
     """
 
     def complete(incomplete: str) -> list[str]:

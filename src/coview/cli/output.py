@@ -14,17 +14,17 @@ _MOST_SETTINGS = 10  # rows of the table
 
 def print_clusters(terminal: Terminal, summary: Summary) -> None:
     """Print the clusters and their distinguishing features."""
+    known = summary.truth is not None
     rows = []
     for cluster in summary.clusters:
         features = ", ".join(
             f"{feature.view}/{feature.name} {'high' if feature.effect > 0 else 'low'}"
             for feature in cluster.features[:2]
         )
-        main_class = next(iter(cluster.classes), "") if cluster.classes else None
-        rows.append((str(cluster.label), str(cluster.size), f"{cluster.share:.0%}", features, main_class))
-    headings = ("cluster", "samples", "fraction", "distinguishing features", "main class")
-    width = 5 if summary.truth is not None else 4
-    terminal.table("Clusters", headings[:width], [tuple(str(cell or "") for cell in row[:width]) for row in rows])
+        main_class = [next(iter(cluster.classes or {}), "")] if known else []
+        rows.append((str(cluster.label), str(cluster.size), f"{cluster.share:.0%}", features, *main_class))
+    headings = ("cluster", "samples", "fraction", "distinguishing features", *(["main class"] if known else []))
+    terminal.table("Clusters", headings, rows)
     agreed = {view.name: view.agreement for view in summary.views if view.agreement is not None}
     if len(agreed) > 1:
         by_view = ", ".join(f"{name} {value:.2f}" for name, value in agreed.items())

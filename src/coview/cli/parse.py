@@ -95,30 +95,24 @@ def _per_view(
 
 def _parse_kernel(typed: str, text: str) -> Any:
     name, _, parameters = text.partition(":")
-    if name not in KERNELS:
-        listed = ", ".join(
-            f"{known} ({', '.join(_defaults(kind))})" if _defaults(kind) else known for known, kind in KERNELS.items()
-        )
+    defaults = {known: {field.name: field.default for field in fields(kind)} for known, kind in KERNELS.items()}
+    if name not in defaults:
+        listed = ", ".join(f"{known} ({', '.join(keys)})" if keys else known for known, keys in defaults.items())
         raise InputError(f"--kernel {name!r} is unknown{suggestion(name, KERNELS)} Known, with parameters: {listed}")
-    defaults = _defaults(KERNELS[name])
     values: dict[str, Any] = {}
     for pair in filter(None, parameters.split(",")):
         key, equals, value = pair.partition("=")
-        if not equals or key not in defaults:
-            has = f"Its parameters: {', '.join(defaults)}" if defaults else "It has no parameters"
-            raise InputError(f"{typed}: {name} has no parameter {key!r}{suggestion(key, defaults)} {has}")
-        if isinstance(defaults[key], str):
+        if not equals or key not in defaults[name]:
+            has = f"Its parameters: {', '.join(defaults[name])}" if defaults[name] else "It has no parameters"
+            raise InputError(f"{typed}: {name} has no parameter {key!r}{suggestion(key, defaults[name])} {has}")
+        default = defaults[name][key]
+        if isinstance(default, str):
             values[key] = value
-        elif isinstance(defaults[key], int) and value.isdecimal():
+        elif isinstance(default, int) and value.isdecimal():
             values[key] = int(value)
         else:
             values[key] = _parse_number(typed, value)
     return KERNELS[name](**values)
-
-
-def _defaults(kernel: Any) -> dict[str, Any]:
-    """Return the parameters of a kernel with their defaults."""
-    return {field.name: field.default for field in fields(kernel)}
 
 
 def _parse_number(typed: str, text: str) -> float:

@@ -31,9 +31,7 @@ def predict_command(
     output: Annotated[
         Path,
         option(
-            OUTPUT,
-            "--output -o FILE",
-            "The file of labels: .csv, .tsv, .parquet or .npy. For example -o labels.csv",
+            OUTPUT, "--output -o FILE", "The file of labels: .csv, .tsv, .parquet or .npy. For example -o labels.csv"
         ),
     ] = Path("labels.csv"),
     force: Annotated[bool, option(OUTPUT, "--force", "Replace the file if it exists.")] = False,

@@ -9,19 +9,15 @@ import numpy as np
 
 from coview.errors import InputError
 from coview.io.features import Rows, listing
-from coview.io.table import InputFile, RawTable, is_counting
+from coview.io.table import InputFile, RawTable
 
 Ids = tuple[str, ...]
 
 
 def take_ids(source: InputFile, table: RawTable, column: str) -> tuple[RawTable, Ids | None]:
-    """Return a table without its column of ids, and the ids: row names if there is no such column, None for arrays.
+    """Return a table, read with this column as strings, without the column, and its ids.
 
-    Parameters
-    ----------
-    source : InputFile
-    table : RawTable, read with this column as strings
-    column : str
+    Row names are the ids if there is no such column; arrays have none.
     """
     if column in table.texts:
         cells = table.texts[column]
@@ -30,34 +26,26 @@ def take_ids(source: InputFile, table: RawTable, column: str) -> tuple[RawTable,
         if missing is not None:
             raise InputError(f"{source.where} has no id in row {missing}, column {column!r}; give every sample an id")
         found: Ids = tuple(str(cell) for cell in cells)
-    elif table.row_names is not None and not is_counting(table.row_names):
-        found = table.row_names
+    elif table.row_ids is not None:
+        found = table.row_ids
     elif table.names is not None:
         has = listing("column", table.columns) if table.columns else "no columns"
         raise InputError(f"{source.where} has no column {column!r} of ids; it has {has}")
     else:
         return table, None
-    _check_unique(source, found)
-    return table, found
-
-
-def _check_unique(source: InputFile, ids: Ids) -> None:
     first: dict[str, int] = {}
-    for i, name in enumerate(ids):
+    for i, name in enumerate(found):
         if first.setdefault(name, i) != i:
             raise InputError(
                 f"{source.where} has the id {name!r} in rows {first[name]} and {i}; every sample needs its own id"
             )
+    return table, found
 
 
 def by_order(sources: Mapping[str, InputFile], tables: Mapping[str, RawTable]) -> tuple[dict[str, Rows], Ids | None]:
     """Return all rows in the order of the files, and the ids; row names must agree if there are any."""
     _check_counts(sources, {name: table.numbers.shape[0] for name, table in tables.items()})
-    labelled = [
-        (sources[name], table.row_names)
-        for name, table in tables.items()
-        if table.row_names is not None and not is_counting(table.row_names)
-    ]
+    labelled = [(sources[name], table.row_ids) for name, table in tables.items() if table.row_ids is not None]
     for source, names in labelled:
         first, ids = labelled[0]
         for i, (found, expected) in enumerate(zip(names, ids, strict=True)):

@@ -13,6 +13,8 @@ from coview.errors import InputError
 from coview.io.table import EXACT, TOO_LARGE, AsText, InputFile, RawTable, shape_text
 from coview.views import Matrix
 
+_SPARSE = {"matrix": "sparse"}  # one matrix, which SciPy stores as several arrays
+
 
 def from_array(source: InputFile, values: Any) -> RawTable:
     """Return an array as a table; sparse matrices become CSR after a check of their indices."""
@@ -37,7 +39,6 @@ def _as_csr(source: InputFile, matrix: Any) -> Matrix:
 
 def read_npy(source: InputFile, as_text: AsText) -> RawTable:
     """Return the array of a .npy file; it is mapped first, so that a wrong header allocates nothing."""
-    source.refuse_variable()
     with source.path.open("rb") as file:
         if file.read(6) != b"\x93NUMPY":
             raise InputError(
@@ -54,17 +55,15 @@ def read_npy(source: InputFile, as_text: AsText) -> RawTable:
 def variables_of_npz(source: InputFile) -> dict[str, str]:
     """Return the names and shapes of the arrays of an archive."""
     with source.path.open("rb") as file, ZipFile(file) as archive:
-        members = _members(source, archive)
-    if _is_sparse(members):
-        return {"matrix": "sparse"}
-    return _shapes(members)
+        return _shapes(_members(source, archive))
 
 
 def read_npz(source: InputFile, as_text: AsText) -> RawTable:
     """Return the selected array, or the sparse matrix that SciPy stored as several arrays."""
     with source.path.open("rb") as file, ZipFile(file) as archive:
         members = _members(source, archive)
-        if _is_sparse(members):
+        shapes = _shapes(members)
+        if shapes == _SPARSE:
             source.refuse_variable()
             for shape, dtype in members.values():
                 source.require_memory(shape, dtype.itemsize)
@@ -73,7 +72,7 @@ def read_npz(source: InputFile, as_text: AsText) -> RawTable:
                 source.require_memory((max(map(int, stored["shape"])) + 1,))
             file.seek(0)
             return from_array(source, sp.load_npz(file))
-        name = source.choose(_shapes(members), "array")
+        name = source.choose(shapes, "array")
         shape, dtype = members[name]
         source.require_memory(shape, dtype.itemsize)
         with archive.open(f"{name}.npy") as member:
@@ -106,8 +105,6 @@ def _header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 
 def _shapes(members: dict[str, tuple[tuple[int, ...], Any]]) -> dict[str, str]:
+    if {"format", "shape", "data"} <= set(members):
+        return _SPARSE
     return {name: shape_text(shape) if shape else "(one value)" for name, (shape, _) in members.items()}
-
-
-def _is_sparse(members: dict[str, Any]) -> bool:
-    return {"format", "shape", "data"} <= set(members)

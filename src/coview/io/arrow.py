@@ -12,7 +12,6 @@ from coview.io.table import EXACT, TOO_LARGE, AsText, InputFile, RawTable, as_st
 
 def read_parquet(source: InputFile, as_text: AsText) -> RawTable:
     """Return the table of a Parquet file."""
-    source.refuse_variable()
     with load_arrow("pyarrow.parquet").ParquetFile(source.path) as file:
         source.require_memory((file.metadata.num_rows, file.metadata.num_columns), 16)  # stored and converted
         return _from_arrow(source, file.read(), as_text)
@@ -20,7 +19,6 @@ def read_parquet(source: InputFile, as_text: AsText) -> RawTable:
 
 def read_ipc(source: InputFile, as_text: AsText) -> RawTable:
     """Return the table of an Arrow file, in the file format (Feather, most .arrow files) or the stream format."""
-    source.refuse_variable()
     pa = load_arrow()
     source.require_memory((source.path.stat().st_size,), 2)
     with pa.OSFile(str(source.path)) as file:
@@ -69,7 +67,8 @@ def _from_arrow(source: InputFile, table: Any, as_text: AsText) -> RawTable:
         elif name in index:
             continue
         elif _is_numeric_type(kind):
-            if pa.types.is_integer(kind) and _beyond(pc.min_max(column).as_py()):
+            limits = pc.min_max(column).as_py().values() if pa.types.is_integer(kind) else ()
+            if any(limit is not None and abs(limit) > EXACT for limit in limits):
                 others[name] = TOO_LARGE
             else:
                 numbers[name] = column
@@ -90,10 +89,6 @@ def _is_numeric_type(kind: Any) -> bool:
         is_kind(kind)
         for is_kind in (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
     )
-
-
-def _beyond(limits: dict[str, int | None]) -> bool:
-    return any(limit is not None and abs(limit) > EXACT for limit in limits.values())
 
 
 def index_columns(schema: Any) -> set[str]:

@@ -12,13 +12,7 @@ from typing import IO
 
 @contextmanager
 def complete_or_absent(path: Path) -> Iterator[IO[bytes]]:
-    """Yield a temporary file to write to, which is renamed once everything is on disk.
-
-    Parameters
-    ----------
-    path : Path
-        The final name; an existing file stays until then.
-    """
+    """Yield a temporary file to write to, which gets this name once it is complete; an old file stays until then."""
     temporary = path.with_name(f".{path.name}.{token_hex(4)}.part")
     try:
         with temporary.open("xb") as file:

@@ -24,12 +24,9 @@ _HEADER_NOTES = {
 _BLOCK_ROWS = 4096
 _LONGEST_LINE = 2**28  # characters; a line without an end must not fill the memory
 
-_Cells = Sequence[str]
-
 
 def read_delimited(source: InputFile, as_text: AsText) -> RawTable:
     """Return the table of a CSV or TSV file."""
-    source.refuse_variable()
     _check_encoding(source)
     late: set[int] = set()  # columns with strings after blocks of numbers
     while True:
@@ -68,15 +65,11 @@ def _read_text(source: InputFile, text: io.TextIOWrapper, as_text: AsText, late:
     check_names(source, names)
     texts = late | {i for i, name in enumerate(names) if as_text(name)} | ({0} if labelled else set())
     columns = _Columns(source, len(names), texts)
-    for block in _blocks(chain([second], rows)):
+    rows = chain([second], rows)
+    while block := list(islice(rows, _BLOCK_ROWS)):
         columns.add(block)
     notes = () if _as_numbers(first) is None else (_HEADER_NOTES[header],)
     return columns.table(names, header, labelled, notes)
-
-
-def _blocks(rows: Iterator[list[str]]) -> Iterator[list[list[str]]]:
-    while block := list(islice(rows, _BLOCK_ROWS)):
-        yield block
 
 
 class _Columns:
@@ -127,7 +120,7 @@ class _Columns:
         )
 
 
-def _as_numbers(cells: _Cells) -> NDArray[np.float64] | None:
+def _as_numbers(cells: Sequence[str]) -> NDArray[np.float64] | None:
     """Return the cells as numbers, NaN for missing ones, or None if they contain strings."""
     joined = "".join(cells)
     if "_" in joined or not joined.isascii():  # Python reads 1_2 as 12, but here it is a name
@@ -143,7 +136,7 @@ def _as_numbers(cells: _Cells) -> NDArray[np.float64] | None:
         return None
 
 
-def _any_too_large(values: NDArray[np.float64], cells: _Cells) -> bool:
+def _any_too_large(values: NDArray[np.float64], cells: Sequence[str]) -> bool:
     return any(cells[i].strip().lstrip("+-").isdigit() for i in np.flatnonzero(np.abs(values) > EXACT).tolist())
 
 

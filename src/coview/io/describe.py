@@ -40,11 +40,7 @@ def describe_file(path: str | os.PathLike[str]) -> dict[str, Any]:
     {'name': 'length', 'type': 'number', 'missing': 1, 'min': 3.0, 'max': 3.0}
     """
     source, kind = find("file", path)
-    described: dict[str, Any] = {
-        "path": str(source.path),
-        "format": kind.name,
-        "bytes": source.path.stat().st_size,
-    }
+    described: dict[str, Any] = {"path": str(source.path), "format": kind.name, "bytes": source.path.stat().st_size}
     if kind.variables is not None:
         with reading(source.where):
             described["variables"] = kind.variables(source)
@@ -55,11 +51,9 @@ def describe_file(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _describe_table(table: RawTable) -> dict[str, Any]:
-    numbers = table.numbers
-    n_others = len(table.texts) + len(table.others)
-    shape = list(numbers.shape)
+    numbers, shape = table.numbers, list(table.numbers.shape)
     if len(shape) == 2:
-        shape[1] += n_others
+        shape[1] += len(table.texts) + len(table.others)
     about: dict[str, Any] = {
         "shape": shape,
         "type": str(numbers.dtype),

@@ -18,14 +18,9 @@ _MOST_CATEGORIES = 10  # with more, and more than one per two samples, they are 
 
 
 class Features:
-    """The columns of one view, with notes on columns that were dropped or are constant.
+    """The columns of one view, for the selected rows, with notes on columns that were dropped or are constant.
 
-    Parameters
-    ----------
-    source : InputFile
-    table : RawTable
-    rows : array of int
-        The selected rows of the table, in this order; messages give row numbers of the file.
+    Messages give the row numbers of the file.
     """
 
     def __init__(self, source: InputFile, table: RawTable, rows: Rows) -> None:

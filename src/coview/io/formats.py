@@ -44,13 +44,7 @@ FORMATS = {
 
 
 def find(what: str, path: Any, variable: str | None = None) -> tuple[InputFile, Format]:
-    """Return the file and its format; `path` may end in ::VARIABLE.
-
-    Parameters
-    ----------
-    what : str
-        The purpose of the file, for messages, such as "view 'text'".
-    """
+    """Return the file and its format; `what` names its purpose in messages, and `path` may end in ::VARIABLE."""
     if not isinstance(path, (str, os.PathLike)):
         raise InputTypeError(f"{what} is a {type(path).__name__}; expected the path of a file")
     written = os.fspath(path)
@@ -77,4 +71,6 @@ def find(what: str, path: Any, variable: str | None = None) -> tuple[InputFile, 
 def read_table(source: InputFile, kind: Format, as_text: AsText) -> RawTable:
     """Return the table of a file; any error names the file."""
     with reading(source.where):
+        if kind.variables is None:
+            source.refuse_variable()
         return kind.read(source, as_text)

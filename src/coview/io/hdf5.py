@@ -52,26 +52,21 @@ def read_anndata(source: InputFile, as_text: AsText) -> RawTable:
 
 def _tables(file: Any) -> dict[str, Any]:
     """Return all tables of the file by the name that selects them."""
-    if "mod" not in file:
-        return _tables_of_one(file, "")
     tables: dict[str, Any] = {}
-    for name, modality in file["mod"].items():
-        found = _tables_of_one(modality, f"{name}/")
-        tables |= {name if key == f"{name}/X" else key: node for key, node in found.items()}
+    for name, group in file["mod"].items() if "mod" in file else [("", file)]:
+        if "X" in group:
+            tables[name or "X"] = group["X"]
+        for folder in ("obsm", "layers"):
+            for key, node in group.get(folder, {}).items():
+                tables.setdefault(f"{name}/{key}" if name else key, node)
     return tables
 
 
-def _tables_of_one(group: Any, before: str) -> dict[str, Any]:
-    tables = {f"{before}X": group["X"]} if "X" in group else {}
-    for folder in ("obsm", "layers"):
-        for key, node in group.get(folder, {}).items():
-            tables.setdefault(f"{before}{key}", node)
-    return tables
-
-
-def _node_shape(node: Any) -> str:
+def _node_shape(node: Any, transposed: bool = False) -> str:
     if hasattr(node, "shape"):
-        return shape_text(node.shape)
+        return shape_text(node.shape[::-1] if transposed else node.shape)
+    if "MATLAB_sparse" in node.attrs:
+        return shape_text((node.attrs["MATLAB_sparse"], len(node["jc"]) - 1), "sparse")
     shape = node.attrs.get("shape")
     return "(data frame)" if shape is None else shape_text(shape, "sparse")
 
@@ -117,14 +112,16 @@ def _index(source: InputFile, home: Any, axis: str) -> tuple[str, ...] | None:
 def matlab_variables(source: InputFile) -> dict[str, str]:
     """Return the names and shapes of the variables of a MATLAB 7.3 file."""
     with _open_hdf5(source) as file:
-        return {name: _matlab_shape(node) for name, node in _matlab_tables(file).items()}
+        return {name: _node_shape(node, transposed=True) for name, node in _matlab_tables(file).items()}
 
 
 def read_matlab_hdf5(source: InputFile) -> RawTable:
     """Return a variable of a MATLAB 7.3 file; it is stored by columns, so h5py sees it transposed."""
     with _open_hdf5(source) as file:
         tables = _matlab_tables(file)
-        node = tables[source.choose({name: _matlab_shape(node) for name, node in tables.items()}, "variable")]
+        node = tables[
+            source.choose({name: _node_shape(node, transposed=True) for name, node in tables.items()}, "variable")
+        ]
         if "MATLAB_sparse" not in node.attrs:
             return from_array(source, _read_dataset(source, node).T)
         source.require_memory((int(node.attrs["MATLAB_sparse"]) + 1,))
@@ -144,12 +141,6 @@ def _matlab_tables(file: Any) -> dict[str, Any]:
         and "MATLAB_object_decode" not in node.attrs
         and node.attrs.get("MATLAB_class") != b"char"
     }
-
-
-def _matlab_shape(node: Any) -> str:
-    if "MATLAB_sparse" in node.attrs:
-        return shape_text((node.attrs["MATLAB_sparse"], len(node["jc"]) - 1), "sparse")
-    return shape_text(node.shape[::-1])
 
 
 def _open_hdf5(source: InputFile) -> Any:

@@ -128,17 +128,7 @@ def write_labels(
 
 
 def write_label_blocks(path: str | os.PathLike[str], ids_name: str, n_samples: int, blocks: _Blocks) -> Path:
-    """Write labels in blocks, as `write_labels` does, and return the path.
-
-    Parameters
-    ----------
-    path, ids_name
-        As `path` and `name` of `write_labels`.
-    n_samples : int
-        The number of labels in all blocks.
-    blocks : iterable of (ids, labels)
-        Ids may be None; samples are then numbered from 0.
-    """
+    """Write n_samples labels in blocks of (ids, labels), as `write_labels` does, and return the path."""
     path = check_label_path(path)
     if ids_name == CLUSTER:
         raise InputError(f"{CLUSTER!r} is the name of the column of labels; rename the column of the ids")

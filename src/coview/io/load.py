@@ -87,7 +87,13 @@ def read_views(
         raise InputTypeError(f"sources={sources!r}: expected a mapping from view name to the path of a file")
     if not sources:
         raise InputError("there are no views; give at least one file")
-    _check_view_names(sources, variables, columns)
+    for parameter, given in (("variables", variables), ("columns", columns)):
+        for name in given or ():
+            if name not in sources:
+                raise InputError(f"{parameter} names the view {name!r}, which has no file")
+    for name, path in sources.items():
+        if columns is not None and name not in columns:
+            raise InputError(f"view {name!r} ({path}) is not a view of the model; its views: {', '.join(columns)}")
     found, tables, ids_of = {}, {}, {}
     for name, path in sources.items():
         wanted = (columns or {}).get(name)
@@ -120,23 +126,3 @@ def _encoded_columns(wanted: Sequence[str] | None) -> set[str]:
     """Return columns that may have been one-hot encoded, which are read as strings."""
     stems = {column[:i] for column in wanted or () for i, letter in enumerate(column) if letter == "="}
     return stems - set(wanted or ())
-
-
-def _check_view_names(
-    sources: Mapping[str, Any],
-    variables: Mapping[str, str] | None,
-    columns: Mapping[str, Sequence[str] | None] | None,
-) -> None:
-    for name in variables or ():
-        if name not in sources:
-            raise InputError(f"variables names the view {name!r}, which has no file")
-    if columns is None:
-        return
-    for name in columns:
-        if name not in sources:
-            raise InputError(f"the model was trained on the view {name!r}, which has no file")
-    for name in sources:
-        if name not in columns:
-            raise InputError(
-                f"view {name!r} ({sources[name]}) is not a view of the model, which was trained on {', '.join(columns)}"
-            )

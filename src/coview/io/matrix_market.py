@@ -19,7 +19,6 @@ _LONGEST_LINE = 2**16
 
 def read_matrix_market(source: InputFile, as_text: AsText) -> RawTable:
     """Return a dense array, or coordinates as a sparse matrix."""
-    source.refuse_variable()
     with source.opened() as file:
         layout, values, symmetry = _banner(source, file)
         shape = _header_sizes(source, file, 3 if layout == "coordinate" else 2)

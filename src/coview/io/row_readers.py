@@ -113,8 +113,6 @@ class TableRows(RowReader):
         for where, schema in zip(self._named, schemas, strict=True):
             self._check_columns(where, schema)
         self._types = [{name: schema.field(name).type for name in self._wanted} for schema in schemas]
-        if ids is not None:
-            self.id_type = self._common_id_type()
         self.n_samples, self.n_features = sum(self._counts), len(self.columns)
         self._check_shape()
         common = np.result_type(*(types[name].to_pandas_dtype() for types in self._types for name in self.columns))
@@ -133,17 +131,15 @@ class TableRows(RowReader):
                 raise InputError(
                     f"{where} has the column {name!r} of type {kind}; encode it as numbers, drop it, or name it by ids="
                 )
-
-    def _common_id_type(self) -> Any:
-        kinds = [types[self._ids] for types in self._types if self._ids is not None]
-        kinds = [getattr(kind, "value_type", kind) for kind in kinds]  # of dictionaries
-        for where, kind in zip(self._named, kinds, strict=True):
-            if kind != kinds[0]:
+        if self._ids is not None:
+            kind = schema.field(self._ids).type
+            kind = getattr(kind, "value_type", kind)  # of a dictionary
+            self.id_type = self.id_type or kind
+            if kind != self.id_type:
                 raise InputError(
-                    f"{where} has the column {self._ids!r} of type {kind}, but it is {kinds[0]} in {self.files[0]}; "
-                    "store ids as the same type"
+                    f"{where} has the column {self._ids!r} of type {kind}, but it is {self.id_type} in "
+                    f"{self.files[0]}; store ids as the same type"
                 )
-        return kinds[0]
 
     def blocks(self, size: int) -> Iterator[RowBlock]:
         values, ids, filled = self._empty(size), [], 0
@@ -235,17 +231,7 @@ def _ipc_batches(file: Path) -> Iterator[Any]:
 
 
 def open_rows(name: str, source: Any, ids: str | None) -> RowReader:
-    """Return a reader of the rows of one view.
-
-    Parameters
-    ----------
-    name : str
-        The view.
-    source : path or array
-        As in `ViewsReader`.
-    ids : str, optional
-        The column of the ids, for tables.
-    """
+    """Return a reader of the rows of one view, whose source is a path or an array as in `ViewsReader`."""
     view = f"view {name!r}"
     if isinstance(source, np.ndarray):
         if np.ma.isMaskedArray(source):

@@ -34,6 +34,11 @@ class RawTable:
     notes: tuple[str, ...] = ()  # what the reader assumed
 
     @property
+    def row_ids(self) -> tuple[str, ...] | None:
+        """The row names, unless they only number the rows."""
+        return None if self.row_names is None or is_counting(self.row_names) else self.row_names
+
+    @property
     def columns(self) -> tuple[str, ...]:
         return (*(self.names or ()), *self.texts, *self.others)
 
@@ -64,14 +69,7 @@ class InputFile:
         return gzip.open(self.path, "rb") if self.gzipped else self.path.open("rb")  # type: ignore[return-value]
 
     def choose(self, variables: Mapping[str, str], kind: str) -> str:
-        """Return the selected variable, or the only one.
-
-        Parameters
-        ----------
-        variables : mapping from name to a description, such as the shape
-        kind : str
-            The format's term for a variable.
-        """
+        """Return the selected variable, or the only one; `variables` has names and shapes, `kind` is their term."""
         listed = ", ".join(f"{name} {about}".strip() for name, about in variables.items())
         if self.variable is None and len(variables) == 1:
             return next(iter(variables))
@@ -109,19 +107,14 @@ def reading(where: str) -> Iterator[None]:
         raise
     except MemoryError as error:
         raise InputError(str(error) if where in str(error) else f"{where} does not fit in memory") from None
-    except OSError as error:
-        raise InputError(f"{where} cannot be read ({error.strerror or first_line(error)})") from None
     except Exception as error:  # libraries raise errors of many types on damaged files
+        if getattr(error, "strerror", None):
+            raise InputError(f"{where} cannot be read ({error.strerror})") from None  # type: ignore[attr-defined]
+        message = f"unexpected {error}" if isinstance(error, KeyError) else str(error).strip()
+        first_line = (message.splitlines() or [type(error).__name__])[0].rstrip(".")
         raise InputError(
-            f"{where} cannot be read ({first_line(error)}); it may be damaged, truncated or in another format"
+            f"{where} cannot be read ({first_line}); it may be damaged, truncated or in another format"
         ) from None
-
-
-def first_line(error: Exception) -> str:
-    """Return the first line of an error message."""
-    if isinstance(error, KeyError):  # its message is the key alone
-        return f"unexpected {error}"
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 def shape_text(shape: Sequence[int], kind: str = "") -> str:
