@@ -292,12 +292,12 @@ by_order("huge integers in sparse", "2^53")(
 COORDINATES = "%%MatrixMarket matrix coordinate real general\n"
 by_order("text renamed to .mtx", "not a Matrix Market file")(text(".mtx", GOOD))
 by_order(".mtx without sizes", "truncated")(text(".mtx", COORDINATES + "% nothing\n"))
-by_order(".mtx truncated", "2 lines of 3", "says 9 of 3")(text(".mtx", COORDINATES + "12 2 9\n1 1 1\n2 2 1\n"))
+by_order(".mtx truncated", "2 lines of 3", "states 9 of 3")(text(".mtx", COORDINATES + "12 2 9\n1 1 1\n2 2 1\n"))
 by_order(".mtx with entries outside", "outside")(text(".mtx", COORDINATES + "12 2 1\n13 1 1\n"))
 by_order(".mtx with entries between rows", "outside")(text(".mtx", COORDINATES + "12 2 1\n1.5 1 1\n"))
 by_order(".mtx with entries at NaN", "outside")(text(".mtx", COORDINATES + "12 2 1\nnan 1 1\n"))
-by_order(".mtx without entries", "0 lines of 3", "says 1 of 3")(text(".mtx", COORDINATES + "12 2 1\n"))
-by_order(".mtx with an entry too many", "more lines", "says 1 of 3")(
+by_order(".mtx without entries", "0 lines of 3", "states 1 of 3")(text(".mtx", COORDINATES + "12 2 1\n"))
+by_order(".mtx with an entry too many", "more lines", "states 1 of 3")(
     text(".mtx", COORDINATES + "12 2 1\n1 1 1\n2 2 1\n")
 )
 by_order(".mtx with a line without end", "number of columns changed")(

@@ -117,7 +117,7 @@ def test_earlier_results_are_kept_without_force(tmp_path):
     check_folder(tmp_path, FILES, force=False)
     (tmp_path / "model").write_text("old")
     with pytest.raises(
-        InputError, match=r"contains the results of an earlier run \(model\); name another folder, or add --force"
+        InputError, match=r"has results of an earlier run \(model\); name another folder, or add --force"
     ):
         check_folder(tmp_path, FILES, force=False)
     check_folder(tmp_path, FILES, force=True)

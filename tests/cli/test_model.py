@@ -124,7 +124,7 @@ def test_n_train_is_a_number_a_fraction_or_auto():
 
 def test_views_are_compared_with_those_of_the_model():
     match_views({"image": "b", "text": "a"}, NAMES)
-    with pytest.raises(InputError, match=r"no view 'txt'; did you mean 'text'\? Its views: text, image"):
+    with pytest.raises(InputError, match=r"no view 'txt'; did you mean 'text'\? Views: text, image"):
         match_views({"txt": "a", "image": "b"}, NAMES)
     with pytest.raises(InputError, match="needs the view 'image' as well; add --view image=FILE"):
         match_views({"text": "a"}, NAMES)

@@ -896,7 +896,7 @@ def test_known_classes_in_one_column_need_no_name(tmp_path):
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        ("s,t\na,b\n", {}, "the 2 columns 's', 't'; name the column of the classes"),
+        ("s,t\na,b\n", {}, "the 2 columns 's', 't'; name that of the classes"),
         ("s,t\na,b\n", {"column": "u"}, "no column 'u'; it has the 2 columns"),
         ("s,t\na,\n", {"column": "t"}, "no class in row 0"),
         ("s,t\na,b\n", {"ids": "s", "order": ["a", "z"]}, "no class for the sample 'z'"),

@@ -321,7 +321,7 @@ def test_a_damaged_chunk_of_zarr_is_named_with_its_rows(tmp_path):
 
 def test_differing_row_counts_are_refused_at_once(tmp_path):
     sources = {"a": as_npy(tmp_path / "a", np.ones((5, 2)), 0), "b": as_parquet(tmp_path / "b", np.ones((6, 2)), 0)}
-    with pytest.raises(InputError, match=r"view 'b' \(.*b.parquet\) has 6 rows but view 'a' \(.*a.npy\) has 5"):
+    with pytest.raises(InputError, match=r"view 'b' \(.*b.parquet\) has 6 samples but view 'a' \(.*a.npy\) has 5"):
         ViewsReader(sources)
 
 

@@ -41,9 +41,7 @@ def fit_command(
         terminal.line(f"Method: {model.method}")
     else:
         found = summary.tuning.rows[summary.tuning.chosen]
-        terminal.line(
-            f"Method: tuned; selected {found.n_clusters} clusters, {found.label}; coview tune evaluates more settings"
-        )
+        terminal.line(f"Method: tuned; selected {found.n_clusters} clusters, {found.label}; coview tune evaluates more")
     _print_files(terminal, summary, folder.output, written)
 
 

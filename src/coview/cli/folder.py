@@ -21,9 +21,7 @@ def check_folder(folder: Path, files: Collection[str], *, force: bool) -> None:
         raise InputError(f"cannot make the folder {folder}: no permission to write in {ancestor}")
     present = sorted(name for name in files if (folder / name).exists())
     if present and not force:
-        raise InputError(
-            f"{folder} contains the results of an earlier run ({present[0]}); name another folder, or add --force"
-        )
+        raise InputError(f"{folder} has results of an earlier run ({present[0]}); name another folder, or add --force")
 
 
 @contextmanager

@@ -28,9 +28,7 @@ def match_views(files: Mapping[str, str], trained: Sequence[str]) -> None:
     """Refuse names of views that differ from those of a trained model."""
     for name in files:
         if name not in trained:
-            raise InputError(
-                f"the model has no view {name!r}{suggestion(name, trained)} Its views: {', '.join(trained)}"
-            )
+            raise InputError(f"the model has no view {name!r}{suggestion(name, trained)} Views: {', '.join(trained)}")
     missing = [name for name in trained if name not in files]
     if missing:
         raise InputError(f"the model needs the view {missing[0]!r} as well; add --view {missing[0]}=FILE")

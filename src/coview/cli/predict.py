@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +13,7 @@ import typer
 from coview.cli.inputs import ViewInputs
 from coview.cli.options import OUTPUT, option
 from coview.cli.parse import match_views
-from coview.cli.terminal import Progress, Terminal
+from coview.cli.terminal import Terminal
 from coview.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def predict_command(
     from coview.persist import describe_model, load
 
     _check_output(output, inputs.files, force=force)
+    sizes: Counter[int] = Counter()
     with terminal.working() as progress:
         progress("reading the model", 0, 1)
         path = model / "model.safetensors" if model.is_dir() else model
@@ -56,9 +58,14 @@ def predict_command(
         reader = _block_reader(inputs, columns)
         if reader is not None:
             _check_widths(inputs.files, reader.n_features, widths)
-            counting = _CountingModel(trained, progress, reader.n_samples)
-            label_file(counting, reader, output)
-            sizes = counting.sizes
+
+            def predict(views: Views) -> Labels:
+                labels: Labels = trained.predict(views)
+                sizes.update(labels.tolist())
+                progress("labelling", sizes.total(), reader.n_samples)
+                return labels
+
+            label_file(SimpleNamespace(predict=predict), reader, output)
         else:
             progress("reading the files", 0, 1)
             loaded = inputs.read(columns)
@@ -68,7 +75,7 @@ def predict_command(
             progress("labelling", 0, 1)
             labels = trained.predict(loaded.views)
             write_labels(output, labels, ids=loaded.ids, name=inputs.ids or "sample")
-            sizes = Counter(labels.tolist())
+            sizes.update(labels.tolist())
     total = sizes.total()
     rows = [(str(label), str(size), f"{size / total:.0%}") for label, size in sorted(sizes.items())]
     terminal.table("Clusters", ("cluster", "samples", "fraction"), rows)
@@ -114,17 +121,3 @@ def _check_widths(files: Mapping[str, str], found: Mapping[str, int], trained: M
             raise InputError(
                 f"view {name!r} ({files[name]}) has {found[name]} columns, but the model was trained on {width}"
             )
-
-
-class _CountingModel:
-    """A model that counts the samples of each cluster and reports its progress."""
-
-    def __init__(self, model: Any, progress: Progress, n_samples: int) -> None:
-        self._model, self._progress, self._n_samples = model, progress, n_samples
-        self.sizes: Counter[int] = Counter()
-
-    def predict(self, views: Views) -> Labels:
-        labels: Labels = self._model.predict(views)
-        self.sizes.update(labels.tolist())
-        self._progress("labelling", self.sizes.total(), self._n_samples)
-        return labels

@@ -69,11 +69,8 @@ class Terminal:
             for kind in (UserWarning, RuntimeWarning):
                 warnings.simplefilter("always", kind)
             warnings.showwarning = lambda message, *_, **__: self.note(" ".join(str(message).split()))
-            with (
-                _bar()
-                if sys.stderr.isatty() and not self.quiet
-                else nullcontext(lambda stage, done, total: None) as progress
-            ):
+            shown = _bar() if sys.stderr.isatty() and not self.quiet else nullcontext(lambda stage, done, total: None)
+            with shown as progress:
                 yield progress
         if not (self.as_json or self.quiet):
             sys.stderr.writelines(f"Note: {text}\n" for text in self.notes)

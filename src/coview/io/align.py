@@ -12,6 +12,7 @@ from coview.io.features import Rows, listing
 from coview.io.table import InputFile, RawTable
 
 Ids = tuple[str, ...]
+Alignment = tuple[dict[str, Rows], Ids | None, list[str]]  # rows of each view, ids of the samples, notes
 
 
 def take_ids(source: InputFile, table: RawTable, column: str) -> tuple[RawTable, Ids | None]:
@@ -19,9 +20,9 @@ def take_ids(source: InputFile, table: RawTable, column: str) -> tuple[RawTable,
 
     Row names are the ids if there is no such column; arrays have none.
     """
-    if column in table.texts:
-        cells = table.texts[column]
-        table = replace(table, texts={name: texts for name, texts in table.texts.items() if name != column})
+    if column in table.strings:
+        cells = table.strings[column]
+        table = replace(table, strings={name: strings for name, strings in table.strings.items() if name != column})
         missing = next((i for i, cell in enumerate(cells) if cell is None), None)
         if missing is not None:
             raise InputError(f"{source.where} has no id in row {missing}, column {column!r}; give every sample an id")
@@ -42,9 +43,9 @@ def take_ids(source: InputFile, table: RawTable, column: str) -> tuple[RawTable,
     return table, found
 
 
-def by_order(sources: Mapping[str, InputFile], tables: Mapping[str, RawTable]) -> tuple[dict[str, Rows], Ids | None]:
-    """Return all rows in the order of the files, and the ids; row names must agree if there are any."""
-    _check_counts(sources, {name: table.numbers.shape[0] for name, table in tables.items()})
+def by_order(sources: Mapping[str, InputFile], tables: Mapping[str, RawTable]) -> Alignment:
+    """Return all rows in the order of the files, and the row names, which must agree if there are any."""
+    check_counts({sources[name].where: table.numbers.shape[0] for name, table in tables.items()})
     labelled = [(sources[name], table.row_ids) for name, table in tables.items() if table.row_ids is not None]
     for source, names in labelled:
         first, ids = labelled[0]
@@ -55,12 +56,12 @@ def by_order(sources: Mapping[str, InputFile], tables: Mapping[str, RawTable]) -
                     "reorder one of them, or align them by a column of ids"
                 )
     rows = {name: np.arange(table.numbers.shape[0]) for name, table in tables.items()}
-    return rows, labelled[0][1] if labelled else None
+    return rows, labelled[0][1] if labelled else None, []
 
 
 def by_ids(
     sources: Mapping[str, InputFile], tables: Mapping[str, RawTable], ids: Mapping[str, Ids | None], inner: bool
-) -> tuple[dict[str, Rows], Ids, list[str]]:
+) -> Alignment:
     """Return the rows of all views in the order of the first view with ids; other samples are refused or dropped."""
     given = {name: found for name, found in ids.items() if found is not None}
     if not given:
@@ -72,9 +73,7 @@ def by_ids(
     for name, found in given.items():
         common &= set(found)
         if not common:
-            raise InputError(
-                f"{sources[name].where} has no sample in common with the views before it; compare their ids"
-            )
+            raise InputError(f"{sources[name].where} has no sample in common with the views before it; check the ids")
     if not inner:
         for name, found in given.items():
             _check_same(sources[first], given[first], sources[name], found)
@@ -97,7 +96,7 @@ def by_ids(
                     "differ in order or number; save it as a table with ids"
                 )
             rows[name] = np.arange(tables[name].numbers.shape[0])
-    _check_counts(sources, {name: len(rows[name]) for name in sources})
+    check_counts({sources[name].where: len(rows[name]) for name in sources})
     return rows, order, notes
 
 
@@ -112,11 +111,12 @@ def _check_same(first: InputFile, expected: Ids, source: InputFile, found: Ids) 
             )
 
 
-def _check_counts(sources: Mapping[str, InputFile], counts: Mapping[str, int]) -> None:
-    first = next(iter(counts))
-    for name, count in counts.items():
-        if count != counts[first]:
+def check_counts(counts: Mapping[str, int]) -> None:
+    """Refuse different numbers of samples, given by the names of the files in messages."""
+    first, expected = next(iter(counts.items()))
+    for where, count in counts.items():
+        if count != expected:
             raise InputError(
-                f"{sources[name].where} has {count} samples but {sources[first].where} has {counts[first]}; every view "
-                "needs the same samples in the same order, or ids to align them by"
+                f"{where} has {count} samples but {first} has {expected}; every view needs the same samples in the "
+                "same order, unless read_views aligns them by ids"
             )

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from coview.errors import InputError
-from coview.io.table import EXACT, TOO_LARGE, AsText, InputFile, RawTable, shape_text
+from coview.io.table import EXACT, TOO_LARGE, AsStrings, InputFile, RawTable, shape_text
 from coview.views import Matrix
 
 _SPARSE = {"matrix": "sparse"}  # one matrix, which SciPy stores as several arrays
@@ -37,7 +37,7 @@ def _as_csr(source: InputFile, matrix: Any) -> Matrix:
     return csr
 
 
-def read_npy(source: InputFile, as_text: AsText) -> RawTable:
+def read_npy(source: InputFile, as_strings: AsStrings) -> RawTable:
     """Return the array of a .npy file; it is mapped first, so that a wrong header allocates nothing."""
     with source.path.open("rb") as file:
         if file.read(6) != b"\x93NUMPY":
@@ -58,7 +58,7 @@ def variables_of_npz(source: InputFile) -> dict[str, str]:
         return _shapes(_members(source, archive))
 
 
-def read_npz(source: InputFile, as_text: AsText) -> RawTable:
+def read_npz(source: InputFile, as_strings: AsStrings) -> RawTable:
     """Return the selected array, or the sparse matrix that SciPy stored as several arrays."""
     with source.path.open("rb") as file, ZipFile(file) as archive:
         members = _members(source, archive)

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 
 from coview.extras import load_extra
-from coview.io.table import EXACT, TOO_LARGE, AsText, InputFile, RawTable, as_string, check_names
+from coview.io.table import EXACT, TOO_LARGE, AsStrings, InputFile, RawTable, as_string, check_names
 
 
-def read_parquet(source: InputFile, as_text: AsText) -> RawTable:
+def read_parquet(source: InputFile, as_strings: AsStrings) -> RawTable:
     """Return the table of a Parquet file."""
     with load_arrow("pyarrow.parquet").ParquetFile(source.path) as file:
         source.require_memory((file.metadata.num_rows, file.metadata.num_columns), 16)  # stored and converted
-        return _from_arrow(source, file.read(), as_text)
+        return _from_arrow(source, file.read(), as_strings)
 
 
-def read_ipc(source: InputFile, as_text: AsText) -> RawTable:
+def read_ipc(source: InputFile, as_strings: AsStrings) -> RawTable:
     """Return the table of an Arrow file, in the file format (Feather, most .arrow files) or the stream format."""
     pa = load_arrow()
     source.require_memory((source.path.stat().st_size,), 2)
@@ -31,7 +31,7 @@ def read_ipc(source: InputFile, as_text: AsText) -> RawTable:
             except (pa.ArrowException, OSError):
                 raise not_a_file from None
         with opened:
-            return _from_arrow(source, pa.Table.from_batches(_batches(source, opened), opened.schema), as_text)
+            return _from_arrow(source, pa.Table.from_batches(_batches(source, opened), opened.schema), as_strings)
 
 
 def _batches(source: InputFile, opened: Any) -> list[Any]:
@@ -47,13 +47,13 @@ def _batches(source: InputFile, opened: Any) -> list[Any]:
     return batches
 
 
-def _from_arrow(source: InputFile, table: Any, as_text: AsText) -> RawTable:
+def _from_arrow(source: InputFile, table: Any, as_strings: AsStrings) -> RawTable:
     pa, pc = load_arrow(), load_arrow("pyarrow.compute")
     table.validate(full=True)  # offsets out of range would crash the process
     check_names(source, table.column_names)
     index = index_columns(table.schema)
     numbers: dict[str, Any] = {}
-    texts: dict[str, list[str | None]] = {}
+    strings: dict[str, list[str | None]] = {}
     others: dict[str, str] = {}
     row_names = None
     for name, column in zip(table.column_names, table.columns, strict=True):
@@ -62,8 +62,8 @@ def _from_arrow(source: InputFile, table: Any, as_text: AsText) -> RawTable:
         kind = column.type
         if index == {name}:  # a multi-index gives no row names
             row_names = tuple(as_string(value) or "" for value in column.to_pylist())
-        if as_text(name):
-            texts[name] = [as_string(value) for value in column.to_pylist()]
+        if as_strings(name):
+            strings[name] = [as_string(value) for value in column.to_pylist()]
         elif name in index:
             continue
         elif _is_numeric_type(kind):
@@ -73,14 +73,14 @@ def _from_arrow(source: InputFile, table: Any, as_text: AsText) -> RawTable:
             else:
                 numbers[name] = column
         elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view":
-            texts[name] = column.to_pylist()
+            strings[name] = column.to_pylist()
         else:
             others[name] = f"values of type {kind}"
     single = bool(numbers) and all(pa.types.is_float32(x.type) or pa.types.is_float16(x.type) for x in numbers.values())
     values = np.empty((table.num_rows, len(numbers)), np.float32 if single else np.float64)
     for j, column in enumerate(numbers.values()):
         values[:, j] = column.cast(pa.float32() if single else pa.float64(), safe=False).to_numpy()
-    return RawTable(values, tuple(numbers), texts, others, row_names)
+    return RawTable(values, tuple(numbers), strings, others, row_names)
 
 
 def _is_numeric_type(kind: Any) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coview.errors import InputError
-from coview.io.table import EXACT, TOO_LARGE, AsText, InputFile, RawTable, check_names, is_counting
+from coview.io.table import EXACT, TOO_LARGE, AsStrings, InputFile, RawTable, check_names, is_counting
 
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "spaces"}
 _MISSING = {"", "na", "n/a", "#n/a", "nan", "null"}
@@ -25,14 +25,14 @@ _BLOCK_ROWS = 4096
 _LONGEST_LINE = 2**28  # characters; a line without an end must not fill the memory
 
 
-def read_delimited(source: InputFile, as_text: AsText) -> RawTable:
+def read_delimited(source: InputFile, as_strings: AsStrings) -> RawTable:
     """Return the table of a CSV or TSV file."""
     _check_encoding(source)
     late: set[int] = set()  # columns with strings after blocks of numbers
     while True:
         try:
             with io.TextIOWrapper(source.opened(), encoding="utf-8-sig", newline="") as text:
-                return _read_text(source, text, as_text, late)
+                return _read_text(source, text, as_strings, late)
         except _StringsAfterNumbers as found:
             late |= found.columns
 
@@ -42,7 +42,7 @@ class _StringsAfterNumbers(Exception):  # noqa: N818 - a reason to read again, n
         self.columns = columns
 
 
-def _read_text(source: InputFile, text: io.TextIOWrapper, as_text: AsText, late: set[int]) -> RawTable:
+def _read_text(source: InputFile, text: io.TextIOWrapper, as_strings: AsStrings, late: set[int]) -> RawTable:
     delimiter = "\t" if source.ending == ".tsv" else ","
     lines = _lines(source, text)
     start = list(islice((line for line in lines if line.strip()), 2))
@@ -63,8 +63,8 @@ def _read_text(source: InputFile, text: io.TextIOWrapper, as_text: AsText, late:
     labelled = header and len(above) > 1 and not above[0].strip()
     names = [(name.strip() if header else "") or f"column{i}" for i, name in enumerate(above)]
     check_names(source, names)
-    texts = late | {i for i, name in enumerate(names) if as_text(name)} | ({0} if labelled else set())
-    columns = _Columns(source, len(names), texts)
+    strings = late | {i for i, name in enumerate(names) if as_strings(name)} | ({0} if labelled else set())
+    columns = _Columns(source, len(names), strings)
     rows = chain([second], rows)
     while block := list(islice(rows, _BLOCK_ROWS)):
         columns.add(block)
@@ -75,20 +75,20 @@ def _read_text(source: InputFile, text: io.TextIOWrapper, as_text: AsText, late:
 class _Columns:
     """The columns read so far: blocks of numbers, or all cells of columns of strings."""
 
-    def __init__(self, source: InputFile, width: int, texts: set[int]) -> None:
+    def __init__(self, source: InputFile, width: int, strings: set[int]) -> None:
         self._source = source
-        self._texts: dict[int, list[str]] = {i: [] for i in texts}
-        self._numbers: dict[int, list[NDArray[np.float64]]] = {i: [] for i in range(width) if i not in texts}
+        self._strings: dict[int, list[str]] = {i: [] for i in strings}
+        self._numbers: dict[int, list[NDArray[np.float64]]] = {i: [] for i in range(width) if i not in strings}
         self._too_large: set[int] = set()
         self._n_rows = 0
 
     def add(self, block: list[list[str]]) -> None:
         # Concatenating the blocks takes as much memory again, and no header states their number.
-        self._source.require_memory((self._n_rows + len(block), len(self._numbers) + len(self._texts)))
+        self._source.require_memory((self._n_rows + len(block), len(self._numbers) + len(self._strings)))
         late = set()
         for i, cells in enumerate(zip(*block, strict=True)):
-            if i in self._texts:
-                self._texts[i].extend(cells)
+            if i in self._strings:
+                self._strings[i].extend(cells)
                 continue
             values = _as_numbers(cells)
             if values is not None:
@@ -99,13 +99,13 @@ class _Columns:
                 late.add(i)
             else:
                 del self._numbers[i]
-                self._texts[i] = list(cells)
+                self._strings[i] = list(cells)
         if late:
             raise _StringsAfterNumbers(late)
         self._n_rows += len(block)
 
     def table(self, names: list[str], header: bool, labelled: bool, notes: tuple[str, ...]) -> RawTable:
-        row_names = tuple(cell.strip() for cell in self._texts.pop(0)) if labelled else None
+        row_names = tuple(cell.strip() for cell in self._strings.pop(0)) if labelled else None
         kept = [i for i in self._numbers if i not in self._too_large]
         numbers = np.empty((self._n_rows, len(kept)))
         for j, i in enumerate(kept):
@@ -113,7 +113,7 @@ class _Columns:
         return RawTable(
             numbers,
             tuple(names[i] for i in kept) if header else None,
-            {names[i]: [_cell(cell) for cell in cells] for i, cells in sorted(self._texts.items())},
+            {names[i]: [_cell(cell) for cell in cells] for i, cells in sorted(self._strings.items())},
             {names[i]: TOO_LARGE for i in sorted(self._too_large)},
             row_names,
             notes,
@@ -160,9 +160,7 @@ def _filled_rows(source: InputFile, reader: Any) -> Iterator[list[str]]:
         try:
             row = next(reader, None)
         except csv.Error as error:
-            raise InputError(
-                f"{source.where} is not a valid table at line {reader.line_num} ({error}); check its quotes"
-            ) from None
+            raise InputError(f"{source.where}, line {reader.line_num}: {error}; check its quotes") from None
         if row is None:
             return
         if not row:

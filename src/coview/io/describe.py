@@ -53,7 +53,7 @@ def describe_file(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _describe_table(table: RawTable) -> dict[str, Any]:
     numbers, shape = table.numbers, list(table.numbers.shape)
     if len(shape) == 2:
-        shape[1] += len(table.texts) + len(table.others)
+        shape[1] += len(table.strings) + len(table.others)
     about: dict[str, Any] = {
         "shape": shape,
         "type": str(numbers.dtype),
@@ -65,7 +65,7 @@ def _describe_table(table: RawTable) -> dict[str, Any]:
         about["columns"] = [{"name": name, "type": "number"} for name in table.names or ()]
         return about
     columns: list[dict[str, Any]] = [_numeric_column(name, numbers[:, j]) for j, name in enumerate(table.names or ())]
-    for name, cells in table.texts.items():
+    for name, cells in table.strings.items():
         present = [cell for cell in cells if cell is not None]
         about_strings = {"missing": len(cells) - len(present), "different": len(set(present)), "examples": present[:3]}
         columns.append({"name": name, "type": "string"} | about_strings)

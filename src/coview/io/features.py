@@ -31,7 +31,7 @@ class Features:
         # Columns without names are named by their positions if some of them are dropped.
         self._named = table.names is not None
         self._names = table.names if table.names is not None else tuple(map(str, range(table.numbers.shape[1])))
-        self._texts = {name: [cells[i] for i in rows] for name, cells in table.texts.items()}
+        self._strings = {name: [cells[i] for i in rows] for name, cells in table.strings.items()}
         self._others = dict(table.others)
 
     def all(self, onehot: bool) -> tuple[Matrix, tuple[str, ...] | None]:
@@ -39,22 +39,24 @@ class Features:
         if self._others:
             name, what = next(iter(self._others.items()))
             raise self._error(f"has the column {name!r} of {what}; encode it as numbers, drop it, or name it as ids")
-        texts = {name: cells for name, cells in self._texts.items() if any(cell is not None for cell in cells)}
-        if texts and not onehot:
-            raise self._has_strings(*next(iter(texts.items())))
+        strings = {name: cells for name, cells in self._strings.items() if any(cell is not None for cell in cells)}
+        if strings and not onehot:
+            raise self._has_strings(*next(iter(strings.items())))
         numbers, names = self._numbers, self._names
         lacking = _n_missing(numbers) == numbers.shape[0]
         if lacking.any():
             numbers = numbers[:, ~lacking]
             names = tuple(names[j] for j in np.flatnonzero(~lacking))
-        empty = [name for name in (*self._names, *self._texts) if name not in {*names, *texts}]
+        empty = [name for name in (*self._names, *self._strings) if name not in {*names, *strings}]
         if empty:
             self.notes.append(f"{self._source.where}: dropped {listing('column', empty)} without any value")
-        categories = {name: self._categories(name, cells) for name, cells in texts.items()}
+        categories = {name: self._categories(name, cells) for name, cells in strings.items()}
         n_encoded = sum(map(len, categories.values()))
         self._source.require_memory((numbers.shape[0], numbers.shape[1] + 2 * n_encoded))  # separate, then stacked
         encoded = {
-            f"{name}={category}": _indicator(category, texts[name]) for name in texts for category in categories[name]
+            f"{name}={category}": _indicator(category, strings[name])
+            for name in strings
+            for category in categories[name]
         }
         if encoded:
             numbers = np.column_stack([numbers, *encoded.values()])
@@ -77,7 +79,7 @@ class Features:
         position = {name: j for j, name in enumerate(self._names)}
         encoded: dict[str, Array] = {}
         used = set(wanted)
-        for name, cells in self._texts.items():
+        for name, cells in self._strings.items():
             known = [column.removeprefix(f"{name}=") for column in wanted if column.startswith(f"{name}=")]
             if not known:
                 continue
@@ -92,7 +94,7 @@ class Features:
         for column in wanted:
             if column not in position and column not in encoded:
                 raise self._lacks(column)
-        unused = [name for name in (*position, *self._texts, *self._others) if name not in used]
+        unused = [name for name in (*position, *self._strings, *self._others) if name not in used]
         if unused:
             self.notes.append(
                 f"{self._source.where}: dropped {listing('column', unused)} that the model was not trained on"
@@ -159,8 +161,8 @@ class Features:
         )
 
     def _lacks(self, column: str) -> InputError:
-        if column in self._texts:
-            return self._has_strings(column, self._texts[column])
+        if column in self._strings:
+            return self._has_strings(column, self._strings[column])
         if column in self._others:
             return self._error(f"has the column {column!r} of {self._others[column]}, but the model needs numbers")
         return self._error(f"lacks the column {column!r} that the model was trained on")

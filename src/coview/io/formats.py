@@ -15,7 +15,7 @@ from coview.io.delimited import read_delimited
 from coview.io.hdf5 import read_anndata, variables_of_anndata
 from coview.io.matlab import read_mat, variables_of_mat
 from coview.io.matrix_market import read_matrix_market
-from coview.io.table import AsText, InputFile, RawTable, reading
+from coview.io.table import AsStrings, InputFile, RawTable, reading
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Format:
     """A file format: its name, its reader and, if files may have several variables, how they are listed."""
 
     name: str
-    read: Callable[[InputFile, AsText], RawTable]
+    read: Callable[[InputFile, AsStrings], RawTable]
     variables: Callable[[InputFile], dict[str, str]] | None = None
     may_be_gzipped: bool = False
 
@@ -68,9 +68,9 @@ def find(what: str, path: Any, variable: str | None = None) -> tuple[InputFile, 
     return source, kind
 
 
-def read_table(source: InputFile, kind: Format, as_text: AsText) -> RawTable:
+def read_table(source: InputFile, kind: Format, as_strings: AsStrings) -> RawTable:
     """Return the table of a file; any error names the file."""
     with reading(source.where):
         if kind.variables is None:
             source.refuse_variable()
-        return kind.read(source, as_text)
+        return kind.read(source, as_strings)

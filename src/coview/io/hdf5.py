@@ -12,7 +12,7 @@ from coview.errors import InputError
 from coview.extras import load_extra
 from coview.io.arrays import from_array
 from coview.io.features import check_numbers
-from coview.io.table import AsText, InputFile, RawTable, as_string, check_names, shape_text
+from coview.io.table import AsStrings, InputFile, RawTable, as_string, check_names, shape_text
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
@@ -30,7 +30,7 @@ def variables_of_anndata(source: InputFile) -> dict[str, str]:
         return {name: _node_shape(node) for name, node in _tables(file).items()}
 
 
-def read_anndata(source: InputFile, as_text: AsText) -> RawTable:
+def read_anndata(source: InputFile, as_strings: AsStrings) -> RawTable:
     """Return X, or the selected entry of obsm or layers; in MuData, of a modality."""
     with _open_hdf5(source) as file:
         tables = _tables(file)
@@ -119,9 +119,8 @@ def read_matlab_hdf5(source: InputFile) -> RawTable:
     """Return a variable of a MATLAB 7.3 file; it is stored by columns, so h5py sees it transposed."""
     with _open_hdf5(source) as file:
         tables = _matlab_tables(file)
-        node = tables[
-            source.choose({name: _node_shape(node, transposed=True) for name, node in tables.items()}, "variable")
-        ]
+        shapes = {name: _node_shape(node, transposed=True) for name, node in tables.items()}
+        node = tables[source.choose(shapes, "variable")]
         if "MATLAB_sparse" not in node.attrs:
             return from_array(source, _read_dataset(source, node).T)
         source.require_memory((int(node.attrs["MATLAB_sparse"]) + 1,))

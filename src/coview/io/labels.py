@@ -87,17 +87,17 @@ def read_labels(
 
 
 def _classes(source: InputFile, table: RawTable, column: str | None) -> Sequence[str | None]:
-    if not table.texts:  # an array
+    if not table.strings:  # an array
         values = table.numbers
         if not isinstance(values, np.ndarray) or values.ndim > 2 or values.size != max(values.shape, default=0):
             raise InputError(f"{source.where} is not a list of classes; give one row or column of them")
         return [as_string(value) for value in values.ravel().tolist()]
-    if column is None and len(table.texts) > 1:
-        raise InputError(f"{source.where} has {listing('column', tuple(table.texts))}; name the column of the classes")
-    wanted = next(iter(table.texts)) if column is None else column
-    if wanted not in table.texts:
-        raise InputError(f"{source.where} has no column {wanted!r}; it has {listing('column', tuple(table.texts))}")
-    return table.texts[wanted]
+    if column is None and len(table.strings) > 1:
+        raise InputError(f"{source.where} has {listing('column', tuple(table.strings))}; name that of the classes")
+    wanted = next(iter(table.strings)) if column is None else column
+    if wanted not in table.strings:
+        raise InputError(f"{source.where} has no column {wanted!r}; it has {listing('column', tuple(table.strings))}")
+    return table.strings[wanted]
 
 
 def write_labels(

@@ -103,12 +103,7 @@ def read_views(
         check_numbers(found[name], tables[name])
         if ids is not None:
             tables[name], ids_of[name] = take_ids(found[name], tables[name], ids)
-    notes: list[str] = []
-    samples: tuple[str, ...] | None
-    if ids is None:
-        rows, samples = by_order(found, tables)
-    else:
-        rows, samples, notes = by_ids(found, tables, ids_of, align == "inner")
+    rows, samples, notes = by_order(found, tables) if ids is None else by_ids(found, tables, ids_of, align == "inner")
     matrices, names = {}, {}
     for name, source in found.items():
         with reading(source.where):

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from coview.errors import InputError
 from coview.io.arrays import from_array
 from coview.io.hdf5 import is_hdf5, matlab_variables, read_matlab_hdf5
-from coview.io.table import AsText, InputFile, RawTable, shape_text
+from coview.io.table import AsStrings, InputFile, RawTable, shape_text
 
 # The codes of the format for types of stored values, and for classes of variables.
 _STORED = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
@@ -46,7 +46,7 @@ def variables_of_mat(source: InputFile) -> dict[str, str]:
         return {name: variable.about for name, variable in _variables(source, file, _byte_order(source, file)).items()}
 
 
-def read_mat(source: InputFile, as_text: AsText) -> RawTable:
+def read_mat(source: InputFile, as_strings: AsStrings) -> RawTable:
     """Return the selected variable, or the only numeric one."""
     if is_hdf5(source.path):
         return read_matlab_hdf5(source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from itertools import chain, islice
 from typing import IO
@@ -12,12 +13,12 @@ from numpy.typing import NDArray
 
 from coview.errors import InputError
 from coview.io.arrays import from_array
-from coview.io.table import EXACT, TOO_LARGE, AsText, InputFile, RawTable
+from coview.io.table import EXACT, TOO_LARGE, AsStrings, InputFile, RawTable
 
 _LONGEST_LINE = 2**16
 
 
-def read_matrix_market(source: InputFile, as_text: AsText) -> RawTable:
+def read_matrix_market(source: InputFile, as_strings: AsStrings) -> RawTable:
     """Return a dense array, or coordinates as a sparse matrix."""
     with source.opened() as file:
         layout, values, symmetry = _banner(source, file)
@@ -60,19 +61,21 @@ def _banner(source: InputFile, file: IO[bytes]) -> tuple[str, str, str]:
 
 
 def _header_sizes(source: InputFile, file: IO[bytes], count: int) -> tuple[int, ...]:
-    line = file.readline(_LONGEST_LINE)
-    while line.startswith(b"%") or (line and not line.strip()):
-        line = file.readline(_LONGEST_LINE)
-    sizes = tuple(int(word) if word.isdigit() else -1 for word in line.split())
+    sizes = tuple(int(word) if word.isdigit() else -1 for word in next(_filled_lines(file), b"").split())
     if len(sizes) != count or min(sizes) < 0:
         raise InputError(f"{source.where} has no line of {count} integers that gives its size; it may be truncated")
     return sizes
 
 
+def _filled_lines(file: IO[bytes]) -> Iterator[bytes]:
+    """Return the lines except comments and empty ones."""
+    # A line without an end must not fill the memory: it is read in pieces, and the count of lines is then wrong.
+    return (line for line in iter(partial(file.readline, _LONGEST_LINE), b"") if line.split(b"%")[0].strip())
+
+
 def _body(source: InputFile, file: IO[bytes], values: str, n_lines: int, width: int) -> NDArray[np.float64]:
     """Return the numbers below the header, which states the number of lines."""
-    # A line without an end must not fill the memory: it is read in pieces, and the count of lines is then wrong.
-    filled = (line for line in iter(partial(file.readline, _LONGEST_LINE), b"") if line.split(b"%")[0].strip())
+    filled = _filled_lines(file)
     first = list(islice(filled, 1))  # NumPy warns if there is no line
     lines = chain(first, islice(filled, n_lines))  # one more than stated, to notice it
     try:
@@ -82,7 +85,7 @@ def _body(source: InputFile, file: IO[bytes], values: str, n_lines: int, width: 
     if body.shape != (n_lines, width):
         raise InputError(
             f"{source.where} has {'more' if len(body) > n_lines else len(body)} lines of {body.shape[1]} numbers; its "
-            f"header says {n_lines} of {width}"
+            f"header states {n_lines} of {width}"
         )
     if "integer" in values and np.abs(body).max(initial=0) > EXACT:
         raise InputError(f"{source.where} has {TOO_LARGE}; drop them")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coview.errors import InputError, InputTypeError
+from coview.io.align import check_counts
 from coview.io.arrow import load_arrow
 from coview.io.labels import check_label_path, write_label_blocks
 from coview.io.row_readers import RowBlock, open_rows
@@ -73,13 +74,7 @@ class ViewsReader:
         self._check_together()
 
     def _check_together(self) -> None:
-        first, *others = self._readers.values()
-        for other in others:
-            if other.n_samples != first.n_samples:
-                raise InputError(
-                    f"{other.where} has {other.n_samples} rows but {first.where} has {first.n_samples}; "
-                    "every view needs the same samples in the same order"
-                )
+        check_counts({reader.where: reader.n_samples for reader in self._readers.values()})
         if self.ids is not None and not self._with_ids:
             raise InputError(f"ids={self.ids!r} names a column, but no source is a table with columns; leave ids=None")
         for name in self._with_ids[1:]:

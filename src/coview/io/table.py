@@ -17,7 +17,7 @@ from coview.errors import InputError
 from coview.runtime import require_memory
 from coview.views import Matrix
 
-AsText = Callable[[str], bool]  # whether the column of this name is read as strings
+AsStrings = Callable[[str], bool]  # whether the column of this name is read as strings
 EXACT = 2**53  # larger integers are rounded when they become floats
 TOO_LARGE = "integers beyond 2^53, which floats round"
 
@@ -26,9 +26,9 @@ TOO_LARGE = "integers beyond 2^53, which floats round"
 class RawTable:
     """The contents of one file, before columns and rows are selected."""
 
-    numbers: Matrix  # samples by columns, dense or CSR; NaN where a value is missing
+    numbers: Matrix  # samples by columns, dense or CSR; NaN if a value is missing
     names: tuple[str, ...] | None = None  # of the columns of numbers
-    texts: Mapping[str, Sequence[str | None]] = field(default_factory=dict)  # None where a value is missing
+    strings: Mapping[str, Sequence[str | None]] = field(default_factory=dict)  # None if a value is missing
     others: Mapping[str, str] = field(default_factory=dict)  # columns of other types, and their types
     row_names: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()  # what the reader assumed
@@ -40,7 +40,7 @@ class RawTable:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (*(self.names or ()), *self.texts, *self.others)
+        return (*(self.names or ()), *self.strings, *self.others)
 
 
 @dataclass(frozen=True)
