@@ -123,9 +123,7 @@ STEPS = Registry(
 
 
 # What the command line and `compare` offer beside METHODS: a method whose settings are selected from the data.
-TUNED = Entry(
-    "coview.tune.tuned:Tuned", "tmvkscr with settings selected from the data", "that of tmvkscr, and a search"
-)
+TUNED = Entry("coview.tune.tuned:Tuned", "tmvkscr with settings selected from the data", "n², and a search")
 BUDGETS: Mapping[str, str] = {
     "full": "all candidates on 500 samples, the better half again on 1,500",
     "small": "all candidates on 400 samples",
