@@ -62,9 +62,7 @@ def find(what: str, path: Any, variable: str | None = None) -> tuple[InputFile, 
     kind = FORMATS.get(source.ending)
     if kind is None or (source.gzipped and not kind.may_be_gzipped):
         known = ", ".join(FORMATS)
-        raise InputError(
-            f"{source.where} has an unknown ending; expected one of {known}, or .gz after .csv, .tsv or .mtx"
-        )
+        raise InputError(f"{source.where} has an unknown ending; expected {known}, or .gz after .csv, .tsv or .mtx")
     return source, kind
 
 
