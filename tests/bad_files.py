@@ -1,6 +1,6 @@
-"""Files that cannot be used, each with the words that its refusal must contain; the command's tests use them as well.
+"""Files that cannot be read, each with words of its error message; the tests of the command use them as well.
 
-Every case writes the files of two views: `good` is as it should be, and the message must name `bad` and its file.
+Every case writes the files of two views: `good` is valid, and the message must name `bad` and its file.
 """
 
 import gzip
@@ -24,14 +24,12 @@ ROWS = [f"s{i},{i}.25,{2 * i}" for i in range(N)]
 
 @dataclass(frozen=True)
 class BadFile:
-    """How to write the file of the view `bad`, and what its refusal must say."""
+    """A function that writes the file of the view `bad`, and words of the error message."""
 
-    write: Callable[
-        [Path], str
-    ]  # given a folder; returns the path as it is given to the reader, with ::NAME if need be
+    write: Callable[[Path], str]  # given a folder; returns the path, with ::NAME if necessary
     words: tuple[str, ...]
     options: dict[str, str] = field(default_factory=dict)  # ids, align and categories of `read_views`
-    needs: str | None = None  # a library without which the case says nothing
+    needs: str | None = None  # a library that the case needs
 
     def sources(self, folder: Path) -> dict[str, str]:
         """Write both files and return the path of each view."""
@@ -55,7 +53,7 @@ def bad(name, *words, needs=None, ids="sample", **options):
 
 
 def by_order(name, *words, needs=None):
-    """Register a case that has no ids."""
+    """Register a case without ids."""
     return bad(name, *words, needs=needs, ids=None)
 
 
@@ -95,7 +93,7 @@ def table(**columns):
 
 
 def changed(write, change):
-    """The file of another case with other bytes."""
+    """Write the file of another case, then change its bytes."""
 
     def write_changed(folder):
         given = write(folder)
@@ -123,7 +121,7 @@ def npz(**arrays):
 
 
 def zip_of(member: bytes, claimed: int | None = None):
-    """A .npz whose archive may claim another size than it has."""
+    """A .npz archive that may claim a wrong size."""
 
     def write(folder):
         with zipfile.ZipFile(folder / "bad.npz", "w", zipfile.ZIP_DEFLATED) as archive:
@@ -185,7 +183,7 @@ by_order("file name too long", "cannot be read")(lambda folder: str(folder / f"{
 by_order("unknown ending", "unknown ending", ".parquet")(text(".xlsx", b"PK\x03\x04"))
 by_order("no ending", "unknown ending")(text("", GOOD))
 by_order("zipped Parquet", "unknown ending", ".gz")(text(".parquet.gz", gzip.compress(b"PAR1")))
-by_order("variable of a table", "no variables")(variable(lines(*ROWS), "X"))
+by_order("variable of a table", "without variables")(variable(lines(*ROWS), "X"))
 
 
 @by_order("folder", "is a folder")
@@ -199,10 +197,10 @@ by_order("empty file", "is empty")(text(".csv", b""))
 by_order("blank lines only", "is empty")(text(".csv", b"\n\n  \n"))
 by_order("empty archive of text", "is empty")(text(".csv.gz", b""))
 by_order("header without samples", "no samples")(lines())
-bad("ragged: a value too few", "1 columns in line 4", "3 are expected")(lines(*ROWS[:2], "s2", *ROWS[3:]))
+bad("ragged: a value too few", "1 columns in line 4", "expected 3")(lines(*ROWS[:2], "s2", *ROWS[3:]))
 bad("ragged: a value too many", "4 columns in line 5")(lines(*ROWS[:3], ROWS[3] + ",9", *ROWS[4:]))
-bad("text in a number column", "'about 7' in row 2", "column 'x'")(lines(*ROWS[:2], "s2,about 7,4", *ROWS[3:]))
-bad("column of text", "column 'y'", "onehot", "'red' in row 0")(
+bad("a string in a column of numbers", "'about 7' in row 2", "column 'x'")(lines(*ROWS[:2], "s2,about 7,4", *ROWS[3:]))
+bad("column of strings", "column 'y'", "onehot", "'red' in row 0")(
     lines(*(f"s{i},1,{('red', 'blue')[i % 2]}" for i in range(N)))
 )
 bad("names encoded as categories", "look like names", categories="onehot")(
@@ -225,17 +223,17 @@ bad("mixed encodings", "not UTF-8", "line 4")(
 )
 bad("ends within a character", "not UTF-8", "line 2")(text(".csv", b"sample,x\ns0,\xc3"))
 bad("UTF-16", "UTF-16", "UTF-8")(text(".csv", GOOD.encode("utf-16")))
-bad("bytes that are no text", "is no text")(text(".csv", b"sample,x\n\0\0\0\0"))
-bad("one endless word", "line 1", "field larger")(text(".csv", "x" * 200_000))
+bad("binary file", "is not a text file")(text(".csv", b"sample,x\n\0\0\0\0"))
+bad("a word that is too long", "line 1", "field larger")(text(".csv", "x" * 200_000))
 bad("open quote", "line 3", "quotes")(lines('s0,"1,2', "s1,1,2"))
-bad("gzip cut short", "cannot be read")(text(".csv.gz", cut(gzip.compress(GOOD.encode() * 500))))
+bad("gzip truncated", "cannot be read")(text(".csv.gz", cut(gzip.compress(GOOD.encode() * 500))))
 bad("not gzip at all", "cannot be read")(text(".csv.gz", GOOD))
-bad("two columns of one name", "two columns named 'x'")(lines(*ROWS, header="sample,x,x"))
-bad("infinity", "infinity", "row 1, column 'x'")(lines(ROWS[0], "s1,inf,2", *ROWS[2:]))
+bad("two columns of the same name", "two columns named 'x'")(lines(*ROWS, header="sample,x,x"))
+bad("infinity", "infinite", "row 1, column 'x'")(lines(ROWS[0], "s1,inf,2", *ROWS[2:]))
 bad("number too large", "too large", "row 1, column 'x'")(lines(ROWS[0], "s1,1e999,2", *ROWS[2:]))
 bad("missing value", "no value in row 3, column 'y'")(lines(*ROWS[:3], "s3,1,NA", *ROWS[4:]))
-bad("huge whole numbers", "2^53", "column 'y'")(lines(*(f"s{i},1,12345678901234567890{i}" for i in range(N))))
-bad("whole number of 400 digits", "2^53", "column 'y'")(lines(*ROWS[:5], f"s5,1,1{'0' * 400}", *ROWS[6:]))
+bad("huge integers", "2^53", "column 'y'")(lines(*(f"s{i},1,12345678901234567890{i}" for i in range(N))))
+bad("integer of 400 digits", "2^53", "column 'y'")(lines(*ROWS[:5], f"s5,1,1{'0' * 400}", *ROWS[6:]))
 bad("nothing but ids", "no features")(lines(*(f"s{i}" for i in range(N)), header="sample"))
 bad("nothing but missing values", "no features")(lines(*(f"s{i},," for i in range(N))))
 
@@ -251,21 +249,21 @@ by_order("another number of samples", "has 5 samples", "has 12")(array(WHOLE[:5]
 
 
 # Arrays
-by_order("pickle renamed to .npy", "no NumPy file", "pickle")(text(".npy", pickle.dumps(WHOLE)))
+by_order("pickle renamed to .npy", "not a NumPy file", "pickle")(text(".npy", pickle.dumps(WHOLE)))
 by_order("objects in .npy", "pickled objects")(
     lambda folder: np.save(folder / "bad.npy", np.array([[{}]]), allow_pickle=True) or str(folder / "bad.npy")
 )
-by_order("empty .npy", "no NumPy file")(text(".npy", b""))
-by_order(".npy cut short", "cannot be read")(changed(array(WHOLE), cut))
+by_order("empty .npy", "not a NumPy file")(text(".npy", b""))
+by_order(".npy truncated", "cannot be read")(changed(array(WHOLE), cut))
 by_order(".npy that claims too much", "cannot be read")(text(".npy", npy_header((HUGE, 4))))
-by_order("text in .npy", "holds text")(array(np.full((N, 2), "word")))
+by_order("strings in .npy", "has strings")(array(np.full((N, 2), "word")))
 by_order("complex numbers in .npy", "complex")(array(WHOLE * 1j))
 by_order("one dimension", "1-D")(array(WHOLE[:, 0]))
 by_order("three dimensions", "3-D")(array(WHOLE[:, :, None]))
 by_order("no samples in .npy", "has 0 samples")(array(WHOLE[:0]))
 by_order("no columns in .npy", "no features")(array(WHOLE[:, :0]))
 by_order("missing value in .npy", "no value in row 2, column '1'")(array(WITH_NAN))
-by_order("huge whole numbers in .npy", "2^53")(array(np.full((N, 2), 2**60)))
+by_order("huge integers in .npy", "2^53")(array(np.full((N, 2), 2**60)))
 by_order("zip bomb as .npz", "GiB")(zip_of(npy_header((HUGE, 4)), HUGE * 32 + 128))
 by_order(".npz that claims too much", "claims", "bytes are stored")(zip_of(npy_header((HUGE, 4))))
 by_order("objects in .npz", "pickled objects")(
@@ -273,42 +271,42 @@ by_order("objects in .npz", "pickled objects")(
 )
 by_order("damaged .npz", "cannot be read")(changed(npz(X=WHOLE), cut))
 by_order("text renamed to .npz", "cannot be read")(text(".npz", GOOD))
-by_order("empty .npz", "holds no arrays")(npz())
+by_order("empty .npz", "has no arrays")(npz())
 by_order("several arrays in .npz", "2 arrays", "left", "right")(npz(left=WHOLE, right=WHOLE))
 by_order("no such array in .npz", "no array 'middle'", "left")(variable(npz(left=WHOLE), "middle"))
 by_order("sparse indices outside", "cannot be read")(
     npz(format=b"csr", shape=np.array([N, 2]), data=np.ones(N), indices=np.full(N, 10**6), indptr=np.arange(N + 1))
 )
-by_order("sparse of endless rows", "GiB")(
+by_order("sparse with too many rows", "GiB")(
     npz(format=b"coo", shape=np.array([HUGE, 2]), data=np.ones(1), row=np.zeros(1, int), col=np.zeros(1, int))
 )
 by_order("missing value in sparse", "no value in row 2, column '1'")(
     lambda folder: sp.save_npz(folder / "bad.npz", sp.csr_array(WITH_NAN)) or str(folder / "bad.npz")
 )
 
-by_order("huge whole numbers in sparse", "2^53")(
+by_order("huge integers in sparse", "2^53")(
     lambda folder: sp.save_npz(folder / "bad.npz", sp.csr_array(np.full((N, 2), 2**60))) or str(folder / "bad.npz")
 )
 
 # Matrix Market
 COORDINATES = "%%MatrixMarket matrix coordinate real general\n"
-by_order("text renamed to .mtx", "no Matrix Market file")(text(".mtx", GOOD))
-by_order(".mtx without sizes", "cut short")(text(".mtx", COORDINATES + "% nothing\n"))
-by_order(".mtx cut short", "2 lines of 3", "says 9 of 3")(text(".mtx", COORDINATES + "12 2 9\n1 1 1\n2 2 1\n"))
+by_order("text renamed to .mtx", "not a Matrix Market file")(text(".mtx", GOOD))
+by_order(".mtx without sizes", "truncated")(text(".mtx", COORDINATES + "% nothing\n"))
+by_order(".mtx truncated", "2 lines of 3", "states 9 of 3")(text(".mtx", COORDINATES + "12 2 9\n1 1 1\n2 2 1\n"))
 by_order(".mtx with entries outside", "outside")(text(".mtx", COORDINATES + "12 2 1\n13 1 1\n"))
 by_order(".mtx with entries between rows", "outside")(text(".mtx", COORDINATES + "12 2 1\n1.5 1 1\n"))
-by_order(".mtx with entries nowhere", "outside")(text(".mtx", COORDINATES + "12 2 1\nnan 1 1\n"))
-by_order(".mtx without entries", "0 lines of 3", "says 1 of 3")(text(".mtx", COORDINATES + "12 2 1\n"))
-by_order(".mtx with an entry too many", "more lines", "says 1 of 3")(
+by_order(".mtx with entries at NaN", "outside")(text(".mtx", COORDINATES + "12 2 1\nnan 1 1\n"))
+by_order(".mtx without entries", "0 lines of 3", "states 1 of 3")(text(".mtx", COORDINATES + "12 2 1\n"))
+by_order(".mtx with an entry too many", "more lines", "states 1 of 3")(
     text(".mtx", COORDINATES + "12 2 1\n1 1 1\n2 2 1\n")
 )
 by_order(".mtx with a line without end", "number of columns changed")(
     text(".mtx.gz", gzip.compress((COORDINATES + "12 2 1\n1 1 1").encode() + b"0" * 200_000))
 )
-by_order("huge whole numbers in .mtx", "2^53")(
+by_order("huge integers in .mtx", "2^53")(
     text(".mtx", COORDINATES.replace("real", "integer") + f"12 2 1\n1 1 {2**60}\n")
 )
-by_order(".mtx with text", "no number")(text(".mtx", COORDINATES + "12 2 1\n1 1 one\n"))
+by_order(".mtx with strings", "not a number")(text(".mtx", COORDINATES + "12 2 1\n1 1 one\n"))
 by_order(".mtx that claims too much", "GiB")(text(".mtx", COORDINATES + f"{HUGE} 2 1\n1 1 1\n"))
 by_order("complex .mtx", "complex")(text(".mtx", COORDINATES.replace("real", "complex") + "12 2 1\n1 1 1 1\n"))
 by_order("half an array in .mtx", "symmetric")(
@@ -320,18 +318,18 @@ by_order(".mat with several variables", "2 variables", "X (12x2)", "truth (1x12)
 by_order(".mat without the variable", "no variable 'Y'", "X (12x2)")(variable(mat(X=WHOLE), "Y"))
 by_order(".mat with a cell array", "cell array", "'X'")(variable(mat(X=np.array([[1, "a"]], dtype=object)), "X"))
 by_order(".mat with complex numbers", "complex numbers")(mat(X=WHOLE * 1j))
-by_order(".mat cut short", "cut short")(changed(mat(X=WHOLE), lambda content: content[:-10]))
+by_order(".mat truncated", "truncated")(changed(mat(X=WHOLE), lambda content: content[:-10]))
 by_order("damaged .mat", "cannot be read")(
     changed(mat(X=WHOLE), lambda content: content[:140] + b"\xff" * 40 + content[180:])
 )
-by_order("text renamed to .mat", "no MATLAB file")(text(".mat", GOOD))
-by_order(".mat with something else inside", "damaged at byte 128")(
+by_order("text renamed to .mat", "not a MATLAB file")(text(".mat", GOOD))
+by_order(".mat with another element", "damaged at byte 128")(
     changed(mat(X=WHOLE), lambda content: content[:128] + struct.pack("<II", 1, 0))
 )
 
 
 def bomb_of_mat(content):
-    """A variable that claims nearly 4 GiB and holds a hundred zeros."""
+    """A variable that claims nearly 4 GiB and has a hundred zeros."""
     body = zlib.compress(struct.pack("<II", 14, 2**32 - 8) + b"\0" * 100)
     return content[:128] + struct.pack("<II", 15, len(body)) + body
 
@@ -339,8 +337,8 @@ def bomb_of_mat(content):
 by_order(".mat that claims too much", "cannot be read")(changed(mat(X=WHOLE), bomb_of_mat))
 
 # HDF5
-by_order("text renamed to .h5ad", "no HDF5 file", needs="h5py")(text(".h5ad", GOOD))
-by_order(".h5ad cut short", "cannot be read", needs="h5py")(changed(hdf5(lambda f: annotated(f, WHOLE)), cut))
+by_order("text renamed to .h5ad", "not an HDF5 file", needs="h5py")(text(".h5ad", GOOD))
+by_order(".h5ad truncated", "cannot be read", needs="h5py")(changed(hdf5(lambda f: annotated(f, WHOLE)), cut))
 by_order(".h5ad without the key", "no table 'X_umap'", "X (12x2)", needs="h5py")(
     variable(hdf5(lambda f: annotated(f, WHOLE)), "X_umap")
 )
@@ -350,17 +348,17 @@ by_order("missing value in .h5ad", "no value in row 2, column 's1'", needs="h5py
 by_order(".h5ad that claims too much", "GiB", needs="h5py")(
     hdf5(lambda f: f.create_dataset("X", (HUGE, 4), "f8", chunks=(64, 4)))
 )
-by_order(".h5ad of something else", "no table of numbers", needs="h5py")(hdf5(lambda f: f.create_group("X")))
-by_order("two columns of one name in .h5ad", "two columns named 's0'", needs="h5py")(
+by_order(".h5ad of a group", "not a table of numbers", needs="h5py")(hdf5(lambda f: f.create_group("X")))
+by_order("two columns of the same name in .h5ad", "two columns named 's0'", needs="h5py")(
     hdf5(lambda f: [annotated(f, WHOLE), f["var/_index"].write_direct(np.array(["s0", "s0"], object))])
 )
 by_order(".h5ad with a name too few", "2 names for 3 columns", needs="h5py")(
     hdf5(lambda f: annotated(f, np.hstack([WHOLE, WHOLE[:, :1]])))
 )
 by_order(".h5ad with a sample too few", "12 names for 11 rows", needs="h5py")(hdf5(lambda f: annotated(f, WHOLE[1:])))
-by_order("text in .h5ad", "holds text", needs="h5py")(hdf5(lambda f: annotated(f, np.full((N, 2), b"word"))))
+by_order("strings in .h5ad", "has strings", needs="h5py")(hdf5(lambda f: annotated(f, np.full((N, 2), b"word"))))
 by_order("one dimension in .h5ad", "1-D", needs="h5py")(hdf5(lambda f: annotated(f, WHOLE[:, 0])))
-by_order("bytes of another file in .h5ad", "from other files", needs="h5py")(
+by_order("external data in .h5ad", "from other files", needs="h5py")(
     hdf5(lambda f: f.create_dataset("X", (N, 2), "u1", external=[("good.csv", 0, 2 * N)]))
 )
 
@@ -371,7 +369,7 @@ def linked(file):
     file["X"] = h5py.ExternalLink(hdf5(lambda f: annotated(f, WHOLE), ".linked")(Path(file.filename).parent), "X")
 
 
-by_order("table of another file in .h5ad", "from other files", needs="h5py")(hdf5(linked))
+by_order("external link in .h5ad", "from other files", needs="h5py")(hdf5(linked))
 by_order(".h5mu without a modality", "2 tables", "atac", "rna", needs="h5py")(
     hdf5(lambda f: [annotated(f.create_group(f"mod/{name}"), WHOLE) for name in ("rna", "atac")], ".h5mu")
 )
@@ -384,8 +382,10 @@ by_order("truncated Parquet", "cannot be read", needs="pyarrow")(changed(table(x
 by_order("text renamed to .parquet", "cannot be read", needs="pyarrow")(text(".parquet", GOOD))
 by_order("empty .feather", "cannot be read", needs="pyarrow")(text(".feather", b""))
 by_order("text renamed to .arrow", "cannot be read", needs="pyarrow")(text(".arrow", GOOD))
-by_order("text in Parquet", "text in the column 'y'", "onehot", needs="pyarrow")(table(x=WHOLE[:, 0], y=["red"] * N))
-by_order("numbers stored as text in Parquet", "column 'x'", "store it as numbers", needs="pyarrow")(
+by_order("strings in Parquet", "strings in the column 'y'", "onehot", needs="pyarrow")(
+    table(x=WHOLE[:, 0], y=["red"] * N)
+)
+by_order("numbers stored as strings in Parquet", "column 'x'", "store it as numbers", needs="pyarrow")(
     table(x=["1", "2"] * 6)
 )
 by_order("missing value in Parquet", "no value in row 1, column 'x'", needs="pyarrow")(
@@ -395,7 +395,7 @@ by_order("lists in Parquet", "column 'y' of values of type list", needs="pyarrow
 by_order("dates in Parquet", "column 'y' of values of type", needs="pyarrow")(
     table(x=WHOLE[:, 0], y=np.full(N, np.datetime64("2020-02-02", "s")))
 )
-by_order("huge whole numbers in Parquet", "2^53", "column 'y'", needs="pyarrow")(
+by_order("huge integers in Parquet", "2^53", "column 'y'", needs="pyarrow")(
     table(x=WHOLE[:, 0], y=np.full(N, 2**63, np.uint64))
 )
 bad("ids that differ in Parquet", "no sample in common", needs="pyarrow")(table(sample=np.arange(N), x=WHOLE[:, 0]))

@@ -1,4 +1,4 @@
-"""The project writes in the words of its field: no document, message, name or comment uses the left-hand words below."""
+"""The project uses the words of its field: nothing in it uses the left-hand words below."""
 
 import re
 import subprocess
@@ -38,7 +38,8 @@ GLOSSARY = {
 
 def files():
     listed = subprocess.run(
-        ["git", "ls-files", "README.md", "CONTRIBUTING.md", "Makefile", "src", "tests", "docs", "benchmarks", "examples"],
+        ["git", "ls-files", "README.md", "CONTRIBUTING.md", "Makefile", "src", "tests", "docs", "benchmarks",
+         "examples"],
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     if listed.returncode:

@@ -5,7 +5,7 @@ A class is imported at its first lookup, so the command line lists all names wit
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Collection, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -112,10 +112,23 @@ STEPS = Registry(
 )
 
 
+# What the command line and `compare` offer beside METHODS: a method whose settings are selected from the data.
+TUNED = Entry("coview.tune.tuned:Tuned", "tmvkscr with settings selected from the data", "n², and a search")
+BUDGETS: Mapping[str, str] = {
+    "full": "all candidates on 500 samples, the better half again on 1,500",
+    "small": "all candidates on 400 samples",
+}
+
+
 def lookup(parameter: str, name: Any, known: Mapping[str, Any]) -> Any:
     """Return the value under this name, or raise an InputError that lists the known names and suggests the closest."""
+    return known[check_name(parameter, name, known)]
+
+
+def check_name(parameter: str, name: Any, known: Collection[str]) -> str:
+    """Return the name, or raise an InputError that lists the known names and suggests the closest."""
     if isinstance(name, str) and name in known:
-        return known[name]
+        return name
     raise InputError(f"{parameter} {name!r} is unknown{suggestion(name, known)} Known: {', '.join(known)}")
 
 
@@ -128,7 +141,7 @@ def as_instance(parameter: str, value: Any, kind: type, known: Registry, example
     raise InputError(f"{parameter}={value!r}: expected one of {', '.join(known)}, or a value such as {example}")
 
 
-def suggestion(name: Any, known: Iterable[str]) -> str:
+def suggestion(name: Any, known: Collection[str]) -> str:
     """Return the end of a sentence about an unknown name: a question with the closest known name, or a full stop."""
     known = list(known)
     close = get_close_matches(str(name), known, n=1) or get_close_matches(str(name).lower(), known, n=1)

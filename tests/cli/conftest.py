@@ -12,7 +12,7 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def fitted(data):
-    """A run made once, for those who only read it."""
+    """A run made once, for tests that only read it."""
     run = data["folder"] / "run"
     with pytest.raises(SystemExit) as stop:
         app(["fit", *data["train_files"], "--ids=id", "-k3", "--no-report", "--quiet", "-o", str(run)])

@@ -1,4 +1,4 @@
-"""Commands that are run, and files for them."""
+"""Running commands, and files for them."""
 
 import csv
 import os
@@ -37,7 +37,7 @@ def write_files(folder, views, names, truth=None):
 
 
 def split_blobs(folder):
-    """Samples to train on, and new ones of the same clusters."""
+    """Training samples, and new samples of the same clusters."""
     views, truth = make_blobs(120)
     names = [f"s{i:03}" for i in range(120)]
     old, new = slice(0, 90), slice(90, None)
@@ -54,15 +54,15 @@ def split_blobs(folder):
 
 
 def call(capsys, *typed):
-    """Run a command in this process: its exit code, what it printed, and what it complained about."""
+    """Run a command in this process; return its exit code, standard output and standard error."""
     with pytest.raises(SystemExit) as stop:
         app([str(word) for word in typed])
-    said = capsys.readouterr()
-    return stop.value.code, said.out, said.err
+    printed = capsys.readouterr()
+    return stop.value.code, printed.out, printed.err
 
 
 def refused(capsys, *typed, code=2):
-    """The one line of a command that ends badly, and leaves the folder it runs in as it was."""
+    """Return the error line of a command that fails and leaves its folder unchanged."""
     before = sorted(Path.cwd().rglob("*"))
     found, out, err = call(capsys, *typed)
     assert found == code, err

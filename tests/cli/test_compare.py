@@ -1,14 +1,14 @@
-"""Methods side by side."""
+"""`coview compare`."""
 
 import json
 
-from coview.cli.compare import NAMES
+from coview.cli.compare import comparable_names
 from coview.compare import COMPARABLE
 from tests.cli.running import call
 
 
-def test_the_command_knows_all_that_can_be_compared():
-    assert list(NAMES) == ["all", *COMPARABLE]
+def test_the_command_offers_every_comparable_method():
+    assert list(comparable_names()) == ["all", *COMPARABLE]
 
 
 def test_methods_are_compared(data, tmp_path, capsys):
@@ -27,7 +27,7 @@ def test_methods_are_compared(data, tmp_path, capsys):
     assert (answer["output"], answer["files"]) == (None, [])
 
 
-def test_views_are_prepared_each_in_its_own_way(data, capsys):
+def test_each_view_has_its_own_preprocessing(data, capsys):
     command = [
         "compare",
         *data["train_files"],
@@ -42,7 +42,7 @@ def test_views_are_prepared_each_in_its_own_way(data, capsys):
     assert json.loads(out)["preprocess"] == {"a": "l2", "b": "pca2", "c": "standard"}
 
 
-def test_a_comparison_goes_on_when_a_method_fails(data, tmp_path, capsys, monkeypatch):
+def test_a_comparison_continues_after_a_method_fails(data, tmp_path, capsys, monkeypatch):
     class Failing(COMPARABLE["opmc"]):
         def _fit(self, X):
             raise MemoryError("too little memory")
@@ -57,5 +57,5 @@ def test_a_comparison_goes_on_when_a_method_fails(data, tmp_path, capsys, monkey
     )
     assert code == 0
     assert "Note: opmc: too little memory" in err
-    assert "there is no comparison.html: no jinja2" in err
+    assert "comparison.html is not written: no jinja2" in err
     assert f"Written to {tmp_path / 'found'}/: comparison.json\n" in out

@@ -1,4 +1,4 @@
-"""Folders of results that are complete or as they were before."""
+"""Folders of results that are either complete or unchanged."""
 
 import os
 
@@ -31,7 +31,7 @@ def test_a_run_that_stops_leaves_nothing(tmp_path, stop):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_that_stops_leaves_what_was_there(tmp_path):
+def test_a_run_that_stops_keeps_existing_files(tmp_path):
     (tmp_path / "labels").write_text("old")
     with pytest.raises(KeyboardInterrupt):
         half_written(tmp_path, KeyboardInterrupt)
@@ -41,16 +41,16 @@ def test_a_run_that_stops_leaves_what_was_there(tmp_path):
 def test_two_runs_are_not_mixed_and_other_files_stay(tmp_path):
     run = tmp_path / "run"
     run.mkdir()
-    for name in (*FILES, "diary"):
+    for name in (*FILES, "notes"):
         (run / name).write_text("old")
     with complete_folder(run, FILES) as folder:
         (folder / "labels").write_text("new")
-    assert {path.name: path.read_text() for path in run.iterdir()} == {"labels": "new", "diary": "old"}
+    assert {path.name: path.read_text() for path in run.iterdir()} == {"labels": "new", "notes": "old"}
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
 def snapshots(run, monkeypatch, fail_at=None):
-    """Replace old files by new ones, and return what the folder showed before every move."""
+    """Replace old files by new ones, and return the contents of the folder before every move."""
     seen, move = [], os.replace
 
     def watched(source, target):
@@ -66,7 +66,7 @@ def snapshots(run, monkeypatch, fail_at=None):
     return seen
 
 
-def test_no_moment_shows_files_of_two_runs(tmp_path, monkeypatch):
+def test_the_folder_never_has_files_of_two_runs(tmp_path, monkeypatch):
     for name in FILES:
         (tmp_path / name).write_text("old")
     seen = snapshots(tmp_path, monkeypatch)
@@ -75,15 +75,15 @@ def test_no_moment_shows_files_of_two_runs(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("fail_at", [1, 2, 3, 4])
-def test_a_move_that_fails_brings_the_old_files_back(tmp_path, monkeypatch, fail_at):
-    for name in (*FILES, "diary"):
+def test_a_move_that_fails_restores_the_old_files(tmp_path, monkeypatch, fail_at):
+    for name in (*FILES, "notes"):
         (tmp_path / name).write_text("old")
     with pytest.raises(KeyboardInterrupt):
         snapshots(tmp_path, monkeypatch, fail_at)
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == dict.fromkeys((*FILES, "diary"), "old")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == dict.fromkeys((*FILES, "notes"), "old")
 
 
-def test_nothing_is_written_beside_a_folder_that_is_there(tmp_path):
+def test_nothing_is_written_beside_an_existing_folder(tmp_path):
     run = tmp_path / "run"
     run.mkdir()
     (tmp_path / "link").symlink_to(run)
@@ -93,7 +93,7 @@ def test_nothing_is_written_beside_a_folder_that_is_there(tmp_path):
     assert [path.name for path in run.iterdir()] == ["labels"]
 
 
-def test_a_folder_that_another_run_made_meanwhile_is_left_alone(tmp_path):
+def test_a_folder_that_another_run_made_meanwhile_is_unchanged(tmp_path):
     def late():
         with complete_folder(tmp_path / "run", FILES) as folder:
             (folder / "labels").write_text("late")
@@ -113,10 +113,12 @@ def test_a_relative_folder_is_made_where_the_command_runs(tmp_path, monkeypatch)
     assert (tmp_path / "run" / "labels").read_text() == "new"
 
 
-def test_earlier_results_are_not_lost_by_accident(tmp_path):
+def test_earlier_results_are_kept_without_force(tmp_path):
     check_folder(tmp_path, FILES, force=False)
-    (tmp_path / "model").write_text("dear")
-    with pytest.raises(InputError, match=r"holds the results of an earlier run \(model\); name another folder"):
+    (tmp_path / "model").write_text("old")
+    with pytest.raises(
+        InputError, match=r"has results of an earlier run \(model\); name another folder, or add --force"
+    ):
         check_folder(tmp_path, FILES, force=False)
     check_folder(tmp_path, FILES, force=True)
 

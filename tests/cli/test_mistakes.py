@@ -20,7 +20,7 @@ def small_model(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
-def test_bad_files_end_with_one_line_that_names_file_and_view(name, small_model, tmp_path, capsys, monkeypatch):
+def test_bad_files_give_one_line_that_names_file_and_view(name, small_model, tmp_path, capsys, monkeypatch):
     case = BAD_FILES[name]
     if case.needs is not None:
         pytest.importorskip(case.needs)
@@ -32,17 +32,17 @@ def test_bad_files_end_with_one_line_that_names_file_and_view(name, small_model,
     err = refused(capsys, "fit", *views, *choices, "-k2", "-o", "run")
     for words in (f"view 'bad' ({path})", *case.words):
         assert words in err
-    for most in (2**29, 0):  # read at once, and streamed where the file allows it
-        monkeypatch.setattr("coview.cli.predict._WHOLE", most)
+    for most in (2**29, 0):  # read whole, and in blocks if the format allows it
+        monkeypatch.setattr("coview.cli.predict._IN_MEMORY", most)
         err = refused(capsys, "predict", small_model, *views, *choices, "-o", "labels.csv")
         assert f"view 'bad' ({path})" in err
 
 
-def test_mistakes_are_answered_by_one_line(data, fitted, tmp_path, capsys, monkeypatch):
+def test_mistakes_give_one_line(data, fitted, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     files, new = data["train_files"], data["new_files"]
     (tmp_path / "file").write_text("in the way")
-    (tmp_path / "old.csv").write_text("dear")
+    (tmp_path / "old.csv").write_text("old")
     (tmp_path / "short.csv").write_text("kind\na\nb\n")
     np.save(tmp_path / "own.npy", data["new"]["b"])
     np.save(tmp_path / "wide.npy", np.ones((30, 7)))
@@ -52,22 +52,23 @@ def test_mistakes_are_answered_by_one_line(data, fitted, tmp_path, capsys, monke
         (["fit"], "Missing option '--view'"),
         (["fit", *files, "--kernal=rbf", "-k3"], "--kernel"),
         (["fit", *files, "-k", "three"], "-k"),
-        (["fit", *files], "say how many clusters to find with -k"),
+        (["fit", *files], "give the number of clusters with -k"),
         (["fit", *files, "-k3", "--method=tmvksrc"], "did you mean 'tmvkscr'?"),
         (["fit", *files, "-k3", "--labels-format=xml"], "--labels-format 'xml' is unknown"),
         (["fit", *files, "-k3", "--align=iner", "--ids=id"], "--align 'iner' is unknown; did you mean 'inner'?"),
-        (["fit", *files, "-k3", "--align=inner"], "say which column names them with --ids"),
+        (["fit", *files, "-k3", "--align=inner"], "name the column of the ids with --ids"),
         (["fit", *files, "-k3", "--categories=1hot"], "did you mean 'onehot'?"),
         (["fit", *files, "-k3", "--ids=cluster"], "rename the column of the ids"),
         (["fit", *files, "-k3", "--ids=id", "--truth=short.csv"], "short.csv"),
         (["fit", *files, "-k3", "-o", "file/run"], "cannot make the folder file/run: "),
         (["fit", "--view=b=own.npy", "-k3", "--truth=short.csv"], "short.csv has 2 classes (--truth) for 30 samples"),
+        (["fit", *files, "-k3", "--kernel=rbf"], "add --method tmvkscr to use --kernel"),
         (["demo", "-o", "file"], "cannot make the folder file"),
         (["compare", *files, "-k3", "--methods=tmvkscr,opcm"], "--methods 'opcm' is unknown; did you mean 'opmc'?"),
         (["compare", *files, "-k3", "--preprocess=max"], "--preprocess 'max' is unknown"),
         (["compare", *files, "-k3", "--preprocess=bb=l2"], "--preprocess names the view 'bb'; did you mean 'b'?"),
-        (["fit", *files, "-k3", "--preprocess=b=tfidf+max"], "--preprocess 'max' is unknown"),
-        (["fit", *files, "-k3", "--ids=id", "--preprocess=b=tfidf"], "view 'b' has the value "),
+        (["fit", *files, "-k3", "-m", "tmvkscr", "--preprocess=b=tfidf+max"], "--preprocess 'max' is unknown"),
+        (["fit", *files, "-k3", "--ids=id", "-m", "tmvkscr", "--preprocess=b=tfidf"], "view 'b' has the value "),
         (["compare", *files, "-k91", "--ids=id"], "n_clusters=91 must be"),
         (["compare", *files, "-k1"], "-k"),
         (["fit", *files, "-k1"], "-k"),

@@ -1,4 +1,4 @@
-"""Labels of new samples, streamed or not."""
+"""`coview predict`: labels of new samples, from whole files or in blocks."""
 
 import json
 
@@ -14,17 +14,17 @@ parquet = pytest.importorskip("pyarrow.parquet", reason="tables need pyarrow: pi
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet", ".npy"])
 @pytest.mark.parametrize("streamed", [False, True])
-def test_labels_are_the_same_streamed_or_not(data, fitted, tmp_path, capsys, monkeypatch, ending, streamed):
-    """Two files that can be streamed, ids in one of them."""
+def test_labels_are_the_same_from_whole_files_and_blocks(data, fitted, tmp_path, capsys, monkeypatch, ending, streamed):
+    """Two files that can be read in blocks, ids in one of them."""
     np.save(tmp_path / "c.npy", data["new"]["c"])
     files = [*data["new_files"][:2], f"--view=c={tmp_path}/c.npy"]
     labels = tmp_path / f"labels{ending}"
     if streamed:
-        monkeypatch.setattr("coview.cli.predict._WHOLE", 0)
-        monkeypatch.setattr("coview.io.read_views", None)  # which is not needed then
+        monkeypatch.setattr("coview.cli.predict._IN_MEMORY", 0)
+        monkeypatch.setattr("coview.io.read_views", None)  # not called then
     code, out, err = call(capsys, "predict", fitted, *files, "--ids=id", "-o", labels)
     assert (code, err) == (0, "")
-    assert "the clusters of 30 samples" in out
+    assert "the labels of 30 samples" in out
     expected = load(fitted / "model.safetensors").predict(data["new"])
     write_labels(tmp_path / f"expected{ending}", expected, ids=data["new_names"], name="id")
     if ending == ".parquet":
@@ -33,8 +33,8 @@ def test_labels_are_the_same_streamed_or_not(data, fitted, tmp_path, capsys, mon
         assert labels.read_bytes() == (tmp_path / f"expected{ending}").read_bytes()
 
 
-def test_many_rows_are_labelled_block_by_block(data, fitted, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("coview.cli.predict._WHOLE", 0)
+def test_many_rows_are_labelled_in_blocks(data, fitted, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("coview.cli.predict._IN_MEMORY", 0)
     read = []
     monkeypatch.setattr("coview.io.read_views", lambda *_, **__: read.append(1))
     repeats = 1000
@@ -53,7 +53,7 @@ def test_many_rows_are_labelled_block_by_block(data, fitted, tmp_path, capsys, m
 
 
 def test_columns_are_found_by_name(data, fitted, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("coview.cli.predict._WHOLE", 0)
+    monkeypatch.setattr("coview.cli.predict._IN_MEMORY", 0)
     table = parquet.read_table(data["folder"] / "new" / "a.parquet")
     parquet.write_table(table.select(table.column_names[::-1]), tmp_path / "a.parquet")
     np.save(tmp_path / "c.npy", data["new"]["c"])
@@ -63,7 +63,7 @@ def test_columns_are_found_by_name(data, fitted, tmp_path, capsys, monkeypatch):
     np.testing.assert_array_equal(np.load(tmp_path / "labels.npy"), expected)
 
 
-def test_categories_come_back_at_predict(tmp_path, capsys):
+def test_predict_encodes_categories_as_in_training(tmp_path, capsys):
     rng = np.random.default_rng(0)
     truth = np.arange(40) % 2
     rows = [f"{x},{c}" for x, c in zip(rng.normal(size=40) + 9 * truth, np.where(truth, "red", "blue"), strict=True)]
@@ -81,9 +81,9 @@ def test_categories_come_back_at_predict(tmp_path, capsys):
     assert np.load(labels).tolist() == [int(clusters[0]), int(clusters[1])]
 
 
-def test_streaming_that_stops_leaves_nothing(data, fitted, tmp_path, capsys, monkeypatch):
+def test_a_bad_value_in_a_late_block_leaves_nothing(data, fitted, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("coview.cli.predict._WHOLE", 0)
+    monkeypatch.setattr("coview.cli.predict._IN_MEMORY", 0)
     bad = data["new"]["c"].copy()
     bad[29, 0] = np.nan
     np.save(tmp_path / "c.npy", bad)
@@ -92,7 +92,7 @@ def test_streaming_that_stops_leaves_nothing(data, fitted, tmp_path, capsys, mon
     assert "row 29" in err
 
 
-def test_an_output_can_be_replaced(data, fitted, tmp_path, capsys):
+def test_force_replaces_the_output(data, fitted, tmp_path, capsys):
     (tmp_path / "labels.npy").write_text("old")
     command = ["predict", fitted, *data["new_files"], "--ids=id", "-q", "-o", tmp_path / "labels.npy"]
     assert call(capsys, *command)[0] == 2
@@ -100,7 +100,7 @@ def test_an_output_can_be_replaced(data, fitted, tmp_path, capsys):
     assert len(np.load(tmp_path / "labels.npy")) == 30
 
 
-def test_what_reading_noticed_is_told(data, fitted, tmp_path, capsys):
+def test_notes_of_the_reader_are_printed(data, fitted, tmp_path, capsys):
     np.save(tmp_path / "a.npy", np.ones((30, 4)))
     np.save(tmp_path / "b.npy", data["new"]["b"])
     code, _, err = call(
@@ -121,6 +121,6 @@ def test_what_reading_noticed_is_told(data, fitted, tmp_path, capsys):
 
 
 def with_ids(data):
-    """The rows of an array that has no ids, as lines that have."""
+    """Return the rows of an array as lines with ids."""
     rows = zip(data["new_names"], data["new"]["b"].tolist(), strict=True)
     return [",".join([name, *map(repr, row)]) for name, row in rows]

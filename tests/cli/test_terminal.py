@@ -1,4 +1,4 @@
-"""What a command says and where."""
+"""Output of a command."""
 
 import io
 import json
@@ -18,40 +18,40 @@ class Screen(io.StringIO):
         return True
 
 
-def speak(terminal):
+def print_all(terminal):
     terminal.table("Title", ("name", "value"), [("a [b]", "1")])
-    terminal.say("a line [of] text")
+    terminal.line("a line [of] text")
     with terminal.working():
         terminal.note("worth knowing")
         terminal.note("worth knowing")
-    terminal.answer({"value": 1})
+    terminal.print_json({"value": 1})
 
 
-def test_people_get_tables_lines_and_notes(capsys):
-    speak(Terminal())
-    said = capsys.readouterr()
-    assert "Title" in said.out
-    assert "a [b]" in said.out  # brackets are text, not markup
-    assert "a line [of] text\n" in said.out
-    assert said.err == "Note: worth knowing\n"
+def test_tables_lines_and_notes_are_printed(capsys):
+    print_all(Terminal())
+    printed = capsys.readouterr()
+    assert "Title" in printed.out
+    assert "a [b]" in printed.out  # brackets are text, not markup
+    assert "a line [of] text\n" in printed.out
+    assert printed.err == "Note: worth knowing\n"
 
 
-def test_machines_get_one_object(capsys):
-    speak(Terminal(as_json=True))
-    said = capsys.readouterr()
-    assert json.loads(said.out) == {"value": 1, "notes": ["worth knowing"]}
-    assert said.err == ""
+def test_json_is_one_object(capsys):
+    print_all(Terminal(as_json=True))
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == {"value": 1, "notes": ["worth knowing"]}
+    assert printed.err == ""
 
 
-def test_the_quiet_get_nothing(capsys):
-    speak(Terminal(quiet=True))
+def test_quiet_prints_nothing(capsys):
+    print_all(Terminal(quiet=True))
     assert capsys.readouterr() == ("", "")
 
 
 def test_long_work_shows_its_stages_on_a_terminal(monkeypatch):
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(module, "_PATIENCE", 0.0)
+    monkeypatch.setattr(module, "_BAR_DELAY", 0.0)
     monkeypatch.setenv("TERM", "xterm")
     with Terminal().working() as progress:
         started = [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
@@ -62,10 +62,10 @@ def test_long_work_shows_its_stages_on_a_terminal(monkeypatch):
     assert "1/4" in screen.getvalue()
 
 
-def test_short_work_shows_none(monkeypatch):
+def test_short_work_shows_no_bar(monkeypatch):
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(module, "_PATIENCE", 60.0)
+    monkeypatch.setattr(module, "_BAR_DELAY", 60.0)
     with Terminal().working() as progress:
         progress("reading", 1, 4)
     assert "reading" not in screen.getvalue()
@@ -75,7 +75,7 @@ def test_short_work_shows_none(monkeypatch):
 def test_no_bar_without_a_terminal_or_when_quiet(monkeypatch, stream, quiet):
     screen = stream()
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(module, "_PATIENCE", 0.0)
+    monkeypatch.setattr(module, "_BAR_DELAY", 0.0)
     before = threading.active_count()
     with Terminal(quiet=quiet).working() as progress:
         progress("reading", 1, 4)
@@ -83,7 +83,7 @@ def test_no_bar_without_a_terminal_or_when_quiet(monkeypatch, stream, quiet):
     assert screen.getvalue() == ""
 
 
-def test_work_that_fails_tells_no_notes(capsys):
+def test_work_that_fails_prints_no_notes(capsys):
     with pytest.raises(ValueError, match="bad"):
         failing(Terminal())
     assert capsys.readouterr().err == ""
@@ -95,7 +95,7 @@ def failing(terminal):
         raise ValueError("bad")
 
 
-def test_the_bar_goes_when_the_work_fails(monkeypatch):
+def test_the_bar_is_removed_after_a_failure(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Screen())
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt), Terminal().working():

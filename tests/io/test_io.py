@@ -1,4 +1,4 @@
-"""Files: every format there and back, samples aligned, columns chosen, and refusals of one line."""
+"""Files: every format written and read, samples aligned, columns selected, and error messages of one line."""
 
 import gzip
 import io
@@ -33,7 +33,7 @@ def needs_h5py():
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
-def test_bad_files_are_refused_in_one_line_that_names_file_and_view(tmp_path, name):
+def test_bad_files_raise_one_line_that_names_file_and_view(tmp_path, name):
     case = BAD_FILES[name]
     if case.needs is not None:
         pytest.importorskip(case.needs)
@@ -49,7 +49,7 @@ def test_bad_files_are_refused_in_one_line_that_names_file_and_view(tmp_path, na
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_there_are_at_least_forty_bad_files_and_good_ones_beside_them(tmp_path):
+def test_there_are_at_least_forty_bad_files_and_the_good_ones_are_read(tmp_path):
     assert len(BAD_FILES) >= 40
     for name in ("missing value", "missing file"):
         case = BAD_FILES[name]
@@ -57,7 +57,7 @@ def test_there_are_at_least_forty_bad_files_and_good_ones_beside_them(tmp_path):
         assert loaded.views.n_samples == N
 
 
-# Every format there and back
+# Formats
 
 
 def as_delimited(delimiter, opened=open):
@@ -191,7 +191,7 @@ def test_arrays_keep_their_values(tmp_path, ending, dtype):
     path = tmp_path / f"x{ending}"
     values = (X * 100).clip(-9, 9).astype(dtype)
     if ending in ARRAYS:
-        text = "mtx" in ending.lower()  # knows numbers in double precision only
+        text = "mtx" in ending.lower()  # stores double precision only
         ARRAYS[ending](path, values.astype(float) if text else values)
     else:
         with path.open("wb") as file:
@@ -226,7 +226,7 @@ def test_sparse_without_any_entry_is_read(tmp_path):
 
 def test_sparse_in_one_dimension_is_refused(tmp_path):
     sp.save_npz(tmp_path / "x.npz", sp.coo_array(np.eye(3)[0]))
-    with pytest.raises(InputError, match="1-D and must be 2-D"):
+    with pytest.raises(InputError, match="1-D; a view is 2-D"):
         read_views({"a": tmp_path / "x.npz"})
 
 
@@ -275,7 +275,7 @@ def shape(*sides):
 
 
 def test_matlab_files_of_other_byte_order_and_small_values(tmp_path):
-    """The format stores whole numbers in few bytes, and values of up to four bytes in the place of their length."""
+    """The format stores integers in few bytes, and values of up to four bytes in place of their length."""
     name = struct.pack(">HH", 1, 1) + b"X\0\0\0"
     values = struct.pack(">HH", 3, 2) + bytes([1, 2, 255, 0])
     path = tmp_path / "x.mat"
@@ -283,7 +283,7 @@ def test_matlab_files_of_other_byte_order_and_small_values(tmp_path):
     np.testing.assert_array_equal(read_views({"a": path}).views["a"], [[1, 2, 255]])
 
 
-def test_objects_of_matlab_and_what_it_keeps_for_them_are_no_tables(tmp_path):
+def test_objects_of_matlab_are_not_tables(tmp_path):
     """An object has no shape, and the file then ends with a variable without a name."""
     kind = element(1, b"MCOS") + element(1, b"string")
     variables = [
@@ -295,14 +295,14 @@ def test_objects_of_matlab_and_what_it_keeps_for_them_are_no_tables(tmp_path):
     path.write_bytes(MATLAB + b"".join(element(14, body) for body in variables))
     np.testing.assert_array_equal(read_views({"a": path}).views["a"], [[1, 2]])
     assert describe_file(path)["variables"] == {"words": "(object)", "X": "(1x2)"}
-    with pytest.raises(InputError, match="holds a object in the variable 'words'"):
+    with pytest.raises(InputError, match="expected real numbers in the variable 'words', got object"):
         read_views({"a": f"{path}::words"})
 
 
 # Variables
 
 
-def test_variables_are_chosen_by_the_path_or_by_name(tmp_path):
+def test_variables_are_selected_by_the_path_or_by_name(tmp_path):
     for write, label in [(npz(left=WHOLE, right=2 * WHOLE), "npz"), (mat(left=WHOLE, right=2 * WHOLE), "mat")]:
         path = write(tmp_path)
         np.testing.assert_array_equal(read_views({"a": f"{path}::right"}).views["a"], 2 * WHOLE)
@@ -310,13 +310,13 @@ def test_variables_are_chosen_by_the_path_or_by_name(tmp_path):
         np.testing.assert_array_equal(found, WHOLE, err_msg=label)
 
 
-def test_the_only_variable_of_numbers_needs_no_name(tmp_path):
+def test_the_only_numeric_variable_needs_no_name(tmp_path):
     path = mat(X=WHOLE, note="made in spring")(tmp_path)
     np.testing.assert_array_equal(read_views({"a": path}).views["a"], WHOLE)
-    with pytest.raises(InputError, match=r"holds a text in the variable 'note'"):
+    with pytest.raises(InputError, match=r"expected real numbers in the variable 'note', got string"):
         read_views({"a": f"{path}::note"})
 
-    def fill(file):  # MATLAB 7.3 stores texts and objects as numbers
+    def fill(file):  # MATLAB 7.3 stores strings and objects as numbers
         file["X"], file["note"], file["word"] = WHOLE.T, np.uint16([[104], [105]]), np.uint32([[1, 2]])
         file["note"].attrs["MATLAB_class"] = np.bytes_("char")
         file["word"].attrs["MATLAB_object_decode"] = 3
@@ -326,7 +326,7 @@ def test_the_only_variable_of_numbers_needs_no_name(tmp_path):
     np.testing.assert_array_equal(read_views({"a": path}).views["a"], WHOLE)
 
 
-def test_a_colon_in_the_name_of_a_file_is_no_variable(tmp_path):
+def test_colons_in_the_name_of_a_file_do_not_select_a_variable(tmp_path):
     path = tmp_path / "x::y.csv"
     path.write_text("a,b\n1,2\n3,4\n")
     assert read_views({"a": path}).views.n_samples == 2
@@ -356,7 +356,7 @@ def test_layers_and_embeddings_of_anndata(tmp_path):
         np.testing.assert_array_equal(loaded.views["a"], values)
         assert loaded.views.columns["a"] == columns
         assert loaded.ids == IDS
-    with pytest.raises(InputError, match="no plain numbers"):
+    with pytest.raises(InputError, match="not numeric"):
         read_views({"a": f"{path}::words"})
     assert describe_file(path)["variables"] == {
         "X": "(12x2)",
@@ -379,7 +379,7 @@ def test_modalities_of_mudata(tmp_path):
         np.testing.assert_array_equal(read_views({"a": f"{path}::{name}"}).views["a"], factor * WHOLE)
 
 
-def test_files_that_the_libraries_themselves_wrote_are_read(tmp_path):
+def test_files_written_by_anndata_and_mudata_are_read(tmp_path):
     anndata = pytest.importorskip("anndata")
     mudata = pytest.importorskip("mudata")
     pd = pytest.importorskip("pandas")
@@ -420,37 +420,37 @@ def csv_view(folder, content, **options):
         ('u,"v\nw"\n1,2\n3,4\n', ("u", "v\nw"), None),
     ],
 )
-def test_names_of_columns_and_rows_are_found(tmp_path, content, columns, ids):
+def test_names_of_columns_and_rows_are_read(tmp_path, content, columns, ids):
     loaded = csv_view(tmp_path, content)
     np.testing.assert_array_equal(loaded.views["a"], [[1, 2], [3, 4]])
     assert (loaded.views.columns["a"], loaded.ids) == (columns, ids)
-    assert ("was taken for" in "".join(loaded.notes)) == content.lstrip(",")[0].isdigit()
+    assert ("is read as" in "".join(loaded.notes)) == content.lstrip(",")[0].isdigit()
 
 
-def test_truth_values_are_numbers_and_names_with_an_underscore_are_not(tmp_path):
+def test_booleans_are_numbers_and_names_with_an_underscore_are_not(tmp_path):
     loaded = csv_view(tmp_path, "u,v\nTRUE,1e3\nfalse,-2\n")
     np.testing.assert_array_equal(loaded.views["a"], [[1, 1000], [0, -2]])
     with pytest.raises(InputError, match=r"'1_2' in row 0\); encode it"):
         csv_view(tmp_path, "u,v\n1_2,1\n1_3,2\n")
 
 
-def test_text_that_comes_late_is_text_from_the_start(tmp_path, monkeypatch):
+def test_a_column_with_late_strings_is_read_as_strings(tmp_path, monkeypatch):
     monkeypatch.setattr(delimited, "_BLOCK_ROWS", 3)
     content = "u,v\n" + "".join(f"{'0' if i < 7 else 'b'},{i}\n" for i in range(10))
-    with pytest.raises(InputError, match=r"column 'u' \('b' in row 7\), which otherwise holds numbers"):
+    with pytest.raises(InputError, match=r"column 'u' \('b' in row 7\), which otherwise contains numbers"):
         csv_view(tmp_path, content)
     loaded = csv_view(tmp_path, content, categories="onehot")
     assert loaded.views.columns["a"] == ("v", "u=0", "u=b")
     np.testing.assert_array_equal(loaded.views["a"][:, 1], np.arange(10) < 7)
 
 
-def test_columns_whose_text_comes_late_together_are_begun_again_together(tmp_path, monkeypatch):
-    begun = []
-    read = delimited._read
+def test_columns_with_late_strings_are_read_again_together(tmp_path, monkeypatch):
+    starts = []
+    read = delimited._read_text
     monkeypatch.setattr(delimited, "_BLOCK_ROWS", 3)
-    monkeypatch.setattr(delimited, "_read", lambda *arguments: begun.append(1) or read(*arguments))
+    monkeypatch.setattr(delimited, "_read_text", lambda *arguments: starts.append(1) or read(*arguments))
     csv_view(tmp_path, "u,v,w\n" + "1,1,1\n" * 5 + "b,b,b\n", categories="onehot")
-    assert len(begun) == 2
+    assert len(starts) == 2
 
 
 def test_values_of_text_tables_are_exact(tmp_path, monkeypatch):
@@ -460,13 +460,13 @@ def test_values_of_text_tables_are_exact(tmp_path, monkeypatch):
     np.testing.assert_array_equal(csv_view(tmp_path, "\n".join(["a,b,c,d,e,f,g", *rows])).views["a"], x)
 
 
-def test_lines_without_an_end_are_refused_before_they_fill_the_memory(tmp_path, monkeypatch):
+def test_lines_without_an_end_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(delimited, "_LONGEST_LINE", 1000)
     with pytest.raises(InputError, match="line 2 of more than 1000 characters"):
         csv_view(tmp_path, "u,v\n" + "1" * 5000)
 
 
-def test_tables_larger_than_the_memory_are_refused_on_the_way(tmp_path, monkeypatch):
+def test_tables_larger_than_the_memory_are_refused_while_reading(tmp_path, monkeypatch):
     monkeypatch.setattr(coview.runtime, "available_memory", lambda: 100_000)
     path = tmp_path / "x.csv.gz"
     path.write_bytes(gzip.compress(b"u,v\n" + b"0,0\n" * 50_000))
@@ -475,11 +475,11 @@ def test_tables_larger_than_the_memory_are_refused_on_the_way(tmp_path, monkeypa
         read_views({"a": path})
 
 
-def test_running_out_of_memory_while_reading_is_told(tmp_path, monkeypatch):
+def test_memory_errors_while_reading_are_input_errors(tmp_path, monkeypatch):
     def full(*args):
         raise MemoryError
 
-    monkeypatch.setattr(delimited, "_read", full)
+    monkeypatch.setattr(delimited, "_read_text", full)
     with pytest.raises(InputError, match=r"view 'a' \(.*x.csv\) does not fit in memory"):
         csv_view(tmp_path, "u,v\n1,2\n")
 
@@ -507,10 +507,10 @@ def test_kinds_of_arrow_columns(tmp_path):
     np.testing.assert_array_equal(loaded.views["a"], expected)
     columns = ("whole", "seen", "half", "exact", "words=u", "words=v", "views=u", "views=v")
     assert loaded.views.columns["a"] == columns
-    assert loaded.notes == (f"view 'a' ({path}): left out the column 'nothing' without any value",)
+    assert loaded.notes == (f"view 'a' ({path}): dropped the column 'nothing' without any value",)
 
 
-def test_row_labels_of_pandas_are_ids_and_no_features(tmp_path):
+def test_a_pandas_index_is_ids_and_not_a_feature(tmp_path):
     pd = pytest.importorskip("pandas")
     needs_pyarrow()
     frame = pd.DataFrame({"x": np.float32([1, 2])}, index=pd.Index([7.0, 9.0], name="sample"))
@@ -521,7 +521,7 @@ def test_row_labels_of_pandas_are_ids_and_no_features(tmp_path):
         assert loaded.views["a"].dtype == np.float32
 
 
-def test_rows_that_several_columns_label_together_have_no_ids(tmp_path):
+def test_a_pandas_multi_index_is_not_ids(tmp_path):
     pd = pytest.importorskip("pandas")
     needs_pyarrow()
     index = pd.MultiIndex.from_product([["p", "q"], [1, 2]], names=["patient", "visit"])
@@ -541,13 +541,13 @@ def two_views(folder, first, second):
     return {"a": folder / "a.csv", "b": folder / "b.csv"}
 
 
-def test_views_come_into_the_order_of_the_first_by_their_ids(tmp_path):
+def test_views_get_the_order_of_the_first_by_ids(tmp_path):
     loaded = read_views(two_views(tmp_path, ["s,1", "t,2", "u,3"], ["30,u", "10,s", "20,t"]), ids="sample")
     assert (loaded.ids, loaded.notes) == (("s", "t", "u"), ())
     np.testing.assert_array_equal(np.hstack(list(loaded.views.values())), [[1, 10], [2, 20], [3, 30]])
 
 
-def test_samples_that_are_not_in_every_view_are_dropped_on_request(tmp_path):
+def test_inner_alignment_drops_samples_that_are_not_in_every_view(tmp_path):
     sources = two_views(tmp_path, ["s,1", "t,2", "u,", "v,4"], ["30,w", "10,v", "20,s"])
     with pytest.raises(InputError, match=r"view 'b' \(.*b.csv\) lacks the 2 samples 't', 'u' that view 'a'"):
         read_views(sources, ids="sample")
@@ -571,24 +571,26 @@ def test_the_first_view_may_be_the_one_that_lacks_samples(tmp_path):
         read_views(two_views(tmp_path, ["s,1"], ["1,s", "2,t"]), ids="sample")
 
 
-def test_arrays_follow_views_that_keep_their_order_only(tmp_path):
+def test_arrays_can_join_views_with_ids_in_their_order(tmp_path):
     np.save(tmp_path / "c.npy", [[5.0], [6.0]])
     sources = two_views(tmp_path, ["s,1", "t,2"], ["10,s", "20,t"]) | {"c": tmp_path / "c.npy"}
     assert read_views(sources, ids="sample").views.n_features == {"a": 1, "b": 1, "c": 1}
     sources = two_views(tmp_path, ["s,1", "t,2"], ["10,t", "20,s"]) | {"c": tmp_path / "c.npy"}
-    with pytest.raises(InputError, match=r"view 'c' \(.*c.npy\) has no ids, so that its rows cannot follow"):
+    with pytest.raises(
+        InputError, match=r"view 'c' \(.*c.npy\) has no ids, and cannot be aligned with the other views"
+    ):
         read_views(sources, ids="sample")
-    with pytest.raises(InputError, match=r"view 'c' \(.*c.npy\) has no columns to take the ids from"):
+    with pytest.raises(InputError, match=r"view 'c' \(.*c.npy\) has no column of ids, nor has any other view"):
         read_views({"c": tmp_path / "c.npy"}, ids="sample")
 
 
-def test_row_names_must_agree_where_there_are_no_ids(tmp_path):
+def test_row_names_must_agree_without_ids(tmp_path):
     (tmp_path / "a.csv").write_text(",x\ns,1\nt,2\n")
     (tmp_path / "b.csv").write_text(",y\nt,1\ns,2\n")
     sources = {"a": tmp_path / "a.csv", "b": tmp_path / "b.csv"}
-    with pytest.raises(InputError, match=r"view 'b' \(.*\) has the row name 't' in row 0, where view 'a'"):
+    with pytest.raises(InputError, match=r"view 'b' \(.*\) has the row name 't' in row 0, but view 'a'"):
         read_views(sources)
-    loaded = read_views(sources, ids="sample")  # row names serve where no column has this name
+    loaded = read_views(sources, ids="sample")  # row names are the ids if no column has this name
     assert loaded.ids == ("s", "t")
     np.testing.assert_array_equal(loaded.views["b"], [[2], [1]])
 
@@ -596,7 +598,7 @@ def test_row_names_must_agree_where_there_are_no_ids(tmp_path):
 # Columns
 
 
-def test_categories_become_columns_on_request(tmp_path):
+def test_categories_are_one_hot_encoded(tmp_path):
     content = "sample,x,colour\ns,1,red\nt,2,blue\nu,3,red\n"
     loaded = csv_view(tmp_path, content, ids="sample", categories="onehot")
     assert loaded.views.columns["a"] == ("x", "colour=blue", "colour=red")
@@ -607,7 +609,7 @@ def test_constant_and_empty_columns_are_noted(tmp_path):
     loaded = csv_view(tmp_path, "x,nothing,same,less,also\n1,,5,NA,7\n2,,5,n/a,7\n")
     where = f"view 'a' ({tmp_path / 'x.csv'})"
     assert loaded.notes == (
-        f"{where}: left out the 2 columns 'nothing', 'less' without any value",
+        f"{where}: dropped the 2 columns 'nothing', 'less' without any value",
         f"{where}: the 2 columns 'same', 'also' are constant",
     )
     assert loaded.views.columns["a"] == ("x", "same", "also")
@@ -616,14 +618,14 @@ def test_constant_and_empty_columns_are_noted(tmp_path):
     loaded = read_views({"a": tmp_path / "x.npz"})
     where = f"view 'a' ({tmp_path / 'x.npz'})"
     assert loaded.notes == (
-        f"{where}: left out the column '2' without any value",
+        f"{where}: dropped the column '2' without any value",
         f"{where}: the 2 columns '1', '3' are constant",
     )
     assert loaded.views.columns["a"] == ("0", "1", "3", "4")
     np.testing.assert_array_equal(loaded.views["a"].toarray(), [[1, 0, 2, 0], [3, 0, 2, 1]])
 
 
-def test_columns_without_names_go_by_their_positions_once_some_are_left_out(tmp_path):
+def test_columns_without_names_are_named_by_position_if_some_are_dropped(tmp_path):
     old, new = tmp_path / "old.npy", tmp_path / "new.npy"
     np.save(old, [[1, np.nan, 2], [3, np.nan, 5]])
     columns = read_views({"a": old}).views.columns
@@ -638,7 +640,7 @@ def test_columns_without_names_go_by_their_positions_once_some_are_left_out(tmp_
         read_views({"a": new}, columns=columns)
 
 
-def test_text_in_tables_without_column_names_can_be_encoded(tmp_path):
+def test_strings_in_tables_without_column_names_can_be_encoded(tmp_path):
     loaded = csv_view(tmp_path, "5,1\n3,u\n4,1\n", categories="onehot")
     assert loaded.views.columns["a"] == ("0", "column1=1", "column1=u")
     np.testing.assert_array_equal(loaded.views["a"], [[5, 1, 0], [3, 0, 1], [4, 1, 0]])
@@ -659,13 +661,13 @@ def test_columns_of_a_model_are_found_by_name(tmp_path):
     assert loaded.views.columns["a"] == tuple(columns["a"])
     where = f"view 'a' ({tmp_path / 'x.csv'})"
     assert loaded.notes == (
-        f"{where}: the column 'colour' has the category 'green' that the model was not trained on; they count as none "
-        "of the known ones",
-        f"{where}: left out the 2 columns 'extra', 'word' that the model was not trained on",
+        f"{where}: the column 'colour' has the category 'green' that the model was not trained on; they are "
+        "encoded as zeros",
+        f"{where}: dropped the 2 columns 'extra', 'word' that the model was not trained on",
     )
 
 
-def test_few_samples_may_each_have_a_category_of_their_own(tmp_path):
+def test_every_sample_may_have_its_own_category(tmp_path):
     categories = [f"c{i}" for i in range(20)]
     content = "x,c\n" + "".join(f"{i},{category}\n" for i, category in enumerate(categories))
     loaded = csv_view(tmp_path, content, columns={"a": ["x", *(f"c={category}" for category in categories)]})
@@ -703,13 +705,13 @@ def test_categories_that_look_like_numbers_are_categories_to_the_model(tmp_path)
     [
         ("x,y\n1,2\n", ["x", "z"], "lacks the column 'z' that the model was trained on"),
         ("x,y\n1,2\n", ["x", "colour=red"], "lacks the column 'colour=red'"),
-        ("x,y\n1,two\n", ["x", "y"], r"text in the column 'y' \('two' in row 0\)"),
-        ("x,y\n1,123456789012345678\n", ["x", "y"], "column 'y' of whole numbers beyond 2\\^53"),
+        ("x,y\n1,two\n", ["x", "y"], r"strings in the column 'y' \('two' in row 0\)"),
+        ("x,y\n1,123456789012345678\n", ["x", "y"], "column 'y' of integers beyond 2\\^53"),
         ("x,y\n1,\n2,\n", ["x", "y"], "no value in row 0, column 'y'"),
         ("x,c\n1,red\n2,\n", ["x", "c=red"], "no value in row 1, column 'c'"),
     ],
 )
-def test_what_a_model_cannot_use_is_refused(tmp_path, content, columns, message):
+def test_columns_that_do_not_fit_the_model_are_refused(tmp_path, content, columns, message):
     with pytest.raises(InputError, match=rf"view 'a' \(.*x.csv\) .*{message}"):
         csv_view(tmp_path, content, columns={"a": columns})
 
@@ -723,16 +725,16 @@ def test_wrong_arguments_are_explained(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("x\n1\n2\n")
     for sources, options, message in [
-        ([path], {}, "must be a mapping"),
+        ([path], {}, "expected a mapping"),
         ({}, {}, "there are no views"),
-        ({"a": 3}, {}, "view 'a' is a int; give the path of a file"),
-        ({"a": path}, {"align": "inner"}, "say which column names them with ids="),
-        ({"a": path}, {"align": "outer"}, "align='outer' is unknown; use one of 'strict', 'inner'"),
-        ({"a": path}, {"categories": "drop"}, "categories='drop' is unknown"),
-        ({"a": path}, {"variables": {"b": "X"}}, "the view 'b', which has no file"),
-        ({"a": path}, {"columns": {"a": None, "b": None}}, "trained on the view 'b', for which there is no file"),
-        ({"a": path}, {"columns": {"b": None, "a": None}}, "trained on the view 'b'"),
-        ({"a": path, "c": path}, {"columns": {"a": None}}, r"view 'c' \(.*x.csv\) is unknown to the model"),
+        ({"a": 3}, {}, "view 'a' is a int; expected the path of a file"),
+        ({"a": path}, {"align": "inner"}, "name the column of the ids with ids="),
+        ({"a": path}, {"align": "outer"}, "align 'outer' is unknown. Known: strict, inner"),
+        ({"a": path}, {"categories": "drop"}, "categories 'drop' is unknown"),
+        ({"a": path}, {"variables": {"b": "X"}}, "variables names the view 'b', which has no file"),
+        ({"a": path}, {"columns": {"a": None, "b": None}}, "columns names the view 'b', which has no file"),
+        ({"a": path}, {"columns": {"b": None, "a": None}}, "columns names the view 'b'"),
+        ({"a": path, "c": path}, {"columns": {"a": None}}, r"view 'c' \(.*x.csv\) is not a view of the model"),
     ]:
         with pytest.raises(InputError, match=message):
             read_views(sources, **options)
@@ -758,7 +760,7 @@ def test_missing_libraries_name_the_extra(tmp_path, monkeypatch, module, write, 
         read_views({"a": path})
 
 
-def test_everything_else_works_without_the_extras(tmp_path):
+def test_all_other_formats_work_without_the_extras(tmp_path):
     for ending in (".csv", ".csv.gz", ".tsv"):
         TABLES[ending](tmp_path / f"x{ending}", X)
     for ending in (".npz", ".mtx", ".mtx.gz", ".mat"):
@@ -787,8 +789,8 @@ for path in sorted(Path(sys.argv[1]).iterdir()):
 
 
 @pytest.mark.parametrize("ending", [".mat", ".MAT", ".mtx", ".npz", ".npy", ".csv", ".feather", ".arrow"])
-def test_damaged_files_set_off_nothing_but_refusals(tmp_path, ending):
-    """Some damage cannot be noticed; what is noticed must be told as an InputError."""
+def test_damaged_files_raise_input_errors_only(tmp_path, ending):
+    """Some damage cannot be detected; all other damage raises an InputError."""
     rng = np.random.default_rng(0)
     path = tmp_path / f"x{ending}"
     if ending == ".npy":
@@ -828,12 +830,12 @@ def test_labels_are_written_and_read_back(tmp_path, ending, ids):
     assert read_labels(path, ids="sample", order=order[::-1]) == ("1", "0", "2")
 
 
-def test_labels_of_text_tables_look_as_expected(tmp_path):
+def test_labels_in_text_files(tmp_path):
     assert write_labels(tmp_path / "x.csv", [1, 0]).read_text() == "sample,cluster\n0,1\n1,0\n"
     assert write_labels(str(tmp_path / "x.tsv"), [1], ["s"], name="id").read_text() == "id\tcluster\ns\t1\n"
 
 
-def test_labels_alone_are_an_array(tmp_path):
+def test_labels_in_an_array(tmp_path):
     path = write_labels(tmp_path / "labels.npy", [2, 0, 1])
     assert np.load(path).tolist() == [2, 0, 1]
     assert read_labels(path, order=("a", "b", "c")) == ("2", "0", "1")
@@ -842,12 +844,12 @@ def test_labels_alone_are_an_array(tmp_path):
 @pytest.mark.parametrize(
     ("path", "labels", "options", "message"),
     [
-        ("x.xlsx", [1], {}, "unknown ending for labels; use one of .csv, .tsv, .parquet, .npy"),
+        ("x.xlsx", [1], {}, "unknown ending for labels; expected one of .csv, .tsv, .parquet, .npy"),
         ("absent/x.csv", [1], {}, "its folder must exist"),
-        ("x.csv", [[1]], {}, "one whole number for each sample"),
-        ("x.csv", [1.5], {}, "one whole number for each sample"),
+        ("x.csv", [[1]], {}, "expected one integer per sample"),
+        ("x.csv", [1.5], {}, "expected one integer per sample"),
         ("x.csv", [1, 2], {"ids": ["s"]}, "there are 1 ids for 2 labels"),
-        ("x.csv", [1], {"ids": ["s"], "name": "cluster"}, "cannot be called 'cluster'"),
+        ("x.csv", [1], {"ids": ["s"], "name": "cluster"}, "'cluster' is the name of the column of labels"),
     ],
 )
 def test_labels_that_cannot_be_written_are_refused(tmp_path, path, labels, options, message):
@@ -856,7 +858,7 @@ def test_labels_that_cannot_be_written_are_refused(tmp_path, path, labels, optio
     assert not list(tmp_path.iterdir())
 
 
-def test_an_interrupted_writer_leaves_what_was_there(tmp_path):
+def test_an_interrupted_writer_keeps_the_existing_file(tmp_path):
     class Interrupting:
         def __str__(self):
             raise KeyboardInterrupt
@@ -887,23 +889,23 @@ def test_known_classes_in_one_column_need_no_name(tmp_path):
     assert read_labels(path, order=["s", "t"]) == ("cat", "1.0")
     path.write_text("3\n4\n")
     assert read_labels(path) == ("3", "4")
-    path.write_text("cell type\nT cell\ncluster 4\n")  # separated by nothing
+    path.write_text("cell type\nT cell\ncluster 4\n")  # no delimiter
     assert read_labels(path) == ("T cell", "cluster 4")
 
 
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        ("s,t\na,b\n", {}, "the 2 columns 's', 't'; say which"),
+        ("s,t\na,b\n", {}, "the 2 columns 's', 't'; name that of the classes"),
         ("s,t\na,b\n", {"column": "u"}, "no column 'u'; it has the 2 columns"),
         ("s,t\na,\n", {"column": "t"}, "no class in row 0"),
         ("s,t\na,b\n", {"ids": "s", "order": ["a", "z"]}, "no class for the sample 'z'"),
         ("s,t\na,b\na,c\n", {"ids": "s"}, "the id 'a' in rows 0 and 1"),
-        ("s,t\na,b\n", {"ids": "u"}, "no column 'u' to take the ids from"),
+        ("s,t\na,b\n", {"ids": "u"}, "no column 'u' of ids"),
         ("t\na\n", {"order": ["a", "b"]}, "has 1 classes for 2 samples"),
     ],
 )
-def test_known_classes_that_cannot_be_used(tmp_path, content, options, message):
+def test_known_classes_that_cannot_be_read(tmp_path, content, options, message):
     path = tmp_path / "x.csv"
     path.write_text(content)
     with pytest.raises(InputError, match=rf"known classes \(.*x.csv\) .*{message}"):
@@ -913,13 +915,13 @@ def test_known_classes_that_cannot_be_used(tmp_path, content, options, message):
 @pytest.mark.parametrize(
     ("values", "options", "message"),
     [
-        (np.ones((2, 2)), {}, "no list of classes"),
-        (np.float64(3), {}, "no list of classes"),
+        (np.ones((2, 2)), {}, "not a list of classes"),
+        (np.float64(3), {}, "not a list of classes"),
         (np.array([1, np.nan]), {}, "no class in row 1"),
-        (np.ones(2), {"ids": "s"}, "no columns to take the ids 's' from"),
+        (np.ones(2), {"ids": "s"}, "no column of ids 's'"),
     ],
 )
-def test_arrays_that_are_no_classes(tmp_path, values, options, message):
+def test_arrays_that_are_not_classes(tmp_path, values, options, message):
     np.save(tmp_path / "x.npy", values)
     with pytest.raises(InputError, match=message):
         read_labels(tmp_path / "x.npy", **options)
@@ -944,14 +946,14 @@ def test_files_are_described(tmp_path):
         "missing": 2,
         "columns": [
             {"name": "x", "type": "number", "missing": 1, "min": 1.0, "max": 1.0},
-            {"name": "sample", "type": "text", "missing": 0, "different": 2, "examples": ["s", "t"]},
-            {"name": "y", "type": "text", "missing": 1, "different": 1, "examples": ["red"]},
-            {"name": "big", "type": "whole numbers beyond 2^53, which would be rounded and look like ids"},
+            {"name": "sample", "type": "string", "missing": 0, "different": 2, "examples": ["s", "t"]},
+            {"name": "y", "type": "string", "missing": 1, "different": 1, "examples": ["red"]},
+            {"name": "big", "type": "integers beyond 2^53, which floats round"},
         ],
     }
 
 
-def test_files_of_every_kind_are_described(tmp_path):
+def test_files_of_every_format_are_described(tmp_path):
     for ending, write in {**TABLES, **ARRAYS}.items():
         path = tmp_path / f"x{ending}"
         write(path, X)
@@ -967,12 +969,12 @@ def test_files_of_every_kind_are_described(tmp_path):
     assert describe_file(tmp_path / "words.npy")["shape"] == [1]
 
 
-def test_files_with_several_variables_are_described_by_these(tmp_path):
+def test_the_variables_of_a_file_are_described(tmp_path):
     path = mat(X=WHOLE, S=sp.csc_array(WHOLE), names=np.array([[1, "a"]], dtype=object))(tmp_path)
     assert describe_file(f"{path}::S")["sparse"]
     scipy.io.savemat(path, {"one": WHOLE, "S": sp.csc_array(WHOLE), "names": "abc"})
     described = describe_file(path)
-    assert described["variables"] == {"one": "(12x2)", "S": "(12x2 sparse)", "names": "(1x3 text)"}
+    assert described["variables"] == {"one": "(12x2)", "S": "(12x2 sparse)", "names": "(1x3 string)"}
     assert "shape" not in described
     assert describe_file(npz(left=WHOLE, one=np.float64(1))(tmp_path))["variables"] == {
         "left": "(12x2)",
@@ -980,7 +982,7 @@ def test_files_with_several_variables_are_described_by_these(tmp_path):
     }
     assert describe_file(npz(X=WHOLE, Y=WHOLE)(tmp_path))["variables"] == {"X": "(12x2)", "Y": "(12x2)"}
     (tmp_path / "x.npz").write_bytes(cut((tmp_path / "bad.npz").read_bytes()))
-    for name in ("text in .h5ad", "one dimension in .h5ad", ".h5ad with a name too few"):
+    for name in ("strings in .h5ad", "one dimension in .h5ad", ".h5ad with a name too few"):
         with pytest.raises(InputError, match=r"file \(.*bad.h5ad\)"):
             describe_file(BAD_FILES[name].write(tmp_path))
     with pytest.raises(InputError, match=r"file \(.*x.npz\) cannot be read"):

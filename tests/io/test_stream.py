@@ -1,4 +1,4 @@
-"""Streams: aligned blocks of rows from files, chosen rows, and labels written as they are made."""
+"""Streams: aligned blocks of rows from files, selected rows, and labels written in blocks."""
 
 import sys
 import tracemalloc
@@ -9,7 +9,7 @@ import pytest
 
 from coview import InputError, TMvKSCR
 from coview.compose import Concat, FixedSize
-from coview.io.stream import ViewsReader, label_file
+from coview.io import ViewsReader, label_file
 from tests.conftest import make_blobs
 
 pa = pytest.importorskip("pyarrow", reason="tables need pyarrow: pip install 'coview[io]'")
@@ -87,7 +87,7 @@ def with_ids(folder, ids, **columns):
 
 
 class ByFirstColumn:
-    """A model that costs nothing."""
+    """A model without cost."""
 
     def predict(self, views):
         return (next(iter(views.values()))[:, 0] > 0).astype(np.int32)
@@ -109,7 +109,7 @@ def test_labels_of_a_stream_are_those_of_the_arrays(tmp_path, kind, dtype):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_blocks_and_chosen_rows_hold_the_values_of_the_files(tmp_path, kind, dtype):
+def test_blocks_and_selected_rows_have_the_values_of_the_files(tmp_path, kind, dtype):
     views = in_precision(dtype)
     reader = ViewsReader(stored(tmp_path, views, kind), batch_size=60)
     assert (reader.names, reader.n_samples) == (("a", "b", "c"), 211)
@@ -126,7 +126,7 @@ def test_blocks_and_chosen_rows_hold_the_values_of_the_files(tmp_path, kind, dty
             np.testing.assert_array_equal(x, views[name][rows])
 
 
-def test_kinds_of_sources_can_be_mixed(tmp_path):
+def test_formats_can_be_mixed(tmp_path):
     views = in_precision("float32")
     sources = {
         "a": as_parquet(tmp_path / "a", views["a"], 0),
@@ -138,7 +138,7 @@ def test_kinds_of_sources_can_be_mixed(tmp_path):
             np.testing.assert_array_equal(block[name], x[start : start + 50])
 
 
-def test_training_from_a_stream_is_training_from_arrays(tmp_path):
+def test_training_from_a_stream_equals_training_from_arrays(tmp_path):
     views = in_precision("float64")
     model = FixedSize(TMvKSCR(3, random_state=0), n_train=70, n_repeats=2, random_state=0)
     reader = ViewsReader(stored(tmp_path, views, as_parquet), batch_size=40)
@@ -146,7 +146,7 @@ def test_training_from_a_stream_is_training_from_arrays(tmp_path):
     np.testing.assert_array_equal(labels, model.fit(views).labels_)
 
 
-def test_models_of_other_libraries_label_streams(tmp_path):
+def test_wrapped_scikit_learn_models_label_streams(tmp_path):
     from sklearn.cluster import KMeans
 
     views = in_precision("float64")
@@ -155,17 +155,17 @@ def test_models_of_other_libraries_label_streams(tmp_path):
     np.testing.assert_array_equal(labels, model.predict(views))
 
 
-def test_columns_of_whole_numbers_and_truth_values_are_features(tmp_path):
-    columns = {"count": pa.array([1, 2], pa.int16()), "seen": [True, False], "share": pa.array([0.5, 2], pa.float32())}
+def test_columns_of_integers_and_booleans_are_features(tmp_path):
+    columns = {"count": pa.array([1, 2], pa.int16()), "seen": [True, False], "ratio": pa.array([0.5, 2], pa.float32())}
     parquet.write_table(pa.table(columns), tmp_path / "x.parquet")
     (views,) = ViewsReader({"a": tmp_path / "x.parquet", "b": np.array([[1], [2]])})
     np.testing.assert_array_equal(views["a"], [[1, 1, 0.5], [2, 0, 2]])
     assert (views["a"].dtype, views["b"].dtype) == (np.float32, np.float64)
-    assert views.columns == {"a": ("count", "seen", "share"), "b": None}
+    assert views.columns == {"a": ("count", "seen", "ratio"), "b": None}
 
 
 @pytest.mark.parametrize(("ids", "expected"), [(None, [0, 1]), ("sample", [7, 9])])
-def test_row_labels_that_pandas_wrote_are_no_features(tmp_path, ids, expected):
+def test_a_pandas_index_is_not_a_feature(tmp_path, ids, expected):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"x.1": [1.0, 2.0], "x": [3.0, 4.0]}, index=pd.Index([7, 9], name="sample"))
     frame.to_parquet(tmp_path / "x.parquet")
@@ -176,7 +176,7 @@ def test_row_labels_that_pandas_wrote_are_no_features(tmp_path, ids, expected):
     assert found.to_pydict()["sample"] == expected
 
 
-def test_columns_in_another_order_than_in_training_are_noticed(tmp_path):
+def test_columns_in_another_order_than_in_training_are_refused(tmp_path):
     x = table(make_blobs()[0]["a"])
     model = TMvKSCR(3, random_state=0).fit({"a": x})
     parquet.write_table(x.select(["x1", "x0", "x2", "x3"]), tmp_path / "a.parquet")
@@ -185,7 +185,7 @@ def test_columns_in_another_order_than_in_training_are_noticed(tmp_path):
 
 
 @pytest.mark.parametrize("batch_size", [7, 1000])
-def test_parquet_labels_carry_the_ids(tmp_path, batch_size):
+def test_parquet_labels_have_the_ids(tmp_path, batch_size):
     ids = [f"s{i}" for i in range(120)]
     files = with_ids(tmp_path, ids, b=pa.array(ids, pa.large_string()), c=pa.array(ids).dictionary_encode())
     reader = ViewsReader({**files, "d": np.ones((120, 1))}, ids="id", batch_size=batch_size)
@@ -195,14 +195,14 @@ def test_parquet_labels_carry_the_ids(tmp_path, batch_size):
 
 
 @pytest.mark.parametrize(("ending", "delimiter"), [(".csv", ","), (".tsv", "\t")])
-def test_labels_as_text_carry_the_ids(tmp_path, ending, delimiter):
+def test_text_labels_have_the_ids(tmp_path, ending, delimiter):
     ids = [f"s{i}" for i in range(20)]
     reader = ViewsReader(with_ids(tmp_path, ids), ids="id", batch_size=7)
     written = label_file(ByFirstColumn(), reader, tmp_path / f"labels{ending}").read_text().splitlines()
     assert written == [f"id{delimiter}cluster", *(f"{sample}{delimiter}1" for sample in ids)]
 
 
-def test_samples_without_ids_are_counted(tmp_path):
+def test_samples_without_ids_are_numbered(tmp_path):
     x = np.array([[1.0], [-1.0], [1.0]])
     found = parquet.read_table(label_file(ByFirstColumn(), ViewsReader({"a": x}), tmp_path / "labels.parquet"))
     assert found.to_pydict() == {"sample": [0, 1, 2], "cluster": [1, 0, 1]}
@@ -230,7 +230,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path, kind):
         finally:
             tracemalloc.stop()
 
-    peaks(2000)  # whatever is imported on first use
+    peaks(2000)  # imports on first use
     (small, small_in_arrow), (large, large_in_arrow) = peaks(20_000), peaks(80_000)
     assert large < 1.1 * small + 50_000
     assert large_in_arrow < 1.5 * small_in_arrow + 500_000  # the whole file is 6.4 MB
@@ -239,11 +239,11 @@ def test_memory_does_not_grow_with_the_rows(tmp_path, kind):
 def resident_file_pages():
     status = Path("/proc/self/status")
     if not status.exists():
-        pytest.skip("the resident pages of files are known on Linux only")
+        pytest.skip("only Linux reports the resident pages of files")
     return 1024 * int(next(line.split()[1] for line in status.read_text().splitlines() if line.startswith("RssFile")))
 
 
-def test_pages_of_a_map_leave_the_memory(tmp_path):
+def test_pages_of_a_memmap_are_released(tmp_path):
     mapped = np.lib.format.open_memmap(tmp_path / "x.npy", "w+", np.float32, (64, 2**18))  # 64 MB
     reader = ViewsReader({"a": mapped}, batch_size=8)
     before = resident_file_pages()
@@ -253,14 +253,14 @@ def test_pages_of_a_map_leave_the_memory(tmp_path):
     assert resident_file_pages() - before < 16 * 2**20
 
 
-def test_changes_in_a_private_map_are_kept(tmp_path):
+def test_changes_in_a_private_memmap_are_kept(tmp_path):
     mapped = np.load(as_npy(tmp_path / "x", np.ones((100, 2)), 0), mmap_mode="c")
     mapped[:] = 5.0
     assert all((views["a"] == 5.0).all() for views in ViewsReader({"a": mapped}, batch_size=30))
     assert (mapped == 5.0).all()
 
 
-def test_copies_of_a_map_serve(tmp_path):
+def test_a_copy_of_a_memmap_is_read(tmp_path):
     mapped = as_memmap(tmp_path / "x", np.ones((100, 2)), 0)
     for copy in (mapped.copy(), mapped.astype(np.float32)):
         reader = ViewsReader({"a": copy}, batch_size=30)
@@ -268,8 +268,8 @@ def test_copies_of_a_map_serve(tmp_path):
         assert reader.take([3, 5]).n_samples == 2
 
 
-def test_labels_of_parquet_come_in_large_groups(tmp_path, monkeypatch):
-    monkeypatch.setattr("coview.io.label_writer._GROUP_ROWS", 40)
+def test_parquet_labels_have_large_row_groups(tmp_path, monkeypatch):
+    monkeypatch.setattr("coview.io.labels._GROUP_ROWS", 40)
     x = np.where(np.arange(100) % 3, 1.0, -1.0)[:, None]
     path = label_file(ByFirstColumn(), ViewsReader({"a": x}, batch_size=10), tmp_path / "labels.parquet")
     file = parquet.ParquetFile(path)
@@ -277,14 +277,14 @@ def test_labels_of_parquet_come_in_large_groups(tmp_path, monkeypatch):
     assert file.read().column("cluster").to_pylist() == (x[:, 0] > 0).astype(int).tolist()
 
 
-def test_an_archive_may_hold_one_array_for_each_view(tmp_path):
+def test_an_archive_may_have_one_array_for_each_view(tmp_path):
     np.savez(tmp_path / "both.npz", a=np.zeros((3, 1)), b=np.ones((3, 2)))
     (views,) = ViewsReader(dict.fromkeys("ab", tmp_path / "both.npz"))
     assert views.n_features == {"a": 1, "b": 2}
     assert views["b"].all()
 
 
-def test_endings_may_be_in_capitals(tmp_path):
+def test_endings_may_be_in_upper_case(tmp_path):
     np.save(tmp_path / "x.npy", np.ones((3, 1)))
     (tmp_path / "x.npy").rename(tmp_path / "X.NPY")
     as_parquet(tmp_path / "y", np.ones((3, 1)), 0).rename(tmp_path / "Y.PARQUET")
@@ -302,7 +302,7 @@ def test_a_missing_zarr_names_the_extra(tmp_path, monkeypatch):
 def test_a_damaged_zarr_is_named(tmp_path):
     pytest.importorskip("zarr")
     (tmp_path / "x.zarr").mkdir()
-    with pytest.raises(InputError, match=r"x.zarr cannot be read"):
+    with pytest.raises(InputError, match=r"view 'a' \(.*x.zarr\) cannot be read"):
         ViewsReader({"a": tmp_path / "x.zarr"})
 
 
@@ -321,16 +321,16 @@ def test_a_damaged_chunk_of_zarr_is_named_with_its_rows(tmp_path):
 
 def test_differing_row_counts_are_refused_at_once(tmp_path):
     sources = {"a": as_npy(tmp_path / "a", np.ones((5, 2)), 0), "b": as_parquet(tmp_path / "b", np.ones((6, 2)), 0)}
-    with pytest.raises(InputError, match=r"view 'b' \(.*b.parquet\) has 6 rows but view 'a' \(.*a.npy\) has 5"):
+    with pytest.raises(InputError, match=r"view 'b' \(.*b.parquet\) has 6 samples but view 'a' \(.*a.npy\) has 5"):
         ViewsReader(sources)
 
 
-def test_differing_ids_stop_at_the_row(tmp_path):
+def test_the_first_row_with_different_ids_is_named(tmp_path):
     ids = np.arange(300, dtype=np.int32)
     other = ids.astype(np.int64)
     other[[217, 218]] = 218, 217
     reader = ViewsReader(with_ids(tmp_path, ids, b=other), ids="id", batch_size=32)
-    message = r"view 'b' \(.*b.parquet\) has the id 218 in row 217, where view 'a' \(.*a.parquet\) has 217"
+    message = r"view 'b' \(.*b.parquet\) has the id 218 in row 217, but view 'a' \(.*a.parquet\) has 217"
     with pytest.raises(InputError, match=message):
         label_file(ByFirstColumn(), reader, tmp_path / "labels.npy")
     with pytest.raises(InputError, match=message):
@@ -346,7 +346,7 @@ def test_ids_that_cannot_be_compared_are_refused(tmp_path):
         ViewsReader(with_ids(tmp_path, [1, 2], b=pa.array([1, 2], pa.date32())), ids="id")
     with pytest.raises(InputError, match="no source is a table"):
         ViewsReader({"a": np.ones((2, 2))}, ids="id")
-    with pytest.raises(InputError, match=r"x.parquet has no column 'id'"):
+    with pytest.raises(InputError, match=r"x.parquet\) has no column 'id'"):
         ViewsReader({"a": as_parquet(tmp_path / "x", np.ones((2, 2)), 0)}, ids="id")
     parquet.write_table(pa.table({"id": [1, 2]}), tmp_path / "only.parquet")
     with pytest.raises(InputError, match="has no feature columns"):
@@ -355,8 +355,8 @@ def test_ids_that_cannot_be_compared_are_refused(tmp_path):
 
 @pytest.mark.parametrize("ending", [".npy", ".parquet", ".csv"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
-@pytest.mark.parametrize("old", [None, b"labels of yesterday"])
-def test_an_interrupted_run_leaves_what_was_there(tmp_path, ending, error, old):
+@pytest.mark.parametrize("old", [None, b"old labels"])
+def test_an_interrupted_run_keeps_the_existing_file(tmp_path, ending, error, old):
     class Interrupted(ByFirstColumn):
         calls = 0
 
@@ -376,19 +376,19 @@ def test_an_interrupted_run_leaves_what_was_there(tmp_path, ending, error, old):
 
 
 def test_a_complete_run_replaces_an_old_file_and_nothing_else(tmp_path):
-    (tmp_path / "labels.npy").write_bytes(b"labels of yesterday")
+    (tmp_path / "labels.npy").write_bytes(b"old labels")
     label_file(ByFirstColumn(), ViewsReader({"a": np.ones((3, 1))}), str(tmp_path / "labels.npy"))
     assert [file.name for file in tmp_path.iterdir()] == ["labels.npy"]
     np.testing.assert_array_equal(np.load(tmp_path / "labels.npy"), [1, 1, 1])
 
 
 @pytest.mark.parametrize("kind", [as_npy, as_npz, as_parquet, as_arrow, as_feather])
-@pytest.mark.parametrize("share", [0, 0.4, 0.99])
-def test_files_cut_short_are_named(tmp_path, kind, share):
+@pytest.mark.parametrize("fraction", [0, 0.4, 0.99])
+def test_truncated_files_are_named(tmp_path, kind, fraction):
     path = kind(tmp_path / "x", np.random.default_rng(0).normal(size=(300, 3)), 0)
     with open(path, "r+b") as file:
-        file.truncate(int(share * file.seek(0, 2)))
-    with pytest.raises(InputError, match=rf"{path} cannot be read"):
+        file.truncate(int(fraction * file.seek(0, 2)))
+    with pytest.raises(InputError, match=rf"view 'a' \({path}\) cannot be read"):
         ViewsReader({"a": path})
 
 
@@ -397,14 +397,14 @@ def test_damage_inside_a_file_is_named_and_leaves_no_labels(tmp_path):
     with open(path, "r+b") as file:
         file.seek(5000)
         file.write(b"\xff" * 3000)
-    with pytest.raises(InputError, match=rf"{path} cannot be read"):
+    with pytest.raises(InputError, match=rf"view 'a' \({path}\) cannot be read"):
         label_file(ByFirstColumn(), ViewsReader({"a": path}), tmp_path / "labels.npy")
     assert [file.name for file in tmp_path.iterdir()] == ["x.feather"]
 
 
 @pytest.mark.parametrize("kind", [as_npy, as_parquet])
 @pytest.mark.parametrize("rows", [50, 150])
-def test_files_that_change_under_the_reader_are_noticed(tmp_path, kind, rows):
+def test_files_that_change_after_the_reader_was_made_are_refused(tmp_path, kind, rows):
     reader = ViewsReader({"a": kind(tmp_path / "x", np.ones((100, 2)), 0)}, batch_size=30)
     kind(tmp_path / "x", np.ones((rows, 2)), 0)
     with pytest.raises(InputError, match="has changed since the reader was made"):
@@ -412,16 +412,16 @@ def test_files_that_change_under_the_reader_are_noticed(tmp_path, kind, rows):
 
 
 @pytest.mark.parametrize("columns", [{"y0": [1.0]}, {"x0": ["word"]}])
-def test_tables_whose_columns_change_under_the_reader_are_noticed(tmp_path, columns):
+def test_tables_whose_columns_change_after_the_reader_was_made_are_refused(tmp_path, columns):
     path = as_parquet(tmp_path / "x", np.ones((1, 1)), 0)
     reader = ViewsReader({"a": path})
     parquet.write_table(pa.table(columns), path)
-    with pytest.raises(InputError, match=rf"{path} has changed since the reader was made"):
+    with pytest.raises(InputError, match=rf"view 'a' \({path}\) has changed since the reader was made"):
         list(reader)
 
 
-def test_damaged_texts_are_named(tmp_path):
-    """Offsets that point outside of the text would end the process if they were followed."""
+def test_files_with_damaged_strings_are_named(tmp_path):
+    """Offsets outside the buffer would end the process."""
     path = tmp_path / "x.arrow"
     offsets = np.array([0, 3, 6], dtype=np.int32)
     with pa.ipc.new_file(path, pa.schema([("id", pa.string()), ("x0", pa.float64())])) as file:
@@ -431,7 +431,7 @@ def test_damaged_texts_are_named(tmp_path):
     whole = path.read_bytes()
     assert whole.count(stored_offsets) == 1
     path.write_bytes(whole.replace(stored_offsets, np.array([0, 2**30, 6], dtype=np.int32).tobytes()))
-    with pytest.raises(InputError, match=rf"{path} cannot be read"):
+    with pytest.raises(InputError, match=rf"view 'a' \({path}\) cannot be read"):
         list(ViewsReader({"a": path}, ids="id"))
 
 
@@ -453,17 +453,20 @@ def test_bad_values_are_named_with_file_and_rows(tmp_path, kind):
 def test_missing_values_are_named_with_file_column_and_row(tmp_path):
     parquet.write_table(pa.table({"x": [1.0, 2.0], "y": [1, 2]}), tmp_path / "0.parquet")
     parquet.write_table(pa.table({"y": [1, None], "x": [1.0, 2.0]}), tmp_path / "1.parquet")
-    with pytest.raises(InputError, match=r"1.parquet has no value in column 'y' in row 3 of view 'a'"):
+    with pytest.raises(InputError, match=r"1.parquet\) has no value in column 'y' in row 3 of the view"):
         list(ViewsReader({"a": tmp_path}))
 
 
 @pytest.mark.parametrize(
     ("second", "message"),
     [
-        ({"x": [1.0], "id": [1]}, "1.parquet has no column 'y'"),
-        ({"x": [1.0], "y": [1.0], "z": [1.0], "id": [1]}, r"1.parquet has the column 'z', which .*0.parquet has not"),
-        ({"x": ["one"], "y": [1.0], "id": [1]}, "1.parquet has the column 'x' of type string; encode it"),
-        ({"x": [1.0], "y": [1.0], "id": ["1"]}, r"1.parquet has the column 'id' of type string, but it is int64"),
+        ({"x": [1.0], "id": [1]}, r"1.parquet\) has no column 'y'"),
+        (
+            {"x": [1.0], "y": [1.0], "z": [1.0], "id": [1]},
+            r"1.parquet\) has the column 'z', which .*0.parquet does not have",
+        ),
+        ({"x": ["one"], "y": [1.0], "id": [1]}, r"1.parquet\) has the column 'x' of type string; encode it"),
+        ({"x": [1.0], "y": [1.0], "id": ["1"]}, r"1.parquet\) has the column 'id' of type string, but it is int64"),
     ],
 )
 def test_tables_of_a_folder_must_have_the_same_columns(tmp_path, second, message):
@@ -490,34 +493,34 @@ def test_unusable_sources_are_explained(tmp_path):
     as_parquet(tmp_path / "mixed" / "x", np.ones((2, 2)), 0)
     as_arrow(tmp_path / "mixed" / "x", np.ones((2, 2)), 0)
     for source, message in [
-        (tmp_path / "two.npz", r"two.npz\) holds 2 arrays \(left, right\), and none has the name of the view"),
-        (tmp_path / "words.npy", r"words.npy\) holds <U4, which are not real numbers"),
-        (tmp_path / "objects.npy", "objects.npy cannot be read"),
-        (tmp_path / "twice.parquet", r"twice.parquet cannot be read \(.*duplicate field names"),
-        (tmp_path / "x.csv", "unknown ending; known are .npy, .npz, .zarr, .parquet, .arrow, .feather"),
+        (tmp_path / "two.npz", r"two.npz\) has 2 arrays \(left, right\), none with the name of the view"),
+        (tmp_path / "words.npy", r"words.npy\) has the type <U4; expected real numbers"),
+        (tmp_path / "objects.npy", r"objects.npy\) cannot be read"),
+        (tmp_path / "twice.parquet", r"twice.parquet\) cannot be read \(.*duplicate field names"),
+        (tmp_path / "x.csv", "unknown ending; expected one of .npy, .npz, .zarr, .parquet, .arrow, .feather"),
         (tmp_path / "nothing", "is a folder with no tables"),
         (tmp_path / "mixed", "is a folder with both .arrow and .parquet files"),
         (tmp_path / "absent.npy", "does not exist"),
-        (np.ones(3), "view 'a' is 1-D and must be 2-D"),
+        (np.ones(3), "view 'a' is 1-D; a view is 2-D"),
         (np.ma.masked_equal([[1, 2]], 2), "masked"),
-        ([[1.0]], "view 'a' is a list; give a path or a NumPy array"),
+        ([[1.0]], "view 'a' is a list; expected a path or a NumPy array"),
     ]:
         with pytest.raises(InputError, match=message):
             ViewsReader({"a": source})
-    with pytest.raises(InputError, match="must be a mapping"):
+    with pytest.raises(InputError, match="expected a mapping"):
         ViewsReader([np.ones((2, 2))])
     with pytest.raises(InputError, match="two views have the same name among 1, 1; rename one"):
         ViewsReader({1: np.ones((2, 2)), "1": np.ones((2, 2))})
     with pytest.raises(InputError, match="there are no sources"):
         ViewsReader({})
-    for batch_size in (0, 1.5, "large"):
-        with pytest.raises(InputError, match="batch_size"):
+    for batch_size in (0, 1.5, "large", True):
+        with pytest.raises(InputError, match=f"batch_size={batch_size!r}: expected an integer of at least 1"):
             ViewsReader({"a": np.ones((2, 2))}, batch_size=batch_size)
 
 
 @pytest.mark.parametrize("rows", [[], [[0]], [0.0], [True], [1, 0], [1, 1], [-1], [5]])
 def test_rows_that_are_not_increasing_numbers_are_refused(rows):
-    with pytest.raises(InputError, match="rows must be"):
+    with pytest.raises(InputError, match=r"rows.*: expected"):
         ViewsReader({"a": np.ones((5, 2))}).take(rows)
 
 
@@ -530,17 +533,22 @@ def test_labels_that_cannot_be_written_are_refused(tmp_path):
     reader, mapped = ViewsReader({"a": source}), ViewsReader({"a": np.load(source, mmap_mode="r")[1:]})
     for model, given, path, message in [
         (object(), reader, "labels.npy", "object has no predict"),
-        (ByFirstColumn(), {"a": source}, "labels.npy", "reader is a dict; give a ViewsReader"),
-        (ByFirstColumn(), reader, "labels.xml", "unknown ending for labels; use one of .csv, .tsv, .parquet, .npy"),
+        (ByFirstColumn(), {"a": source}, "labels.npy", "reader is a dict; expected a ViewsReader"),
+        (
+            ByFirstColumn(),
+            reader,
+            "labels.xml",
+            "unknown ending for labels; expected one of .csv, .tsv, .parquet, .npy",
+        ),
         (ByFirstColumn(), reader, "absent/labels.npy", "its folder must exist"),
         (ByFirstColumn(), reader, "x.npy", "is one of the sources"),
         (ByFirstColumn(), mapped, "x.npy", "is one of the sources"),
-        (Words(), reader, "labels.npy", r"Words.predict gave <U4 of shape \(2,\) for 2 rows"),
+        (Words(), reader, "labels.npy", r"Words.predict returned <U4 of shape \(2,\) for 2 rows"),
     ]:
         with pytest.raises(InputError, match=message):
             label_file(model, given, tmp_path / path)
     parquet.write_table(pa.table({"x": [1.0], "cluster": [1]}), tmp_path / "y.parquet")
-    with pytest.raises(InputError, match="the ids cannot be called 'cluster'"):
+    with pytest.raises(InputError, match="'cluster' is the name of the column of labels"):
         label_file(ByFirstColumn(), ViewsReader({"a": tmp_path / "y.parquet"}, ids="cluster"), tmp_path / "z.parquet")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["x.npy", "y.parquet"]
 

@@ -1,4 +1,4 @@
-"""The `coview` command; each command is one call of the library, and heavy imports wait until it runs."""
+"""The `coview` command; each subcommand calls the library, which is imported only then."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ from typing import Annotated
 import typer
 
 from coview._version import __version__
-from coview.cli import compare, fit, look, predict
-from coview.cli.ending import Commands
+from coview.cli.compare import compare_command
+from coview.cli.exit_codes import Commands
+from coview.cli.fit import demo_command, fit_command, report_command, tune_command
+from coview.cli.info import info_command, methods_command
+from coview.cli.options import expand_groups
+from coview.cli.predict import predict_command
 
 app = typer.Typer(
     name="coview",
@@ -32,7 +36,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     """Cluster samples that are described by several views at once.
@@ -41,12 +45,21 @@ def _options(
     """
 
 
-for command in (fit.fit, fit.tune, predict.predict, fit.report, compare.compare, look.info, look.methods, fit.demo):
-    app.command()(command)
+for command in (
+    fit_command,
+    tune_command,
+    predict_command,
+    report_command,
+    compare_command,
+    info_command,
+    methods_command,
+    demo_command,
+):
+    app.command(command.__name__.removesuffix("_command"))(expand_groups(command))
 
 
 def _end(*_: object) -> None:
-    """Clean up when the system asks to end, as batch systems do when the time is over."""
+    """Exit after SIGTERM, as batch systems send it at the end of the time, so that temporary files are removed."""
     sys.exit(128 + signal.SIGTERM)
 
 
@@ -55,5 +68,5 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _end)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that cannot show a letter shall not stop the work
+            stream.reconfigure(errors="replace")  # a character that the terminal cannot show is not an error
     app()

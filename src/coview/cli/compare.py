@@ -3,114 +3,93 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import typer
-
-from coview.cli import options
 from coview.cli.folder import check_folder, complete_folder
-from coview.cli.inputs import read, read_truth
-from coview.cli.settings import METHOD_NAMES, chosen, preprocessing, view_files
+from coview.cli.inputs import LabelledInputs
+from coview.cli.options import MODEL, OUTPUT, Force, Preprocess, Seed, known_methods, option
+from coview.cli.parse import parse_preprocessing
 from coview.cli.terminal import Terminal
+from coview.registry import check_name
 
-NAMES = ("all", "tuned", *METHOD_NAMES)
 COMPARISON_FILES = ("comparison.json", "comparison.html")
 
 
-def compare(
-    view: options.ViewFiles,
-    n_clusters: Annotated[
-        int,
-        typer.Option(
-            "-k",
-            "--n-clusters",
-            min=2,
-            help="How many clusters to find. For example -k 6",
-            rich_help_panel=options.MODEL,
-        ),
-    ],
+def comparable_names() -> tuple[str, ...]:
+    """Return the values of --methods."""
+    return ("all", *known_methods())
+
+
+def compare_command(
+    inputs: LabelledInputs,
+    terminal: Terminal,
+    n_clusters: Annotated[int, option(MODEL, "-k --n-clusters", "The number of clusters. For example -k 6", min=2)],
     methods: Annotated[
         str,
-        typer.Option(
-            metavar="all|NAMES",
-            help="Which methods, with commas between; coview methods lists them, and tuned is what coview tune finds. "
-            "For example --methods tuned,mvksc,opmc",
-            autocompletion=options.completing(NAMES),
-            rich_help_panel=options.MODEL,
+        option(
+            MODEL,
+            "--methods all|NAMES",
+            "Names of methods, separated by commas; coview methods lists them. For example --methods tuned,mvksc,opmc",
+            comparable_names,
         ),
     ] = "all",
-    preprocess: options.Preprocess = None,
-    seed: options.Seed = 0,
-    ids: options.Ids = None,
-    align: options.Align = "strict",
-    categories: options.Categories = "refuse",
-    truth: options.TruthFile = None,
+    preprocess: Preprocess = None,
+    seed: Seed = 0,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FOLDER",
-            help="Folder for comparison.json and comparison.html; without it nothing is written. "
-            "For example -o comparison",
-            rich_help_panel=options.OUTPUT,
+        option(
+            OUTPUT,
+            "--output -o FOLDER",
+            "Folder for comparison.json and comparison.html; without it nothing is written. For example -o comparison",
         ),
     ] = None,
-    force: options.Force = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-    debug: options.Debug = False,
+    force: Force = False,
 ) -> None:
-    """Run several methods on the same views, side by side.
+    """Run several methods on the same views.
 
-    Each has its default settings, but for tuned: TMvKSCR as the data themselves suggest.
+    Each method has its default settings; tuned selects its own, including the preprocessing.
 
-    Methods that know one view get the columns of all views side by side. A method that fails is listed with its reason.
+    Methods that take one view get the concatenated columns of all views. A method that fails is listed with its error.
 
     Example: coview compare --view text=text.csv --view image=image.npy -k 6 --truth classes.csv -o comparison
     """
-    terminal = Terminal(as_json, quiet)
-    files = view_files(view)
     names = [name.strip().lower() for name in methods.split(",") if name.strip()]
     for name in names:
-        chosen("--methods", name, NAMES)
-    steps = {name: each or "standard" for name, each in preprocessing(preprocess or (), tuple(files)).items()}
+        check_name("--methods", name, comparable_names())
+    parsed = parse_preprocessing(preprocess or (), tuple(inputs.files))
     if output is not None:
         check_folder(output, COMPARISON_FILES, force=force)
     with terminal.working() as progress:
         progress("reading the files", 0, 1)
-        loaded = read(files, ids=ids, align=align, categories=categories)
-        classes = read_truth(truth, loaded, ids)
+        loaded = inputs.read()
         for note in loaded.notes:
             terminal.note(note)
-        from coview.compare import compare as side_by_side
+        from coview.compare import compare
 
-        comparison = side_by_side(
+        comparison = compare(
             loaded.views,
             n_clusters,
             methods="all" if "all" in names else names,
-            truth=classes,
-            preprocess=steps,
+            truth=inputs.read_truth(loaded),
+            preprocess={name: steps or "standard" for name, steps in parsed.items()},
             random_state=seed,
             progress=progress,
         )
         for method in comparison.methods:
             for note in (*([method.error] if method.error else []), *method.notes):
                 terminal.note(f"{method.name}: {note}")
-        written = [] if output is None else _write(comparison, output, terminal)
-    terminal.table("Methods side by side", *comparison.table())
+        written = []
+        if output is not None:
+            with complete_folder(output, COMPARISON_FILES) as folder:
+                (folder / "comparison.json").write_text(comparison.to_json(), encoding="utf-8")
+                try:
+                    from coview.report import write_report
+
+                    write_report(comparison, folder / "comparison.html")
+                except ImportError as error:
+                    terminal.note(f"comparison.html is not written: {error}")
+                written = [name for name in COMPARISON_FILES if (folder / name).exists()]
+    terminal.table("Comparison of methods", *comparison.table())
     if output is not None:
-        terminal.say(f"Written to {output}/: {', '.join(written)}")
-    terminal.answer({**comparison.to_dict(), "output": output and str(output), "files": written})
-
-
-def _write(comparison: Any, output: Path, terminal: Terminal) -> list[str]:
-    with complete_folder(output, COMPARISON_FILES) as folder:
-        (folder / "comparison.json").write_text(comparison.to_json(), encoding="utf-8")
-        try:
-            from coview.report import write_report
-
-            write_report(comparison, folder / "comparison.html")
-        except ImportError as error:
-            terminal.note(f"there is no comparison.html: {error}")
-        return [name for name in COMPARISON_FILES if (folder / name).exists()]
+        terminal.line(f"Written to {output}/: {', '.join(written)}")
+    terminal.print_json({**comparison.to_dict(), "output": output and str(output), "files": written})

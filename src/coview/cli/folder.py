@@ -1,4 +1,4 @@
-"""Folders of results that are complete or as they were before."""
+"""Folders of results that are either complete or unchanged."""
 
 from __future__ import annotations
 
@@ -13,36 +13,27 @@ from coview.errors import InputError
 
 
 def check_folder(folder: Path, files: Collection[str], *, force: bool) -> None:
-    """Refuse, before any work, a folder that cannot be made or whose files would be lost.
-
-    Parameters
-    ----------
-    folder : Path
-    files : names
-        What a run may write.
-    force : bool
-        Replace such files.
-    """
+    """Refuse, before any work, a folder that cannot be made, or without `force` one that has any of these files."""
     ancestor = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not ancestor.is_dir():
         raise InputError(f"cannot make the folder {folder}: {ancestor} is a file")
     if not os.access(ancestor, os.W_OK | os.X_OK):
         raise InputError(f"cannot make the folder {folder}: no permission to write in {ancestor}")
-    there = sorted(name for name in files if (folder / name).exists())
-    if there and not force:
-        raise InputError(f"{folder} holds the results of an earlier run ({there[0]}); name another folder, or --force")
+    present = sorted(name for name in files if (folder / name).exists())
+    if present and not force:
+        raise InputError(f"{folder} has results of an earlier run ({present[0]}); name another folder, or add --force")
 
 
 @contextmanager
 def complete_folder(folder: Path, files: Collection[str]) -> Iterator[Path]:
-    """Give an empty folder to write to, whose files move to theirs once all are written.
+    """Yield an empty folder to write to; its files move to their place once all are written.
 
-    A folder that is there keeps its other files, and never shows files of two runs: those of the earlier one are set
-    aside before the first new one comes, and come back if anything goes wrong.
+    An existing folder keeps its other files and never shows files of two runs: the files of the earlier run are moved
+    aside before the first new one arrives, and are restored after an error.
     """
     folder = folder.absolute()
     new = not folder.exists()
-    # Beside a new folder, but inside one that is there: it can be a file system of its own, or all that may be written.
+    # Beside a new folder, but inside an existing one, which may be a file system or the only writable place.
     temporary = (folder.parent if new else folder) / f".{folder.name}.{token_hex(4)}.part"
     temporary.mkdir(parents=True)
     try:
@@ -50,13 +41,13 @@ def complete_folder(folder: Path, files: Collection[str]) -> Iterator[Path]:
         if new:
             os.rename(temporary, folder)
         else:
-            _replace(folder, temporary, files)
+            _replace_files(folder, temporary, files)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _replace(folder: Path, temporary: Path, files: Collection[str]) -> None:
-    """Set the old files aside, then move the new ones in; undo both if anything goes wrong."""
+def _replace_files(folder: Path, temporary: Path, files: Collection[str]) -> None:
+    """Move the old files aside, then the new ones in; undo both after an error."""
     aside = temporary.with_suffix(".old")
     moves = [(folder / name, aside / name) for name in files if (folder / name).exists()]
     moves += [(path, folder / path.name) for path in sorted(temporary.iterdir())]

@@ -1,59 +1,94 @@
-"""Files as they were typed: views, known classes, and what it takes to write labels."""
+"""Input files of a command: views and known classes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from coview.cli.settings import chosen
+from coview.cli.options import DATA, option
+from coview.cli.parse import parse_views
 from coview.errors import InputError
+from coview.registry import check_name
+
+ALIGNMENTS, CATEGORIES = ("strict", "inner"), ("refuse", "onehot")
 
 
 @dataclass(frozen=True)
-class Sources:
-    """Files as they were typed: views by name, how they fit together, and known classes."""
+class ViewInputs:
+    """The options of the files of the views."""
 
-    files: Mapping[str, str]
-    ids: str | None
-    align: str
-    categories: str
-    truth: str | None
+    view: Annotated[
+        list[str],
+        option(
+            DATA,
+            "--view NAME=FILE",
+            "A view: its name and its file; repeat it for each view. ::VARIABLE selects one table of several. "
+            "For example --view text=text.parquet --view image=images.mat::X",
+        ),
+    ]
+    ids: Annotated[
+        str | None,
+        option(DATA, "--ids COLUMN", "The column with the ids of the samples, to align views. For example --ids name"),
+    ] = None
+    align: Annotated[
+        str,
+        option(
+            DATA,
+            "--align",
+            "With --ids: strict requires the same samples in every view, inner drops samples that some view lacks. "
+            "For example --align inner",
+            ALIGNMENTS,
+        ),
+    ] = "strict"
+    categories: Annotated[
+        str,
+        option(
+            DATA,
+            "--categories",
+            "Refuse columns of strings, or one-hot encode them. For example --categories onehot",
+            CATEGORIES,
+        ),
+    ] = "refuse"
 
-    def read(self) -> tuple[Any, Any]:
-        """Return what `read_views` found, and the classes."""
-        loaded = read(self.files, ids=self.ids, align=self.align, categories=self.categories)
-        return loaded, read_truth(self.truth, loaded, self.ids)
+    @property
+    def files(self) -> dict[str, str]:
+        """The file of each view."""
+        return parse_views(self.view)
+
+    def read(self, columns: Any = None) -> Any:
+        """Return what `read_views` returns; `columns` are those that a model was trained on."""
+        from coview.io import read_views
+
+        check_name("--align", self.align, ALIGNMENTS)
+        check_name("--categories", self.categories, CATEGORIES)
+        if self.align == "inner" and self.ids is None:
+            raise InputError("--align inner matches samples by their ids; name the column of the ids with --ids")
+        if self.ids == "cluster":
+            raise InputError("--ids cluster is the name of the column of labels; rename the column of the ids")
+        return read_views(self.files, ids=self.ids, align=self.align, categories=self.categories, columns=columns)
 
 
-def read(files: Mapping[str, str], *, ids: str | None, align: str, categories: str, columns: Any = None) -> Any:
-    """Read views from files; the choices are checked here, in the words of the command."""
-    from coview.io import read_views
+@dataclass(frozen=True)
+class LabelledInputs(ViewInputs):
+    """The options of the files of the views and of known classes."""
 
-    how = chosen("--align", align, ("strict", "inner")), chosen("--categories", categories, ("refuse", "onehot"))
-    if align == "inner" and ids is None:
-        raise InputError("--align inner keeps the samples that all views have; say which column names them with --ids")
-    if ids == "cluster":
-        raise InputError("--ids cluster is what the labels are called; rename the column of the ids")
-    return read_views(files, ids=ids, align=how[0], categories=how[1], columns=columns)
+    truth: Annotated[
+        str | None,
+        option(
+            DATA,
+            "--truth FILE[::COLUMN]",
+            "Known classes for evaluation; the clustering does not use them. For example --truth classes.csv::species",
+        ),
+    ] = None
 
+    def read_truth(self, loaded: Any) -> tuple[str, ...] | None:
+        """Return the known class of each sample, if --truth is given."""
+        from coview.io import read_labels
 
-def require_writer(ending: str) -> None:
-    """Miss what is needed to write such a file before the work rather than after it."""
-    from coview.extras import load_extra
-
-    if ending == ".parquet":
-        load_extra("pyarrow", "io", "writing Parquet files")
-
-
-def read_truth(typed: str | None, loaded: Any, ids: str | None) -> Any:
-    """Read known classes, one for each sample."""
-    from coview.io import read_labels
-
-    if typed is None:
-        return None
-    file, _, column = typed.partition("::")
-    classes = read_labels(file, column=column or None, ids=ids, order=loaded.ids)
-    if len(classes) != loaded.views.n_samples:
-        raise InputError(f"{file} has {len(classes)} classes (--truth) for {loaded.views.n_samples} samples")
-    return classes
+        if self.truth is None:
+            return None
+        file, _, column = self.truth.partition("::")
+        classes = read_labels(file, column=column or None, ids=self.ids, order=loaded.ids)
+        if len(classes) != loaded.views.n_samples:
+            raise InputError(f"{file} has {len(classes)} classes (--truth) for {loaded.views.n_samples} samples")
+        return classes

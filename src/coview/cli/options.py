@@ -1,170 +1,124 @@
-"""Options that several commands share."""
+"""Options, alone or in groups: a parameter of a command can be a dataclass whose annotated fields are options."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_origin, get_type_hints
 
 import typer
 
-from coview.cli.settings import METHOD_NAMES, STEPS
+from coview.registry import METHODS, SELECTORS, STEPS, Registry
 
 DATA, MODEL, OUTPUT = "Data", "Model", "Output"
+STEP_NAMES = ("none", *("pca50" if name == "pca" else name for name in STEPS))
 
 
-def completing(known: tuple[str, ...]) -> Callable[[str], list[str]]:
-    """Offer these values to the shell."""
-    return lambda incomplete: [name for name in known if name.startswith(incomplete)]
+def known_methods() -> tuple[str, ...]:
+    """Return the values of --method."""
+    return ("tuned", *METHODS)
 
 
-ViewFiles = Annotated[
-    list[str],
-    typer.Option(
-        "--view",
-        metavar="NAME=FILE",
-        help="A view: its name and its file; repeat it for each view. Files that hold several tables take ::VARIABLE. "
-        "For example --view text=text.parquet --view image=images.mat::X",
-        rich_help_panel=DATA,
-    ),
-]
-Ids = Annotated[
-    str | None,
-    typer.Option(
-        "--ids",
-        metavar="COLUMN",
-        help="The column with the ids of the samples; views are aligned by it. For example --ids sample_id",
-        rich_help_panel=DATA,
-    ),
-]
-Align = Annotated[
-    str,
-    typer.Option(
-        "--align",
-        metavar="strict|inner",
-        help="With --ids: strict wants the same samples in every view, inner keeps those that all views have and says "
-        "what was dropped. For example --align inner",
-        autocompletion=completing(("strict", "inner")),
-        rich_help_panel=DATA,
-    ),
-]
-Categories = Annotated[
-    str,
-    typer.Option(
-        "--categories",
-        metavar="refuse|onehot",
-        help="What to do with columns of text: refuse them, or make a 0/1 column of each value. "
-        "For example --categories onehot",
-        autocompletion=completing(("refuse", "onehot")),
-        rich_help_panel=DATA,
-    ),
-]
-TruthFile = Annotated[
-    str | None,
-    typer.Option(
-        "--truth",
-        metavar="FILE[::COLUMN]",
-        help="Known classes to compare with; they play no part in the clustering. "
-        "For example --truth classes.csv::species",
-        rich_help_panel=DATA,
-    ),
-]
+def option(
+    panel: str, usage: str, help: str, values: Iterable[str] | Callable[[], Iterable[str]] = (), **others: Any
+) -> Any:
+    """Return a typer option.
+
+    `usage` has its names and what is typed after them, as in "--output -o FOLDER". The shell completes the values;
+    --help lists them if `usage` has only names.
+    """
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in (values() if callable(values) else values) if name.startswith(incomplete)]
+
+    names = [word for word in usage.split() if word.startswith("-")]
+    metavar = " ".join(word for word in usage.split() if word not in names)
+    if not metavar and not callable(values):
+        metavar = "|".join(values)
+    completion = complete if values else None
+    return typer.Option(
+        *names, help=help, metavar=metavar or None, autocompletion=completion, rich_help_panel=panel, **others
+    )
+
+
+def summaries(registry: Registry) -> str:
+    """Return all names with their summaries, for help texts."""
+    return ", ".join(f"{name} ({entry.summary})" for name, entry in registry.entries.items())
+
+
+def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Return the command with the fields of its option groups as parameters, for typer to read."""
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: _option_fields(kind) for name, kind in hints.items() if is_dataclass(kind)}
+    parameters = []
+    for name, parameter in signature(command).parameters.items():
+        parameters += groups.get(name, [parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[name])])
+
+    @wraps(command)
+    def call(**typed: Any) -> None:
+        for name, group in groups.items():
+            typed[name] = hints[name](**{option.name: typed.pop(option.name) for option in group})
+        command(**typed)
+
+    call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return call
+
+
+def _option_fields(group: Any) -> list[Parameter]:
+    """Return a parameter for each annotated field."""
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[name])
+        for name, parameter in signature(group).parameters.items()
+        if get_origin(hints[name]) is Annotated
+    ]
+
+
 Preprocess = Annotated[
     list[str] | None,
-    typer.Option(
-        "--preprocess",
-        metavar="[VIEW=]NAME",
-        help="How views are prepared, or one view with its name in front: standard (columns of mean 0 and standard "
-        "deviation 1), l2 (rows of length 1), tfidf (rare words count more), log1p, total (rows of equal sum), pca50 "
-        "(at most 50 principal components) or none; + joins them. Without it: standard, or none where a kernel other "
-        "than rbf is chosen. For example --preprocess text=tfidf+l2 --preprocess image=standard",
-        autocompletion=completing(STEPS),
-        rich_help_panel=MODEL,
+    option(
+        MODEL,
+        "--preprocess [VIEW=]STEPS",
+        "Preprocessing of all views, or of one view if its name comes first: none or "
+        f"{summaries(STEPS).replace('pca (', 'pcaN (')}; + joins steps. The default is standard, or none if a kernel "
+        "is not rbf. For example --preprocess text=tfidf+l2 --preprocess image=standard",
+        STEP_NAMES,
     ),
 ]
 Seed = Annotated[
-    int,
-    typer.Option(
-        "--seed",
-        min=0,
-        help="Where random choices start: the same seed gives the same answer. For example --seed 7",
-        rich_help_panel=MODEL,
-    ),
+    int, option(MODEL, "--seed", "Seed of the random numbers; it determines the result. For example --seed 7", min=0)
 ]
-Force = Annotated[
-    bool,
-    typer.Option("--force", help="Replace the results of an earlier run in the folder.", rich_help_panel=OUTPUT),
-]
-Json = Annotated[
-    bool,
-    typer.Option("--json", help="Print one JSON object for machines instead of tables.", rich_help_panel=OUTPUT),
-]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print nothing but errors (and JSON).", rich_help_panel=OUTPUT)
-]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error as well.", rich_help_panel=OUTPUT)]
 Clusters = Annotated[
     str | None,
-    typer.Option(
-        "-k",
-        "--n-clusters",
-        metavar="COUNT|FROM..TO|auto",
-        help="How many clusters to find, or the numbers to choose from; auto is 2..12. Only comic finds the number by "
-        "itself. For example -k 6, -k 4..8 or -k auto",
-        autocompletion=completing(("auto",)),
-        rich_help_panel=MODEL,
+    option(
+        MODEL,
+        "-k --n-clusters COUNT|FROM..TO|auto",
+        "The number of clusters. tuned also selects it from a range; auto is 2..12. comic finds it by itself. "
+        "For example -k 6, -k 4..8 or -k auto",
+        ("auto",),
     ),
 ]
 NTrain = Annotated[
     str | None,
-    typer.Option(
-        "--n-train",
-        metavar="COUNT|SHARE|auto",
-        help="Train on some of the samples and label all: for more than some 20,000. "
+    option(
+        MODEL,
+        "--n-train COUNT|FRACTION|auto",
+        "Train on some of the samples and label all; for more than about 20,000 samples. "
         "For example --n-train 2000, --n-train 0.1 or --n-train auto",
-        rich_help_panel=MODEL,
     ),
 ]
 Select = Annotated[
     str | None,
-    typer.Option(
-        metavar="uniform|entropy|anchors",
-        help="Which samples to train on, with --n-train. For example --select anchors",
-        autocompletion=completing(("uniform", "entropy", "kmeans")),
-        rich_help_panel=MODEL,
+    option(
+        MODEL,
+        "--select",
+        f"The training samples of --n-train: {summaries(SELECTORS)}. For example --select kmeans",
+        SELECTORS,
     ),
 ]
-LabelsFormat = Annotated[
-    str,
-    typer.Option(
-        metavar="csv|parquet",
-        help="How to write the labels. For example --labels-format parquet",
-        autocompletion=completing(("csv", "parquet")),
-        rich_help_panel=OUTPUT,
-    ),
-]
-Draw = Annotated[
-    bool,
-    typer.Option("--report/--no-report", help="Write report.html as well.", rich_help_panel=OUTPUT),
-]
-Method = Annotated[
-    str,
-    typer.Option(
-        "--method",
-        "-m",
-        metavar="NAME",
-        help="How to cluster; coview methods lists them. For example --method mvksc",
-        autocompletion=completing(METHOD_NAMES),
-        rich_help_panel=MODEL,
-    ),
-]
-Run = Annotated[
-    Path,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FOLDER",
-        help="Folder for the results. For example -o run",
-        rich_help_panel=OUTPUT,
-    ),
-]
+RunPath = Annotated[Path, option(OUTPUT, "--output -o FOLDER", "Folder for the results. For example -o run")]
+Force = Annotated[bool, option(OUTPUT, "--force", "Replace the results of an earlier run in the folder.")]

@@ -3,69 +3,66 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any
 
 from coview.cli.folder import check_folder, complete_folder
-from coview.cli.inputs import Sources, require_writer
-from coview.cli.settings import chosen
+from coview.cli.inputs import LabelledInputs
+from coview.cli.model import ModelOptions
+from coview.cli.options import OUTPUT, Force, RunPath, option
 from coview.cli.terminal import Progress, Terminal
+from coview.registry import check_name
 
 if TYPE_CHECKING:
     from coview.summary import Summary
     from coview.views import Views
 
-# What a run may write; one of the two files of labels, and what was tried where the settings were chosen from the data.
+# All files that a run may write: one of the two files of labels, and tuning.csv if the settings were selected.
 RUN_FILES = ("model.safetensors", "labels.csv", "labels.parquet", "summary.json", "tuning.csv", "report.html")
+LABEL_FORMATS = ("csv", "parquet")
 
 
 @dataclass(frozen=True)
-class Target:
-    """Where a run goes, and in which form."""
+class RunFolder:
+    """The options of the folder of a run."""
 
-    folder: Path
-    labels_format: str
-    draw: bool
-    force: bool
-
-
-class Wanted(Protocol):
-    """A model as it was typed."""
-
-    def estimator(self, names: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
-        """Return the estimator for views of these names, and what to tell about it."""
+    output: RunPath = Path("coview-run")
+    labels_format: Annotated[
+        str,
+        option(OUTPUT, "--labels-format", "Format of the labels. For example --labels-format parquet", LABEL_FORMATS),
+    ] = "csv"
+    draw: Annotated[bool, option(OUTPUT, "--report/--no-report", "Write report.html.")] = True
+    force: Force = False
 
 
 def run_files(
-    wanted: Wanted, sources: Sources, target: Target, terminal: Terminal, command: str
+    options: ModelOptions, inputs: LabelledInputs, folder: RunFolder, terminal: Terminal, command: str
 ) -> tuple[Summary, list[str]]:
-    """Check everything that can be checked, read the files, and run."""
-    chosen("--labels-format", target.labels_format, ("csv", "parquet"))
-    require_writer(f".{target.labels_format}")
-    estimator, notes = wanted.estimator(tuple(sources.files))
-    check_folder(target.folder, RUN_FILES, force=target.force)
-    for note in notes:
-        terminal.note(note)
+    """Check the options, read the files, and return what `run` returns."""
+    from coview.io.labels import require_writer
+
+    check_name("--labels-format", folder.labels_format, LABEL_FORMATS)
+    require_writer(f".{folder.labels_format}")
+    estimator, notes = options.estimator(tuple(inputs.files))
+    check_folder(folder.output, RUN_FILES, force=folder.force)
     with terminal.working() as progress:
         progress("reading the files", 0, 4)
         start = perf_counter()
-        loaded, classes = sources.read()
-        for note in loaded.notes:
+        loaded = inputs.read()
+        classes = inputs.read_truth(loaded)
+        for note in (*notes, *loaded.notes):
             terminal.note(note)
         return run(
             estimator,
             loaded.views,
-            target.folder,
+            folder,
             terminal,
             progress,
             ids=loaded.ids,
-            ids_name=sources.ids,
+            ids_name=inputs.ids,
             truth=classes,
-            labels_name=f"labels.{target.labels_format}",
-            draw=target.draw,
             command=command,
             seconds={"read": perf_counter() - start},
         )
@@ -74,15 +71,13 @@ def run_files(
 def run(
     estimator: Any,
     views: Views,
-    output: Path,
+    run_folder: RunFolder,
     terminal: Terminal,
     progress: Progress,
     *,
     ids: Any = None,
     ids_name: str | None = None,
     truth: Any = None,
-    labels_name: str = "labels.csv",
-    draw: bool = True,
     command: str | None = None,
     seconds: dict[str, float] | None = None,
 ) -> tuple[Summary, list[str]]:
@@ -95,30 +90,35 @@ def run(
     model = _fitted(estimator, views, progress)
     seconds["fit"] = perf_counter() - start
     progress("summary", 2, 4)
-    with complete_folder(output, RUN_FILES) as folder:
-        write_labels(folder / labels_name, model.labels_, ids=ids, name=ids_name or "sample")
+    with complete_folder(run_folder.output, RUN_FILES) as folder:
+        write_labels(folder / f"labels.{run_folder.labels_format}", model.labels_, ids=ids, name=ids_name or "sample")
         _save(model, folder / "model.safetensors", terminal)
         summary = summarize(
             model, views, ids=ids, truth=truth, seconds=seconds, notes=tuple(terminal.notes), command=command
         )
         (folder / "summary.json").write_text(summary.to_json(), encoding="utf-8")
-        _write_tried(summary, folder / "tuning.csv")
-        if draw:
+        _write_tuning(summary, folder / "tuning.csv")
+        if run_folder.draw:
             progress("report", 3, 4)
-            _draw(summary, folder / "report.html", terminal)
+            try:
+                from coview.report import write_report
+
+                write_report(summary, folder / "report.html")
+            except ImportError as error:
+                terminal.note(f"report.html is not written: {error}")
         written = [name for name in RUN_FILES if (folder / name).exists()]
     return summary, written
 
 
 def _fitted(estimator: Any, views: Views, progress: Progress) -> Any:
-    """Fit, and report the stages of methods that tell them."""
+    """Return the fitted estimator; its stages are reported if it has a parameter `progress`."""
 
     def stage(name: str, done: int, total: int) -> None:
         progress(f"fitting: {name}", done, total)
 
     _report_to(stage, estimator)
     model = estimator.fit(views)
-    while model is not None:  # trained copies, too, are saved or kept
+    while model is not None:  # the fitted clones inside wrappers are saved, too
         _report_to(None, model)
         model = vars(model).get("estimator_")
     return estimator
@@ -135,19 +135,19 @@ def _save(model: Any, path: Path, terminal: Terminal) -> None:
     if hasattr(model, "predict"):
         save(model, path)
     else:
-        terminal.note(f"{_innermost(model)} cannot label new samples, so there is no model to save")
+        terminal.note(f"{_innermost(model)} cannot label new samples, so no model is saved")
 
 
-def _write_tried(summary: Summary, path: Path) -> None:
-    """Write all that was tried, a row for each setting, number of clusters and round, where settings were chosen."""
+def _write_tuning(summary: Summary, path: Path) -> None:
+    """Write one row for each evaluated setting, number of clusters and round, if settings were selected."""
     if summary.tuning is None:
         return
     views, rows = [view.name for view in summary.views], summary.tuning.rows
     plain = [field.name for field in fields(rows[0]) if field.name not in ("steps", "kappa")]
-    by_view = [f"{what} {view}" for what in ("preparation", "kappa") for view in views]
+    by_view = [f"{what} {view}" for what in ("preprocess", "kappa") for view in views]
     with path.open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
-        table.writerow(["chosen", *plain, *by_view])
+        table.writerow(["selected", *plain, *by_view])
         for i, row in enumerate(rows):
             numbers = (getattr(row, name) for name in plain)
             table.writerow([int(i == summary.tuning.chosen), *numbers, *row.steps, *row.kappa])
@@ -159,17 +159,8 @@ def _innermost(model: Any) -> str:
     return type(model).__name__
 
 
-def _draw(summary: Summary, path: Path, terminal: Terminal) -> None:
-    try:
-        from coview.report import write_report
-
-        write_report(summary, path)
-    except ImportError as error:
-        terminal.note(f"there is no report.html: {error}")
-
-
 def brief(summary: Summary) -> dict[str, Any]:
-    """The numbers that a machine most likely wants; summary.json has them all."""
+    """Return the main numbers, for --json; summary.json has all of them."""
     truth = summary.truth
     return {
         "method": summary.method,
@@ -179,13 +170,13 @@ def brief(summary: Summary) -> dict[str, Any]:
         "sizes": [cluster.size for cluster in summary.clusters],
         "silhouette": summary.silhouette,
         "agreement": {view.name: view.agreement for view in summary.views},
-        "tuning": _tuning(summary),
+        "tuning": _brief_tuning(summary),
         "truth": truth and {"ari": truth.ari, "nmi": truth.nmi, "accuracy": truth.accuracy, "purity": truth.purity},
         "seconds": summary.seconds,
     }
 
 
-def _tuning(summary: Summary) -> dict[str, Any] | None:
+def _brief_tuning(summary: Summary) -> dict[str, Any] | None:
     if summary.tuning is None:
         return None
     found, views = summary.tuning.rows[summary.tuning.chosen], [view.name for view in summary.views]
@@ -196,5 +187,5 @@ def _tuning(summary: Summary) -> dict[str, Any] | None:
         "rho": found.rho,
         "kappa": dict(zip(views, found.kappa, strict=True)),
         "criterion": found.criterion,
-        "n_tried": len({row.setting for row in summary.tuning.rows}),
+        "n_evaluated": len({row.setting for row in summary.tuning.rows}),
     }

@@ -1,4 +1,4 @@
-"""What a command says and where: results on the standard output, notes and progress on the error output."""
+"""Output of a command: results on standard output, notes and progress on standard error."""
 
 from __future__ import annotations
 
@@ -9,23 +9,26 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from threading import Timer
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
-Progress: TypeAlias = Callable[[str, int, int], None]  # the stage, how many are done, how many there are
+from coview.cli.options import OUTPUT, option
 
-_PATIENCE = 1.0  # seconds that nobody needs a progress bar for
+Progress: TypeAlias = Callable[[str, int, int], None]  # stage, done, total
+
+_BAR_DELAY = 1.0  # seconds before a progress bar appears
 
 
 @dataclass
 class Terminal:
-    """One command's voice."""
+    """The output of one command, and its options."""
 
-    as_json: bool = False
-    quiet: bool = False
+    as_json: Annotated[bool, option(OUTPUT, "--json", "Print one JSON object instead of tables.")] = False
+    quiet: Annotated[bool, option(OUTPUT, "--quiet -q", "Print only errors (and JSON).")] = False
+    debug: Annotated[bool, option(OUTPUT, "--debug", "Print the traceback of an error.")] = False
     notes: list[str] = field(default_factory=list)
 
     def table(self, title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Print a table, unless the answer is wanted as JSON or not at all."""
+        """Print a table, except with --json or --quiet."""
         if not (self.as_json or self.quiet):
             from rich.table import Table
             from rich.text import Text
@@ -35,22 +38,18 @@ class Terminal:
                 shown.add_row(*map(Text, row))
             self._print(shown)
 
-    def say(self, line: str) -> None:
-        """Print a line, unless the answer is wanted as JSON or not at all."""
+    def line(self, text: str) -> None:
+        """Print a line, except with --json or --quiet."""
         if not (self.as_json or self.quiet):
-            self._print(line)
+            self._print(text)
 
-    def note(self, line: str) -> None:
-        """Tell something that is worth knowing; with --json it becomes part of the answer."""
-        if line not in self.notes:
-            self.notes.append(line)
+    def note(self, text: str) -> None:
+        """Add a note, printed at the end of the work, or with --json part of the object."""
+        if text not in self.notes:
+            self.notes.append(text)
 
-    def _tell_notes(self) -> None:
-        if not (self.as_json or self.quiet):
-            sys.stderr.writelines(f"Note: {line}\n" for line in self.notes)
-
-    def answer(self, values: dict[str, Any]) -> None:
-        """Print the answer for machines, if it is wanted."""
+    def print_json(self, values: dict[str, Any]) -> None:
+        """Print the values and the notes as a JSON object with --json."""
         if self.as_json:
             sys.stdout.write(json.dumps({**values, "notes": self.notes}, indent=2, allow_nan=False) + "\n")
 
@@ -61,27 +60,25 @@ class Terminal:
 
     @contextmanager
     def working(self) -> Iterator[Progress]:
-        """Give a function to report stages to; what the library warns of meanwhile becomes a note.
+        """Yield a function that reports stages; warnings of the library become notes.
 
-        Notes are told at the end: work that fails has one line to say.
+        Notes are printed at the end, so that an error is the only line of work that fails.
         """
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what libraries tell each other is nothing to whoever runs a command
+            warnings.simplefilter("ignore")  # warnings for developers, such as deprecations
             for kind in (UserWarning, RuntimeWarning):
                 warnings.simplefilter("always", kind)
             warnings.showwarning = lambda message, *_, **__: self.note(" ".join(str(message).split()))
-            with _bar() if sys.stderr.isatty() and not self.quiet else nullcontext(_no_bar) as progress:
+            shown = _bar() if sys.stderr.isatty() and not self.quiet else nullcontext(lambda stage, done, total: None)
+            with shown as progress:
                 yield progress
-        self._tell_notes()
-
-
-def _no_bar(stage: str, done: int, total: int) -> None:
-    """Show nothing."""
+        if not (self.as_json or self.quiet):
+            sys.stderr.writelines(f"Note: {text}\n" for text in self.notes)
 
 
 @contextmanager
 def _bar() -> Iterator[Progress]:
-    """Show how far the work has come, once it takes a while."""
+    """Show a progress bar if the work takes longer than a second."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
@@ -89,7 +86,7 @@ def _bar() -> Iterator[Progress]:
     columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     bars = Bars(*columns, console=Console(stderr=True), transient=True)
     task = bars.add_task("starting", total=None)
-    timer = Timer(_PATIENCE, bars.start)
+    timer = Timer(_BAR_DELAY, bars.start)
     timer.daemon = True
     timer.start()
     try:

@@ -1,4 +1,4 @@
-"""Which rows of the views belong to the same sample: by ids, by row names, or by their order."""
+"""Alignment of the rows of the views: by ids, by row names, or by their order."""
 
 from __future__ import annotations
 
@@ -9,83 +9,71 @@ import numpy as np
 
 from coview.errors import InputError
 from coview.io.features import Rows, listing
-from coview.io.table import Source, Table, is_counting
+from coview.io.table import InputFile, RawTable
 
 Ids = tuple[str, ...]
+Alignment = tuple[dict[str, Rows], Ids | None, list[str]]  # rows of each view, ids of the samples, notes
 
 
-def take_ids(source: Source, table: Table, column: str) -> tuple[Table, Ids | None]:
-    """Take the ids out of a table; arrays have none, row names serve where there is no such column.
+def take_ids(source: InputFile, table: RawTable, column: str) -> tuple[RawTable, Ids | None]:
+    """Return a table, read with this column as strings, without the column, and its ids.
 
-    Parameters
-    ----------
-    source : Source
-    table : Table, read with this column as text
-    column : str
+    Row names are the ids if there is no such column; arrays have none.
     """
-    if column in table.texts:
-        cells = table.texts[column]
-        table = replace(table, texts={name: texts for name, texts in table.texts.items() if name != column})
+    if column in table.strings:
+        cells = table.strings[column]
+        table = replace(table, strings={name: strings for name, strings in table.strings.items() if name != column})
         missing = next((i for i, cell in enumerate(cells) if cell is None), None)
         if missing is not None:
-            raise InputError(f"{source.where} has no id in row {missing}, column {column!r}; give every sample its own")
+            raise InputError(f"{source.where} has no id in row {missing}, column {column!r}; give every sample an id")
         found: Ids = tuple(str(cell) for cell in cells)
-    elif table.row_names is not None and not is_counting(table.row_names):
-        found = table.row_names
+    elif table.row_ids is not None:
+        found = table.row_ids
     elif table.names is not None:
         has = listing("column", table.columns) if table.columns else "no columns"
-        raise InputError(f"{source.where} has no column {column!r} to take the ids from; it has {has}")
+        raise InputError(f"{source.where} has no column {column!r} of ids; it has {has}")
     else:
         return table, None
-    _check_unique(source, found)
-    return table, found
-
-
-def _check_unique(source: Source, ids: Ids) -> None:
     first: dict[str, int] = {}
-    for i, name in enumerate(ids):
+    for i, name in enumerate(found):
         if first.setdefault(name, i) != i:
             raise InputError(
                 f"{source.where} has the id {name!r} in rows {first[name]} and {i}; every sample needs its own id"
             )
+    return table, found
 
 
-def by_order(sources: Mapping[str, Source], tables: Mapping[str, Table]) -> tuple[dict[str, Rows], Ids | None]:
-    """Take the rows as they come; where views have row names, these must agree."""
-    _check_counts(sources, {name: table.numbers.shape[0] for name, table in tables.items()})
-    labelled = [
-        (sources[name], table.row_names)
-        for name, table in tables.items()
-        if table.row_names is not None and not is_counting(table.row_names)
-    ]
+def by_order(sources: Mapping[str, InputFile], tables: Mapping[str, RawTable]) -> Alignment:
+    """Return all rows in the order of the files, and the row names, which must agree if there are any."""
+    check_counts({sources[name].where: table.numbers.shape[0] for name, table in tables.items()})
+    labelled = [(sources[name], table.row_ids) for name, table in tables.items() if table.row_ids is not None]
     for source, names in labelled:
         first, ids = labelled[0]
         for i, (found, expected) in enumerate(zip(names, ids, strict=True)):
             if found != expected:
                 raise InputError(
-                    f"{source.where} has the row name {found!r} in row {i}, where {first.where} has {expected!r}; "
-                    "bring both into the same order, or align them by an ids column"
+                    f"{source.where} has the row name {found!r} in row {i}, but {first.where} has {expected!r}; "
+                    "reorder one of them, or align them by a column of ids"
                 )
     rows = {name: np.arange(table.numbers.shape[0]) for name, table in tables.items()}
-    return rows, labelled[0][1] if labelled else None
+    return rows, labelled[0][1] if labelled else None, []
 
 
 def by_ids(
-    sources: Mapping[str, Source], tables: Mapping[str, Table], ids: Mapping[str, Ids | None], inner: bool
-) -> tuple[dict[str, Rows], Ids, list[str]]:
-    """Bring all views into the order of the first one with ids; samples that are not in all are refused or dropped."""
+    sources: Mapping[str, InputFile], tables: Mapping[str, RawTable], ids: Mapping[str, Ids | None], inner: bool
+) -> Alignment:
+    """Return the rows of all views in the order of the first view with ids; other samples are refused or dropped."""
     given = {name: found for name, found in ids.items() if found is not None}
     if not given:
         raise InputError(
-            f"{sources[next(iter(sources))].where} has no columns to take the ids from, nor has any other view; leave "
-            "the ids away"
+            f"{sources[next(iter(sources))].where} has no column of ids, nor has any other view; leave out the ids"
         )
     first = next(iter(given))
     common = set(given[first])
     for name, found in given.items():
         common &= set(found)
         if not common:
-            raise InputError(f"{sources[name].where} has no sample in common with the views before it; look at the ids")
+            raise InputError(f"{sources[name].where} has no sample in common with the views before it; check the ids")
     if not inner:
         for name, found in given.items():
             _check_same(sources[first], given[first], sources[name], found)
@@ -104,30 +92,31 @@ def by_ids(
         if name not in given:
             if not unmoved:
                 raise InputError(
-                    f"{sources[name].where} has no ids, so that its rows cannot follow those of the other views, which "
+                    f"{sources[name].where} has no ids, and cannot be aligned with the other views, whose samples "
                     "differ in order or number; save it as a table with ids"
                 )
             rows[name] = np.arange(tables[name].numbers.shape[0])
-    _check_counts(sources, {name: len(rows[name]) for name in sources})
+    check_counts({sources[name].where: len(rows[name]) for name in sources})
     return rows, order, notes
 
 
-def _check_same(first: Source, expected: Ids, source: Source, found: Ids) -> None:
+def _check_same(first: InputFile, expected: Ids, source: InputFile, found: Ids) -> None:
     for one, has, other, lacks in ((first, expected, source, found), (source, found, first, expected)):
         known = set(lacks)
         missing = [sample for sample in has if sample not in known]
         if missing:
             raise InputError(
-                f"{other.where} lacks {listing('sample', missing)} that {one.where} has; add what is missing, or keep "
-                "the common samples only (align 'inner')"
+                f"{other.where} lacks {listing('sample', missing)} that {one.where} has; add them, or keep only "
+                "the common samples (align 'inner')"
             )
 
 
-def _check_counts(sources: Mapping[str, Source], counts: Mapping[str, int]) -> None:
-    first = next(iter(counts))
-    for name, count in counts.items():
-        if count != counts[first]:
+def check_counts(counts: Mapping[str, int]) -> None:
+    """Refuse different numbers of samples, given by the names of the files in messages."""
+    first, expected = next(iter(counts.items()))
+    for where, count in counts.items():
+        if count != expected:
             raise InputError(
-                f"{sources[name].where} has {count} samples but {sources[first].where} has {counts[first]}; every view "
-                "needs the same samples in the same order, or ids to align them by"
+                f"{where} has {count} samples but {first} has {expected}; every view needs the same samples in the "
+                "same order, unless read_views aligns them by ids"
             )

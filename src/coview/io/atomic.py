@@ -1,4 +1,4 @@
-"""Files that are either complete or absent: whoever finds one can trust it."""
+"""Files that are either complete or absent."""
 
 from __future__ import annotations
 
@@ -12,13 +12,7 @@ from typing import IO
 
 @contextmanager
 def complete_or_absent(path: Path) -> Iterator[IO[bytes]]:
-    """Give a file to write to under another name, which gets its own once everything is on disk.
-
-    Parameters
-    ----------
-    path : Path
-        Where the file shall appear; what was there before stays until then.
-    """
+    """Yield a temporary file to write to, which gets this name once it is complete; an old file stays until then."""
     temporary = path.with_name(f".{path.name}.{token_hex(4)}.part")
     try:
         with temporary.open("xb") as file:

@@ -1,4 +1,4 @@
-"""What a file holds, as plain values."""
+"""Contents of a file, as plain values."""
 
 from __future__ import annotations
 
@@ -9,17 +9,22 @@ import numpy as np
 import scipy.sparse as sp
 
 from coview.io.formats import find, read_table
-from coview.io.table import Table, reading
+from coview.io.table import RawTable, reading
 
 
 def describe_file(path: str | os.PathLike[str]) -> dict[str, Any]:
-    r"""Return what a file holds, as values that JSON can write.
+    r"""Return the contents of a file, as values that can be written as JSON.
 
     Parameters
     ----------
     path : path
-        In any format that `read_views` reads; `::NAME` chooses a variable. Without it, a file with several is described
-        by its variables.
+        In any format that `read_views` reads; `::NAME` selects a variable. Without it, the variables of a file with
+        several are listed.
+
+    Returns
+    -------
+    dict
+        Format and size, then the variables, or shape, columns with type and range, and missing values.
 
     Examples
     --------
@@ -35,26 +40,20 @@ def describe_file(path: str | os.PathLike[str]) -> dict[str, Any]:
     {'name': 'length', 'type': 'number', 'missing': 1, 'min': 3.0, 'max': 3.0}
     """
     source, kind = find("file", path)
-    described: dict[str, Any] = {
-        "path": str(source.path),
-        "format": kind.name,
-        "bytes": source.path.stat().st_size,
-    }
+    described: dict[str, Any] = {"path": str(source.path), "format": kind.name, "bytes": source.path.stat().st_size}
     if kind.variables is not None:
-        with reading(source):
+        with reading(source.where):
             described["variables"] = kind.variables(source)
         has_default = source.ending == ".h5ad" and "X" in described["variables"]
         if source.variable is None and len(described["variables"]) != 1 and not has_default:
             return described
-    return described | _about(read_table(source, kind, lambda name: False))
+    return described | _describe_table(read_table(source, kind, lambda name: False))
 
 
-def _about(table: Table) -> dict[str, Any]:
-    numbers = table.numbers
-    n_others = len(table.texts) + len(table.others)
-    shape = list(numbers.shape)
+def _describe_table(table: RawTable) -> dict[str, Any]:
+    numbers, shape = table.numbers, list(table.numbers.shape)
     if len(shape) == 2:
-        shape[1] += n_others
+        shape[1] += len(table.strings) + len(table.others)
     about: dict[str, Any] = {
         "shape": shape,
         "type": str(numbers.dtype),
@@ -65,21 +64,21 @@ def _about(table: Table) -> dict[str, Any]:
         about["stored_values"] = int(numbers.nnz)
         about["columns"] = [{"name": name, "type": "number"} for name in table.names or ()]
         return about
-    columns: list[dict[str, Any]] = [_number(name, numbers[:, j]) for j, name in enumerate(table.names or ())]
-    for name, cells in table.texts.items():
+    columns: list[dict[str, Any]] = [_numeric_column(name, numbers[:, j]) for j, name in enumerate(table.names or ())]
+    for name, cells in table.strings.items():
         present = [cell for cell in cells if cell is not None]
-        about_text = {"missing": len(cells) - len(present), "different": len(set(present)), "examples": present[:3]}
-        columns.append({"name": name, "type": "text"} | about_text)
+        about_strings = {"missing": len(cells) - len(present), "different": len(set(present)), "examples": present[:3]}
+        columns.append({"name": name, "type": "string"} | about_strings)
     columns += [{"name": name, "type": what} for name, what in table.others.items()]
     about["columns"] = columns
     if numbers.dtype.kind == "f":
         about["missing"] = int(np.isnan(numbers).sum()) + sum(
-            column.get("missing", 0) for column in columns if column["type"] == "text"
+            column.get("missing", 0) for column in columns if column["type"] == "string"
         )
     return about
 
 
-def _number(name: str, values: Any) -> dict[str, Any]:
+def _numeric_column(name: str, values: Any) -> dict[str, Any]:
     finite = values[np.isfinite(values)]
     limits = {"min": float(finite.min()), "max": float(finite.max())} if len(finite) else {"min": None, "max": None}
     return {"name": name, "type": "number", "missing": int(np.isnan(values).sum())} | limits

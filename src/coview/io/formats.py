@@ -1,4 +1,4 @@
-"""Which ending is read by what, and how a path names a variable."""
+"""File formats by ending, and paths that name a variable."""
 
 from __future__ import annotations
 
@@ -15,64 +15,60 @@ from coview.io.delimited import read_delimited
 from coview.io.hdf5 import read_anndata, variables_of_anndata
 from coview.io.matlab import read_mat, variables_of_mat
 from coview.io.matrix_market import read_matrix_market
-from coview.io.table import AsText, Source, Table, reading
+from coview.io.table import AsStrings, InputFile, RawTable, reading
 
 
 @dataclass(frozen=True)
 class Format:
-    """A kind of file: its name, how it is read and, if it holds several tables, how they are listed."""
+    """A file format: its name, its reader and, if files may have several variables, how they are listed."""
 
     name: str
-    read: Callable[[Source, AsText], Table]
-    variables: Callable[[Source], dict[str, str]] | None = None
-    may_be_zipped: bool = False
+    read: Callable[[InputFile, AsStrings], RawTable]
+    variables: Callable[[InputFile], dict[str, str]] | None = None
+    may_be_gzipped: bool = False
 
 
 FORMATS = {
-    ".csv": Format("CSV", read_delimited, may_be_zipped=True),
-    ".tsv": Format("TSV", read_delimited, may_be_zipped=True),
+    ".csv": Format("CSV", read_delimited, may_be_gzipped=True),
+    ".tsv": Format("TSV", read_delimited, may_be_gzipped=True),
     ".parquet": Format("Parquet", read_parquet),
     ".feather": Format("Feather", read_ipc),
     ".arrow": Format("Arrow", read_ipc),
     ".npy": Format("NumPy array", read_npy),
     ".npz": Format("NumPy archive", read_npz, variables_of_npz),
-    ".mtx": Format("Matrix Market", read_matrix_market, may_be_zipped=True),
+    ".mtx": Format("Matrix Market", read_matrix_market, may_be_gzipped=True),
     ".mat": Format("MATLAB", read_mat, variables_of_mat),
     ".h5ad": Format("AnnData", read_anndata, variables_of_anndata),
     ".h5mu": Format("MuData", read_anndata, variables_of_anndata),
 }
 
 
-def find(what: str, path: Any, variable: str | None = None) -> tuple[Source, Format]:
-    """Find the file and its format; `path` may end in ::VARIABLE.
-
-    Parameters
-    ----------
-    what : str
-        What the file is for, in messages: view 'text'.
-    """
+def find(what: str, path: Any, variable: str | None = None) -> tuple[InputFile, Format]:
+    """Return the file and its format; `what` names its purpose in messages, and `path` may end in ::VARIABLE."""
     if not isinstance(path, (str, os.PathLike)):
-        raise InputTypeError(f"{what} is a {type(path).__name__}; give the path of a file")
+        raise InputTypeError(f"{what} is a {type(path).__name__}; expected the path of a file")
     written = os.fspath(path)
     before, mark, after = written.rpartition("::")
     if mark and not os.path.exists(written):
         written, variable = before, variable or after
-    source = Source(what, Path(written), variable or None)
-    with reading(source):
+    source = InputFile(what, Path(written), variable or None)
+    with reading(source.where):
         if not source.path.exists():
             raise InputError(f"{source.where} does not exist")
         if source.path.is_dir():
             raise InputError(f"{source.where} is a folder; give a file")
         if not source.path.is_file():
-            raise InputError(f"{source.where} is no file that can be read more than once; save it to disk first")
+            raise InputError(f"{source.where} cannot be read more than once; save it to disk first")
     kind = FORMATS.get(source.ending)
-    if kind is None or (source.zipped and not kind.may_be_zipped):
+    if kind is None or (source.gzipped and not kind.may_be_gzipped):
         known = ", ".join(FORMATS)
-        raise InputError(f"{source.where} has an unknown ending; known are {known}, and .gz after .csv, .tsv and .mtx")
+        raise InputError(f"{source.where} has an unknown ending; expected {known}, or .gz after .csv, .tsv or .mtx")
     return source, kind
 
 
-def read_table(source: Source, kind: Format, as_text: AsText) -> Table:
-    """Read a file; whatever is wrong with it is told in one line."""
-    with reading(source):
-        return kind.read(source, as_text)
+def read_table(source: InputFile, kind: Format, as_strings: AsStrings) -> RawTable:
+    """Return the table of a file; any error names the file."""
+    with reading(source.where):
+        if kind.variables is None:
+            source.refuse_variable()
+        return kind.read(source, as_strings)

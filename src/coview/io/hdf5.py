@@ -1,4 +1,4 @@
-"""HDF5 files: AnnData (.h5ad), MuData (.h5mu) and MATLAB 7.3, read with h5py, and only the table that is asked for."""
+"""HDF5 files: AnnData (.h5ad), MuData (.h5mu) and MATLAB 7.3; h5py reads only the selected table."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from coview.errors import InputError
 from coview.extras import load_extra
 from coview.io.arrays import from_array
 from coview.io.features import check_numbers
-from coview.io.table import AsText, Source, Table, check_names, spelt
+from coview.io.table import AsStrings, InputFile, RawTable, as_string, check_names, shape_text
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
 def is_hdf5(path: Path) -> bool:
-    """Whether it begins as HDF5 does; MATLAB puts 512 bytes of its own before."""
+    """Return whether the file begins as HDF5 does; MATLAB puts a header of 512 bytes before."""
     with path.open("rb") as file:
         start = file.read(520)
     return _SIGNATURE in (start[:8], start[512:])
 
 
-def variables_of_anndata(source: Source) -> dict[str, str]:
-    """Name the tables of an AnnData or MuData file and their shapes."""
-    with _opened(source) as file:
-        return {name: _about(node) for name, node in _tables(file).items()}
+def variables_of_anndata(source: InputFile) -> dict[str, str]:
+    """Return the names and shapes of the tables of an AnnData or MuData file."""
+    with _open_hdf5(source) as file:
+        return {name: _node_shape(node) for name, node in _tables(file).items()}
 
 
-def read_anndata(source: Source, as_text: AsText) -> Table:
-    """Read X, or the entry of obsm or layers that is asked for; in MuData, of a modality."""
-    with _opened(source) as file:
+def read_anndata(source: InputFile, as_strings: AsStrings) -> RawTable:
+    """Return X, or the selected entry of obsm or layers; in MuData, of a modality."""
+    with _open_hdf5(source) as file:
         tables = _tables(file)
         given = source.variable is not None
-        listed = {name: _about(node) for name, node in tables.items() if given or "/" not in name}
+        listed = {name: _node_shape(node) for name, node in tables.items() if given or "/" not in name}
         node = tables["X" if "X" in tables and not given else source.choose(listed, "table")]
         home = node.parent if node.name.endswith("/X") else node.parent.parent
-        values, names = _values(source, node)
+        values, names = _read_node(source, node)
         if names is None and node.parent.name.rsplit("/", 1)[-1] != "obsm":
             names = _index(source, home, "var")
-        table = Table(values, names, row_names=_index(source, home, "obs"))
+        table = RawTable(values, names, row_names=_index(source, home, "obs"))
     check_numbers(source, table)
     for axis, count, found in zip(("rows", "columns"), values.shape, (table.row_names, names), strict=True):
         if found is not None and len(found) != count:
@@ -51,91 +51,87 @@ def read_anndata(source: Source, as_text: AsText) -> Table:
 
 
 def _tables(file: Any) -> dict[str, Any]:
-    """Everything in the file that could be a view, by the name to ask for it."""
-    if "mod" not in file:
-        return _tables_of_one(file, "")
+    """Return all tables of the file by the name that selects them."""
     tables: dict[str, Any] = {}
-    for name, modality in file["mod"].items():
-        found = _tables_of_one(modality, f"{name}/")
-        tables |= {name if key == f"{name}/X" else key: node for key, node in found.items()}
+    for name, group in file["mod"].items() if "mod" in file else [("", file)]:
+        if "X" in group:
+            tables[name or "X"] = group["X"]
+        for folder in ("obsm", "layers"):
+            for key, node in group.get(folder, {}).items():
+                tables.setdefault(f"{name}/{key}" if name else key, node)
     return tables
 
 
-def _tables_of_one(group: Any, before: str) -> dict[str, Any]:
-    tables = {f"{before}X": group["X"]} if "X" in group else {}
-    for folder in ("obsm", "layers"):
-        for key, node in group.get(folder, {}).items():
-            tables.setdefault(f"{before}{key}", node)
-    return tables
-
-
-def _about(node: Any) -> str:
+def _node_shape(node: Any, transposed: bool = False) -> str:
     if hasattr(node, "shape"):
-        return f"({'x'.join(map(str, node.shape))})"
+        return shape_text(node.shape[::-1] if transposed else node.shape)
+    if "MATLAB_sparse" in node.attrs:
+        return shape_text((node.attrs["MATLAB_sparse"], len(node["jc"]) - 1), "sparse")
     shape = node.attrs.get("shape")
-    return "(data frame)" if shape is None else f"({'x'.join(map(str, shape))} sparse)"
+    return "(data frame)" if shape is None else shape_text(shape, "sparse")
 
 
-def _values(source: Source, node: Any) -> tuple[Any, tuple[str, ...] | None]:
-    """A dense array, a sparse matrix, or a data frame with its column names."""
+def _read_node(source: InputFile, node: Any) -> tuple[Any, tuple[str, ...] | None]:
+    """Return a dense array, a sparse matrix, or a data frame with its column names."""
     if hasattr(node, "shape"):
-        return from_array(source, _dense(source, node)).numbers, None
+        return from_array(source, _read_dataset(source, node)).numbers, None
     kind = str(node.attrs.get("encoding-type", ""))
     if kind in ("csr_matrix", "csc_matrix"):
         shape = tuple(int(n) for n in node.attrs["shape"])
         source.require_memory((max(shape) + 1,))
-        stored = tuple(_dense(source, node[part]) for part in ("data", "indices", "indptr"))
+        stored = tuple(_read_dataset(source, node[part]) for part in ("data", "indices", "indptr"))
         make = sp.csr_array if kind == "csr_matrix" else sp.csc_array
         return from_array(source, make(stored, shape=shape)).numbers, None
     if kind == "dataframe":
         names = [str(name) for name in node.attrs["column-order"]]
         if not all(hasattr(node[name], "dtype") and node[name].dtype.kind in "fiub" for name in names):
-            raise InputError(
-                f"{source.where} has columns in {node.name} that are no plain numbers; encode or drop them"
-            )
-        columns = [from_array(source, _dense(source, node[name])).numbers for name in names]
+            raise InputError(f"{source.where} has columns in {node.name} that are not numeric; encode or drop them")
+        columns = [from_array(source, _read_dataset(source, node[name])).numbers for name in names]
         return np.column_stack(columns), tuple(names)
-    raise InputError(f"{source.where} holds a {kind or 'group'} in {node.name}, which is no table of numbers")
+    raise InputError(f"{source.where} has a {kind or 'group'} in {node.name}, which is not a table of numbers")
 
 
-def _dense(source: Source, dataset: Any) -> Any:
+def _read_dataset(source: InputFile, dataset: Any) -> Any:
     if dataset.external or dataset.is_virtual or dataset.file.filename != str(source.path):
-        raise InputError(f"{source.where} takes {dataset.name} from other files, which are not read; store it in one")
+        raise InputError(
+            f"{source.where} takes {dataset.name} from other files, which are not read; store all data in one file"
+        )
     source.require_memory(dataset.shape, dataset.dtype.itemsize)
     return dataset[()]
 
 
-def _index(source: Source, home: Any, axis: str) -> tuple[str, ...] | None:
-    """The names of the rows (obs) or columns (var)."""
+def _index(source: InputFile, home: Any, axis: str) -> tuple[str, ...] | None:
+    """Return the names of the rows (obs) or columns (var), if there are any."""
     group = home.get(axis)
     if group is None or not hasattr(group, "attrs"):
         return None
     names = group.get(group.attrs.get("_index", "_index"))
-    return None if names is None else tuple(spelt(name) or "" for name in _dense(source, names))
+    return None if names is None else tuple(as_string(name) or "" for name in _read_dataset(source, names))
 
 
-def matlab_variables(source: Source) -> dict[str, str]:
-    """Name the variables of a MATLAB 7.3 file and their shapes."""
-    with _opened(source) as file:
-        return {name: _about_matlab(node) for name, node in _matlab_tables(file).items()}
+def matlab_variables(source: InputFile) -> dict[str, str]:
+    """Return the names and shapes of the variables of a MATLAB 7.3 file."""
+    with _open_hdf5(source) as file:
+        return {name: _node_shape(node, transposed=True) for name, node in _matlab_tables(file).items()}
 
 
-def read_matlab_hdf5(source: Source) -> Table:
-    """Read a variable of a MATLAB 7.3 file; it stores columns first, so that h5py sees it transposed."""
-    with _opened(source) as file:
+def read_matlab_hdf5(source: InputFile) -> RawTable:
+    """Return a variable of a MATLAB 7.3 file; it is stored by columns, so h5py sees it transposed."""
+    with _open_hdf5(source) as file:
         tables = _matlab_tables(file)
-        node = tables[source.choose({name: _about_matlab(node) for name, node in tables.items()}, "variable")]
+        shapes = {name: _node_shape(node, transposed=True) for name, node in tables.items()}
+        node = tables[source.choose(shapes, "variable")]
         if "MATLAB_sparse" not in node.attrs:
-            return from_array(source, _dense(source, node).T)
+            return from_array(source, _read_dataset(source, node).T)
         source.require_memory((int(node.attrs["MATLAB_sparse"]) + 1,))
-        ends = _dense(source, node["jc"])
-        stored = (_dense(source, node[part]) if part in node else np.empty(0) for part in ("data", "ir"))
+        ends = _read_dataset(source, node["jc"])
+        stored = (_read_dataset(source, node[part]) if part in node else np.empty(0) for part in ("data", "ir"))
         shape = (int(node.attrs["MATLAB_sparse"]), len(ends) - 1)
         return from_array(source, sp.csc_array((*stored, ends), shape=shape))
 
 
 def _matlab_tables(file: Any) -> dict[str, Any]:
-    """Variables of numbers; names with # are MATLAB's own, and texts and objects are stored as numbers."""
+    """Return the numeric variables; MATLAB stores strings and objects as numbers, and its own data under #."""
     return {
         name: node
         for name, node in file.items()
@@ -146,14 +142,8 @@ def _matlab_tables(file: Any) -> dict[str, Any]:
     }
 
 
-def _about_matlab(node: Any) -> str:
-    if "MATLAB_sparse" in node.attrs:
-        return f"({node.attrs['MATLAB_sparse']}x{len(node['jc']) - 1} sparse)"
-    return f"({'x'.join(map(str, node.shape[::-1]))})"
-
-
-def _opened(source: Source) -> Any:
+def _open_hdf5(source: InputFile) -> Any:
     h5py = load_extra("h5py", "scverse", "reading .h5ad, .h5mu and MATLAB 7.3 files")
     if not is_hdf5(source.path):
-        raise InputError(f"{source.where} is no HDF5 file, whatever its ending says")
+        raise InputError(f"{source.where} is not an HDF5 file; give it the ending of its format")
     return h5py.File(source.path, "r")

@@ -1,17 +1,29 @@
-"""Known classes on file, read as text."""
+"""Label files: known classes are read, clusters are written in blocks."""
 
 from __future__ import annotations
 
+import csv
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from io import TextIOWrapper
+from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 
 from coview.errors import InputError
 from coview.io.align import take_ids
+from coview.io.arrow import load_arrow
+from coview.io.atomic import complete_or_absent
 from coview.io.features import listing
 from coview.io.formats import find, read_table
-from coview.io.table import Source, Table, spelt
+from coview.io.table import InputFile, RawTable, as_string
+from coview.views import Array
+
+CLUSTER = "cluster"
+
+_Blocks = Iterable[tuple[Any, Array]]  # ids of some samples, as a list or an Arrow array, and their labels
+_GROUP_ROWS = 2**17  # rows of a Parquet row group; small groups are slow to read
 
 
 def read_labels(
@@ -21,18 +33,23 @@ def read_labels(
     ids: str | None = None,
     order: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
-    r"""Read the known class of each sample, as text.
+    r"""Return the known class of each sample, as strings.
 
     Parameters
     ----------
     path : path
         A table or an array, in any format that `read_views` reads.
     column : str, optional
-        The column that holds the classes; not needed if there is only one besides the ids.
+        The column of the classes; not needed if there is only one besides the ids.
     ids : str, optional
-        The column that holds the ids of the samples.
+        The column of the ids of the samples.
     order : sequence of str, optional
-        The samples whose classes are wanted, by their ids; more may be on file. Without ids, only their number counts.
+        The ids of the samples whose classes are returned; the file may have more. Without `ids`, only the number of
+        samples is compared.
+
+    Returns
+    -------
+    tuple of str
 
     Examples
     --------
@@ -50,11 +67,11 @@ def read_labels(
     if ids is not None:
         table, samples = take_ids(source, table, ids)
         if samples is None:
-            raise InputError(f"{source.where} has no columns to take the ids {ids!r} from; give a table")
+            raise InputError(f"{source.where} has no column of ids {ids!r}; give a table")
     classes = _classes(source, table, column)
     for i, label in enumerate(classes):
         if label is None:
-            raise InputError(f"{source.where} has no class in row {i}; give every sample its class")
+            raise InputError(f"{source.where} has no class in row {i}; give every sample a class")
     if order is not None and samples is not None:
         of_sample = dict(zip(samples, classes, strict=True))
         missing = [sample for sample in order if sample not in of_sample]
@@ -63,23 +80,129 @@ def read_labels(
         classes = [of_sample[sample] for sample in order]
     elif order is not None and len(order) != len(classes):
         raise InputError(
-            f"{source.where} has {len(classes)} classes for {len(order)} samples; give one for each, below a line with "
-            "the column's name, or align them by ids"
+            f"{source.where} has {len(classes)} classes for {len(order)} samples; give one per sample below a line "
+            "with the name of the column, or align them by ids"
         )
     return tuple(map(str, classes))
 
 
-def _classes(source: Source, table: Table, column: str | None) -> Sequence[str | None]:
-    if not table.texts:  # an array
+def _classes(source: InputFile, table: RawTable, column: str | None) -> Sequence[str | None]:
+    if not table.strings:  # an array
         values = table.numbers
         if not isinstance(values, np.ndarray) or values.ndim > 2 or values.size != max(values.shape, default=0):
-            raise InputError(f"{source.where} is no list of classes; give one row or column of them")
-        return [spelt(value) for value in values.ravel().tolist()]
-    if column is None and len(table.texts) > 1:
-        raise InputError(
-            f"{source.where} has {listing('column', tuple(table.texts))}; say which of them holds the classes"
-        )
-    wanted = next(iter(table.texts)) if column is None else column
-    if wanted not in table.texts:
-        raise InputError(f"{source.where} has no column {wanted!r}; it has {listing('column', tuple(table.texts))}")
-    return table.texts[wanted]
+            raise InputError(f"{source.where} is not a list of classes; give one row or column of them")
+        return [as_string(value) for value in values.ravel().tolist()]
+    if column is None and len(table.strings) > 1:
+        raise InputError(f"{source.where} has {listing('column', tuple(table.strings))}; name that of the classes")
+    wanted = next(iter(table.strings)) if column is None else column
+    if wanted not in table.strings:
+        raise InputError(f"{source.where} has no column {wanted!r}; it has {listing('column', tuple(table.strings))}")
+    return table.strings[wanted]
+
+
+def write_labels(
+    path: str | os.PathLike[str], labels: Any, ids: Sequence[str] | None = None, *, name: str = "sample"
+) -> Path:
+    """Write the cluster of each sample and return the path; the file appears once it is complete.
+
+    Parameters
+    ----------
+    path : path that ends in .csv, .tsv, .parquet or .npy
+        Tables have a column of ids and a column `cluster`; `.npy` has the labels only.
+    labels : array of int
+    ids : sequence of str, optional
+        One for each label; without them, samples are numbered from 0.
+    name : str
+        The name of the column of ids.
+
+    Returns
+    -------
+    Path
+    """
+    clusters = np.asarray(labels)
+    if clusters.ndim != 1 or clusters.dtype.kind not in "iu":
+        raise InputError(f"labels: expected one integer per sample, got {clusters.dtype} of shape {clusters.shape}")
+    if ids is not None and len(ids) != len(clusters):
+        raise InputError(f"there are {len(ids)} ids for {len(clusters)} labels; give one for each")
+    return write_label_blocks(path, name, len(clusters), [(None if ids is None else list(ids), clusters)])
+
+
+def write_label_blocks(path: str | os.PathLike[str], ids_name: str, n_samples: int, blocks: _Blocks) -> Path:
+    """Write n_samples labels in blocks of (ids, labels), as `write_labels` does, and return the path."""
+    path = check_label_path(path)
+    if ids_name == CLUSTER:
+        raise InputError(f"{CLUSTER!r} is the name of the column of labels; rename the column of the ids")
+    with complete_or_absent(path) as file:
+        _WRITERS[path.suffix.lower()](file, ids_name, n_samples, blocks)
+    return path
+
+
+def check_label_path(path: str | os.PathLike[str]) -> Path:
+    """Return the path, or refuse, before any work, one that labels cannot be written to."""
+    path = Path(path)
+    ending = path.suffix.lower()
+    if ending not in _WRITERS:
+        raise InputError(f"{path} has an unknown ending for labels; expected one of {', '.join(_WRITERS)}")
+    if not path.absolute().parent.is_dir() or path.is_dir():
+        raise InputError(f"{path} cannot be written: its folder must exist, and it must not be a folder itself")
+    require_writer(ending)
+    return path
+
+
+def require_writer(ending: str) -> None:
+    """Raise an ImportError that names the extra if labels of this format need a library that is missing."""
+    if ending == ".parquet":
+        load_arrow(purpose="writing Parquet files")
+        load_arrow("pyarrow.parquet", "writing Parquet files")
+
+
+def _write_delimited(delimiter: str) -> Callable[[IO[bytes], str, int, _Blocks], None]:
+    def write(file: IO[bytes], ids_name: str, n_samples: int, blocks: _Blocks) -> None:
+        text = TextIOWrapper(file, encoding="utf-8", newline="")
+        rows = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+        rows.writerow([ids_name, CLUSTER])
+        for ids, labels in _numbered(blocks):
+            rows.writerows(zip(ids.to_pylist() if hasattr(ids, "to_pylist") else ids, labels.tolist(), strict=True))
+        text.detach()
+
+    return write
+
+
+def _write_npy(file: IO[bytes], ids_name: str, n_samples: int, blocks: _Blocks) -> None:
+    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(np.int64)), "fortran_order": False}
+    np.lib.format.write_array_header_1_0(file, header | {"shape": (n_samples,)})
+    for _, labels in blocks:
+        file.write(labels.astype(np.int64).tobytes())
+
+
+def _write_parquet(file: IO[bytes], ids_name: str, n_samples: int, blocks: _Blocks) -> None:
+    pa, parquet = load_arrow(), load_arrow("pyarrow.parquet")
+    writer, group = None, []
+    n_written = n_grouped = 0
+    try:
+        for ids, labels in _numbered(blocks):
+            group.append(pa.table({ids_name: ids, CLUSTER: labels.astype(np.int64)}))
+            n_grouped += len(labels)
+            if n_grouped >= _GROUP_ROWS or n_written + n_grouped == n_samples:
+                writer = writer or parquet.ParquetWriter(file, group[0].schema)
+                writer.write_table(pa.concat_tables(group), row_group_size=_GROUP_ROWS)
+                n_written, n_grouped, group = n_written + n_grouped, 0, []
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _numbered(blocks: _Blocks) -> Iterator[tuple[Any, Array]]:
+    """Yield the blocks with their ids, or with the numbers of their samples."""
+    start = 0
+    for ids, labels in blocks:
+        yield np.arange(start, start + len(labels)) if ids is None else ids, labels
+        start += len(labels)
+
+
+_WRITERS: Mapping[str, Callable[[IO[bytes], str, int, _Blocks], None]] = {
+    ".csv": _write_delimited(","),
+    ".tsv": _write_delimited("\t"),
+    ".parquet": _write_parquet,
+    ".npy": _write_npy,
+}

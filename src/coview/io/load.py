@@ -1,4 +1,4 @@
-"""Views from files: read each, align their samples, and bring each to the columns that are wanted."""
+"""Views from files: read each file, align the samples, and select the columns."""
 
 from __future__ import annotations
 
@@ -11,12 +11,22 @@ from coview.io.align import by_ids, by_order, take_ids
 from coview.io.features import Features, check_numbers
 from coview.io.formats import find, read_table
 from coview.io.table import reading
+from coview.registry import check_name
 from coview.views import Views
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """Views as they came from files: what they hold, the ids of the samples if there are any, and what was noticed."""
+    """Views read from files.
+
+    Attributes
+    ----------
+    views : Views
+    ids : tuple of str, or None
+        The ids of the samples, if there are any.
+    notes : tuple of str
+        Columns and samples that were dropped, constant columns, and assumptions about the files.
+    """
 
     views: Views
     ids: tuple[str, ...] | None
@@ -32,24 +42,27 @@ def read_views(
     variables: Mapping[str, str] | None = None,
     columns: Mapping[str, Sequence[str] | None] | None = None,
 ) -> Loaded:
-    r"""Read one file for each view, and return the views with the ids of their samples and notes.
+    r"""Return the views from one file each, with the ids of their samples and notes.
 
     Parameters
     ----------
     sources : mapping from view name to path
         CSV and TSV (also .gz), Parquet, Feather, Arrow, .npy, .npz, Matrix Market (also .gz), MATLAB, .h5ad and .h5mu,
-        told apart by their endings. A path may end in `::NAME` for a variable of the file.
+        by their endings. A path may end in `::NAME` to select a variable of the file.
     ids : str, optional
-        The column that holds the ids of the samples; the views are brought into the order of the first.
+        The column with the ids of the samples; all views get the order of the first.
     align : {"strict", "inner"}
         With ids: refuse samples that are not in every view, or drop them with a note.
     categories : {"refuse", "onehot"}
-        What to do with columns of text: refuse them, or make one column of zeros and ones for each category.
+        Refuse columns of strings, or one-hot encode them.
     variables : mapping from view name to variable, optional
-        Another way to give `::NAME`.
+        The same as `::NAME`.
     columns : mapping from view name to column names, optional
-        The columns that a model was trained on. Each view is brought to exactly these; `colour=red` is made from the
-        column `colour`.
+        The columns that a model was trained on, selected by name; `colour=red` is encoded from the column `colour`.
+
+    Returns
+    -------
+    Loaded
 
     Examples
     --------
@@ -66,33 +79,34 @@ def read_views(
     array([[1., 2.],
            [4., 5.]])
     """
-    _check_choice("align", align, ("strict", "inner"))
-    _check_choice("categories", categories, ("refuse", "onehot"))
+    check_name("align", align, ("strict", "inner"))
+    check_name("categories", categories, ("refuse", "onehot"))
     if align == "inner" and ids is None:
-        raise InputError("align='inner' keeps the samples that all views have; say which column names them with ids=")
+        raise InputError("align='inner' matches samples by their ids; name the column of the ids with ids=")
     if not isinstance(sources, Mapping):
-        raise InputTypeError(f"sources={sources!r} must be a mapping from view name to the path of a file")
+        raise InputTypeError(f"sources={sources!r}: expected a mapping from view name to the path of a file")
     if not sources:
         raise InputError("there are no views; give at least one file")
-    _check_view_names(sources, variables, columns)
+    for parameter, given in (("variables", variables), ("columns", columns)):
+        for name in given or ():
+            if name not in sources:
+                raise InputError(f"{parameter} names the view {name!r}, which has no file")
+    for name, path in sources.items():
+        if columns is not None and name not in columns:
+            raise InputError(f"view {name!r} ({path}) is not a view of the model; its views: {', '.join(columns)}")
     found, tables, ids_of = {}, {}, {}
     for name, path in sources.items():
         wanted = (columns or {}).get(name)
-        spelt = {*_encoded_columns(wanted), *(() if ids is None else (ids,))}
+        strings = {*_encoded_columns(wanted), *(() if ids is None else (ids,))}
         found[name], kind = find(f"view {name!r}", path, (variables or {}).get(name))
-        tables[name] = read_table(found[name], kind, spelt.__contains__)
+        tables[name] = read_table(found[name], kind, strings.__contains__)
         check_numbers(found[name], tables[name])
         if ids is not None:
             tables[name], ids_of[name] = take_ids(found[name], tables[name], ids)
-    notes: list[str] = []
-    samples: tuple[str, ...] | None
-    if ids is None:
-        rows, samples = by_order(found, tables)
-    else:
-        rows, samples, notes = by_ids(found, tables, ids_of, align == "inner")
+    rows, samples, notes = by_order(found, tables) if ids is None else by_ids(found, tables, ids_of, align == "inner")
     matrices, names = {}, {}
     for name, source in found.items():
-        with reading(source):
+        with reading(source.where):
             features = Features(source, tables.pop(name), rows[name])
             wanted = (columns or {}).get(name)
             if wanted is None:
@@ -104,31 +118,6 @@ def read_views(
 
 
 def _encoded_columns(wanted: Sequence[str] | None) -> set[str]:
-    """Columns that may have been encoded as one column for each category: they are read as text again."""
+    """Return columns that may have been one-hot encoded, which are read as strings."""
     stems = {column[:i] for column in wanted or () for i, letter in enumerate(column) if letter == "="}
     return stems - set(wanted or ())
-
-
-def _check_choice(parameter: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise InputError(f"{parameter}={value!r} is unknown; use one of {', '.join(map(repr, known))}")
-
-
-def _check_view_names(
-    sources: Mapping[str, Any],
-    variables: Mapping[str, str] | None,
-    columns: Mapping[str, Sequence[str] | None] | None,
-) -> None:
-    for name in variables or ():
-        if name not in sources:
-            raise InputError(f"a variable is named for the view {name!r}, which has no file")
-    if columns is None:
-        return
-    for name in columns:
-        if name not in sources:
-            raise InputError(f"the model was trained on the view {name!r}, for which there is no file")
-    for name in sources:
-        if name not in columns:
-            raise InputError(
-                f"view {name!r} ({sources[name]}) is unknown to the model; it was trained on {', '.join(columns)}"
-            )

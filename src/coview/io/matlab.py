@@ -1,4 +1,4 @@
-"""MATLAB files of versions 5 to 7, read by NumPy (SciPy's reader can crash on damaged ones); 7.3 is HDF5."""
+"""MATLAB files of versions 5 to 7, read by NumPy because SciPy's reader can crash on damaged ones; 7.3 is HDF5."""
 
 from __future__ import annotations
 
@@ -13,68 +13,67 @@ import scipy.sparse as sp
 from coview.errors import InputError
 from coview.io.arrays import from_array
 from coview.io.hdf5 import is_hdf5, matlab_variables, read_matlab_hdf5
-from coview.io.table import AsText, Source, Table
+from coview.io.table import AsStrings, InputFile, RawTable, shape_text
 
-# The numbers that the format gives to types of stored values, and to classes of variables.
+# The codes of the format for types of stored values, and for classes of variables.
 _STORED = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 _MATRIX, _COMPRESSED = 14, 15
 _CLASSES = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8"}
 _SPARSE, _OPAQUE = 5, 17
-_NO_NUMBERS = {1: "cell array", 2: "structure", 3: "object", 4: "text", 16: "function", _OPAQUE: "object"}
+_NOT_NUMERIC = {1: "cell array", 2: "structure", 3: "object", 4: "string", 16: "function", _OPAQUE: "object"}
 _COMPLEX = 0x800
-_START = 8192  # bytes of a variable that surely hold its name and shape
+_START = 8192  # bytes of a variable that include its name and shape
 
 
 @dataclass(frozen=True)
 class _Variable:
     flags: int
     shape: tuple[int, ...]
-    at: int  # where it begins in the file
-    n_bytes: int  # once unpacked
+    at: int  # offset in the file
+    n_bytes: int  # decompressed
 
     @property
     def about(self) -> str:
         kind = self.flags & 0xFF
-        words = ("x".join(map(str, self.shape)), "sparse" if kind == _SPARSE else _NO_NUMBERS.get(kind, ""))
-        return f"({' '.join(filter(None, words))})"
+        return shape_text(self.shape, "sparse" if kind == _SPARSE else _NOT_NUMERIC.get(kind, ""))
 
 
-def variables_of_mat(source: Source) -> dict[str, str]:
-    """Name the variables of a MATLAB file and their shapes."""
+def variables_of_mat(source: InputFile) -> dict[str, str]:
+    """Return the names and shapes of the variables of a MATLAB file."""
     if is_hdf5(source.path):
         return matlab_variables(source)
     with source.path.open("rb") as file:
         return {name: variable.about for name, variable in _variables(source, file, _byte_order(source, file)).items()}
 
 
-def read_mat(source: Source, as_text: AsText) -> Table:
-    """Read the variable that is asked for, or the only one that holds numbers."""
+def read_mat(source: InputFile, as_strings: AsStrings) -> RawTable:
+    """Return the selected variable, or the only numeric one."""
     if is_hdf5(source.path):
         return read_matlab_hdf5(source)
     with source.path.open("rb") as file:
         order = _byte_order(source, file)
         variables = _variables(source, file, order)
-        usable = {name: v.about for name, v in variables.items() if (v.flags & 0xFF) not in _NO_NUMBERS}
+        usable = {name: v.about for name, v in variables.items() if (v.flags & 0xFF) not in _NOT_NUMERIC}
         listed = {name: v.about for name, v in variables.items()}
         name = source.choose(listed if source.variable is not None or len(usable) != 1 else usable, "variable")
         chosen = variables[name]
         kind = chosen.flags & 0xFF
-        if kind in _NO_NUMBERS or chosen.flags & _COMPLEX:
-            what = "complex numbers" if kind not in _NO_NUMBERS else f"a {_NO_NUMBERS[kind]}"
-            raise InputError(f"{source.where} holds {what} in the variable {name!r}; save a plain matrix of numbers")
+        if kind in _NOT_NUMERIC or chosen.flags & _COMPLEX:
+            what = _NOT_NUMERIC.get(kind, "complex numbers")
+            raise InputError(f"{source.where}: expected real numbers in the variable {name!r}, got {what}")
         source.require_memory((chosen.n_bytes,), 3)
         file.seek(chosen.at)
-        return from_array(source, _values(source, _unpacked(source, file, order, chosen.n_bytes), order))
+        return from_array(source, _decode(source, _decompressed(source, file, order, chosen.n_bytes), order))
 
 
-def _byte_order(source: Source, file: IO[bytes]) -> str:
+def _byte_order(source: InputFile, file: IO[bytes]) -> str:
     order = {b"IM": "<", b"MI": ">"}.get(file.read(128)[126:])
     if order is None:
-        raise InputError(f"{source.where} is no MATLAB file of version 5 or later; save it with -v7 or -v7.3")
+        raise InputError(f"{source.where} is not a MATLAB file of version 5 or later; save it with -v7 or -v7.3")
     return order
 
 
-def _variables(source: Source, file: IO[bytes], order: str) -> dict[str, _Variable]:
+def _variables(source: InputFile, file: IO[bytes], order: str) -> dict[str, _Variable]:
     found = {}
     size = file.seek(0, 2)
     at = 128
@@ -82,18 +81,18 @@ def _variables(source: Source, file: IO[bytes], order: str) -> dict[str, _Variab
         file.seek(at)
         _, length = struct.unpack(f"{order}II", file.read(8))
         if at + 8 + length > size:
-            raise InputError(f"{source.where} is cut short: it ends within a variable")
+            raise InputError(f"{source.where} is truncated: it ends within a variable")
         file.seek(at)
         start, n_bytes = _begin(source, file, order)
         flags, shape, name, _ = _head(start, order)
-        if name:  # what has none is MATLAB's own
+        if name:  # MATLAB's own data have no name
             found[name] = _Variable(flags, shape, at, n_bytes)
         at += 8 + length
     return found
 
 
-def _begin(source: Source, file: IO[bytes], order: str) -> tuple[bytes, int]:
-    """The first bytes of the variable that begins here, and how many there are in all."""
+def _begin(source: InputFile, file: IO[bytes], order: str) -> tuple[bytes, int]:
+    """Return the first bytes of the variable that begins here, and its size in bytes."""
     at = file.tell()
     kind, n_bytes = struct.unpack(f"{order}II", file.read(8))
     if kind == _COMPRESSED:
@@ -108,14 +107,14 @@ def _begin(source: Source, file: IO[bytes], order: str) -> tuple[bytes, int]:
     return start, n_bytes
 
 
-def _unpacked(source: Source, file: IO[bytes], order: str, n_bytes: int) -> bytes:
+def _decompressed(source: InputFile, file: IO[bytes], order: str, n_bytes: int) -> bytes:
     kind, length = struct.unpack(f"{order}II", file.read(8))
     stored = file.read(length)
     return zlib.decompressobj().decompress(stored, n_bytes + 8)[8:] if kind == _COMPRESSED else stored
 
 
 def _head(body: bytes, order: str) -> tuple[int, tuple[int, ...], str, int]:
-    """Flags, shape and name of a variable, and where its values begin."""
+    """Return flags, shape and name of a variable, and the offset of its values."""
     flags, at = _element(body, 0, order)
     shape: Any = ()
     if int(flags[0]) & 0xFF != _OPAQUE:
@@ -125,9 +124,9 @@ def _head(body: bytes, order: str) -> tuple[int, tuple[int, ...], str, int]:
 
 
 def _element(body: bytes, at: int, order: str) -> tuple[Any, int]:
-    """The array of numbers that begins here, and where the next one does."""
+    """Return the array that begins here, and the offset of the next one."""
     (word,) = struct.unpack_from(f"{order}I", body, at)
-    if word >> 16:  # up to four bytes are stored in the place of their length
+    if word >> 16:  # values of up to four bytes are stored in place of their length
         kind, length, start, end = word & 0xFFFF, word >> 16, at + 4, at + 8
     else:
         kind, (length,), start = word, struct.unpack_from(f"{order}I", body, at + 4), at + 8
@@ -135,7 +134,7 @@ def _element(body: bytes, at: int, order: str) -> tuple[Any, int]:
     return np.frombuffer(body[start : start + length], np.dtype(order + _STORED[kind])), end
 
 
-def _values(source: Source, body: bytes, order: str) -> Any:
+def _decode(source: InputFile, body: bytes, order: str) -> Any:
     flags, shape, _, at = _head(body, order)
     if flags & 0xFF != _SPARSE:
         stored, _ = _element(body, at, order)
@@ -143,7 +142,7 @@ def _values(source: Source, body: bytes, order: str) -> Any:
     rows, at = _element(body, at, order)
     ends, at = _element(body, at, order)
     entries, _ = _element(body, at, order)
-    used = int(ends[-1])  # there may be room for more
+    used = int(ends[-1])  # more may be allocated
     source.require_memory((max(shape) + 1,))
     plain = (entries[:used].astype(np.float64), rows[:used].astype(np.int64), ends.astype(np.int64))
     return sp.csc_array(plain, shape=shape)

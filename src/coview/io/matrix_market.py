@@ -1,7 +1,8 @@
-"""Matrix Market files, read by NumPy: SciPy's compiled reader can crash on damaged ones."""
+"""Matrix Market files, read by NumPy because SciPy's compiled reader can crash on damaged ones."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from itertools import chain, islice
 from typing import IO
@@ -12,20 +13,19 @@ from numpy.typing import NDArray
 
 from coview.errors import InputError
 from coview.io.arrays import from_array
-from coview.io.table import EXACT, TOO_LARGE, AsText, Source, Table
+from coview.io.table import EXACT, TOO_LARGE, AsStrings, InputFile, RawTable
 
 _LONGEST_LINE = 2**16
 
 
-def read_matrix_market(source: Source, as_text: AsText) -> Table:
-    """Read a dense array, or coordinates as a sparse matrix."""
-    source.refuse_variable()
+def read_matrix_market(source: InputFile, as_strings: AsStrings) -> RawTable:
+    """Return a dense array, or coordinates as a sparse matrix."""
     with source.opened() as file:
         layout, values, symmetry = _banner(source, file)
-        shape = _sizes(source, file, 3 if layout == "coordinate" else 2)
+        shape = _header_sizes(source, file, 3 if layout == "coordinate" else 2)
         if layout == "array":
             if symmetry != "general":
-                raise InputError(f"{source.where} stores half of a symmetric array; save the whole, or as coordinates")
+                raise InputError(f"{source.where} stores half of a symmetric array; save all of it, or coordinates")
             source.require_memory(shape, 16)
             return from_array(source, _body(source, file, values, shape[0] * shape[1], 1).reshape(shape, order="F"))
         n_rows, n_columns, n_entries = shape
@@ -44,45 +44,49 @@ def read_matrix_market(source: Source, as_text: AsText) -> Table:
     return from_array(source, sp.coo_array((entries, (rows, columns)), shape=(n_rows, n_columns)))
 
 
-def _banner(source: Source, file: IO[bytes]) -> tuple[str, str, str]:
+def _banner(source: InputFile, file: IO[bytes]) -> tuple[str, str, str]:
     words = file.readline(_LONGEST_LINE).decode("latin-1").lower().split()
     if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
-        raise InputError(f"{source.where} is no Matrix Market file; its first line must begin with '%%MatrixMarket'")
+        raise InputError(
+            f"{source.where} is not a Matrix Market file; expected a first line that begins with '%%MatrixMarket'"
+        )
     layout, values, symmetry = words[2:]
     if (
         layout not in ("coordinate", "array")
         or values not in ("real", "double", "integer", "unsigned-integer", "pattern")
         or symmetry not in ("general", "symmetric", "skew-symmetric")
     ):
-        raise InputError(f"{source.where} holds a {' '.join(words[2:])} matrix; save it as real and general")
+        raise InputError(f"{source.where} is a {' '.join(words[2:])} matrix; save it as real and general")
     return layout, values, symmetry
 
 
-def _sizes(source: Source, file: IO[bytes], count: int) -> tuple[int, ...]:
-    line = file.readline(_LONGEST_LINE)
-    while line.startswith(b"%") or (line and not line.strip()):
-        line = file.readline(_LONGEST_LINE)
-    sizes = tuple(int(word) if word.isdigit() else -1 for word in line.split())
+def _header_sizes(source: InputFile, file: IO[bytes], count: int) -> tuple[int, ...]:
+    sizes = tuple(int(word) if word.isdigit() else -1 for word in next(_filled_lines(file), b"").split())
     if len(sizes) != count or min(sizes) < 0:
-        raise InputError(f"{source.where} does not say its size in {count} whole numbers; it may be cut short")
+        raise InputError(f"{source.where} has no line of {count} integers that gives its size; it may be truncated")
     return sizes
 
 
-def _body(source: Source, file: IO[bytes], values: str, n_lines: int, width: int) -> NDArray[np.float64]:
-    """Read the numbers below the header: as many lines as it says, all of the same width."""
-    # A line without an end must not fill the memory: it comes in pieces, which are more than the header says.
-    filled = (line for line in iter(partial(file.readline, _LONGEST_LINE), b"") if line.split(b"%")[0].strip())
-    first = list(islice(filled, 1))  # NumPy warns where there is none
-    lines = chain(first, islice(filled, n_lines))  # one too many is noticed
+def _filled_lines(file: IO[bytes]) -> Iterator[bytes]:
+    """Return the lines except comments and empty ones."""
+    # A line without an end must not fill the memory: it is read in pieces, and the count of lines is then wrong.
+    return (line for line in iter(partial(file.readline, _LONGEST_LINE), b"") if line.split(b"%")[0].strip())
+
+
+def _body(source: InputFile, file: IO[bytes], values: str, n_lines: int, width: int) -> NDArray[np.float64]:
+    """Return the numbers below the header, which states the number of lines."""
+    filled = _filled_lines(file)
+    first = list(islice(filled, 1))  # NumPy warns if there is no line
+    lines = chain(first, islice(filled, n_lines))  # one more than stated, to notice it
     try:
         body = np.loadtxt(lines, comments="%", ndmin=2, dtype=np.float64) if first else np.empty((0, width))
     except ValueError as error:
-        raise InputError(f"{source.where} holds what is no number ({error})") from None
+        raise InputError(f"{source.where} contains a value that is not a number ({error})") from None
     if body.shape != (n_lines, width):
         raise InputError(
             f"{source.where} has {'more' if len(body) > n_lines else len(body)} lines of {body.shape[1]} numbers; its "
-            f"header says {n_lines} of {width}"
+            f"header states {n_lines} of {width}"
         )
     if "integer" in values and np.abs(body).max(initial=0) > EXACT:
-        raise InputError(f"{source.where} holds {TOO_LARGE}; leave them out")
+        raise InputError(f"{source.where} has {TOO_LARGE}; drop them")
     return body

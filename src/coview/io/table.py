@@ -1,4 +1,4 @@
-"""What every format is read into: a table of numbers, with names and with the columns that are not numbers."""
+"""What every format is read into: a table of numbers with names, and the columns that are not numbers."""
 
 from __future__ import annotations
 
@@ -17,30 +17,35 @@ from coview.errors import InputError
 from coview.runtime import require_memory
 from coview.views import Matrix
 
-AsText = Callable[[str], bool]  # whether the column of this name is to be kept as it is spelt
-EXACT = 2**53  # whole numbers beyond this are rounded when they become floats
-TOO_LARGE = "whole numbers beyond 2^53, which would be rounded and look like ids"
+AsStrings = Callable[[str], bool]  # whether the column of this name is read as strings
+EXACT = 2**53  # larger integers are rounded when they become floats
+TOO_LARGE = "integers beyond 2^53, which floats round"
 
 
 @dataclass(frozen=True)
-class Table:
-    """One file as it was read, before anything was chosen or refused."""
+class RawTable:
+    """The contents of one file, before columns and rows are selected."""
 
-    numbers: Matrix  # samples by columns, dense or CSR; NaN where a value is missing
+    numbers: Matrix  # samples by columns, dense or CSR; NaN if a value is missing
     names: tuple[str, ...] | None = None  # of the columns of numbers
-    texts: Mapping[str, Sequence[str | None]] = field(default_factory=dict)  # None where a value is missing
-    others: Mapping[str, str] = field(default_factory=dict)  # columns that no view can hold, and what they are
+    strings: Mapping[str, Sequence[str | None]] = field(default_factory=dict)  # None if a value is missing
+    others: Mapping[str, str] = field(default_factory=dict)  # columns of other types, and their types
     row_names: tuple[str, ...] | None = None
-    notes: tuple[str, ...] = ()  # what the reader had to decide
+    notes: tuple[str, ...] = ()  # what the reader assumed
+
+    @property
+    def row_ids(self) -> tuple[str, ...] | None:
+        """The row names, unless they only number the rows."""
+        return None if self.row_names is None or is_counting(self.row_names) else self.row_names
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (*(self.names or ()), *self.texts, *self.others)
+        return (*(self.names or ()), *self.strings, *self.others)
 
 
 @dataclass(frozen=True)
-class Source:
-    """A file, the variable in it that is meant, and what it is for; `where` is how messages name it."""
+class InputFile:
+    """A file with the selected variable and its purpose; `where` names it in messages."""
 
     what: str
     path: Path
@@ -52,95 +57,85 @@ class Source:
 
     @property
     def ending(self) -> str:
-        """The ending in small letters, without .gz."""
+        """The ending in lower case, without .gz."""
         return self.path.with_name(self.path.name.lower().removesuffix(".gz")).suffix
 
     @property
-    def zipped(self) -> bool:
+    def gzipped(self) -> bool:
         return self.path.name.lower().endswith(".gz")
 
     def opened(self) -> IO[bytes]:
-        """Open the file, and unpack it on the way if it ends in .gz."""
-        return gzip.open(self.path, "rb") if self.zipped else self.path.open("rb")  # type: ignore[return-value]
+        """Return the opened file, decompressed if it ends in .gz."""
+        return gzip.open(self.path, "rb") if self.gzipped else self.path.open("rb")  # type: ignore[return-value]
 
     def choose(self, variables: Mapping[str, str], kind: str) -> str:
-        """Return the variable that was asked for, or the only one.
-
-        Parameters
-        ----------
-        variables : mapping from name to a description, such as the shape
-        kind : str
-            What this format calls them.
-        """
+        """Return the selected variable, or the only one; `variables` has names and shapes, `kind` is their term."""
         listed = ", ".join(f"{name} {about}".strip() for name, about in variables.items())
         if self.variable is None and len(variables) == 1:
             return next(iter(variables))
         if not variables:
-            raise InputError(f"{self.where} holds no {kind}s")
+            raise InputError(f"{self.where} has no {kind}s")
         if self.variable is None:
             raise InputError(
-                f"{self.where} holds {len(variables)} {kind}s, choose one as {self.path.name}::NAME; it holds {listed}"
+                f"{self.where} has {len(variables)} {kind}s: {listed}; select one as {self.path.name}::NAME"
             )
         if self.variable not in variables:
-            raise InputError(f"{self.where} has no {kind} {self.variable!r}; it holds {listed}")
+            raise InputError(f"{self.where} has no {kind} {self.variable!r}; it has {listed}")
         return self.variable
 
     def require_memory(self, shape: Sequence[int], itemsize: int = 8) -> None:
-        """Refuse what the file says it holds, before it is read, if that does not fit in memory."""
+        """Refuse an array of this shape, before it is read, if it does not fit in memory."""
         size = " x ".join(map(str, shape))
         require_memory(
             prod(map(int, shape)) * itemsize,
             f"{self.where}: a table of {size} values",
-            "choose fewer columns or rows, use a sparse format, or read it in blocks with ViewsReader",
+            "select fewer columns or rows, use a sparse format, or read it in blocks with ViewsReader",
         )
 
     def refuse_variable(self) -> None:
-        """Refuse the name of a variable where a file holds one table only."""
+        """Refuse the name of a variable if the format stores one table only."""
         if self.variable is not None:
-            raise InputError(
-                f"{self.where} holds one table and no variables; leave '::{self.variable}' away from its path"
-            )
+            raise InputError(f"{self.where} is one table without variables; leave out '::{self.variable}'")
 
 
 @contextmanager
-def reading(source: Source) -> Iterator[None]:
-    """Turn whatever a damaged or foreign file sets off into one line that names it."""
+def reading(where: str) -> Iterator[None]:
+    """Raise any error that a damaged file causes as an InputError that names the file."""
     try:
         yield
     except (InputError, ImportError):
         raise
     except MemoryError as error:
-        told = str(error) if source.where in str(error) else f"{source.where} does not fit in memory"
-        raise InputError(told) from None
-    except OSError as error:
-        raise InputError(f"{source.where} cannot be read ({error.strerror or first_line(error)})") from None
-    except Exception as error:  # the libraries behind the formats raise all sorts of things on bad bytes
+        raise InputError(str(error) if where in str(error) else f"{where} does not fit in memory") from None
+    except Exception as error:  # libraries raise errors of many types on damaged files
+        if getattr(error, "strerror", None):
+            raise InputError(f"{where} cannot be read ({error.strerror})") from None  # type: ignore[attr-defined]
+        message = f"unexpected {error}" if isinstance(error, KeyError) else str(error).strip()
+        first_line = (message.splitlines() or [type(error).__name__])[0].rstrip(".")
         raise InputError(
-            f"{source.where} cannot be read ({first_line(error)}); it may be damaged, cut short or of another kind"
+            f"{where} cannot be read ({first_line}); it may be damaged, truncated or in another format"
         ) from None
 
 
-def first_line(error: Exception) -> str:
-    """What an error says, on one line."""
-    if isinstance(error, KeyError):  # says nothing but the key
-        return f"unexpected {error}"
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+def shape_text(shape: Sequence[int], kind: str = "") -> str:
+    """Return a shape for messages, such as (12x2) or (12x2 sparse)."""
+    return f"({' '.join(filter(None, ('x'.join(map(str, shape)), kind)))})"
 
 
-def check_names(source: Source, names: Sequence[str]) -> None:
-    """Refuse two columns of one name: nobody could tell which is meant."""
+def check_names(source: InputFile, names: Sequence[str]) -> None:
+    """Refuse two columns of the same name."""
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise InputError(f"{source.where} has two columns named {twice!r}; rename one")
 
 
 def is_counting(names: Sequence[str]) -> bool:
-    """Whether the names are 0, 1, 2, ... or 1, 2, 3, ..., as programs give them to what has none."""
+    """Return whether the names are 0, 1, 2, ... or 1, 2, 3, ..., which programs write for rows without names."""
     return any(list(names) == [str(i) for i in range(a, a + len(names))] for a in (0, 1))
 
 
-def spelt(value: Any) -> str | None:
-    """Write an id or a class as text, whole numbers without a fraction, so that formats can be compared."""
+def as_string(value: Any) -> str | None:
+    """Return an id or a class as a string, integers without a fraction, so that ids of several formats are equal."""
     if value is None or (isinstance(value, (float, np.floating)) and np.isnan(value)):
         return None
     if isinstance(value, (float, np.floating)) and float(value).is_integer():

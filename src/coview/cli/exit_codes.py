@@ -1,4 +1,4 @@
-"""How a command ends: an exit code, and one plain line for whoever typed it."""
+"""Exit codes of the command, and the one line that explains an error."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typer.core import TyperGroup
 
 from coview.errors import InputError
 
-# Old and new typer keep this class, the base of all complaints about what was typed, in different places.
+# The base class of all usage errors; its module differs between versions of typer.
 _UsageError: Any = typer.BadParameter.__base__
 
 
 class Commands(TyperGroup):
-    """The commands: 0 is success, 1 a failure, 2 bad usage or input, 130 Ctrl-C; --debug shows where it happened."""
+    """The commands; exit code 0 is success, 1 a failure, 2 bad usage or input, 130 Ctrl-C."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """List the commands in plain text: loading what draws boxes takes longer than everything else."""
+        """List the commands in plain text, because loading rich takes longer than everything else."""
         super(TyperGroup, self).format_help(ctx, formatter)
 
     def main(
@@ -35,14 +35,14 @@ class Commands(TyperGroup):
     ) -> Any:
         """Run a command, and end the process with its exit code."""
         typed = list(sys.argv[1:] if args is None else args)
-        extra.setdefault("obj", ("coview", *typed))  # commands note down how they were called
+        extra.setdefault("obj", ("coview", *typed))  # recorded in summary.json
         name = prog_name or "coview"
         run = partial(super().main, typed or ["--help"], name, complete_var, False, windows_expand_args, **extra)
         if not standalone_mode:
             return run()
         try:
             code = run()
-        except (KeyboardInterrupt, typer.Abort):  # some versions of typer turn Ctrl-C into this exit code themselves
+        except (KeyboardInterrupt, typer.Abort):  # some versions of typer return 130 themselves
             code = 130
         except Exception as error:
             if "--debug" in typed:
@@ -55,7 +55,7 @@ class Commands(TyperGroup):
 
 
 def _explain(error: Exception) -> tuple[int, str]:
-    """The exit code, and the sentence."""
+    """Return the exit code and the message."""
     if isinstance(error, _UsageError):
         path = error.ctx.command_path if getattr(error, "ctx", None) else "coview"
         return 2, f"{error.format_message()} See {path} --help"
@@ -65,4 +65,4 @@ def _explain(error: Exception) -> tuple[int, str]:
         return 1, str(error)
     if isinstance(error, OSError) and error.strerror:
         return 1, f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    return 1, f"{type(error).__name__}: {error}; run it again with --debug to see where"
+    return 1, f"{type(error).__name__}: {error}; run it again with --debug to see the traceback"

@@ -1,10 +1,10 @@
-"""What files hold, and what can be done."""
+"""`coview info` and `coview methods`."""
 
 import json
 
 import numpy as np
 
-from coview import METHODS
+from coview import METHODS, Tuned
 from tests.cli.running import call
 
 
@@ -29,11 +29,13 @@ def test_long_lists_are_cut(tmp_path, capsys):
     assert "… 28 more" in out
 
 
-def test_the_methods_are_listed(capsys):
+def test_all_methods_are_listed_and_tuned_is_the_default(capsys):
     code, out, _ = call(capsys, "methods")
     assert code == 0
     assert all(name in out for name in METHODS)
+    assert "Without --method, coview fit uses tuned." in out
+    known = {"tuned": Tuned, **METHODS}
     code, out, _ = call(capsys, "methods", "--json")
     listed = {method["name"]: method for method in json.loads(out)["methods"]}
-    assert {name: m["predicts"] for name, m in listed.items()} == {n: hasattr(m, "predict") for n, m in METHODS.items()}
-    assert {name: m["class"] for name, m in listed.items()} == {n: m.__name__ for n, m in METHODS.items()}
+    assert {name: m["predicts"] for name, m in listed.items()} == {n: hasattr(m, "predict") for n, m in known.items()}
+    assert {name: m["class"] for name, m in listed.items()} == {n: m.__name__ for n, m in known.items()}

@@ -1,0 +1,68 @@
+"""`coview info` and `coview methods`: the contents of a file, and the methods."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from coview.cli.terminal import Terminal
+from coview.registry import METHODS, TUNED, Registry
+
+_MOST_ENTRIES = 12  # of a list
+
+
+def info_command(
+    terminal: Terminal,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A data file, a saved model, or the folder of a run")],
+) -> None:
+    """Describe a data file or a saved model.
+
+    Example: coview info text.parquet
+    """
+    path = Path(file)
+    if (path / "model.safetensors").is_file():
+        path = path / "model.safetensors"
+    if path.suffix == ".safetensors":
+        from coview.persist import describe_model
+
+        found = describe_model(path)
+    else:
+        from coview.io import describe_file
+
+        found = describe_file(file)
+    terminal.table(str(path), ("property", "value"), [(str(key), _cell_text(value)) for key, value in found.items()])
+    terminal.print_json(found)
+
+
+def methods_command(terminal: Terminal) -> None:
+    """List the methods, with a summary and the cost of each.
+
+    Costs are times for n samples of V views.
+
+    Example: coview methods --json
+    """
+    known = Registry({"tuned": TUNED, **METHODS.entries})
+    predicts = {name: hasattr(method, "predict") for name, method in known.items()}
+    rows = [(name, e.summary, "yes" if predicts[name] else "no", e.cost) for name, e in known.entries.items()]
+    terminal.table("Methods", ("name", "summary", "new samples", "time"), rows)
+    terminal.line("Without --method, coview fit uses tuned.")
+    listed = [
+        {"name": name, "class": e.class_name, "summary": e.summary, "time": e.cost, "predicts": predicts[name]}
+        for name, e in known.entries.items()
+    ]
+    terminal.print_json({"methods": listed})
+
+
+def _cell_text(value: Any, separator: str = "\n") -> str:
+    """Return the text of one cell: one entry per line, nested entries on one line, and long lists cut."""
+    if isinstance(value, dict):
+        parts = [f"{key}: {_cell_text(item, ', ')}" for key, item in value.items() if item is not None]
+    elif isinstance(value, (list, tuple)):
+        parts = [_cell_text(item, ", ") for item in value]
+        separator = separator if any(isinstance(item, dict) for item in value) else ", "
+    else:
+        return "–" if value is None else str(value)
+    more = [f"… {len(parts) - _MOST_ENTRIES} more"] if len(parts) > _MOST_ENTRIES else []
+    return separator.join(parts[:_MOST_ENTRIES] + more) or "–"

@@ -1,0 +1,158 @@
+"""From the options of a model to an estimator: the method with its wrappers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from inspect import signature
+from typing import Annotated, Any
+
+from coview.cli.options import MODEL, Clusters, NTrain, Preprocess, Seed, Select, known_methods, option, summaries
+from coview.cli.parse import parse_kernels, parse_n_clusters, parse_n_train, parse_preprocessing, parse_weights
+from coview.errors import InputError
+from coview.registry import ASSIGNERS, BUDGETS, KERNELS, METHODS, SELECTORS, check_name
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """The options of a model as typed."""
+
+    method: Annotated[
+        str,
+        option(
+            MODEL,
+            "--method -m NAME",
+            "The method; coview methods lists them. The default, tuned, selects the settings of tmvkscr from the data. "
+            "For example --method tmvkscr",
+            known_methods,
+        ),
+    ] = "tuned"
+    n_clusters: Clusters = None
+    kernel: Annotated[
+        list[str] | None,
+        option(
+            MODEL,
+            "--kernel [VIEW=]KERNEL",
+            "The kernel of all views, or of one view if its name comes first, with its parameters: "
+            f"{summaries(KERNELS)}. The default is rbf. For example --kernel rbf:sigma2=0.5, or "
+            "--kernel text=poly:degree=3",
+            KERNELS,
+        ),
+    ] = None
+    rho: Annotated[
+        float | None,
+        option(
+            MODEL,
+            "--rho",
+            "tmvkscr: weight of the sum of the views' kernels (1) against their product (0). For example --rho 0.5",
+        ),
+    ] = None
+    kappa: Annotated[
+        list[str] | None,
+        option(
+            MODEL,
+            "--kappa [VIEW=]WEIGHT",
+            "tmvkscr: weight of a view in the sum; the default is 1. For example --kappa text=2 --kappa image=1",
+        ),
+    ] = None
+    assigner: Annotated[
+        str | None,
+        option(
+            MODEL,
+            "--assigner",
+            f"From scores to clusters: {summaries(ASSIGNERS)}. For example --assigner codebook",
+            ASSIGNERS,
+        ),
+    ] = None
+    n_train: NTrain = None
+    select: Select = None
+    preprocess: Preprocess = None
+    seed: Seed = 0
+    budget: str = "small"  # an option of coview tune only
+
+    def estimator(self, names: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
+        """Return the estimator for views of these names, and notes about it."""
+        name = check_name("--method", self.method.lower(), known_methods())
+        n_clusters = parse_n_clusters(self.n_clusters)
+        if name == "tuned":
+            return self._with_n_train(self._tuned(n_clusters)), ()
+        from coview.compare import for_views, preprocessed
+
+        kind: Any = METHODS[name]
+        method = kind(**self._parameters(name, kind, n_clusters, names), random_state=self.seed)
+        estimator, notes = for_views(method, len(names)), []
+        if estimator is not method:
+            notes.append(f"{name} takes one view: the columns of all views are concatenated (Concat)")
+        steps, note = self._steps(method, names)
+        notes += [note] if note else []
+        if self.n_train is not None and not hasattr(method, "predict"):
+            raise InputError(f"the method {name} cannot label new samples, which --n-train needs; leave it out")
+        return self._with_n_train(preprocessed(estimator, steps)), tuple(notes)
+
+    def _tuned(self, n_clusters: Any) -> Any:
+        from coview.tune import Tuned
+
+        for setting in ("kernel", "rho", "kappa", "assigner", "preprocess"):
+            if getattr(self, setting) not in (None, [], ()):
+                raise InputError(
+                    f"--method tuned (the default) selects its settings itself; add --method tmvkscr to use --{setting}"
+                )
+        if n_clusters is None:
+            raise InputError("give the number of clusters with -k, as in -k 6, -k 2..8 or -k auto")
+        return Tuned(n_clusters, budget=check_name("--budget", self.budget, BUDGETS), random_state=self.seed)
+
+    def _parameters(self, name: str, kind: Any, n_clusters: Any, names: Sequence[str]) -> dict[str, Any]:
+        """Return the parameters of the method; options that it does not have are refused."""
+        options = {
+            "n_clusters": n_clusters,
+            "kernel": parse_kernels(self.kernel, names) if self.kernel else None,
+            "rho": self.rho,
+            "kappa": parse_weights("--kappa", self.kappa, names) if self.kappa else None,
+            "assigner": self.assigner and check_name("--assigner", self.assigner, ASSIGNERS),
+        }
+        given = {parameter: value for parameter, value in options.items() if value is not None}
+        known = signature(kind).parameters
+        for parameter in given:
+            if parameter == "n_clusters" and parameter not in known:
+                raise InputError(
+                    f"the method {name} has no -k: it finds the number of clusters by itself; leave it out"
+                )
+            if parameter not in known:
+                raise InputError(f"the method {name} has no --{parameter}; leave it out")
+        if "n_clusters" in known and not isinstance(n_clusters, int):
+            raise InputError(f"the method {name} needs one number of clusters, as in -k 6; only tuned selects it")
+        if isinstance(given.get("kernel"), dict) and "views" not in known and len(names) > 1:
+            raise InputError(f"the method {name} takes one view; give one --kernel without the name of a view")
+        return given
+
+    def _steps(self, method: Any, names: Sequence[str]) -> tuple[dict[str, str], str | None]:
+        """Return the preprocessing of each view, and a note if the default is not to standardise.
+
+        Standardised columns are centred, so their inner products are negative, which only RBF kernels allow.
+        """
+        from coview.kernels import RBF
+
+        typed = parse_preprocessing(self.preprocess or (), names)
+        kernel = getattr(method, "kernel", RBF())
+        kernels = list(kernel.values()) if isinstance(kernel, dict) else [kernel]
+        default = "standard" if all(isinstance(each, RBF) for each in kernels) else "none"
+        without = [name for name, steps in typed.items() if steps is None]
+        note = None
+        if without and default == "none":
+            note = (
+                f"not preprocessed, because the kernel is not rbf: {', '.join(without)}; --preprocess standard or l2 "
+                "changes that"
+            )
+        return {name: steps or default for name, steps in typed.items()}, note
+
+    def _with_n_train(self, estimator: Any) -> Any:
+        """Return the estimator, wrapped as FixedSize if --n-train is given."""
+        from coview.compose import FixedSize
+
+        if self.n_train is not None:
+            selector = check_name("--select", self.select or "uniform", SELECTORS)
+            n_train = parse_n_train(self.n_train)
+            return FixedSize(estimator, n_train=n_train, select=selector, random_state=self.seed)
+        if self.select is not None:
+            raise InputError("--select chooses the training samples; give their number with --n-train")
+        return estimator

@@ -1,0 +1,74 @@
+"""Tables of a run for the terminal: the clusters, and the evaluated settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coview.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from coview.summary import Summary, Tuning
+
+_MOST_SETTINGS = 10  # rows of the table
+
+
+def print_clusters(terminal: Terminal, summary: Summary) -> None:
+    """Print the clusters and their distinguishing features."""
+    known = summary.truth is not None
+    rows = []
+    for cluster in summary.clusters:
+        features = ", ".join(
+            f"{feature.view}/{feature.name} {'high' if feature.effect > 0 else 'low'}"
+            for feature in cluster.features[:2]
+        )
+        main_class = [next(iter(cluster.classes or {}), "")] if known else []
+        rows.append((str(cluster.label), str(cluster.size), f"{cluster.share:.0%}", features, *main_class))
+    headings = ("cluster", "samples", "fraction", "distinguishing features", *(["main class"] if known else []))
+    terminal.table("Clusters", headings, rows)
+    agreed = {view.name: view.agreement for view in summary.views if view.agreement is not None}
+    if len(agreed) > 1:
+        by_view = ", ".join(f"{name} {value:.2f}" for name, value in agreed.items())
+        terminal.line(f"Adjusted Rand index between each view's labels and the joint labels: {by_view}")
+    if summary.truth is not None:
+        terminal.line(f"Known classes: ARI {summary.truth.ari:.3f}, NMI {summary.truth.nmi:.3f} (1 is perfect)")
+    views = "1 view" if len(summary.views) == 1 else f"{len(summary.views)} views"
+    terminal.line(f"{summary.n_samples} samples, {views}; fitted in {summary.seconds['fit']:.2f} s")
+
+
+def print_tuning(terminal: Terminal, tuning: Tuning) -> None:
+    """Print the best evaluated settings, and the numbers of clusters if several were evaluated."""
+    from coview.tune.record import numbers_tried, settings_tried, so_far
+
+    chosen = tuning.rows[tuning.chosen]
+    best, means = settings_tried(tuning.rows, chosen.n_clusters)[:_MOST_SETTINGS], so_far(tuning.rows)
+    terminal.table(
+        f"Settings for {chosen.n_clusters} clusters (criterion: mean over rounds)",
+        ("setting", "samples", "criterion", "agree", "stable", "size\nentropy"),
+        [
+            (
+                f"→ {row.label}" if row is chosen else row.label,
+                str(row.n_samples),
+                *map(_three_digits, (means[row], row.agreement, row.stability, row.size_entropy)),
+            )
+            for row in (best if chosen in best else [*best[:-1], chosen])
+        ],
+    )
+    numbers = numbers_tried(tuning.rows)
+    if len(numbers) > 1:
+        terminal.table(
+            "Numbers of clusters",
+            ("clusters", "criterion", "line fit", "membership", "eigengap"),
+            [
+                (
+                    f"{'→ ' if number.n_clusters == chosen.n_clusters else ''}{number.n_clusters}",
+                    *map(_three_digits, (number.criterion, number.best.line_fit, number.best.membership)),
+                    f"{number.best.eigengap:.4f}",
+                )
+                for number in numbers
+            ],
+        )
+    terminal.line(tuning.reason)
+
+
+def _three_digits(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"

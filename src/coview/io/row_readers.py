@@ -1,0 +1,285 @@
+"""Rows of one view: from an array or from Parquet and Arrow files, in blocks or by row number."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coview.errors import InputError, InputTypeError
+from coview.extras import load_extra
+from coview.io.arrow import index_columns, load_arrow
+from coview.io.table import reading
+from coview.views import Array
+
+RowBlock = tuple[Array, Any]  # rows of one view, and their ids as an Arrow array or None
+
+_TABLES = {".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc"}
+_ENDINGS = (".npy", ".npz", ".zarr", *_TABLES)
+_SCAN_ROWS = 4096  # rows of a Parquet batch: a few megabytes for hundreds of columns
+
+
+class RowReader(ABC):
+    """The rows of one view; `where` names it in messages."""
+
+    where: str
+    n_samples: int
+    n_features: int
+    columns: tuple[str, ...] | None = None
+    id_type: Any = None
+    files: tuple[Path, ...] = ()
+
+    @abstractmethod
+    def blocks(self, size: int) -> Iterator[RowBlock]:
+        """Yield all rows in order, in blocks of this size and a smaller last one."""
+
+    @abstractmethod
+    def take(self, rows: NDArray[np.int64]) -> RowBlock:
+        """Return the selected rows, given in increasing order."""
+
+    def _check_shape(self) -> None:
+        for what, count in (("rows", self.n_samples), ("feature columns", self.n_features)):
+            if count == 0:
+                raise InputError(f"{self.where} has no {what}; at least one is needed")
+
+
+class ArrayRows(RowReader):
+    """An array in memory, or a map that is opened anew for each block, so that its pages can be released."""
+
+    def __init__(self, where: str, array: Callable[[], Array], files: tuple[Path, ...] = ()) -> None:
+        self.where, self.files, self._array = where, files, array
+        with reading(where):
+            opened = array()
+        if opened.ndim != 2:
+            raise InputError(f"{where} is {opened.ndim}-D; a view is 2-D, samples by features")
+        if opened.dtype.kind not in "fiub":
+            raise InputError(f"{where} has the type {opened.dtype}; expected real numbers")
+        self.n_samples, self.n_features = opened.shape
+        self._check_shape()
+
+    def _opened(self) -> Array:
+        with reading(self.where):
+            array = self._array()
+        if array.shape != (self.n_samples, self.n_features):
+            raise _changed(self.where)
+        return array
+
+    def blocks(self, size: int) -> Iterator[RowBlock]:
+        for start in range(0, self.n_samples, size):
+            array = self._opened()
+            with reading(f"{self.where}, rows {start} to {min(start + size, self.n_samples) - 1},"):
+                block = array[start : start + size]
+            yield block, None
+            _release_pages(array)
+
+    def take(self, rows: NDArray[np.int64]) -> RowBlock:
+        array = self._opened()
+        with reading(self.where):
+            some: Array = array.oindex[rows] if hasattr(array, "oindex") else np.asarray(array[rows])  # oindex: zarr
+        _release_pages(array)
+        return some, None
+
+
+def _release_pages(array: Any) -> None:
+    """Release the pages of a memmap from memory; the file keeps the values."""
+    pages = getattr(array, "_mmap", None)  # None for a copy of a memmap, which is a memmap, too
+    # A private map ("c") may have changes that are not in the file.
+    if pages is not None and array.mode != "c" and hasattr(pages, "madvise"):
+        pages.madvise(mmap.MADV_DONTNEED)
+
+
+class TableRows(RowReader):
+    """Parquet or Arrow files, read by record batches."""
+
+    def __init__(self, view: str, path: Path, files: tuple[Path, ...], ids: str | None) -> None:
+        self.where, self.files, self._ids = f"{view} ({path})", files, ids
+        self._named = [f"{view} ({file})" for file in files]
+        self._format = _TABLES[files[0].suffix.lower()]
+        schemas, self._counts = [], []
+        for where, file in zip(self._named, files, strict=True):
+            with reading(where):
+                data = load_arrow("pyarrow.dataset").dataset(str(file), format=self._format)
+                schemas.append(data.schema)
+                self._counts.append(data.count_rows())
+        self.columns = tuple(name for name in schemas[0].names if name not in {ids, *index_columns(schemas[0])})
+        self._wanted = [*self.columns, *([] if ids is None else [ids])]
+        for where, schema in zip(self._named, schemas, strict=True):
+            self._check_columns(where, schema)
+        self._types = [{name: schema.field(name).type for name in self._wanted} for schema in schemas]
+        self.n_samples, self.n_features = sum(self._counts), len(self.columns)
+        self._check_shape()
+        common = np.result_type(*(types[name].to_pandas_dtype() for types in self._types for name in self.columns))
+        self._dtype = np.float32 if common.kind == "f" and common.itemsize <= 4 else np.float64  # as in Views
+
+    def _check_columns(self, where: str, schema: Any) -> None:
+        types, wanted = load_arrow().types, set(self._wanted)
+        missing, unknown = sorted(wanted - set(schema.names)), sorted({*schema.names} - wanted - index_columns(schema))
+        if missing:
+            raise InputError(f"{where} has no column {missing[0]!r}; every table of the view needs it")
+        if unknown:
+            raise InputError(f"{where} has the column {unknown[0]!r}, which {self.files[0]} does not have; drop it")
+        for name in self.columns or ():
+            kind = schema.field(name).type
+            if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
+                raise InputError(
+                    f"{where} has the column {name!r} of type {kind}; encode it as numbers, drop it, or name it by ids="
+                )
+        if self._ids is not None:
+            kind = schema.field(self._ids).type
+            kind = getattr(kind, "value_type", kind)  # of a dictionary
+            self.id_type = self.id_type or kind
+            if kind != self.id_type:
+                raise InputError(
+                    f"{where} has the column {self._ids!r} of type {kind}, but it is {self.id_type} in "
+                    f"{self.files[0]}; store ids as the same type"
+                )
+
+    def blocks(self, size: int) -> Iterator[RowBlock]:
+        values, ids, filled = self._empty(size), [], 0
+        for _, batch in self._batches(0, self.n_samples):
+            at = 0
+            while at < batch.num_rows:
+                piece = batch.slice(at, size - filled)
+                self._fill(values[filled : filled + piece.num_rows], piece)
+                ids.append(piece)
+                at, filled = at + piece.num_rows, filled + piece.num_rows
+                if filled == size:
+                    yield values, self._ids_of(ids)
+                    values, ids, filled = self._empty(size), [], 0
+        if filled:
+            yield values[:filled], self._ids_of(ids)
+
+    def take(self, rows: NDArray[np.int64]) -> RowBlock:
+        values, ids, filled = self._empty(len(rows)), [], 0
+        for start, batch in self._batches(int(rows[0]), int(rows[-1]) + 1):
+            here = rows[slice(*np.searchsorted(rows, [start, start + batch.num_rows]))] - start
+            ids.append(batch.take(load_arrow().array(here)))
+            self._fill(values[filled : filled + len(here)], ids[-1])
+            filled += len(here)
+        return values, self._ids_of(ids)
+
+    def _empty(self, n_rows: int) -> Array:
+        return np.empty((min(n_rows, self.n_samples), self.n_features), self._dtype)
+
+    def _batches(self, first: int, stop: int) -> Iterator[tuple[int, Any]]:
+        """Yield record batches with their first row, of all files with rows from first up to stop."""
+        end = 0
+        for where, file, types, count in zip(self._named, self.files, self._types, self._counts, strict=True):
+            at, end = end, end + count
+            if end <= first or at >= stop:
+                continue
+            batches = _parquet_batches(file) if self._format == "parquet" else _ipc_batches(file)
+            while at < stop:
+                with reading(where):
+                    batch = next(batches, None)
+                if batch is None:
+                    break
+                if any(
+                    name not in batch.schema.names or batch.schema.field(name).type != types[name] for name in types
+                ):
+                    raise _changed(where)
+                batch = batch.select(self._wanted)
+                for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                    if column.null_count:
+                        row = at + int(column.is_null().to_numpy(zero_copy_only=False).argmax())
+                        raise InputError(
+                            f"{where} has no value in column {name!r} in row {row} of the view; fill it in or drop "
+                            "that sample from every view"
+                        )
+                yield at, batch
+                at += batch.num_rows
+            if at < min(end, stop) or at > end:
+                raise _changed(where)
+
+    def _fill(self, values: Array, batch: Any) -> None:
+        for j in range(self.n_features):
+            values[:, j] = batch.column(j).to_numpy(zero_copy_only=False)
+
+    def _ids_of(self, batches: list[Any]) -> Any:
+        if self._ids is None:
+            return None
+        pa = load_arrow()
+        columns = [batch.column(self.n_features) for batch in batches]
+        return pa.concat_arrays([x.dictionary_decode() if pa.types.is_dictionary(x.type) else x for x in columns])
+
+
+def _changed(where: str) -> InputError:
+    return InputError(f"{where} has changed since the reader was made; make a new ViewsReader")
+
+
+# Batches are read one by one: Arrow's dataset scanner reads ahead, and memory would grow with the rows.
+def _parquet_batches(file: Path) -> Iterator[Any]:
+    with load_arrow("pyarrow.parquet").ParquetFile(file, buffer_size=2**16, pre_buffer=False) as opened:
+        yield from opened.iter_batches(_SCAN_ROWS)
+
+
+def _ipc_batches(file: Path) -> Iterator[Any]:
+    pa = load_arrow()
+    with pa.OSFile(str(file)) as opened:
+        reader = pa.ipc.open_file(opened)
+        for i in range(reader.num_record_batches):
+            batch = reader.get_batch(i)
+            batch.validate(full=True)  # damaged offsets of strings would end the process, not raise
+            yield batch
+
+
+def open_rows(name: str, source: Any, ids: str | None) -> RowReader:
+    """Return a reader of the rows of one view, whose source is a path or an array as in `ViewsReader`."""
+    view = f"view {name!r}"
+    if isinstance(source, np.ndarray):
+        if np.ma.isMaskedArray(source):
+            raise InputError(f"{view} is a masked array; fill in the masked values")
+        file = getattr(source, "filename", None)  # of a memmap
+        return ArrayRows(view, lambda: source, () if file is None else (Path(file),))
+    if not isinstance(source, (str, os.PathLike)):
+        raise InputTypeError(f"{view} is a {type(source).__name__}; expected a path or a NumPy array")
+    path = Path(source)
+    where, ending = f"{view} ({path})", path.suffix.lower()
+    if not path.exists():
+        raise InputError(f"{where} does not exist")
+    if ending == ".zarr":
+        zarr = load_extra("zarr", "zarr", "reading zarr arrays")
+        return ArrayRows(where, partial(zarr.open_array, str(path), mode="r"), (path,))
+    if path.is_dir():
+        return TableRows(view, path, _files_in(where, path), ids)
+    if ending == ".npy":
+        return ArrayRows(where, partial(np.lib.format.open_memmap, path, mode="r"), (path,))
+    if ending == ".npz":
+        with reading(where):
+            array = _array_of_archive(name, where, path)
+        return ArrayRows(where, lambda: array, (path,))
+    if ending in _TABLES:
+        return TableRows(view, path, (path,), ids)
+    raise InputError(f"{where} has an unknown ending; expected one of {', '.join(_ENDINGS)}, or a folder of tables")
+
+
+def _files_in(where: str, folder: Path) -> tuple[Path, ...]:
+    """Return the table files of a folder and its subfolders, except names that start with a dot or underscore."""
+    tables = (file for file in folder.rglob("*") if file.suffix.lower() in _TABLES and file.is_file())
+    below = (file.relative_to(folder) for file in tables)
+    files = sorted(folder / file for file in below if not any(part.startswith((".", "_")) for part in file.parts))
+    endings = sorted({file.suffix.lower() for file in files})
+    if len(endings) != 1:
+        found = f"both {' and '.join(endings)} files" if endings else "no tables"
+        raise InputError(f"{where} is a folder with {found}; expected files of one ending among {', '.join(_TABLES)}")
+    return tuple(files)
+
+
+def _array_of_archive(name: str, where: str, path: Path) -> Array:
+    # NumPy leaves a file that it opened itself open if it is damaged.
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        member = name if name in archive.files else archive.files[0] if len(archive.files) == 1 else None
+        if member is None:
+            raise InputError(
+                f"{where} has {len(archive.files)} arrays ({', '.join(archive.files)}), none with the name of the "
+                "view; name the view like its array, or save each view as a .npy file"
+            )
+        array: Array = archive[member]
+        return array
