@@ -1,4 +1,4 @@
-"""Numbers that the authors' programs (or their specification) gave on identical input."""
+"""Stored results of the authors' programs (or their specification) on identical input."""
 
 import json
 

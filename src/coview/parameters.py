@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
@@ -56,3 +57,18 @@ def check_number(
         bounds = [f"of at least {least:g}"] * (least > -math.inf) + [f"at most {most:g}"] * (most < math.inf)
         raise InputError(f"{name}={value!r}: expected a number{' ' if bounds else ''}{' and '.join(bounds)}{or_else}")
     return float(value)
+
+
+def check_above(name: str, value: Any, bound: float, most: float = math.inf) -> float:
+    """Return the finite number, which must be larger than the bound and at most `most`, or raise an InputError."""
+    if not (is_number(value) and math.isfinite(value) and bound < value <= most):
+        end = f" and at most {most:g}" if most < math.inf else ""
+        raise InputError(f"{name}={value!r}: expected a number above {bound:g}{end}")
+    return float(value)
+
+
+def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
+    """Raise an InputError unless the value is one of these strings (or None)."""
+    choices = list(choices)
+    if not ((value is None or isinstance(value, str)) and value in choices):
+        raise InputError(f"{name}={value!r}: expected {' or '.join(map(repr, choices))}")

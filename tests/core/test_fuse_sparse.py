@@ -92,7 +92,7 @@ def test_graphs_are_fused_as_sparse_matrices_and_others_in_tiles():
     assert matrix_of({**similarities(1), "dense": RBF(1.0).against(np.zeros((N, 1)))}) is SymmetricTiles
 
 
-def test_scores_are_left_to_the_similarities():
+def test_scores_are_computed_from_the_similarities():
     fused = fuse_by(fuse_sparse, similarities(2), 0.5, weights(2))
     assert fused.scores(np.ones((N, 1)), weights(2)) is None
 

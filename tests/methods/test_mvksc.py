@@ -43,7 +43,7 @@ def test_labels_are_those_of_the_authors_program_where_its_rule_decides(stem):
 
 @needs_golden
 def test_some_reference_labels_are_free_of_ties():
-    """So that the test above says something."""
+    """Otherwise the test above would compare nothing."""
     free = [s for s in golden("mvksc_*") if is_free_of_ties(load(s)["E"].mean(axis=0), int(load(s)["k"]))]
     assert {"mvksc_synth1", "mvksc_synth2"} <= set(free)
 
@@ -114,7 +114,7 @@ def test_indefinite_kernels_are_refused(n_samples):
         MvKSC(3, kernel=Precomputed()).fit(grams)
 
 
-def test_given_kernel_matrices_serve():
+def test_precomputed_kernel_matrices_give_the_same_result():
     views, _ = make_blobs(spread=1.0)
     rbf = MvKSC(3, kernel=RBF(5.0), random_state=0).fit(views)
     grams = {name: RBF(5.0)(x) for name, x in views.items()}
@@ -123,7 +123,7 @@ def test_given_kernel_matrices_serve():
     np.testing.assert_array_equal(given.predict(grams), rbf.labels_)
 
 
-def test_a_view_without_information_adds_nothing():
+def test_an_uninformative_view_changes_nothing():
     views, _ = make_blobs(spread=1.0)
     alone = MvKSC(3, kernel=RBF(5.0), random_state=0).fit(views)
     more = MvKSC(3, kernel=RBF(5.0), random_state=0).fit({**views, "constant": np.ones((90, 2))})
@@ -136,11 +136,13 @@ def test_a_view_without_information_adds_nothing():
     ("settings", "message"),
     [
         ({"gamma": 200.0}, "gamma is too large"),
-        ({"gamma": -1.0}, r"gamma=\[-1.0, -1.0, -1.0\] must be finite and not negative"),
+        ({"gamma": -1.0}, r"gamma\['a'\]=-1.0: expected a number of at least 0"),
+        ({"gamma": True}, "gamma=True: expected a number, or one number for each view"),
+        ({"beta": [1.0, True, 1.0]}, r"beta\['b'\]=True: expected a number of at least 0"),
         ({"gamma": [1.0, 2.0]}, "gamma has 2 numbers for 3 views"),
-        ({"beta": 0.0}, r"beta=\[0.0, 0.0, 0.0\] must not be all zero"),
+        ({"beta": 0.0}, r"beta=\[0.0, 0.0, 0.0\]: expected at least one number above 0"),
     ],
 )
-def test_weights_that_cannot_be_used_are_named(settings, message):
+def test_invalid_weights_are_named(settings, message):
     with pytest.raises(InputError, match=message):
         MvKSC(3, **settings).fit(make_blobs()[0])

@@ -13,9 +13,9 @@ from coview.methods.mvscbp import (
     MVSCBP,
     WEIGHTINGS,
     affinity_traces,
-    fuse,
+    fused_graph,
     laplacian_traces,
-    learn_weights,
+    learn_embedding,
     link,
     salient_graph,
     salient_points,
@@ -68,7 +68,7 @@ def test_given_their_salient_points_weights_and_objective_are_the_authors(stem):
     if "synth1_authors" in stem:
         return  # a point repeated 575 times in the second view: which of equally far anchors they took is not known
     k, exponent, tol = len(np.unique(answer["y"])), float(answer["r"]), float(answer["thresh"])
-    loop = learn_weights(graphs, k, exponent, WEIGHTINGS["affinity"], max_iter=50, tol=tol)
+    loop = learn_embedding(graphs, k, exponent, WEIGHTINGS["affinity"], max_iter=50, tol=tol)
     np.testing.assert_allclose(loop.objective, answer["objective"], rtol=1e-8)
     np.testing.assert_allclose(loop.state.weights, answer["alpha"], rtol=1e-8)
 
@@ -83,7 +83,7 @@ def random_graphs(n_views=3):
     return [salient_graph(random_nearest(seed=v), 0.3, 8) for v in range(n_views)]
 
 
-def test_the_graph_is_its_slow_twin():
+def test_the_graph_matches_the_reference_implementation():
     nearest = random_nearest()
     z = np.zeros((30, 8))
     for i in range(30):
@@ -103,7 +103,7 @@ def test_no_spread_is_too_small_or_too_large(spread):
 
 def test_traces_are_those_of_the_whole_laplacian():
     graphs = random_graphs()
-    embedding = mvscbp.leading_triplets(fuse(graphs, np.full(3, 1 / 3), 2.0), 4)
+    embedding = mvscbp.leading_triplets(fused_graph(graphs, np.full(3, 1 / 3), 2.0), 4)
     g = np.vstack([embedding.left, embedding.right]) / np.sqrt(2)
     np.testing.assert_allclose(g.T @ g, np.eye(4), atol=1e-12)
     for z, h in zip(graphs, laplacian_traces(graphs, embedding), strict=True):
@@ -114,16 +114,16 @@ def test_traces_are_those_of_the_whole_laplacian():
 
 def test_affinity_traces_are_those_of_z_times_its_transpose():
     graphs = random_graphs()
-    embedding = mvscbp.without_trivial(fuse(graphs, np.full(3, 1 / 3), 2.0), 4)
+    embedding = mvscbp.without_trivial(fused_graph(graphs, np.full(3, 1 / 3), 2.0), 4)
     np.testing.assert_allclose(np.linalg.norm(embedding.left, axis=1), 1)
     for z, h in zip(graphs, affinity_traces(graphs, embedding), strict=True):
         assert h == pytest.approx(np.trace(embedding.left.T @ (z @ z.T).toarray() @ embedding.left), rel=1e-12)
 
 
 @pytest.mark.parametrize("exponent", [1.2, 10**0.7, 79.0])
-def test_every_round_lowers_the_papers_objective_and_no_other_weights_are_better(exponent):
+def test_every_iteration_lowers_the_papers_objective_and_no_other_weights_are_better(exponent):
     graphs = random_graphs()
-    loop = learn_weights(graphs, 3, exponent, WEIGHTINGS["laplacian"], max_iter=60, tol=1e-10)
+    loop = learn_embedding(graphs, 3, exponent, WEIGHTINGS["laplacian"], max_iter=60, tol=1e-10)
     assert loop.settled
     assert (np.diff(loop.objective) <= 1e-12 * loop.objective[0]).all()
     traces = laplacian_traces(graphs, loop.state.embedding)
@@ -133,7 +133,7 @@ def test_every_round_lowers_the_papers_objective_and_no_other_weights_are_better
 
 
 def test_a_huge_exponent_does_not_underflow():
-    fused = fuse(random_graphs(6), np.full(6, 1 / 6), 1e4)
+    fused = fused_graph(random_graphs(6), np.full(6, 1 / 6), 1e4)
     expected = sum(random_graphs(6)).toarray() / 6
     np.testing.assert_allclose(fused.toarray(), expected, atol=1e-15)
 
@@ -313,9 +313,9 @@ def test_identical_samples_give_one_cluster_and_a_warning():
     assert model.predict([np.ones((2, 4)), np.ones((2, 2))]).tolist() == [0, 0]
 
 
-def test_a_loop_that_has_not_settled_says_so():
+def test_too_few_iterations_give_a_warning():
     views, _ = make_blobs(spread=1.0)
-    with pytest.warns(ConvergenceWarning, match="MVSCBP has not settled after max_iter=1"):
+    with pytest.warns(ConvergenceWarning, match="MVSCBP has not converged after max_iter=1 iterations"):
         MVSCBP(3, max_iter=1, random_state=0).fit(views)
 
 
@@ -324,19 +324,22 @@ def test_a_loop_that_has_not_settled_says_so():
     [
         ({"n_anchors": 3}, ["n_anchors=3", "from 4 (n_clusters + 1)"]),
         ({"n_anchors": 91}, ["n_anchors=91", "n_samples=90"]),
-        ({"n_anchors": 0.5}, ["n_anchors=0.5", '"auto"']),
+        ({"n_anchors": 0.5}, ["n_anchors=0.5", "'auto'"]),
         ({"n_anchors": "many"}, ["n_anchors='many'"]),
         ({"n_neighbors": 0}, ["n_neighbors=0", "at least 1"]),
         ({"weight_exponent": 1.0}, ["weight_exponent=1.0", "above 1"]),
         ({"weight_exponent": np.inf}, ["weight_exponent=inf"]),
         ({"weight_exponent": "r"}, ["weight_exponent='r'"]),
-        ({"weighting": "equal"}, ["weighting='equal'", "laplacian, affinity"]),
+        ({"weighting": "equal"}, ["weighting='equal'", "'laplacian' or 'affinity'"]),
         ({"weighting": ["laplacian"]}, ["weighting=['laplacian']"]),
         ({"max_iter": 0}, ["max_iter=0"]),
+        ({"n_anchors": True}, ["n_anchors=True"]),
+        ({"n_neighbors": True}, ["n_neighbors=True"]),
+        ({"weight_exponent": True}, ["weight_exponent=True: expected a number above 1"]),
         ({"tol": -1}, ["tol=-1"]),
     ],
 )
-def test_bad_settings_are_refused(settings, words):
+def test_invalid_parameters_are_refused(settings, words):
     views, _ = make_blobs()
     with pytest.raises(InputError) as caught:
         MVSCBP(3, **settings).fit(views)
@@ -354,7 +357,7 @@ def test_a_cluster_of_few_anchors_is_not_outvoted(settings, n_samples):
         assert adjusted_rand_score(truth, model.labels_) == 1
 
 
-def test_anchors_of_copies_are_one_anchor():
+def test_duplicate_rows_give_one_anchor():
     x = np.random.default_rng(0).normal(size=(2, 5))[np.arange(60) % 2] * 1.1
     model = MVSCBP(2, random_state=0).fit([x])
     assert len(model.anchor_labels_) == 2

@@ -9,7 +9,7 @@ from coview.core.fuse_tiles import fuse_tiles
 from coview.core.fused import DegreeRule, Fused
 from coview.core.gram import Gram, Grams
 
-# The low-rank part of a sparse fusion has 2^views columns: beyond, tiles are as cheap.
+# The low-rank part of a sparse fusion has 2^views columns; with more views, tiles are as cheap.
 _MOST_SPARSE_VIEWS = 8
 
 
@@ -21,7 +21,7 @@ def fuse(grams: Grams, kappa: Mapping[str, float], rho: float, degree_of: Degree
     Parameters
     ----------
     grams : Grams
-        Consumed: its matrices are computed and overwritten on the way.
+        Its matrices are computed here, and overwritten.
     kappa : mapping
         Weights of the views in the sum; the product has none.
     rho : float
@@ -39,5 +39,5 @@ def fuse(grams: Grams, kappa: Mapping[str, float], rho: float, degree_of: Degree
 
 
 def fuses_sparse(sparse: Sequence[bool]) -> bool:
-    """Whether views are fused without an n×n matrix, given which of them have a sparse Gram matrix."""
+    """Return whether views are fused without an n×n matrix, given which of them have a sparse Gram matrix."""
     return all(sparse) and len(sparse) <= _MOST_SPARSE_VIEWS

@@ -17,7 +17,7 @@ from coview.views import Array, Matrix
 
 
 @dataclass(frozen=True)
-class _View:
+class _SparseView:
     """The weight of a view in the sum, its sparse Gram matrix and its centring."""
 
     kappa: float
@@ -27,6 +27,8 @@ class _View:
 
 def fuse_sparse(grams: Grams, kappa: Mapping[str, float], rho: float, degree_of: DegreeRule) -> Fused:
     """Fuse sparse Gram matrices K_v into rho Σ_v kappa_v Ω_v + (1 - rho) ⊙_v Ω_v, without approximation.
+
+    The parameters are those of `fuse`.
 
     A centred entry is K_v(i, j) + c_v - a_v(i) - a_v(j). If all K_v are zero there, sum and product are of low rank:
     c_v - a_v(i) - a_v(j) is [1, a_v(i)] B_v [1, a_v(j)]ᵀ with B_v = [[c_v, -1], [-1, 0]], and a product over views has
@@ -39,7 +41,7 @@ def fuse_sparse(grams: Grams, kappa: Mapping[str, float], rho: float, degree_of:
     for gram in grams.sparse():
         own = degree_of(gram)
         centerings[gram.name] = centre_by_degrees(gram, own)
-        views.append(_View(kappa[gram.name], gram.matrix.matrix, centerings[gram.name]))
+        views.append(_SparseView(kappa[gram.name], gram.matrix.matrix, centerings[gram.name]))
         degree += own
 
     # The weights of the sum may have any size; entries of the product are at most a few.
@@ -58,20 +60,13 @@ def fuse_sparse(grams: Grams, kappa: Mapping[str, float], rho: float, degree_of:
         multiplied *= diagonal
     trace = float(((for_sum * added + for_product * multiplied) * scale**2).sum())
     problem = Problem(PlusLowRank(sparse, features, form), exponent=unit, trace=trace)
-    return _FusedSparse(problem, centerings, degree)
-
-
-class _FusedSparse(Fused):
-    """A sparse problem; scores of the training rows are computed from their sparse similarities, at little cost."""
-
-    def scores(self, latent: Array, beta: Mapping[str, float]) -> None:
-        return None
+    return Fused(problem, centerings, degree)  # sparse similarities give the training scores at little cost
 
 
 def _on_the_union(
-    views: Sequence[_View], for_sum: float, for_product: float, scale: Array, grams: Grams
+    views: Sequence[_SparseView], for_sum: float, for_product: float, scale: Array, grams: Grams
 ) -> SymmetricSparse:
-    """Return what the nonzero entries of the Gram matrices add to the low-rank part, scaled on both sides."""
+    """Return the difference to the low-rank part on the nonzero entries of the Gram matrices, scaled on both sides."""
     n = len(scale)
 
     def slab(rows: slice) -> tuple[Array, Array, Array]:
@@ -81,7 +76,7 @@ def _on_the_union(
             sizes = np.diff(gram.indptr[rows.start : rows.stop + 1])
             keys.append(np.repeat(np.arange(rows.stop - rows.start) * n, sizes) + gram.indices[first:last])
             entries.append(gram.data[first:last].astype(np.float64))
-        union = np.sort(np.concatenate(keys), kind="stable")  # already sorted runs, which this sort merges
+        union = np.sort(np.concatenate(keys), kind="stable")  # merges runs that are already sorted
         union = union[np.diff(union, prepend=-1) > 0]
         i, j = np.divmod(union, n)
         i += rows.start
@@ -106,8 +101,8 @@ def _on_the_union(
     return SymmetricSparse(sp.csr_array((data, indices, starts), shape=(n, n)), grams.workers)
 
 
-def _low_rank(views: Sequence[_View], for_sum: float, for_product: float) -> tuple[Array, Array]:
-    """Return features F and form C of the fused matrix F C Fᵀ where all Gram matrices are zero."""
+def _low_rank(views: Sequence[_SparseView], for_sum: float, for_product: float) -> tuple[Array, Array]:
+    """Return features F and form C of F C Fᵀ, the fused matrix at entries that are zero in all Gram matrices."""
     centerings, weights = [view.centering for view in views], np.array([view.kappa for view in views])
     n = len(centerings[0].means)
     if for_product == 0:
@@ -119,7 +114,7 @@ def _low_rank(views: Sequence[_View], for_sum: float, for_product: float) -> tup
             pair = np.column_stack([np.ones(n), centering.means])
             features = (features[:, :, None] * pair[:, None, :]).reshape(n, -1)
             form = np.kron(form, np.array([[centering.mean, -1.0], [-1.0, 0.0]]))
-        alone = 2 ** np.arange(len(views))[::-1]  # columns that hold the means of one view only
+        alone = 2 ** np.arange(len(views))[::-1]  # columns with the means of a single view
     form[0, 0] += for_sum * sum(view.kappa * view.centering.mean for view in views)
     form[0, alone] -= for_sum * weights
     form[alone, 0] -= for_sum * weights

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from coview.core.eigen import Problem
-from coview.core.fused import DegreeRule, Fused, centre_by_degrees, exponent_above, normalised_weights
+from coview.core.fused import DegreeRule, Fused, WeightedSum, centre_by_degrees, exponent_above, normalised_weights
 from coview.core.gram import Centering, Gram, Grams
 from coview.core.tiles import SymmetricTiles
 from coview.views import Array
@@ -23,14 +22,8 @@ _SAMPLE_ROWS = 64
 def fuse_tiles(grams: Grams, kappa: Mapping[str, float], rho: float, degree_of: DegreeRule) -> Fused:
     """Fuse the views in tiles: rho Σ_v kappa_v Ω_v + (1 - rho) ⊙_v Ω_v.
 
-    Memory is the buffer of the current view, the sum and the product, however many views there are.
-
-    Parameters
-    ----------
-    grams : Grams
-    kappa : weights of the views in the sum
-    rho : weight of the sum against the product
-    degree_of : function that returns the degrees of a Gram matrix
+    The parameters are those of `fuse`. The memory holds the current view, the sum and the product, for any number of
+    views.
     """
     running = _RunningFusion(grams, kappa, rho)
     centerings = {}
@@ -41,49 +34,16 @@ def fuse_tiles(grams: Grams, kappa: Mapping[str, float], rho: float, degree_of: 
         running.add(gram, centerings[gram.name])
         degree += own
     problem, total = running.finish(degree)
-    # The scores of a graph are those of new rows, in which duplicates of a row have one score.
-    return _FusedTiles(problem, centerings, degree, None if grams.n_sparse else total)
-
-
-@dataclass(frozen=True)
-class _WeightedSum:
-    """Σ_v kappa_v Ω_v of the centred Gram matrices, as stored: divided by root on both sides, and by 2^exponent."""
-
-    matrix: SymmetricTiles
-    kappa: dict[str, float]
-    root: Array | None = None
-    exponent: int = 0
-
-    def scores(self, latent: Array, beta: Mapping[str, float]) -> Array | None:
-        """Return Σ_v beta_v Ω_v H if beta is proportional to kappa, otherwise None."""
-        ratios = {beta[name] / weight if weight else np.nan for name, weight in self.kappa.items()}
-        if max(ratios) - min(ratios) > 1e-12 * max(ratios) or np.isnan(list(ratios)).any():
-            return None
-        if self.root is None:
-            scores = self.matrix @ latent
-        else:
-            root = self.root[:, None]
-            scores = np.ldexp(root * (self.matrix @ (root * latent)), self.exponent)
-        scores *= max(ratios)
-        return scores
-
-
-@dataclass(frozen=True)
-class _FusedTiles(Fused):
-    """A problem in tiles; the weighted sum of the views gives the scores of the training rows."""
-
-    total: _WeightedSum | None
-
-    def scores(self, latent: Array, beta: Mapping[str, float]) -> Array | None:
-        return None if self.total is None else self.total.scores(latent, beta)
+    # A graph scores training samples as new samples, so that duplicate rows have equal scores.
+    return Fused(problem, centerings, degree, None if grams.n_sparse else total)
 
 
 class _RunningFusion:
     """The sum and the product of the views added so far.
 
-    Once typical entries of the product become small (or large), the next views are multiplied by a power of two that
-    makes their typical entry about 1, so that the product of many small entries neither vanishes nor becomes
-    denormal; the powers are undone when sum and product are combined.
+    If typical entries of the product become small (or large), the next views are multiplied by a power of two that
+    makes their typical entry about 1, so that the product of many small entries is neither zero nor denormal. The
+    powers are undone when sum and product are combined.
     """
 
     def __init__(self, grams: Grams, kappa: Mapping[str, float], rho: float) -> None:
@@ -141,8 +101,8 @@ class _RunningFusion:
         self._started = True
 
     def _shift(self, source: SymmetricTiles, centering: Centering, diagonal: Array) -> int:
-        """Return the power of two for this view: 0, or typical entries near 1; less if the product would overflow."""
-        number = min(1, len(source.tiles) - 1)  # beside the diagonal if there is such a tile
+        """Return the exponent that brings typical entries near 1; 0 if not needed, less to avoid overflow."""
+        number = min(1, len(source.tiles) - 1)  # not on the diagonal, if there are several tiles
         rows, columns = source.places[number]
         rows = slice(rows.start, min(rows.start + _SAMPLE_ROWS, rows.stop))
         sample = source.tiles[number][:_SAMPLE_ROWS].astype(np.float64)
@@ -157,7 +117,7 @@ class _RunningFusion:
         self._typical += typical + shift
         return shift
 
-    def finish(self, degree: Array) -> tuple[Problem, _WeightedSum]:
+    def finish(self, degree: Array) -> tuple[Problem, WeightedSum]:
         """Return the symmetric problem D^{-1/2} M D^{-1/2} and the sum.
 
         The problem overwrites the product, or the sum if there is no product.
@@ -185,11 +145,11 @@ class _RunningFusion:
             diagonal += for_product * self._multiplied_diagonal
         problem = Problem(target, exponent=unit - largest, trace=float((diagonal / root**2).sum()))
         if target is not added:
-            return problem, _WeightedSum(added, self._kappa)
-        return problem, _WeightedSum(target, self._kappa, root, unit - self._kappa_exponent)
+            return problem, WeightedSum(added, self._kappa)
+        return problem, WeightedSum(target, self._kappa, root, unit - self._kappa_exponent)
 
     def _unit(self) -> int:
-        """Return the power of two just above the largest entry of the fused matrix."""
+        """Return the exponent of the power of two just above the largest entry of the fused matrix."""
         exponents = []
         if self._rho > 0 and self._added_diagonal.any():
             exponents.append(exponent_above(self._rho * self._added_diagonal) + self._kappa_exponent)
