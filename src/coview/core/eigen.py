@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from math import ceil
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -24,33 +24,20 @@ _RATE_PASSES = 12  # over which the rate is measured
 _DENSE_FALLBACK = 4000  # rows up to which LAPACK solves a problem that has not converged
 
 
-class SymmetricOperator(Protocol):
-    """The operations on a symmetric matrix that the solver uses: products with blocks of vectors, and a dense copy."""
-
-    @property
-    def shape(self) -> tuple[int, int]: ...
-
-    @property
-    def dtype(self) -> np.dtype[Any]: ...
-
-    def __matmul__(self, x: Array) -> Array: ...
-
-    def to_dense(self) -> Array: ...
-
-
 @dataclass(frozen=True)
 class Problem:
     """A symmetric matrix to decompose, stored as matrix × 2^exponent so that extreme scales stay in range.
 
     Parameters
     ----------
-    matrix : SymmetricOperator
+    matrix : symmetric operator
+        Has shape, dtype, products (`@`) with blocks of vectors, and a dense copy (`to_dense`).
     exponent : int
     trace : float
         Trace of the stored matrix.
     """
 
-    matrix: SymmetricOperator
+    matrix: Any
     exponent: int
     trace: float
 
@@ -61,7 +48,7 @@ class Problem:
 
     @property
     def size(self) -> int:
-        return self.matrix.shape[0]
+        return int(self.matrix.shape[0])
 
 
 @dataclass(frozen=True)

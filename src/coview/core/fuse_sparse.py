@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,14 +15,8 @@ from coview.core.low_rank import PlusLowRank
 from coview.core.sparse import SymmetricSparse, row_slabs
 from coview.views import Array, Matrix
 
-
-@dataclass(frozen=True)
-class _SparseView:
-    """The weight of a view in the sum, its sparse Gram matrix and its centring."""
-
-    kappa: float
-    gram: Matrix
-    centering: Centering
+# The weight of a view in the sum, its sparse Gram matrix and its centring.
+_SparseView: TypeAlias = tuple[float, Matrix, Centering]
 
 
 def fuse_sparse(grams: Grams, kappa: Mapping[str, float], rho: float, degree_of: DegreeRule) -> Fused:
@@ -41,7 +35,7 @@ def fuse_sparse(grams: Grams, kappa: Mapping[str, float], rho: float, degree_of:
     for gram in grams.sparse():
         own = degree_of(gram)
         centerings[gram.name] = centre_by_degrees(gram, own)
-        views.append(_SparseView(kappa[gram.name], gram.matrix.matrix, centerings[gram.name]))
+        views.append((kappa[gram.name], gram.matrix.matrix, centerings[gram.name]))
         degree += own
 
     # The weights of the sum may have any size; entries of the product are at most a few.
@@ -54,9 +48,9 @@ def fuse_sparse(grams: Grams, kappa: Mapping[str, float], rho: float, degree_of:
     features *= scale[:, None]
 
     added, multiplied = np.zeros(len(degree)), np.ones(len(degree))
-    for view in views:
-        diagonal = view.centering.centred_diagonal(view.gram.diagonal().astype(np.float64))
-        added += view.kappa * diagonal
+    for weight, matrix, centering in views:
+        diagonal = centering.centred_diagonal(matrix.diagonal().astype(np.float64))
+        added += weight * diagonal
         multiplied *= diagonal
     trace = float(((for_sum * added + for_product * multiplied) * scale**2).sum())
     problem = Problem(PlusLowRank(sparse, features, form), exponent=unit, trace=trace)
@@ -71,7 +65,7 @@ def _on_the_union(
 
     def slab(rows: slice) -> tuple[Array, Array, Array]:
         keys, entries = [], []
-        for gram in (view.gram for view in views):
+        for _, gram, _ in views:
             first, last = gram.indptr[rows.start], gram.indptr[rows.stop]
             sizes = np.diff(gram.indptr[rows.start : rows.stop + 1])
             keys.append(np.repeat(np.arange(rows.stop - rows.start) * n, sizes) + gram.indices[first:last])
@@ -81,17 +75,16 @@ def _on_the_union(
         i, j = np.divmod(union, n)
         i += rows.start
         added, full, low = np.zeros(len(union)), np.ones(len(union)), np.ones(len(union))
-        for view, key, entry in zip(views, keys, entries, strict=True):
-            centering = view.centering
+        for (weight, _, centering), key, entry in zip(views, keys, entries, strict=True):
             place = np.searchsorted(union, key)
-            added[place] += view.kappa * entry
+            added[place] += weight * entry
             centred = centering.mean - centering.means[i] - centering.means[j]
             low *= centred
             centred[place] += entry
             full *= centred
         values = (for_sum * added + for_product * (full - low)) * scale[i] * scale[j]
         counts = np.bincount(i - rows.start, minlength=rows.stop - rows.start)
-        return values.astype(grams.dtype), j.astype(views[0].gram.indices.dtype), counts
+        return values.astype(grams.dtype), j.astype(views[0][1].indices.dtype), counts
 
     slabs = grams.workers.map(slab, row_slabs(n))
     data, indices, counts = (np.concatenate(parts) for parts in zip(*slabs, strict=True))
@@ -103,7 +96,7 @@ def _on_the_union(
 
 def _low_rank(views: Sequence[_SparseView], for_sum: float, for_product: float) -> tuple[Array, Array]:
     """Return features F and form C of F C Fᵀ, the fused matrix at entries that are zero in all Gram matrices."""
-    centerings, weights = [view.centering for view in views], np.array([view.kappa for view in views])
+    centerings, weights = [centering for _, _, centering in views], np.array([weight for weight, _, _ in views])
     n = len(centerings[0].means)
     if for_product == 0:
         features = np.column_stack([np.ones(n), *(centering.means for centering in centerings)])
@@ -115,7 +108,7 @@ def _low_rank(views: Sequence[_SparseView], for_sum: float, for_product: float) 
             features = (features[:, :, None] * pair[:, None, :]).reshape(n, -1)
             form = np.kron(form, np.array([[centering.mean, -1.0], [-1.0, 0.0]]))
         alone = 2 ** np.arange(len(views))[::-1]  # columns with the means of a single view
-    form[0, 0] += for_sum * sum(view.kappa * view.centering.mean for view in views)
+    form[0, 0] += for_sum * sum(weight * centering.mean for weight, _, centering in views)
     form[0, alone] -= for_sum * weights
     form[alone, 0] -= for_sum * weights
     return features, form

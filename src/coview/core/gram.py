@@ -72,16 +72,7 @@ class Gram:
 class Grams:
     """The Gram matrices of all views: one after the other in one buffer, each in its own memory, or sparse.
 
-    Parameters
-    ----------
-    similarities, kernels : mapping
-        Similarities to the training samples, and kernels with their data-driven parameters, by view name.
-    n_samples : int
-    dtype : dtype
-        Precision of the matrices.
-    workers : Workers
-    report : function
-        Called with a description after each view.
+    The kernels have their data-driven parameters; `report` is called with a description after each view.
     """
 
     similarities: Mapping[str, Similarity]
@@ -89,7 +80,7 @@ class Grams:
     n_samples: int
     dtype: Any
     workers: Workers
-    report: Callable[[str], None] = lambda stage: None
+    report: Callable[[str], object] = lambda stage: None
 
     @classmethod
     def learn(
@@ -99,7 +90,7 @@ class Grams:
         dtype: Any,
         rng: np.random.Generator,
         workers: Workers,
-        report: Callable[[str], None] = lambda stage: None,
+        report: Callable[[str], object] = lambda stage: None,
     ) -> Grams:
         """Return the Gram matrices of these views, after the kernels have learnt their data-driven parameters."""
         for name, x in views.items():
@@ -117,13 +108,15 @@ class Grams:
 
     def __iter__(self) -> Iterator[Gram]:
         """Yield each view's matrix in tiles; all views share one buffer."""
-        buffer = self._allocate()
+        buffer = SymmetricTiles(self.n_samples, self.dtype, self.workers)
         for name in self.similarities:
             yield self._fill(name, buffer)
 
     def kept(self) -> list[Gram]:
         """Return all of them, each in memory of its own, for methods that visit every view repeatedly."""
-        return [self._fill(name, self._allocate()) for name in self.similarities]
+        return [
+            self._fill(name, SymmetricTiles(self.n_samples, self.dtype, self.workers)) for name in self.similarities
+        ]
 
     def sparse(self) -> Iterator[Gram]:
         """Yield them as sparse matrices; all similarities must be sparse."""
@@ -133,9 +126,6 @@ class Grams:
             degree = matrix @ np.ones(self.n_samples)
             self.report(f"similarities of {name}")
             yield Gram(name, self.kernels[name], degree, degree, 1.0, matrix)
-
-    def _allocate(self) -> SymmetricTiles:
-        return SymmetricTiles(self.n_samples, self.dtype, self.workers)
 
     def _fill(self, name: str, buffer: SymmetricTiles) -> Gram:
         degree, absolute, largest = _fill_tiles(buffer, self.similarities[name])

@@ -40,6 +40,26 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         tags.input_tags.sparse = True
         return tags
 
+    @property
+    def inner_model(self) -> Any:
+        """The fitted model inside a wrapper; None for a method."""
+        return None
+
+    def inner_views(self, views: Views) -> Views:
+        """Return the views that the inner model sees.
+
+        Parameters
+        ----------
+        views : Views
+            Samples with the views of this model.
+
+        Returns
+        -------
+        Views
+            The same samples as input of `inner_model`; for a method, the views themselves.
+        """
+        return views
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the clusters from the training samples; a fit that fails does not change the estimator.
 
@@ -64,26 +84,6 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
     @abstractmethod
     def _fit(self, X: Any) -> None:
         """Validate the views and learn from them."""
-
-    @property
-    def inner_model(self) -> MultiViewClusterer | None:
-        """The fitted model inside a wrapper; None for a method."""
-        return None
-
-    def inner_views(self, views: Views) -> Views:
-        """Return the views that the inner model sees.
-
-        Parameters
-        ----------
-        views : Views
-            Samples with the views of this model.
-
-        Returns
-        -------
-        Views
-            The same samples as input of `inner_model`; for a method, the views themselves.
-        """
-        return views
 
     def _views_to_fit(self, X: Any) -> Views:
         """Return the validated views, and store their names and shapes."""
@@ -197,24 +197,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
 def weights_per_view(
     parameter: str, weights: Any, names: tuple[str, ...], default: float, *, may_vanish: bool = False
 ) -> dict[str, float]:
-    """Return the weight of each view, given as one number, a list in the order of the views, or a mapping by name.
-
-    Parameters
-    ----------
-    parameter : str
-        Name of the parameter, for messages.
-    weights : number, sequence, mapping or None
-    names : tuple of str
-        The views.
-    default : float
-        Weight of every view if `weights` is None.
-    may_vanish : bool
-        Whether all weights may be zero.
-
-    Returns
-    -------
-    dict
-    """
+    """Return the weight of each view, given as one number, a list in the order of the views, or a mapping by name."""
     if weights is None:
         return dict.fromkeys(names, default)
     if is_number(weights):

@@ -49,17 +49,9 @@ class Graph:
 
 
 def neighbour_graph(samples: Array, n_features: int, edges: Numbers, pair_rate: float) -> Graph:
-    """Return the graph with weights that fall with the degrees of both ends, and the lengths of its edges.
+    """Return the graph of L2-normalised samples (n, coordinates) of a view of n_features.
 
-    Parameters
-    ----------
-    samples : (n, coordinates)
-        L2-normalised rows.
-    n_features : int
-        Number of features of the view, which can be larger than the number of coordinates.
-    edges : (e, 2)
-    pair_rate : float
-        Fraction of the edges, from the shortest on, whose mean length is the reach.
+    The weight of an edge falls with the degrees of its ends.
     """
     i, j = edges.T
     degree = np.bincount(edges.ravel(), minlength=len(samples))

@@ -29,13 +29,7 @@ def cosine_neighbors(samples: Matrix, n_neighbors: int) -> tuple[Numbers, Array]
     Parameters
     ----------
     samples : (n, features)
-        L2-normalised rows.
-    n_neighbors : int
-        Number of neighbours; all other samples if there are fewer.
-
-    Returns
-    -------
-    neighbours, distances : arrays of shape (n, n_neighbors)
+        L2-normalised rows; with fewer than n_neighbors others, all of them are returned.
     """
     n = samples.shape[0]
     k = min(n_neighbors, n - 1)
@@ -87,10 +81,8 @@ def linked_by_majority(places: Sequence[Array], reaches: Sequence[float]) -> Lab
 
     Parameters
     ----------
-    places : sequence of arrays of shape (n, coordinates)
-        Samples of every view.
-    reaches : sequence of float
-        The largest distance of a linked pair in every view.
+    places, reaches : sequences
+        Samples (n, coordinates) and the largest distance of a linked pair, of every view.
     """
     from scipy.sparse.csgraph import connected_components
 

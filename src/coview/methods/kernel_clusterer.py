@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -132,7 +133,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
             "fit on a part of the samples and predict the others"
             + (", or set dtype='float32'" if dtype == np.float64 else ""),
         )
-        report = _Stages(self.progress, total=len(views) + 3)
+        report = _stage_counter(self.progress, total=len(views) + 3)
         with Workers(self.n_jobs) as workers:
             grams = Grams.learn(views, kernels, dtype, rng, workers, report)
             space = self._latent_space(grams, max(1, self.n_clusters - 1))
@@ -372,15 +373,7 @@ def _gram_dtype(dtype: Any, kernels: Mapping[str, Kernel], assigner: Assigner, v
         raise InputError(f"dtype={dtype!r}: expected 'auto', 'float32' or 'float64'") from None
 
 
-class _Stages:
-    """Calls progress(stage, number done, number in total) after each stage of a fit."""
-
-    def __init__(self, progress: Callable[[str, int, int], object] | None, total: int) -> None:
-        self._progress = progress
-        self._total = total
-        self._done = 0
-
-    def __call__(self, stage: str) -> None:
-        self._done += 1
-        if self._progress is not None:
-            self._progress(stage, self._done, self._total)
+def _stage_counter(progress: Callable[[str, int, int], object] | None, total: int) -> Callable[[str], object]:
+    """Return a function of a stage that calls progress(stage, number done, total)."""
+    done = count(1)
+    return lambda stage: progress(stage, next(done), total) if progress is not None else None

@@ -45,18 +45,7 @@ def coupled_eigenpairs(matrices: Sequence[SymmetricTiles], shrink: Array, k: int
 
     Small problems are solved by LAPACK, cubic in the number of rows of all views; all others by a block Krylov method.
 
-    Parameters
-    ----------
-    matrices : sequence of SymmetricTiles
-        G_v, positive semi-definite.
-    shrink : (views,)
-        c_v; c_v times the largest eigenvalue of G_v is below 1.
-    k : int
-        Number of eigenpairs.
-
-    Returns
-    -------
-    CoupledPairs
+    The matrices G_v are positive semi-definite, and c_v (`shrink`) times the largest eigenvalue of G_v is below 1.
     """
     values, images = _solve(matrices, shrink, k)
     missing = max(0, k - len(values))

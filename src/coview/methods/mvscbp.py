@@ -258,8 +258,14 @@ class MVSCBP(MultiViewClusterer):
         check_above("weight_exponent", self.weight_exponent, 1)
         check_choice("weighting", self.weighting, WEIGHTINGS)
         points = salient_points(views, self._count_anchors(views.n_samples), rng)
+        weighting = WEIGHTINGS[self.weighting]
         with Workers(1):  # many small products, for which BLAS is faster in one thread
-            loop = self._learn(views, points)
+            self._anchors, nearest = link(views, points, self.n_neighbors)
+            self._spreads = [a.mean_distance(x) or 1.0 for a, x in zip(self._anchors, views.values(), strict=True)]
+            graphs = [salient_graph(*view, len(self._anchors[0])) for view in zip(nearest, self._spreads, strict=True)]
+            loop = learn_embedding(
+                graphs, self.n_clusters, self.weight_exponent, weighting, max_iter=self.max_iter, tol=self.tol
+            )
         self._store_objective(loop)
         self.view_weights_ = dict(zip(views.names, loop.state.weights.tolist(), strict=True))
         self.embedding_, _, anchor_embedding = loop.state.embedding
@@ -268,19 +274,9 @@ class MVSCBP(MultiViewClusterer):
         # Anchors and new samples are assigned only to clusters that have training samples.
         self.anchor_labels_ = replace(clusters, centres=clusters.centres[order]).assign(anchor_embedding)
         # With more votes than a cluster has anchors, other clusters would outvote it even at its centre.
+        self._n_links = nearest[0].anchors.shape[1]
         self._n_votes = min(self._n_links, int(np.unique(self.anchor_labels_, return_counts=True)[1].min()))
         self.anchors_ = {anchors.name: anchors.points for anchors in self._anchors}
-
-    def _learn(self, views: Views, points: Mapping[str, Matrix]) -> Alternation[WeightedEmbedding]:
-        """Store the anchors and other state of `predict`; return weights and embedding of the graphs of all views."""
-        self._anchors, nearest = link(views, points, self.n_neighbors)
-        self._n_links = nearest[0].anchors.shape[1]
-        self._spreads = [a.mean_distance(x) or 1.0 for a, x in zip(self._anchors, views.values(), strict=True)]
-        graphs = [salient_graph(*view, len(self._anchors[0])) for view in zip(nearest, self._spreads, strict=True)]
-        weighting = WEIGHTINGS[self.weighting]
-        return learn_embedding(
-            graphs, self.n_clusters, self.weight_exponent, weighting, max_iter=self.max_iter, tol=self.tol
-        )
 
     def predict(self, X: Any) -> Labels:
         """Return the most frequent cluster among each sample's nearest anchors.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -73,15 +73,26 @@ class StandardisedRows:
         return taken if self.left is None or self.right is None else taken - np.outer(self.left[rows], self.right)
 
 
+class Scaling(ABC):
+    """The standardisation of one view."""
+
+    @abstractmethod
+    def __call__(self, x: Matrix) -> StandardisedRows:
+        """Return these rows standardised."""
+
+    @abstractmethod
+    def restore(self, rows: Array) -> Array:
+        """Return standardised rows in the units of the view, if these are known."""
+
+
 @dataclass(frozen=True)
-class ColumnScaling:
+class ColumnScaling(Scaling):
     """Subtracts the training mean of each column and divides by its spread, which is infinite if it is constant."""
 
     centre: Array
     spread: Array
 
     def __call__(self, x: Matrix) -> StandardisedRows:
-        """Return these rows standardised."""
         if sp.issparse(x):
             scaled = with_entries(x, x.data / self.spread[x.indices])
             return StandardisedRows(scaled, np.ones(x.shape[0]), self.centre / self.spread)
@@ -90,17 +101,15 @@ class ColumnScaling:
         return StandardisedRows(matrix)
 
     def restore(self, rows: Array) -> Array:
-        """Return standardised rows in the units of the view."""
         restored: Array = rows * np.where(np.isfinite(self.spread), self.spread, 0.0) + self.centre
         return restored
 
 
 @dataclass(frozen=True)
-class RowScaling:
+class RowScaling(Scaling):
     """Subtracts the mean of each row and divides by its spread; nothing is learnt, and units are lost."""
 
     def __call__(self, x: Matrix) -> StandardisedRows:
-        """Return these rows standardised."""
         n, width = x.shape
         if sp.issparse(x):
             row = row_of_entries(x)
@@ -113,11 +122,7 @@ class RowScaling:
         return StandardisedRows(matrix)
 
     def restore(self, rows: Array) -> Array:
-        """Return the rows themselves."""
         return rows
-
-
-Scaling: TypeAlias = ColumnScaling | RowScaling
 
 
 def learn_scaling(x: Matrix, normalize: str | None) -> Scaling:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -82,24 +80,14 @@ def bipartite_graphs(views: Views, anchors: Labels, n_neighbors: int) -> list[Ma
     return graphs
 
 
-@dataclass(frozen=True)
 class Support:
     """The edges of a graph: sample and anchor of each, in the order of its CSR arrays."""
 
-    graph: Matrix
-
-    @cached_property
-    def samples(self) -> Labels:
-        return row_of_entries(self.graph)
-
-    @cached_property
-    def by_anchor(self) -> Labels:
-        """The numbers of the edges in the order of their anchors."""
-        return np.argsort(self.graph.indices, kind="stable")
-
-    @cached_property
-    def anchor_starts(self) -> Labels:
-        return np.concatenate([[0], np.bincount(self.graph.indices, minlength=self.graph.shape[1]).cumsum()])
+    def __init__(self, graph: Matrix) -> None:
+        self.graph = graph
+        self.samples = row_of_entries(graph)
+        self.by_anchor = np.argsort(graph.indices, kind="stable")  # the edges in the order of their anchors
+        self.anchor_starts = np.concatenate([[0], np.bincount(graph.indices, minlength=graph.shape[1]).cumsum()])
 
     def squared_distances(self, left: Array, right: Array) -> Array:
         """Return the squared distance between the ends of each edge, for points (samples, k) and (anchors, k)."""

@@ -153,15 +153,6 @@ def self_representations(
     )
 
 
-def affinity(representation: Array) -> Array:
-    """Return Σ_v |Z_v| + |Z_v|ᵀ."""
-    total = np.zeros(representation.shape[1:])
-    for z in representation:
-        total += np.abs(z)
-    symmetric: Array = total + total.T
-    return symmetric
-
-
 def normalised(graph: Array, workers: Workers) -> SymmetricTiles:
     """Return D^(-1/2) S D^(-1/2), where D holds the degrees of S."""
     degree = graph.sum(axis=1)
@@ -273,8 +264,10 @@ class TSVDMSC(MultiViewClusterer):
             loop = self_representations(
                 samples, self.error_weight, max_iter=self.max_iter, tol=self.tol, workers=workers
             )
-            back = np.argsort(order)
-            self.affinity_ = affinity(loop.state.representation)[np.ix_(back, back)]
+            total, back = np.zeros((n, n)), np.argsort(order)
+            for z in loop.state.representation:
+                total += np.abs(z)
+            self.affinity_ = (total + total.T)[np.ix_(back, back)]
             vectors = top_eigenpairs(Problem.of(normalised(self.affinity_, workers)), self.n_clusters).vectors
         self._store_objective(loop)
         self._store_labels(Directions().fit(vectors, self.n_clusters, rng).assign(vectors))

@@ -20,18 +20,8 @@ def shrink(tensor: Array, threshold: float, out: Array, workers: Workers) -> flo
     transformed twice, so that no array of the tensor's size is stored in Fourier space. Costs
     O(views n² (log n + views)).
 
-    Parameters
-    ----------
-    tensor : (views, n, n)
-    threshold : float
-    out : (views, n, n)
-        Receives the tensor G that minimises threshold · ‖G‖ + ½ ‖G - tensor‖_F²; not the memory of `tensor`.
-    workers : Workers
-
-    Returns
-    -------
-    float
-        ‖G‖, the t-SVD nuclear norm: the mean over slices of the sum of singular values.
+    The result, in other memory than the tensor (views, n, n), is the G that minimises threshold · ‖G‖ +
+    ½ ‖G - tensor‖_F². Returned is ‖G‖, the t-SVD nuclear norm: the mean over slices of the sum of singular values.
     """
     from scipy.fft import irfft, rfft
 
