@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from coview.core.eigen import Problem
-from coview.core.fused import DegreeRule, Fused, centre_by_degrees, normalised_weights
-from coview.core.gram import Centering, Grams
+from coview.core.gram import Centering, Gram, Grams
 from coview.core.low_rank import PlusLowRank
 from coview.core.sparse import SymmetricSparse, row_slabs
 from coview.views import Array, Matrix
@@ -19,42 +18,42 @@ from coview.views import Array, Matrix
 _SparseView: TypeAlias = tuple[float, Matrix, Centering]
 
 
-def fuse_sparse(grams: Grams, kappa: Mapping[str, float], rho: float, degree_of: DegreeRule) -> Fused:
-    """Fuse sparse Gram matrices K_v into rho Σ_v kappa_v Ω_v + (1 - rho) ⊙_v Ω_v, without approximation.
-
-    The parameters are those of `fuse`.
+class SparseFusion:
+    """The views added so far, and rho Σ_v kappa_v Ω_v + (1 - rho) ⊙_v Ω_v of sparse Gram matrices K_v, exactly.
 
     A centred entry is K_v(i, j) + c_v - a_v(i) - a_v(j). If all K_v are zero there, sum and product are of low rank:
     c_v - a_v(i) - a_v(j) is [1, a_v(i)] B_v [1, a_v(j)]ᵀ with B_v = [[c_v, -1], [-1, 0]], and a product over views has
     the Kronecker products of these. The nonzero entries of the K_v add a sparse matrix on the union of their patterns.
-    A product with a vector costs O(entries + 2^views n).
+    A product with a vector costs O(entries + 2^views n). The weights are kappa × 2^kappa_exponent.
     """
-    kappa, kappa_exponent, rho = normalised_weights(kappa, rho)
-    views, centerings = [], {}
-    degree = np.zeros(grams.n_samples)
-    for gram in grams.sparse():
-        own = degree_of(gram)
-        centerings[gram.name] = centre_by_degrees(gram, own)
-        views.append((kappa[gram.name], gram.matrix.matrix, centerings[gram.name]))
-        degree += own
 
-    # The weights of the sum may have any size; entries of the product are at most a few.
-    unit = max([kappa_exponent] * (rho > 0) + [0] * (rho < 1))
-    for_sum = rho * 2.0 ** (kappa_exponent - unit) if rho > 0 else 0.0
-    for_product = (1 - rho) * 2.0**-unit
-    scale = 1 / np.sqrt(degree)
-    sparse = _on_the_union(views, for_sum, for_product, scale, grams)
-    features, form = _low_rank(views, for_sum, for_product)
-    features *= scale[:, None]
+    def __init__(self, grams: Grams, kappa: Mapping[str, float], kappa_exponent: int, rho: float) -> None:
+        self._grams, self._kappa, self._kappa_exponent, self._rho = grams, kappa, kappa_exponent, rho
+        self._views: list[_SparseView] = []
 
-    added, multiplied = np.zeros(len(degree)), np.ones(len(degree))
-    for weight, matrix, centering in views:
-        diagonal = centering.centred_diagonal(matrix.diagonal().astype(np.float64))
-        added += weight * diagonal
-        multiplied *= diagonal
-    trace = float(((for_sum * added + for_product * multiplied) * scale**2).sum())
-    problem = Problem(PlusLowRank(sparse, features, form), exponent=unit, trace=trace)
-    return Fused(problem, centerings, degree)  # sparse similarities give the training scores at little cost
+    def add(self, gram: Gram, centering: Centering) -> None:
+        """Add the next view."""
+        self._views.append((self._kappa[gram.name], gram.matrix.matrix, centering))
+
+    def finish(self, degree: Array) -> tuple[Problem, None]:
+        """Return the symmetric problem D^{-1/2} M D^{-1/2}; training scores come from the sparse similarities."""
+        rho = self._rho
+        # The weights of the sum may have any size; entries of the product are small numbers.
+        unit = max([self._kappa_exponent] * (rho > 0) + [0] * (rho < 1))
+        for_sum = rho * 2.0 ** (self._kappa_exponent - unit) if rho > 0 else 0.0
+        for_product = (1 - rho) * 2.0**-unit
+        scale = 1 / np.sqrt(degree)
+        sparse = _on_the_union(self._views, for_sum, for_product, scale, self._grams)
+        features, form = _low_rank(self._views, for_sum, for_product)
+        features *= scale[:, None]
+
+        added, multiplied = np.zeros(len(degree)), np.ones(len(degree))
+        for weight, matrix, centering in self._views:
+            diagonal = centering.centred_diagonal(matrix.diagonal().astype(np.float64))
+            added += weight * diagonal
+            multiplied *= diagonal
+        trace = float(((for_sum * added + for_product * multiplied) * scale**2).sum())
+        return Problem(PlusLowRank(sparse, features, form), exponent=unit, trace=trace), None
 
 
 def _on_the_union(

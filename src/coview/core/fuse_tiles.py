@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from coview.core.eigen import Problem
-from coview.core.fused import DegreeRule, Fused, WeightedSum, centre_by_degrees, exponent_above, normalised_weights
 from coview.core.gram import Centering, Gram, Grams
 from coview.core.tiles import SymmetricTiles
 from coview.views import Array
@@ -19,36 +19,41 @@ _TYPICAL_EXPONENT = 30
 _SAMPLE_ROWS = 64
 
 
-def fuse_tiles(grams: Grams, kappa: Mapping[str, float], rho: float, degree_of: DegreeRule) -> Fused:
-    """Fuse the views in tiles: rho Σ_v kappa_v Ω_v + (1 - rho) ⊙_v Ω_v.
+@dataclass(frozen=True)
+class WeightedSum:
+    """Σ_v kappa_v Ω_v of the centred Gram matrices, stored divided by root on both sides and by 2^exponent."""
 
-    The parameters are those of `fuse`. The memory holds the current view, the sum and the product, for any number of
-    views.
+    matrix: SymmetricTiles
+    kappa: Mapping[str, float]
+    root: Array | None = None
+    exponent: int = 0
+
+    def scores(self, latent: Array, beta: Mapping[str, float]) -> Array | None:
+        """Return Σ_v beta_v Ω_v H if beta is proportional to kappa, otherwise None."""
+        ratios = {beta[name] / weight if weight else np.nan for name, weight in self.kappa.items()}
+        if max(ratios) - min(ratios) > 1e-12 * max(ratios) or np.isnan(list(ratios)).any():
+            return None
+        if self.root is None:
+            scores = self.matrix @ latent
+        else:
+            root = self.root[:, None]
+            scores = np.ldexp(root * (self.matrix @ (root * latent)), self.exponent)
+        scores *= max(ratios)
+        return scores
+
+
+class TiledFusion:
+    """The sum and the product of the views added so far, rho Σ_v kappa_v Ω_v + (1 - rho) ⊙_v Ω_v, in tiles.
+
+    The memory holds the current view, the sum and the product, for any number of views. The weights are
+    kappa × 2^kappa_exponent. If typical entries of the product become small (or large), the next views are multiplied
+    by a power of two that makes their typical entry about 1, so that the product of many small entries is neither zero
+    nor denormal. The powers are undone when sum and product are combined.
     """
-    running = _RunningFusion(grams, kappa, rho)
-    centerings = {}
-    degree = np.zeros(grams.n_samples)
-    for gram in grams:
-        own = degree_of(gram)
-        centerings[gram.name] = centre_by_degrees(gram, own)
-        running.add(gram, centerings[gram.name])
-        degree += own
-    problem, total = running.finish(degree)
-    # A graph scores training samples as new samples, so that duplicate rows have equal scores.
-    return Fused(problem, centerings, degree, None if grams.n_sparse else total)
 
-
-class _RunningFusion:
-    """The sum and the product of the views added so far.
-
-    If typical entries of the product become small (or large), the next views are multiplied by a power of two that
-    makes their typical entry about 1, so that the product of many small entries is neither zero nor denormal. The
-    powers are undone when sum and product are combined.
-    """
-
-    def __init__(self, grams: Grams, kappa: Mapping[str, float], rho: float) -> None:
+    def __init__(self, grams: Grams, kappa: Mapping[str, float], kappa_exponent: int, rho: float) -> None:
         n, dtype, workers = grams.n_samples, grams.dtype, grams.workers
-        self._kappa, self._kappa_exponent, self._rho = normalised_weights(kappa, rho)
+        self._kappa, self._kappa_exponent, self._rho = kappa, kappa_exponent, rho
         self._added = SymmetricTiles(n, dtype, workers)
         self._added_diagonal = np.zeros(n)
         self._multiplied = SymmetricTiles(n, dtype, workers) if self._rho < 1 else None
@@ -167,3 +172,8 @@ def _largest_centred(source: SymmetricTiles, centering: Centering) -> Array:
         return float(np.abs(tile).max())
 
     return np.array(source.for_each(one))
+
+
+def exponent_above(x: Array | float) -> int:
+    """Return the exponent of the power of two just above the largest absolute entry; 0 for zeros."""
+    return int(np.frexp(np.abs(x).max())[1])

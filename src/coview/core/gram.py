@@ -53,6 +53,10 @@ class Gram:
             )
         return self.degree
 
+    def centre_by(self, degree: Array) -> Centering:
+        """Return the centring of KSC: by the mean of the training samples with weights 1 / degree."""
+        return Centering.learn(self.matrix, degree.min() / degree, self.largest)
+
     @property
     def rounding_error(self) -> float:
         """The absolute value up to which a centred entry counts as zero."""

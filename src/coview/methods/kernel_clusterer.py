@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coview.core.assign import DECIMALS, Assigner, Assignment, Deferred, Labels, as_assigner
 from coview.core.eigen import top_eigenpairs
-from coview.core.fuse import fuses_sparse
-from coview.core.fused import Fused
+from coview.core.fuse import Fused, fuses_sparse
 from coview.core.gram import Centering, Grams
 from coview.core.score import ScoreMap, zero_within
 from coview.core.tiles import SymmetricTiles

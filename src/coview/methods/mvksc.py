@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from coview.core.eigen import Problem, top_eigenpairs
-from coview.core.fused import centre_by_degrees
 from coview.core.gram import Centering, Gram, Grams
 from coview.core.tiles import SymmetricTiles
 from coview.kernels import RBF
@@ -134,7 +133,7 @@ class MvKSC(KernelClusterer):
         for v, gram in enumerate(grams.kept()):
             degree = gram.positive_degrees()
             roots[gram.name] = np.sqrt(degree)[:, None]
-            centerings[gram.name] = centre_by_degrees(gram, degree)
+            centerings[gram.name] = gram.centre_by(degree)
             if not gram.is_zero_but_for_rounding(centerings[gram.name].centred_diagonal(gram.matrix.diagonal())):
                 informative.append(v)
             matrices.append(_centred_and_normalised(gram, centerings[gram.name], v in informative))
