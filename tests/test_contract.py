@@ -39,7 +39,7 @@ from tests.conftest import make_blobs
 
 
 def some(condition):
-    """Run a test for the methods of which this holds."""
+    """Run a test for the methods that satisfy this condition."""
     chosen = {name: method for name, method in METHODS.items() if condition(method)}
     return pytest.mark.parametrize("method", chosen.values(), ids=chosen)
 
@@ -80,7 +80,7 @@ def checks():
 
 @pytest.mark.parametrize(("estimator", "check"), list(checks()))
 def test_scikit_learns_own_checks_pass(estimator, check, monkeypatch):
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # so that no check skips itself
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # so that no check is skipped
     check(estimator)
 
 
@@ -133,7 +133,7 @@ def test_labels_are_numbered_by_decreasing_size(method):
 
 @KERNEL
 def test_recluster_numbers_clusters_by_decreasing_size_among_the_given_samples(method):
-    """The training samples may have another order of sizes."""
+    """The sizes among the training samples may have another order."""
     views, truth = views_for(method, n_samples=300)
     train = np.concatenate([np.flatnonzero(truth == c)[:n] for c, n in ((0, 30), (1, 20), (2, 10))])
     given = np.concatenate([np.flatnonzero(truth == c)[-n:] for c, n in ((0, 10), (1, 25), (2, 50))])
@@ -149,7 +149,7 @@ def test_recluster_numbers_clusters_by_decreasing_size_among_the_given_samples(m
 
 @KERNEL
 def test_recluster_learns_the_clusters_of_single_views_again(method):
-    """A cluster that the training samples hardly contain is found in each view after `recluster`."""
+    """A cluster without training samples is found in each view after `recluster`."""
     views, truth = views_for(method, n_samples=300, spread=6.0)
     rows = np.concatenate([np.flatnonzero(truth == 0)[:40], np.flatnonzero(truth == 1)[:40]])
     train = {name: x[rows] for name, x in views.items()}

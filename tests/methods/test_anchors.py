@@ -34,13 +34,13 @@ def test_nearest_anchors_are_those_found_one_by_one(form, block, monkeypatch):
     )
 
 
-def test_all_anchors_are_returned_when_more_are_asked_for():
+def test_all_anchors_are_returned_if_more_are_requested():
     found = AnchorPoints("a", np.array([[0.0], [1.0]])).nearest(np.array([[0.0], [3.0]]), 5)
     np.testing.assert_array_equal(found.anchors, [[0, 1], [0, 1]])
     np.testing.assert_array_equal(found.distances, [[0, 1], [9, 4]])
 
 
-def test_of_equally_near_anchors_the_first_are_taken():
+def test_the_first_of_equally_near_anchors_are_returned():
     points = np.array([[3.0], [-1.0], [1.0], [1.0], [-1.0], [0.5]])
     anchors = AnchorPoints("a", points)
     found = anchors.nearest(np.zeros((2, 1)), 3)
@@ -73,7 +73,7 @@ def test_dense_and_sparse_rows_can_be_compared_with_either_kind_of_anchors():
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1.0, 1e150])
-def test_the_scale_of_a_view_changes_nothing_but_the_unit(scale):
+def test_the_scale_of_a_view_changes_only_the_unit(scale):
     rng = np.random.default_rng(0)
     x, points = rng.normal(size=(20, 3)), rng.normal(size=(6, 3))
     power = 2.0 ** np.round(np.log2(scale))

@@ -58,11 +58,11 @@ def test_triplets_beyond_the_rank_are_zero():
 def test_components_are_counted_by_their_samples():
     graph = sp.csr_array(np.array([[1.0, 0, 0, 0], [0, 1, 0, 0], [1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 0, 0]]))
     assert components(graph).tolist() == [0, 1, 0, 1, 2]
-    assert n_components(graph) == 3  # the third anchor is on its own, but no sample's
+    assert n_components(graph) == 3  # the third anchor has no edges
 
 
 def ward(labels, views, n_clusters):
-    """Try all pairs of groups, with their means as they are after every step."""
+    """Compare all pairs of groups, with their current means, in every step."""
     labels = labels.copy()
     groups = np.unique(labels)
     scales = []
@@ -97,7 +97,7 @@ def test_groups_are_joined_by_wards_rule(n_clusters):
     np.testing.assert_array_equal(join_nearest(labels, sparse, n_clusters), joined)
 
 
-def test_few_enough_groups_stay_as_they_are():
+def test_few_groups_are_not_joined():
     labels = np.array([0, 1, 1, 2])
     assert join_nearest(labels, {"a": np.zeros((4, 1))}, 3) is labels
 

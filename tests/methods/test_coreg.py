@@ -50,7 +50,7 @@ def test_eigenvalue_sums_are_those_of_the_authors_program(stem, scheme):
     answer, views, setting = authors_setting(stem)
     sweeps = int(answer["sweeps"])
     ours = fixed_sweeps(sweeps, views, scheme=scheme, **setting).eigenvalue_sums_
-    ours = np.pad(ours, ((0, 0), (0, 1 + sweeps - ours.shape[1])), mode="edge")  # it may stand still before
+    ours = np.pad(ours, ((0, 0), (0, 1 + sweeps - ours.shape[1])), mode="edge")  # it may converge earlier
     theirs = answer[f"eigsum_{scheme}"]
     if scheme == "centroid":  # the authors' program overwrites the first view's sums by those of the last
         theirs[0, 1:] = ours[0, 1:]

@@ -39,7 +39,7 @@ def test_float32_gives_the_labels_of_float64(rho, widths):
     np.testing.assert_array_equal(narrow.predict(views), narrow.labels_)
 
 
-def test_huge_raw_values_are_centred_before_they_are_narrowed():
+def test_huge_raw_values_are_centred_before_they_become_float32():
     views, truth = make_blobs(300)
     huge = [1e9 + 1e3 * x for x in views.values()]
     model = TMvKSCR(3, dtype="float32", random_state=0).fit(huge)
@@ -100,7 +100,7 @@ def test_the_order_of_samples_does_not_matter(assigner, spread):
     assert adjusted_rand_score(shuffled.labels_, model.labels_[order]) == 1
 
 
-def test_many_samples_start_from_some_of_them():
+def test_k_means_of_many_samples_starts_from_a_subset():
     views, truth = make_blobs(2500)
     first, second = (TMvKSCR(3, random_state=7).fit(views) for _ in range(2))
     np.testing.assert_array_equal(first.labels_, second.labels_)
@@ -148,7 +148,7 @@ def test_single_views_of_precomputed_gram_matrices_have_labels():
 
 
 @pytest.mark.parametrize("scale", [1e152, 1e153, 1.5e153, 1e154])
-def test_sums_that_overflow_are_refused_by_the_name_of_the_view(scale):
+def test_sums_that_overflow_are_refused_with_the_name_of_the_view(scale):
     x = np.abs(np.random.default_rng(0).normal(size=(200, 3)))
     for kernel, size in (("linear", scale), ("poly", np.sqrt(scale))):
         sizes = np.bincount(KSC(2, kernel=kernel, random_state=0).fit(x * 1e10).labels_)
@@ -162,7 +162,7 @@ def test_sums_that_overflow_are_refused_by_the_name_of_the_view(scale):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kappa", [1e-46, 1e39, 1e200])
-def test_only_the_ratios_of_weights_matter_to_labels(dtype, kappa):
+def test_labels_depend_only_on_the_ratios_of_weights(dtype, kappa):
     views, truth = make_blobs()
     extreme, plain = (TMvKSCR(3, rho=1.0, kappa=k, dtype=dtype, random_state=0).fit(views) for k in (kappa, 1.0))
     np.testing.assert_allclose(extreme.explained_variance_ratio_, plain.explained_variance_ratio_, rtol=1e-5)

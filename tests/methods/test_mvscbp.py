@@ -40,13 +40,14 @@ def their_choice(answer, points, x):
 
 @needs_golden
 @GOLDEN
-def test_given_their_salient_points_the_nearest_are_the_authors(stem):
+def test_with_the_authors_salient_points_the_nearest_are_the_same(stem):
     answer = load(stem)
     x, points = inputs(answer)[0], answer["marks0"]
     anchors = AnchorPoints("", points)
     ours, theirs = anchors.nearest(x, int(answer["s"])), their_choice(answer, points, x)
     other = (ours.anchors != theirs.anchors).any(axis=1)
-    # Of the raw counts one sample has an exact tie at the fifth place; we take the first, they what rounding says.
+    # In the raw counts one sample has an exact tie at the fifth place: here the first anchor is chosen, in their
+    # program rounding errors decide.
     assert other.sum() == (1 if "3sources_raw" in stem else 0)
     farthest = ours.distances.max(axis=1) * anchors.unit**2
     np.testing.assert_allclose(theirs.distances.max(axis=1), farthest, rtol=1e-8)
@@ -54,7 +55,7 @@ def test_given_their_salient_points_the_nearest_are_the_authors(stem):
 
 @needs_golden
 @GOLDEN
-def test_given_their_salient_points_weights_and_objective_are_the_authors(stem):
+def test_with_the_authors_salient_points_weights_and_objective_are_the_same(stem):
     answer = load(stem)
     graphs = []
     for v, x in enumerate(inputs(answer)):
@@ -95,7 +96,7 @@ def test_the_graph_matches_the_reference_implementation():
 
 
 @pytest.mark.parametrize("spread", [1e-300, 1e-12, 1e12])
-def test_no_spread_is_too_small_or_too_large(spread):
+def test_extreme_spreads_give_finite_weights(spread):
     z = salient_graph(random_nearest(), spread, 8)
     assert np.isfinite(z.data).all()
     assert (z.sum(axis=1) > 0).all()
@@ -138,14 +139,14 @@ def test_a_huge_exponent_does_not_underflow():
     np.testing.assert_allclose(fused.toarray(), expected, atol=1e-15)
 
 
-def test_as_many_salient_points_as_samples_are_the_samples():
+def test_with_as_many_salient_points_as_samples_the_points_are_the_samples():
     views, _ = make_blobs(60)
     points = salient_points(as_views(views), 60, np.random.default_rng(0))
     found, expected = (np.hstack(list(tables.values())) for tables in (points, views))
     np.testing.assert_allclose(found, expected[np.argsort(expected[:, 0])], atol=1e-12)
 
 
-def test_of_many_samples_some_are_drawn(monkeypatch):
+def test_salient_points_of_many_samples_come_from_a_random_subset(monkeypatch):
     monkeypatch.setattr(mvscbp, "_ROWS_PER_POINT", 1)  # so that every one drawn is a centre
     x = np.arange(1000.0)[:, None] ** 2
     points = salient_points(as_views([x]), 5, np.random.default_rng(0))["view0"]
@@ -167,7 +168,7 @@ def test_equal_samples_give_fewer_salient_points():
     assert points["view0"].shape == (3, 3)
 
 
-def test_salient_points_near_no_sample_are_left_out():
+def test_salient_points_that_are_not_near_any_sample_are_left_out():
     views = as_views([np.array([[0.0], [0.1], [5.0], [5.1]]), np.array([[0.0], [0.2], [7.0], [7.1]])])
     points = {"view0": np.array([[0.0], [99.0], [5.0]]), "view1": np.array([[0.0], [99.0], [7.0]])}
     anchors, nearest = link(views, points, 1)
@@ -185,7 +186,7 @@ def test_votes_are_counted_and_ties_go_to_the_nearer_then_to_the_first():
     )
     # Row 0: a tie in votes (2:2) and in distance; row 1: a tie, cluster 0 nearer; row 2: cluster 2 nearer.
     assert vote([first, second], [1.0, 1.0], labels).tolist() == [0, 0, 2, 1]
-    # In row 1 the distances of the first view fade in its own units, those of the second do not.
+    # A large spread makes the distances of the first view small.
     third = NearestAnchors(np.array([[0, 2]]), np.array([[100.0, 1.0]]))
     fourth = NearestAnchors(np.array([[1, 3]]), np.array([[0.1, 0.4]]))
     assert vote([third, fourth], [1.0, 1.0], labels).tolist() == [1]
@@ -349,7 +350,7 @@ def test_invalid_parameters_are_refused(settings, words):
 @pytest.mark.parametrize("settings", [{"n_anchors": 4}, {"n_anchors": 6}, {"n_anchors": 10, "n_neighbors": 10}, {}])
 @pytest.mark.parametrize("n_samples", [12, 15, 60])
 def test_a_cluster_of_few_anchors_is_not_outvoted(settings, n_samples):
-    """With as many votes as there are anchors, the cluster with most of them would win everywhere."""
+    """With one vote per anchor, the cluster with most anchors would win everywhere."""
     views, truth = make_blobs(n_samples, spread=8.0)
     model = MVSCBP(3, random_state=0, **{"n_anchors": 6, **settings}).fit(views)
     assert adjusted_rand_score(model.labels_, model.predict(views)) == 1

@@ -32,7 +32,7 @@ def random_partitions(n_views=3, n_samples=40, k=3, seed=0):
 
 @needs_golden
 @pytest.mark.parametrize("stem", GOLDEN)
-def test_fusion_from_the_authors_start_is_theirs(stem):
+def test_fusion_from_the_authors_start_gives_their_result(stem):
     answer = load(stem)
     partitions = np.moveaxis(answer["HP"], 2, 0)
     rotations = np.stack([np.eye(int(answer["k"]))] * len(partitions))
@@ -166,7 +166,7 @@ def test_centres_start_at_the_clusters_of_the_average_kernel():
     np.testing.assert_allclose(np.abs(centres @ turn.T).max(axis=1), 1)  # the clusters, in some order
 
 
-def test_clusters_of_unequal_size_are_kept_whole():
+def test_clusters_of_unequal_size_are_not_split():
     rng = np.random.default_rng(1)
     truth = rng.permutation(np.repeat([0, 1, 2], [10, 40, 25]))
     views = [np.eye(3)[truth] * 9 + rng.normal(size=(75, 3))]
@@ -183,7 +183,7 @@ def test_clusters_of_unequal_size_are_kept_whole():
     assert adjusted_rand_score(truth, best.state.labels) < 0.9
 
 
-def test_weights_stay_as_they_were_when_no_view_agrees():
+def test_weights_do_not_change_if_no_view_agrees():
     before = np.array([0.6, 0.8])
     np.testing.assert_array_equal(view_weights(np.array([-1.0, 0.0]), before), before)
     np.testing.assert_allclose(view_weights(np.array([3.0, 4.0]), before), [0.6, 0.8])
@@ -208,7 +208,7 @@ def test_fitted_attributes_agree_with_each_other():
     np.testing.assert_array_equal(distances.argmin(axis=1), model.labels_)
 
 
-def test_a_view_of_noise_weighs_less_and_a_constant_one_nothing():
+def test_a_noisy_view_has_less_weight_and_a_constant_view_none():
     views, truth = make_blobs()
     views["noise"] = np.random.default_rng(5).normal(size=(90, 4))
     views["constant"] = np.full((90, 2), 7.0)

@@ -140,7 +140,7 @@ def test_the_span_contains_all_cluster_means_for_any_latent_centroids(width, ran
 
 @NORMALIZE
 @pytest.mark.parametrize("seed", range(3))
-def test_with_fixed_weights_the_answer_is_a_fixed_point_of_k_means_on_all_columns(normalize, seed):
+def test_with_fixed_weights_the_result_is_a_fixed_point_of_k_means_on_all_columns(normalize, seed):
     views, _ = loosely_clustered(seed=seed)
     model = OPMC(4, normalize=normalize, init="random", n_init=1, tol=0, random_state=seed).fit(views)
     side_by_side = np.hstack([x.matrix / np.sqrt(len(views)) for x in standardise(views, normalize)])
@@ -237,7 +237,7 @@ def test_empty_clusters_restart_at_the_farthest_samples():
         np.testing.assert_allclose(distances[:, 0], (x - mean - centroids[0][labels])[:, 0] ** 2, atol=1e-9)
 
 
-def test_every_cluster_has_members_when_the_samples_allow_it():
+def test_every_cluster_has_members_if_there_are_enough_distinct_samples():
     x = np.repeat(np.random.default_rng(0).normal(size=(12, 2)), 4, axis=0)
     for seed in range(10):
         labels = OPMC(12, init="random", n_init=1, random_state=seed).fit(x).labels_
@@ -260,7 +260,7 @@ def assert_same_in_any_batch(model, views):
 @SPARSE
 @pytest.mark.parametrize("learn_weights", [False, True])
 @pytest.mark.parametrize("offset", [0.0, 1000.0])
-def test_rows_on_the_mirror_of_symmetric_data(normalize, sparse, learn_weights, offset):
+def test_ties_in_symmetric_data_have_the_same_label_in_any_batch(normalize, sparse, learn_weights, offset):
     rng = np.random.default_rng(0)
     half = rng.normal(size=(20, 3)) + np.array([2.0, 0, 0])
     views = [np.vstack([half, half[:, [1, 0, 2]]]) + offset, np.vstack([half**2, half[:, [1, 0, 2]] ** 2])]
@@ -276,13 +276,13 @@ def test_rows_on_the_mirror_of_symmetric_data(normalize, sparse, learn_weights, 
 
 @NORMALIZE
 @SPARSE
-def test_few_distinct_values_and_other_layouts(normalize, sparse):
+def test_few_distinct_values_have_the_same_label_in_any_batch(normalize, sparse):
     rng = np.random.default_rng(0)
     for seed in range(20):
         x = rng.choice([0.0, 0.1, 1.0, 1 / 3, -1.0], size=(24, 3))
         given = sp.csr_array(x) if sparse else np.asfortranarray(x)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # "sample" can leave fewer distinct samples than that
+            warnings.simplefilter("ignore", ConvergenceWarning)  # there may be fewer distinct samples than clusters
             model = OPMC(3, normalize=normalize, n_init=2, random_state=seed).fit([given, given[:, :2]])
         np.testing.assert_array_equal(model.predict([given, given[:, :2]]), model.labels_)
         assert_same_in_any_batch(model, [given, given[:, :2]])
@@ -336,12 +336,12 @@ def test_a_fit_takes_little_more_memory_than_one_copy_of_the_views(init):
     assert peak < 16e6 + 14e6
 
 
-# ------------------------------------------------------------------------------------------------- edges, errors
+# ------------------------------------------------------------------------------------------------- edge cases, errors
 
 
 @NORMALIZE
 @SPARSE
-def test_fitted_attributes(normalize, sparse):
+def test_fitted_attributes_agree_with_each_other(normalize, sparse):
     views, truth = make_blobs(spread=8.0)
     given = {name: sp.csr_array(x) if sparse else x for name, x in views.items()}
     model = OPMC(3, normalize=normalize, tol=0, random_state=0).fit(given)
@@ -354,7 +354,7 @@ def test_fitted_attributes(normalize, sparse):
 
 
 @pytest.mark.parametrize("n_views", [1, 8])
-def test_any_number_of_views(n_views):
+def test_one_view_and_eight_views_are_accepted(n_views):
     views, truth = make_blobs(widths=(3,) * n_views, spread=8.0)
     assert adjusted_rand_score(truth, OPMC(3, random_state=0).fit(views).labels_) == 1
 

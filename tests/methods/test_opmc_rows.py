@@ -107,7 +107,7 @@ def test_standardised_samples_are_not_restored():
 
 
 @NORMALIZE
-def test_views_are_copied_in_float64_and_left_alone(normalize):
+def test_views_are_copied_in_float64_and_not_changed(normalize):
     x = np.asfortranarray(counts().astype(np.float32))
     sparse = sp.csr_array(x)
     for given in (x, sparse):
@@ -139,7 +139,7 @@ def test_statistics_do_not_depend_on_the_blocks(monkeypatch):
     np.testing.assert_allclose(blocks.spread, whole.spread, rtol=1e-14)
 
 
-def test_row_blocks_hold_every_row_once_in_bounded_memory(monkeypatch):
+def test_row_blocks_contain_every_row_once_in_bounded_memory(monkeypatch):
     monkeypatch.setattr(row_operations, "_BLOCK_NUMBERS", 10)
     assert list(row_blocks(7, 4)) == [slice(0, 2), slice(2, 4), slice(4, 6), slice(6, 7)]
     assert list(row_blocks(2, 100)) == [slice(0, 1), slice(1, 2)]

@@ -27,7 +27,7 @@ def their_graph(answer):
 
 @needs_golden
 @GOLDEN
-def test_given_their_anchors_the_clusters_and_weights_are_the_authors(stem):
+def test_with_the_authors_anchors_the_clusters_and_weights_are_the_same(stem):
     answer = load(stem)
     k = len(np.unique(answer["labels"]))
     model = SFMC(k, anchors=answer["anchor_idx"], tol=0.0).fit(inputs(answer))
@@ -50,14 +50,14 @@ def test_stopping_at_convergence_gives_the_same_clusters(stem):
 
 @needs_golden
 @GOLDEN
-def test_given_their_weights_the_graph_is_the_authors(stem):
+def test_with_the_authors_weights_the_graph_is_the_same(stem):
     answer = load(stem)
     fused = weighted_graph(
         bipartite_graphs(as_views(inputs(answer)), answer["anchor_idx"], 10), answer["alpha_trace"][:, -1]
     )
     if stem == "sfmc_3sources":
         # Raw counts have exact ties: sample 119 is as far from its 10th anchor as from its 11th (number 79), an edge of
-        # weight zero. In their program rounding left a weight of 1e-17, and the projections made 2e-4 of it.
+        # weight zero. In their program rounding left a weight of 1e-17, which the projections amplified to 2e-4.
         assert fused[119, 79] == 0
         fused = fused.tolil()
         fused[119, 79] = 1e-17
@@ -68,7 +68,7 @@ def test_given_their_weights_the_graph_is_the_authors(stem):
 
 @needs_golden
 @GOLDEN
-def test_the_first_anchors_are_the_authors(stem):
+def test_the_first_anchors_are_those_of_the_authors_program(stem):
     """Only the first twenty: rounding errors double with every anchor, so later ones are arbitrary."""
     answer = load(stem)
     first = alternate_sampling(salience(as_views(inputs(answer))), 20)
@@ -159,7 +159,7 @@ def test_the_structured_graph_matches_the_reference_implementation_after_too_lar
     np.testing.assert_allclose(graph.toarray(), slow_structured_graph(skipping_graph().toarray(), 4), atol=1e-8)
 
 
-def test_a_search_that_ends_too_early_prefers_too_many_components(monkeypatch):
+def test_a_search_that_ends_early_prefers_too_many_components(monkeypatch):
     monkeypatch.setattr(sfmc, "_INNER", 12)
     assert n_components(structured_graph(skipping_graph(), 4)) == 5  # the nearest of which can be joined
     monkeypatch.setattr(sfmc, "_INNER", 9)
@@ -197,9 +197,9 @@ def test_equal_scores_still_give_different_anchors(scores):
         assert len(np.unique(alternate_sampling(scores, count))) == count
 
 
-def test_salience_counts_what_is_above_the_least_of_every_feature():
+def test_salience_is_the_sum_of_features_above_their_minima():
     a, b = np.array([[1.0, -2], [3, 0], [2, 4]]), np.array([[-1.0], [-3], [-2]])
-    expected = np.array([0 + 0, 2 + 2, 1 + 6]) / 4 + np.array([2, 0, 1]) / 3  # of b the largest in size is 3
+    expected = np.array([0 + 0, 2 + 2, 1 + 6]) / 4 + np.array([2, 0, 1]) / 3  # the largest absolute value of b is 3
     np.testing.assert_allclose(salience(as_views([a, b])), (expected / expected.max()).round(9))
     np.testing.assert_array_equal(salience(as_views([sp.csr_array(a), b])), salience(as_views([a, b])))
     np.testing.assert_array_equal(salience(as_views([np.zeros((2, 2))])), [0, 0])
@@ -242,7 +242,7 @@ def test_anchors_may_be_a_fraction_a_number_or_samples():
     assert len(SFMC(3, anchors=0.01).fit(views).anchor_indices_) == 3  # no fewer than clusters
 
 
-def test_a_graph_that_has_the_right_number_of_components_is_the_answer():
+def test_a_graph_that_has_the_right_number_of_components_is_not_changed():
     views, truth = make_blobs(spread=30.0)
     model = SFMC(3).fit(views)
     assert adjusted_rand_score(truth, model.labels_) == 1
@@ -250,7 +250,7 @@ def test_a_graph_that_has_the_right_number_of_components_is_the_answer():
     np.testing.assert_allclose(model.objective_, 0, atol=1e-12)
 
 
-def test_of_more_components_than_clusters_the_nearest_are_joined():
+def test_surplus_components_are_joined_to_the_nearest():
     rng = np.random.default_rng(0)
     truth = np.repeat(np.arange(4), 30)
     centres = np.array([[0.0], [100.0], [1000.0], [1120.0]])
@@ -277,7 +277,7 @@ def test_identical_samples_give_one_cluster_and_a_warning():
     assert model.labels_.tolist() == [0] * 12
 
 
-def test_a_useless_view_gets_less_weight():
+def test_an_uninformative_view_gets_less_weight():
     views, _ = make_blobs(spread=1.5)
     views["noise"] = np.random.default_rng(5).normal(size=(90, 4))
     model = SFMC(3).fit(views)

@@ -61,7 +61,7 @@ def test_iterations_match_the_reference_implementation(widths):
 
 
 def recorded_fit(monkeypatch, answer):
-    """Our model in the setting of the answer, and the history that the program stores in every iteration.
+    """Return our model with the parameters of the stored result, and the history that the program stores in every iteration.
 
     That is the sum of all slices' singular values after shrinkage (the program counts the middle one of an even number
     twice), and the violations of the two constraints.
@@ -135,7 +135,7 @@ def test_the_authors_scores_are_reached_on_shuffled_digits():
 
 
 def test_the_order_of_samples_does_not_reveal_their_classes():
-    """The transform along the samples sees sorted classes as a low frequency; a random order hides them."""
+    """Sorted classes are a low frequency of the transform along the samples; a random order prevents that."""
     views, truth = digits_views()
     by_class = np.concatenate([np.flatnonzero(truth == digit)[:20] for digit in range(10)])
     scores = {}
@@ -190,7 +190,7 @@ def test_violations_are_measured_in_the_features_of_wide_views():
         assert dictionary.largest_row(rest) == pytest.approx(expected, rel=1e-11)
 
 
-def test_columns_are_shortened_over_all_views_together():
+def test_column_norms_are_reduced_over_all_views():
     blocks = [np.array([[3.0, 0.0, 0.0]]), np.array([[4.0, 1.0, 0.0]])]
     shortened, total = shrink_columns(blocks, 2.0)
     np.testing.assert_allclose(shortened[0], [[1.8, 0, 0]])

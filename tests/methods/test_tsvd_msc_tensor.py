@@ -6,7 +6,7 @@ from coview.runtime import Workers
 
 
 def slow_shrink(tensor, threshold, twice=()):
-    """All Fourier slices, one full singular value decomposition each; some can be shrunk a second time."""
+    """All Fourier slices, one full singular value decomposition each; the slices in `twice` are shrunk again."""
     transformed = np.fft.fft(tensor, axis=1)
     total = 0.0
     for f in [*range(tensor.shape[1]), *twice]:
@@ -43,7 +43,7 @@ def test_small_singular_values_keep_their_digits():
     np.testing.assert_allclose(shrunk(tensor, 2e-7)[0], slow_shrink(tensor, 2e-7)[0], atol=1e-13)
 
 
-def test_the_answer_is_the_least_of_threshold_times_norm_plus_half_the_squared_change():
+def test_the_result_minimises_threshold_times_norm_plus_half_the_squared_change():
     rng = np.random.default_rng(2)
     tensor = rng.normal(size=(3, 7, 7))
     best, norm = shrunk(tensor, 0.8)
@@ -64,6 +64,6 @@ def test_a_threshold_above_all_singular_values_gives_zero():
     assert not shrunk(np.zeros_like(tensor), 0.0)[0].any()
 
 
-def test_threads_change_no_bit():
+def test_the_number_of_threads_does_not_change_the_result():
     tensor = np.random.default_rng(4).normal(size=(3, 290, 290))
     np.testing.assert_array_equal(shrunk(tensor, 1.0, n_jobs=1)[0], shrunk(tensor, 1.0, n_jobs=3)[0])
