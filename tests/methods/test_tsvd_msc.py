@@ -61,7 +61,7 @@ def test_iterations_match_the_reference_implementation(widths):
 
 
 def recorded_fit(monkeypatch, answer):
-    """Return our model with the parameters of the stored result, and the history that the program stores in every iteration.
+    """Return our model for the stored result, and the history that the program stores in every iteration.
 
     That is the sum of all slices' singular values after shrinkage (the program counts the middle one of an even number
     twice), and the violations of the two constraints.

@@ -67,9 +67,7 @@ class TiledFusion:
         added, multiplied, source = self._added, self._multiplied, gram.matrix
         kappa, first = self._kappa[gram.name], not self._started
         diagonal = centering.centred_diagonal(source.diagonal())
-        if gram.is_zero_but_for_rounding(diagonal) and gram.is_zero_but_for_rounding(
-            _largest_centred(source, centering)
-        ):
+        if gram.is_zero_up_to_rounding(diagonal) and gram.is_zero_up_to_rounding(_largest_centred(source, centering)):
             self._add_zero()
             return
         shift = self._shift(source, centering, diagonal) if multiplied is not None else 0
@@ -98,7 +96,7 @@ class TiledFusion:
         self._started = True
 
     def _add_zero(self) -> None:
-        """Add a view whose rows are all equal: its centred matrix is zero but for rounding."""
+        """Add a view whose rows are all equal: its centred matrix is zero up to rounding."""
         for matrix in (self._multiplied, *((self._added,) if not self._started else ())):
             if matrix is not None:
                 matrix.for_each(lambda t, rows, columns, tiles=matrix.tiles: tiles[t].fill(0))

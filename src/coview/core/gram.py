@@ -62,7 +62,7 @@ class Gram:
         """The absolute value up to which a centred entry counts as zero."""
         return float(_ROUNDING_ERRORS * np.finfo(self.matrix.dtype).eps * self.largest)
 
-    def is_zero_but_for_rounding(self, centred: Array) -> bool:
+    def is_zero_up_to_rounding(self, centred: Array) -> bool:
         """Return whether these centred entries are zero up to rounding, as in a view whose rows are all equal."""
         return bool(np.abs(centred).max() <= self.rounding_error)
 

@@ -134,7 +134,7 @@ class MvKSC(KernelClusterer):
             degree = gram.positive_degrees()
             roots[gram.name] = np.sqrt(degree)[:, None]
             centerings[gram.name] = gram.centre_by(degree)
-            if not gram.is_zero_but_for_rounding(centerings[gram.name].centred_diagonal(gram.matrix.diagonal())):
+            if not gram.is_zero_up_to_rounding(centerings[gram.name].centred_diagonal(gram.matrix.diagonal())):
                 informative.append(v)
             matrices.append(_centred_and_normalised(gram, centerings[gram.name], v in informative))
         if len(informative) <= 1:

@@ -44,7 +44,7 @@ class TMvKSCR(KernelClusterer):
     dtype : "auto", "float32" or "float64"
         Precision of the Gram matrices. "auto" is float32 above 2000 samples if all kernels are bounded (RBF,
         normalised polynomial, cosine), none is nearly constant, and the assigner does not depend on signs; labels
-        are the same but for samples on the boundary of two clusters, see docs/performance.md.
+        are the same except for samples on the boundary of two clusters; see docs/performance.md.
     batch_size : "auto" or int
         Number of new samples that are scored at a time.
     n_jobs : int, optional
