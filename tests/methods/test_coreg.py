@@ -247,7 +247,7 @@ def test_too_few_sweeps_give_a_warning():
         ({"scheme": "mean"}, "scheme='mean': expected 'pairwise' or 'centroid'"),
         ({"coupling": [0.1, 0.2, 0.3]}, r"coupling=\[0.1, 0.2, 0.3\]: expected one number .* scheme='centroid'"),
         ({"coupling": -1.0}, r"coupling\['a'\]=-1.0: expected a number of at least 0"),
-        ({"coupling": 0}, "coupling=.*: expected at least one number above 0"),
+        ({"coupling": 0}, "coupling=.*: expected weights that are not all zero"),
         ({"coupling": [0.1], "scheme": "centroid"}, r"coupling has 1 numbers for 3 views \(a, b, c\)"),
         ({"coupling": {"a": 1}, "scheme": "centroid"}, "coupling names the views a, but the views are a, b, c"),
         ({"coupling": True}, "coupling=True: expected one number"),

@@ -140,7 +140,7 @@ def test_an_uninformative_view_changes_nothing():
         ({"gamma": True}, "gamma=True: expected a number, or one number for each view"),
         ({"beta": [1.0, True, 1.0]}, r"beta\['b'\]=True: expected a number of at least 0"),
         ({"gamma": [1.0, 2.0]}, "gamma has 2 numbers for 3 views"),
-        ({"beta": 0.0}, r"beta=\[0.0, 0.0, 0.0\]: expected at least one number above 0"),
+        ({"beta": 0.0}, r"beta=\[0.0, 0.0, 0.0\]: expected weights that are not all zero"),
     ],
 )
 def test_invalid_weights_are_named(settings, message):

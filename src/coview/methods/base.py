@@ -132,8 +132,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
             if before is not None and now is not None and before != now and holds_several(X):
                 first = next((a, b) for a, b in zip(before, now, strict=True) if a != b)
                 raise InputError(
-                    f"view {name!r} has the column {first[1]!r} in place of {first[0]!r}, which it had when "
-                    f"{type(self).__name__} was fitted; use the same columns in the same order"
+                    f"view {name!r} has the column {first[1]!r} where {first[0]!r} was when {type(self).__name__} was "
+                    "fitted; use the same columns in the same order"
                 )
         return views.select(self.view_names_)
 
@@ -164,7 +164,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
 
     def _check_iteration_limits(self) -> None:
         check_integer("max_iter", self.max_iter, 1)
-        check_number("tol", self.tol, 0)
+        if not (is_number(self.tol) and self.tol == np.inf):  # which stops as early as possible
+            check_number("tol", self.tol, 0)
 
     def _store_objective(self, loop: Alternation[Any]) -> None:
         """Store the objective of every iteration, and warn if the iterations have not converged."""
@@ -212,5 +213,5 @@ def weights_per_view(
         name: check_number(f"{parameter}[{name!r}]", weight, 0) for name, weight in zip(names, weights, strict=True)
     }
     if not (may_vanish or any(checked.values())):
-        raise InputError(f"{parameter}={list(checked.values())}: expected at least one number above 0")
+        raise InputError(f"{parameter}={list(checked.values())}: expected weights that are not all zero")
     return checked
