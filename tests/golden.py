@@ -1,4 +1,4 @@
-"""Numbers that the authors' programs (or their specification) gave on identical input: how tests read them."""
+"""Reading of stored results of the authors' programs (or their specification) on identical input."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def assert_equal_up_to_sign(ours, theirs, rtol):
 
 
 def is_free_of_ties(scores, n_clusters):
-    """Whether the paper's codebook says everything: no tie in count at the last place, none in Hamming distance."""
+    """Return whether the paper's codebook decides every label: no ties in the last count or in Hamming distance."""
     signs = np.where(scores >= 0, 1, -1)
     codes, counts = np.unique(signs, axis=0, return_counts=True)
     order = np.argsort(-counts)

@@ -1,6 +1,6 @@
-"""Slow twins: the mathematics of the paper written down as it stands, to compare the fast code with.
+"""Reference implementations: the equations of the papers, literally, to compare the fast code with.
 
-Every matrix is formed, nothing is folded, nothing is shared with the library.
+Every matrix is formed, and no code is shared with the library.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def kpca(gram, n_components):
 
 
 def new_row_scores(similarities, gram, latent):
-    """Scores of one new row: its feature vector minus the training mean, times w = Φ_cᵀ H, inner product by product.
+    """Scores of one new row: its feature vector minus the training mean, times w = Φ_cᵀ H, from inner products.
 
-    With φ_j the training rows in feature space and μ = Σ_j w_j φ_j their weighted mean,
+    With φ_j the training samples in feature space and μ = Σ_j w_j φ_j their weighted mean,
     e = Σ_j <φ(x) - μ, φ_j - μ> H_j.
     """
     n = len(gram)
@@ -72,7 +72,7 @@ def new_row_scores(similarities, gram, latent):
 
 
 def codebook(scores, n_clusters):
-    """Labels by the paper's codebook, with the two ties decided in score space."""
+    """Labels by the paper's codebook, with both kinds of ties decided by the scores."""
 
     def signs(row):
         return tuple(1 if value >= 0 else -1 for value in row)
@@ -97,9 +97,9 @@ def codebook(scores, n_clusters):
 
 
 def plain_fit(views, sigma2, rho, n_clusters):
-    """Fit in plain NumPy, float64, as one would write it by hand and with care: the yardstick of speed.
+    """Fit in plain NumPy, float64, written with care: the baseline of speed.
 
-    Same answer as TMvKSCR with RBF(sigma2) for each view, the sum and product weighted by rho, equal weights, and
+    Same result as TMvKSCR with RBF(sigma2) for each view, the sum and product weighted by rho, equal weights, and
     k-means on score directions.
     """
     from scipy.sparse.linalg import eigsh
@@ -145,7 +145,7 @@ def mvksc(grams, n_components, gamma):
 
 
 def tfidf(train, rows):
-    """Counts times 1 + ln((1 + n) / (1 + m)), where m of the n training rows have the word."""
+    """Counts times 1 + ln((1 + n) / (1 + m)), where m of the n training samples contain the word."""
     n = len(train)
     weighted = np.zeros((len(rows), train.shape[1]))
     for i, j in itertools.product(range(len(rows)), range(train.shape[1])):
@@ -155,7 +155,7 @@ def tfidf(train, rows):
 
 
 def equal_sums(train, rows):
-    """Each row over its sum, times the median sum of the training rows that are not zero; zero rows as they are."""
+    """Each row over its sum, times the median sum of the nonzero training samples; zero rows do not change."""
     positive = sorted(sum(row) for row in train if sum(row) > 0)
     middle = (positive[(len(positive) - 1) // 2] + positive[len(positive) // 2]) / 2
     return np.array([[value / sum(row) * middle if sum(row) > 0 else 0.0 for value in row] for row in rows])
@@ -171,20 +171,20 @@ def components(train, rows, count, *, centred):
 
 
 def neighbour_order(x, rows, without=None):
-    """Numbers of the rows from the nearest to x to the furthest, the earlier of equally near ones first."""
+    """Numbers of the rows by increasing distance to x; of equal distances the smaller number first."""
     others = [j for j in range(len(rows)) if j != without]
     return sorted(others, key=lambda j: (float(np.sqrt(sum((x - rows[j]) ** 2))), j))
 
 
 def neighbour_scale(x, rows, order, scale_neighbor):
-    """Distance of x from its scale_neighbor-th neighbour; where that is a copy, from the nearest row that is none."""
+    """Distance of x from its scale_neighbor-th neighbour; if that is a duplicate, from the nearest different row."""
     distances = [float(np.sqrt(sum((x - rows[j]) ** 2))) for j in order]
     scale = distances[min(scale_neighbor, len(distances)) - 1] if distances else 1.0
     return scale or min((d for row in rows if (d := float(np.sqrt(sum((x - row) ** 2)))) > 0), default=1.0)
 
 
 def neighbour_graph(rows, n_neighbors, scale_neighbor):
-    """The Gram matrix of the neighbour graph, and of each row its scale and the distance of its last neighbour."""
+    """The Gram matrix of the neighbour graph, and for each row its scale and the distance of its last neighbour."""
     n, width = len(rows), max(n_neighbors, scale_neighbor)
     orders = [neighbour_order(rows[i], rows, without=i)[:width] for i in range(n)]
     scales = [neighbour_scale(rows[i], rows, orders[i], scale_neighbor) for i in range(n)]
@@ -198,7 +198,7 @@ def neighbour_graph(rows, n_neighbors, scale_neighbor):
 
 
 def neighbour_graph_row(x, rows, n_neighbors, scale_neighbor):
-    """Similarities of a new row, equal to none of the rows, with all of them."""
+    """Similarities of a new row, different from all rows, to all of them."""
     _, scales, radii = neighbour_graph(rows, n_neighbors, scale_neighbor)
     order = neighbour_order(x, rows)[: max(n_neighbors, scale_neighbor)]
     scale = neighbour_scale(x, rows, order, scale_neighbor)
@@ -211,14 +211,14 @@ def neighbour_graph_row(x, rows, n_neighbors, scale_neighbor):
 
 
 def line_fit(points, labels):
-    """Three quarters: how far the largest eigenvalue of a cluster's covariance exceeds an even share; one: balance."""
+    """Balanced line fit: 0.75 times the mean line fit of the clusters plus 0.25 times the ratio of cluster sizes."""
     width, fits, sizes = points.shape[1], [], []
     for cluster in sorted(set(labels)):
         members = np.array([point for point, label in zip(points, labels, strict=True) if label == cluster])
         centre = sum(members) / len(members)
         values = np.linalg.eigvalsh(sum(np.outer(x - centre, x - centre) for x in members))
-        share = values[-1] / sum(values) if sum(values) > 0 else 1.0
-        fits.append((share - 1 / width) / (1 - 1 / width))
+        fraction = values[-1] / sum(values) if sum(values) > 0 else 1.0
+        fits.append((fraction - 1 / width) / (1 - 1 / width))
         sizes.append(len(members))
     return 0.75 * sum(fits) / len(fits) + 0.25 * min(sizes) / max(sizes)
 
@@ -234,7 +234,7 @@ def membership_strength(scores, labels, centres):
 
 
 def rows_around(cells, cell, n_rows):
-    """Places of the rows of the nearest cells, one cell after the other, until there are enough."""
+    """Places of the rows of the nearest cells, cell by cell, until there are at least n_rows."""
     gaps = [((centre - cells._centres[cell]) ** 2).sum() for centre in cells._centres]
     found = []
     for near in np.argsort(gaps, kind="stable"):
@@ -245,6 +245,6 @@ def rows_around(cells, cell, n_rows):
 
 
 def smallest_of_each(query, numbers, k, n_queries):
-    """Where the k smallest numbers of each query are, by sorting those of one query at a time."""
+    """Places of the k smallest numbers of each query, by sorting the numbers of one query at a time."""
     places = [np.flatnonzero(query == q) for q in range(n_queries)]
     return np.array([own[np.argsort(numbers[own], kind="stable")[:k]] for own in places])

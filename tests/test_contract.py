@@ -1,4 +1,4 @@
-"""Promises that every entry of METHODS keeps."""
+"""The contract of every entry of METHODS."""
 
 import pickle
 
@@ -39,7 +39,7 @@ from tests.conftest import make_blobs
 
 
 def some(condition):
-    """Run a test for the methods of which this holds."""
+    """Run a test for the methods that satisfy this condition."""
     chosen = {name: method for name, method in METHODS.items() if condition(method)}
     return pytest.mark.parametrize("method", chosen.values(), ids=chosen)
 
@@ -59,13 +59,13 @@ NUMBER_GIVEN = some(takes_number)
 
 
 def make(method, n_clusters=3, *, random_state=0, **settings):
-    """The method at its defaults; some find the number of clusters themselves."""
+    """The method with default parameters; some methods determine the number of clusters."""
     number = {"n_clusters": n_clusters} if takes_number(method) else {}
     return method(**number, random_state=random_state, **settings)
 
 
 def views_for(method, **settings):
-    """Views that the method takes (one for methods that know one view), and the true clusters."""
+    """Views that the method accepts (one for methods of one view), and the true clusters."""
     views, truth = make_blobs(**settings)
     return (views if method in MULTI_VIEW else {"a": views["a"]}), truth
 
@@ -80,13 +80,13 @@ def checks():
 
 @pytest.mark.parametrize(("estimator", "check"), list(checks()))
 def test_scikit_learns_own_checks_pass(estimator, check, monkeypatch):
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # so that no check skips itself
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # so that no check is skipped
     check(estimator)
 
 
 @METHOD
 def test_fit_finds_well_separated_clusters(method):
-    views, truth = views_for(method, spread=8.0)  # so far apart that their directions are apart, too
+    views, truth = views_for(method, spread=8.0)  # far enough apart that the directions differ as well
     model = make(method).fit(views)
     assert adjusted_rand_score(truth, model.labels_) == 1
 
@@ -100,7 +100,7 @@ def test_new_samples_join_the_cluster_they_lie_in(method):
 
 @some(lambda method: method in MULTI_VIEW and takes_number(method))
 @pytest.mark.parametrize("n_views", [1, 8])
-def test_one_view_and_eight_views_serve(method, n_views):
+def test_one_view_and_eight_views_are_accepted(method, n_views):
     views, truth = make_blobs(widths=(3,) * n_views, spread=8.0)
     assert adjusted_rand_score(truth, make(method).fit(views).labels_) == 1
 
@@ -132,6 +132,67 @@ def test_labels_are_numbered_by_decreasing_size(method):
 
 
 @KERNEL
+def test_recluster_numbers_clusters_by_decreasing_size_among_the_given_samples(method):
+    """The sizes among the training samples may have another order."""
+    views, truth = views_for(method, n_samples=300)
+    train = np.concatenate([np.flatnonzero(truth == c)[:n] for c, n in ((0, 30), (1, 20), (2, 10))])
+    given = np.concatenate([np.flatnonzero(truth == c)[-n:] for c, n in ((0, 10), (1, 25), (2, 50))])
+    model = make(method).fit({name: x[train] for name, x in views.items()})
+    assert np.bincount(model.labels_).tolist() == [30, 20, 10]
+    more = {name: x[given] for name, x in views.items()}
+    labels = model.recluster(more).predict(more)
+    assert np.bincount(labels).tolist() == [50, 25, 10]
+    assert np.bincount(model.labels_).tolist() == [10, 20, 30]
+    for of_view in model.predict(more, per_view=True).values():
+        assert (np.diff(np.bincount(of_view)) <= 0).all()
+
+
+@KERNEL
+def test_recluster_learns_the_clusters_of_single_views_again(method):
+    """A cluster without training samples is found in each view after `recluster`."""
+    views, truth = views_for(method, n_samples=300, spread=6.0)
+    rows = np.concatenate([np.flatnonzero(truth == 0)[:40], np.flatnonzero(truth == 1)[:40]])
+    train = {name: x[rows] for name, x in views.items()}
+    model = make(method).fit(train)
+    before = model.view_labels_
+    model.recluster(views)
+    after, predicted = model.view_labels_, model.predict(train, per_view=True)
+    assert any((before[name] != after[name]).any() for name in views)
+    for name, of_view in model.predict(views, per_view=True).items():
+        np.testing.assert_array_equal(after[name], predicted[name])
+        np.testing.assert_array_equal(after[name], of_view[rows])
+        learnt = model._view_assigner.fit(model.transform(views, per_view=True)[name])
+        np.testing.assert_array_equal(of_view, learnt.assign(model.transform(views, per_view=True)[name]))
+
+
+@METHOD
+def test_a_method_has_no_inner_model(method):
+    views, _ = views_for(method)
+    model = make(method).fit(views)
+    assert model.inner_model is None
+    validated = as_views(views)
+    assert model.inner_views(validated) is validated
+
+
+@METHOD
+@pytest.mark.parametrize("parameter", ["n_clusters", "random_state", "max_iter", "tol", "n_neighbors"])
+def test_booleans_are_not_numbers(method, parameter):
+    if parameter not in method().get_params():
+        return
+    with pytest.raises(InputError, match=f"^{parameter}=True: expected"):
+        method(**{parameter: True}).fit(np.eye(9) + 1)
+
+
+@NUMBER_GIVEN
+def test_the_message_about_n_clusters_gives_the_smallest_accepted_value(method):
+    with pytest.raises(InputError, match=r"^n_clusters=0: expected an integer of at least 1$"):
+        make(method, 0).fit(np.eye(9))
+    if method in MULTI_VIEW:
+        with pytest.raises(InputError, match=r"^n_clusters=1: expected an integer of at least 2 for 2 views$"):
+            make(method, 1).fit([np.eye(9), np.eye(9)])
+
+
+@KERNEL
 def test_predict_on_training_samples_gives_labels(method):
     views, _ = views_for(method, spread=1.0)
     model = make(method).fit(views)
@@ -152,7 +213,7 @@ def test_the_same_seed_gives_the_same_labels(method, random_state):
 
 
 @METHOD
-def test_fit_and_predict_leave_the_callers_arrays_alone(method):
+def test_fit_and_predict_do_not_change_the_input(method):
     views, _ = views_for(method)
     views = {name: sp.csr_matrix(x) if name == "b" else x for name, x in views.items()}
     before = pickle.dumps(views)
@@ -165,7 +226,7 @@ def test_fit_and_predict_leave_the_callers_arrays_alone(method):
 @MULTI
 def test_every_form_of_the_same_views_gives_the_same_labels(method):
     views, _ = make_blobs(spread=1.0)
-    stacked, layout = stack_views(views)
+    stacked, slices = stack_views(views)
     columns = [f"{name}{j}" for name, x in views.items() for j in range(x.shape[1])]
     groups = {name: [c for c in columns if c.startswith(name)] for name in views}
     frame = pd.DataFrame(stacked, columns=columns)
@@ -178,14 +239,14 @@ def test_every_form_of_the_same_views_gives_the_same_labels(method):
         ({name: sp.coo_array(x) for name, x in views.items()}, None),
         ({name: pd.DataFrame(x) for name, x in views.items()}, None),
         ({name: pl.DataFrame(x) for name, x in views.items()}, None),
-        (stacked, layout),
+        (stacked, slices),
         (stacked, [4, 6, 3]),
-        (sp.csr_matrix(stacked), layout),
+        (sp.csr_matrix(stacked), slices),
         (frame, groups),
         (pl.DataFrame(frame.to_dict("list")), groups),
     ]
-    for data, how in forms:
-        model = make(method, views=how).fit(data)
+    for data, layout in forms:
+        model = make(method, views=layout).fit(data)
         np.testing.assert_array_equal(model.labels_, expected)
         if hasattr(model, "predict"):
             np.testing.assert_array_equal(model.predict(data), predicted)
@@ -198,9 +259,9 @@ def test_views_are_matched_by_name_when_predicting(method):
     views, _ = make_blobs(spread=1.0)
     model = make(method).fit(views)
     expected = model.predict(views)
-    turned = dict(reversed(views.items()))
-    np.testing.assert_array_equal(model.predict(turned), expected)
-    np.testing.assert_array_equal(model.predict(list(views.values())), expected)  # a list goes by order
+    reordered = dict(reversed(views.items()))
+    np.testing.assert_array_equal(model.predict(reordered), expected)
+    np.testing.assert_array_equal(model.predict(list(views.values())), expected)  # a list is matched by order
     assert model.view_names_ == ("a", "b", "c")
 
 
@@ -236,7 +297,7 @@ def test_transform_can_return_named_tables(method):
 
 
 @PREDICTS
-def test_an_unfitted_model_says_so(method):
+def test_an_unfitted_model_raises_not_fitted(method):
     views, _ = views_for(method)
     for name in {"predict", "transform"} & set(dir(method)):
         with pytest.raises(NotFittedError):
@@ -260,7 +321,7 @@ def test_identical_samples_never_give_two_clusters(method, value):
     assert labels.tolist() == [0] * 7
 
 
-@some(lambda method: takes_number(method) and method is not TSVDMSC)  # which looks at directions only
+@some(lambda method: takes_number(method) and method is not TSVDMSC)  # which uses directions only
 def test_a_large_constant_column_does_no_harm_to_sparse_views(method):
     views, truth = views_for(method, spread=8.0)
     by_kernel = issubclass(method, KernelClusterer) or method in (CoReg, OPLFMVC)
@@ -278,7 +339,7 @@ def test_duplicate_samples_and_constant_columns_do_no_harm(method):
 
 
 @NUMBER_GIVEN
-def test_one_cluster_of_one_view_is_the_trivial_answer(method):
+def test_one_cluster_of_one_view_is_the_trivial_result(method):
     model = make(method, 1).fit(np.random.default_rng(0).normal(size=(9, 2)))
     assert model.labels_.tolist() == [0] * 9
 
@@ -318,7 +379,7 @@ def test_pipelines_and_column_transformers_keep_views_apart():
 
 
 @METHOD
-def test_clones_and_pickles_are_faithful(method):
+def test_clones_and_pickles_keep_parameters_and_labels(method):
     views, _ = views_for(method, spread=1.0)
     settings = {"kernel": RBF(2.0)} if hasattr(method(), "kernel") else {}
     model = make(method, **settings).fit(views)
@@ -331,7 +392,7 @@ def test_clones_and_pickles_are_faithful(method):
         np.testing.assert_array_equal(again.predict(views), model.predict(views))
 
 
-def test_refitting_forgets_the_names_of_earlier_columns():
+def test_refitting_discards_the_names_of_earlier_columns():
     views, _ = make_blobs()
     frame = pd.DataFrame(views["a"], columns=list("wxyz"))
     model = TMvKSCR(3, random_state=0).fit(frame)

@@ -1,4 +1,4 @@
-"""Numbers that the authors' programs (or their specification) gave on identical input."""
+"""Stored results of the authors' programs (or their specification) on identical input."""
 
 import json
 
@@ -52,7 +52,7 @@ def test_ksc_agrees_with_the_authors_program(stem):
 
 
 @pytest.mark.parametrize("stem", TIE_FREE)
-def test_labels_are_those_of_the_authors_program_where_its_rule_decides(stem):
+def test_labels_are_those_of_the_authors_program_if_its_rule_has_no_ties(stem):
     answer = load(stem)
     assert adjusted_rand_score(answer["labels_authors"], fitted(answer).labels_) == 1
 

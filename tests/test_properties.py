@@ -1,4 +1,4 @@
-"""Invariants that hold for any input, searched for by hypothesis."""
+"""Invariants that hold for any input, tested by hypothesis."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def random_views(draw, min_samples=6, max_samples=24):
 
 @st.composite
 def awkward_views(draw):
-    """Few distinct values, so that duplicates, constant columns, symmetries and exact ties are the rule."""
+    """Few distinct values, so that duplicates, constant columns, symmetries and exact ties are frequent."""
     n, n_views = draw(st.integers(4, 10)), draw(st.integers(1, 3))
     value = st.sampled_from([0.0, 1.0, 2.0, -1.0, 5.0])
     table = st.lists(st.lists(value, min_size=2, max_size=2), min_size=n, max_size=n)
@@ -86,15 +86,15 @@ def test_predict_gives_a_row_the_same_label_in_any_batch_of_a_precomputed_kernel
 
 
 @given(random_views(), st.sampled_from(KERNELS), st.sampled_from([0.0, 0.3, 1.0]), st.randoms(use_true_random=False))
-def test_permuting_samples_permutes_the_answer(views, kernel, rho, random):
+def test_permuting_samples_permutes_the_result(views, kernel, rho, random):
     order = list(range(len(views[0])))
     random.shuffle(order)
     model = fit(views, kernel=kernel, rho=rho, assigner="codebook")
     permuted = fit(rows_of(views, order), kernel=kernel, rho=rho, assigner="codebook")
     np.testing.assert_allclose(permuted.eigenvalues_, model.eigenvalues_, rtol=1e-7, atol=1e-10)
-    assume(eigenvalues_are_separate(model, views))  # equal eigenvalues leave the eigenvectors open
+    assume(eigenvalues_are_separate(model, views))  # equal eigenvalues do not determine the eigenvectors
     np.testing.assert_allclose(np.abs(permuted.scores_), np.abs(model.scores_[order]), atol=1e-6 * scale(model))
-    assume(np.abs(model.scores_).min() > 1e-6 * scale(model))  # a score of zero has no sign to compare
+    assume(np.abs(model.scores_).min() > 1e-6 * scale(model))  # a score of zero has no sign
     assert adjusted_rand_score(permuted.labels_, model.labels_[order]) == 1
 
 
@@ -121,7 +121,7 @@ def test_one_view_is_ksc(views, kernel, rho, assigner):
 
 
 @given(random_views(), st.sampled_from(KERNELS))
-def test_sparse_views_give_the_dense_answer(views, kernel):
+def test_sparse_views_give_the_dense_result(views, kernel):
     dense = fit(views, kernel=kernel, assigner="codebook")
     sparse = fit([sp.csr_array(x) for x in views], kernel=kernel, assigner="codebook")
     np.testing.assert_allclose(sparse.eigenvalues_, dense.eigenvalues_, rtol=1e-7, atol=1e-10)
@@ -137,12 +137,12 @@ def test_sparse_views_give_the_dense_answer(views, kernel):
     st.lists(st.sampled_from([1e-150, 1e-80, 1e-12, 1.0, 1e12, 1e80, 1e150]), min_size=4, max_size=4),
 )
 @example([np.full((6, 2), 0.1)], RBF(), 0.5, Directions(), [1e-150] * 4)
-def test_extreme_scales_give_an_answer_or_a_clear_error(views, kernel, rho, assigner, scales):
+def test_extreme_scales_give_a_result_or_a_clear_error(views, kernel, rho, assigner, scales):
     scaled = [x * factor for x, factor in zip(views, scales, strict=False)]
     try:
         model = fit(scaled, kernel=kernel, rho=rho, assigner=assigner)
     except InputError as error:
-        assert isinstance(kernel, (Linear, Polynomial))  # the others are bounded and have an answer at any scale
+        assert isinstance(kernel, (Linear, Polynomial))  # the others are bounded and work at any scale
         assert "view" in str(error)
         return
     assert set(model.labels_) <= {0, 1, 2}
@@ -152,19 +152,19 @@ def test_extreme_scales_give_an_answer_or_a_clear_error(views, kernel, rho, assi
 
 
 @given(random_views(), st.sampled_from([1e-150, 1e-12, 1e12, 1e150]))
-def test_kernels_that_know_no_units_give_the_same_answer_at_any_scale(views, factor):
+def test_scale_invariant_kernels_give_the_same_result_at_any_scale(views, factor):
     for kernel in (RBF(), Cosine()):
         model = fit(views, kernel=kernel)
         scaled = fit([x * factor for x in views], kernel=kernel)
         np.testing.assert_allclose(scaled.eigenvalues_, model.eigenvalues_, rtol=1e-6, atol=1e-9)
-    # A linear Gram matrix scales with the square of the factor, and so do its degrees: their ratio stays.
+    # A linear Gram matrix and its degrees scale with the square of the factor, so their ratio is constant.
     linear = fit(views[:1], kernel=Linear())
     scaled = fit([views[0] * factor], kernel=Linear())
     np.testing.assert_allclose(scaled.eigenvalues_, linear.eigenvalues_, rtol=1e-6, atol=1e-9)
 
 
 @given(awkward_views(), st.sampled_from([RBF(), NormalizedPolynomial()]), st.sampled_from(ASSIGNERS))
-def test_ties_and_duplicates_never_break_a_fit(views, kernel, assigner):
+def test_ties_and_duplicates_give_valid_clusters(views, kernel, assigner):
     try:
         model = fit(views, kernel=kernel, assigner=assigner, n_clusters=4)
     except InputError as error:
@@ -179,19 +179,19 @@ def test_ties_and_duplicates_never_break_a_fit(views, kernel, assigner):
 
 
 @given(awkward_views())
-def test_the_gate_never_changes_what_it_was_given(views):
-    copies = [x.copy() for x in views]
+def test_input_validation_never_changes_the_input(views):
+    before = [x.copy() for x in views]
     for x in views:
         x.flags.writeable = False
     checked = as_views(views)
     fit(views)
-    for x, copy, kept in zip(views, copies, checked.values(), strict=True):
-        np.testing.assert_array_equal(x, copy)
-        np.testing.assert_array_equal(kept, copy)
+    for x, expected, validated in zip(views, before, checked.values(), strict=True):
+        np.testing.assert_array_equal(x, expected)
+        np.testing.assert_array_equal(validated, expected)
 
 
 def eigenvalues_are_separate(model, views):
-    """Whether neighbouring eigenvalues, the first one cut off included, differ enough to tell eigenvectors apart."""
+    """Return whether neighbouring eigenvalues, including the first omitted one, differ enough to separate vectors."""
     values = clone(model).set_params(n_clusters=model.n_clusters + 1).fit(views).eigenvalues_
     return np.abs(np.diff(values)).min() > 1e-4 * abs(values[0])
 

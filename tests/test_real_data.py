@@ -1,4 +1,4 @@
-"""Real data sets that are hard on the numerics; skipped where the files are not at hand."""
+"""Real data sets with difficult numerics; skipped if the files are not available."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def load(name):
     [
         "imgc",  # raw values of about 1e9
         "proteinfold",  # twelve views multiplied together
-        "reuters600",  # sparse rows of unit length
+        "reuters600",  # sparse L2-normalised rows
         "mfeat",
     ],
 )

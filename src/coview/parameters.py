@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
@@ -46,3 +47,10 @@ def check_above(name: str, value: Any, bound: float, most: float = math.inf, *, 
         end = f" and at most {most:g}" if most < math.inf else ""
         raise InputError(f"{name}={value!r}: expected a number above {bound:g}{end}{or_else}")
     return float(value)
+
+
+def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
+    """Raise an InputError unless the value is one of these strings (or None)."""
+    choices = list(choices)
+    if not ((value is None or isinstance(value, str)) and value in choices):
+        raise InputError(f"{name}={value!r}: expected {' or '.join(map(repr, choices))}")

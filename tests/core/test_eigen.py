@@ -27,7 +27,7 @@ def assert_eigenpairs(pairs, matrix, atol=1e-9):
 
 @SIZES
 def test_the_algebraically_largest_come_first(n):
-    values = np.append(np.linspace(-9, 0, n - 4), [1.0, 2.0, 3.0, 4.0])  # the largest in size is -9
+    values = np.append(np.linspace(-9, 0, n - 4), [1.0, 2.0, 3.0, 4.0])  # the largest absolute value is that of -9
     matrix = symmetric(values)
     pairs = top_eigenpairs(problem_of(matrix), 4)
     np.testing.assert_allclose(pairs.values, [4.0, 3.0, 2.0, 1.0], rtol=1e-10)
@@ -42,7 +42,7 @@ def test_signs_are_fixed(n):
 
 
 @SIZES
-def test_shares_are_of_the_trace(n):
+def test_explained_variance_ratios_are_fractions_of_the_trace(n):
     values = 1.05 ** -np.arange(n, dtype=float)
     pairs = top_eigenpairs(problem_of(symmetric(values), exponent=900), 2)
     np.testing.assert_allclose(pairs.explained_variance_ratio, values[:2] / values.sum(), rtol=1e-9)
@@ -54,12 +54,12 @@ def test_a_zero_matrix_has_eigenvalues_zero(n):
     pairs = top_eigenpairs(problem_of(np.zeros((n, n))), 3)
     assert pairs.values.tolist() == [0.0] * 3
     assert pairs.explained_variance_ratio.tolist() == [0.0] * 3
-    assert not pairs.vectors.any()  # nothing distinguishes one vector from another
+    assert not pairs.vectors.any()  # any other choice would be arbitrary
 
 
 @SIZES
 def test_a_matrix_that_is_almost_the_identity_has_orthogonal_eigenvectors(n):
-    matrix = np.eye(n) - 1 / n  # a kernel with a bandwidth far too small
+    matrix = np.eye(n) - 1 / n  # a kernel with a bandwidth that is far too small
     pairs = top_eigenpairs(problem_of(matrix), 5)
     np.testing.assert_allclose(pairs.values, 1, rtol=1e-10)
     assert_eigenpairs(pairs, matrix)
@@ -68,7 +68,7 @@ def test_a_matrix_that_is_almost_the_identity_has_orthogonal_eigenvectors(n):
 @pytest.mark.parametrize("n_blocks", [3, 10, 40])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_equal_eigenvalues_are_all_found(n_blocks, dtype):
-    """Clusters that do not touch: as many eigenvalues 1 as clusters, the case the method is made for."""
+    """Separate clusters: as many eigenvalues 1 as clusters, the typical case of spectral clustering."""
     cluster = np.arange(1200) % n_blocks
     matrix = (cluster[:, None] == cluster) * n_blocks / 1200.0
     problem = problem_of(matrix, dtype=dtype)
@@ -87,7 +87,7 @@ def test_low_rank_problems_give_zeros_beyond_their_rank():
 
 
 class Counted:
-    """A matrix that counts products with it, and how often it was asked for itself."""
+    """A matrix that counts its products and dense copies."""
 
     def __init__(self, matrix):
         self._matrix, self.shape, self.dtype = matrix, matrix.shape, matrix.dtype
@@ -102,7 +102,7 @@ class Counted:
         return self._matrix
 
 
-def test_no_gap_at_all_goes_to_the_dense_solver_before_long():
+def test_a_problem_without_a_gap_soon_uses_the_dense_solver():
     matrix = symmetric(1 + 1e-6 * np.linspace(0, 1, 900))
     counted = Counted(matrix)
     pairs = top_eigenpairs(Problem(counted, 0, float(np.trace(matrix))), 3)
@@ -111,7 +111,7 @@ def test_no_gap_at_all_goes_to_the_dense_solver_before_long():
     assert_eigenpairs(pairs, matrix, atol=1e-12)
 
 
-def test_errors_that_fall_slowly_but_fall_are_waited_for():
+def test_errors_that_fall_slowly_do_not_stop_the_iterations():
     matrix = symmetric(np.concatenate([np.linspace(0, 0.9, 890), 1 - 0.002 * np.arange(10)]))
     counted = Counted(matrix)
     pairs = top_eigenpairs(Problem(counted, 0, float(np.trace(matrix))), 10)
@@ -120,7 +120,7 @@ def test_errors_that_fall_slowly_but_fall_are_waited_for():
     assert_eigenpairs(pairs, matrix, atol=1e-9)
 
 
-def test_no_gap_at_all_among_many_samples_is_a_warning(monkeypatch):
+def test_a_large_problem_without_a_gap_gives_a_warning(monkeypatch):
     monkeypatch.setattr("coview.core.eigen._DENSE_FALLBACK", 0)
     matrix = symmetric(1 + 1e-6 * np.linspace(0, 1, 900))
     with pytest.warns(ConvergenceWarning, match="kept the approximation"):
@@ -128,7 +128,7 @@ def test_no_gap_at_all_among_many_samples_is_a_warning(monkeypatch):
     assert_eigenpairs(pairs, matrix, atol=1e-6)  # any vector is an eigenvector to the width of the spectrum
 
 
-def test_float32_problems_are_solved_to_their_own_precision():
+def test_float32_problems_are_solved_to_float32_precision():
     values = np.append(np.linspace(0, 1, 897), [2.0, 3.0, 5.0])
     pairs = top_eigenpairs(problem_of(symmetric(values), dtype=np.float32), 3)
     np.testing.assert_allclose(pairs.values, [5.0, 3.0, 2.0], rtol=1e-6)

@@ -45,7 +45,7 @@ def test_kappa_weighs_the_sum_and_not_the_product():
 
 @pytest.mark.parametrize("rho", [0.0, 0.25, 1.0])
 @pytest.mark.parametrize("n_views", [1, 3])
-def test_the_sum_gives_ensemble_scores_when_beta_follows_kappa(rho, n_views):
+def test_the_sum_gives_ensemble_scores_if_beta_is_proportional_to_kappa(rho, n_views):
     grams = random_grams(n_views)
     kappa = np.arange(1.0, n_views + 1)
     latent = np.random.default_rng(2).normal(size=(12, 2))
@@ -68,7 +68,7 @@ def test_products_of_many_small_or_large_entries_stay_in_range(size):
 
 
 @pytest.mark.parametrize("n_views", [2, 12, 30])
-def test_float32_products_of_many_views_neither_vanish_nor_turn_denormal(n_views):
+def test_float32_products_of_many_views_are_neither_zero_nor_denormal(n_views):
     rng = np.random.default_rng(0)
     clusters = np.arange(60) % 3
     grams = [RBF()(rng.normal(size=(3, 5))[clusters] + rng.normal(size=(60, 5))) for _ in range(n_views)]

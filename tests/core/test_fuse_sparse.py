@@ -1,3 +1,5 @@
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -5,9 +7,7 @@ import scipy.sparse as sp
 from coview import RBF, NeighborGraph
 from coview.core.eigen import top_eigenpairs
 from coview.core.fuse import fuse
-from coview.core.fuse_sparse import fuse_sparse
-from coview.core.fuse_tiles import fuse_tiles
-from coview.core.gram import Gram, Grams
+from coview.core.gram import Grams
 from coview.core.low_rank import PlusLowRank
 from coview.core.sparse import SymmetricSparse, row_slabs
 from coview.core.tiles import SymmetricTiles
@@ -22,11 +22,12 @@ def similarities(n_views, n=N, dtype=np.float64, near=5):
     return {f"v{v}": NeighborGraph(near, 3).against(rng.normal(size=(n, 3)), dtype) for v in range(n_views)}
 
 
-def fuse_by(function, similar, rho, kappa, n=N, dtype=np.float64, workers=None):
-    """Fuse these similarities by one of the two implementations."""
+def fuse_similarities(similar, rho, kappa, n=N, dtype=np.float64, workers=None, sparse=True):
+    """Fuse these similarities as sparse matrices or in tiles."""
     kernels = {name: similarity.kernel for name, similarity in similar.items()}
     grams = Grams(similar, kernels, n, dtype, workers or Workers(1))
-    return function(grams, kappa, rho, Gram.positive_degrees)
+    with patch("coview.core.fuse._MOST_SPARSE_VIEWS", 8 if sparse else 0):
+        return fuse(grams, kappa, rho)
 
 
 def weights(n_views, largest=3.0):
@@ -39,7 +40,7 @@ def test_sparse_plus_low_rank_is_the_papers_eigenproblem(n_views, rho):
     similar, kappa = similarities(n_views), weights(n_views)
     matrix, degrees = naive.fused_problem([s.gram.toarray() for s in similar.values()], kappa.values(), rho)
     root = np.sqrt(np.diag(degrees))
-    problem = fuse_by(fuse_sparse, similar, rho, kappa).problem
+    problem = fuse_similarities(similar, rho, kappa).problem
     scaled = matrix / np.outer(root, root)
     np.testing.assert_allclose(np.ldexp(problem.matrix.to_dense(), problem.exponent), scaled, atol=1e-14)
     np.testing.assert_allclose(np.ldexp(problem.trace, problem.exponent), np.trace(scaled), rtol=1e-12)
@@ -51,7 +52,7 @@ def test_sparse_plus_low_rank_is_the_papers_eigenproblem(n_views, rho):
 def test_sparse_and_dense_fusion_have_the_same_eigenpairs(n_views, rho, largest):
     similar, kappa = similarities(n_views), weights(n_views, largest)
     sparse, dense = (
-        top_eigenpairs(fuse_by(function, similar, rho, kappa).problem, 3) for function in (fuse_sparse, fuse_tiles)
+        top_eigenpairs(fuse_similarities(similar, rho, kappa, sparse=sparse).problem, 3) for sparse in (True, False)
     )
     np.testing.assert_allclose(sparse.values, dense.values, rtol=1e-10)
     np.testing.assert_allclose(sparse.vectors, dense.vectors, atol=1e-10)
@@ -61,7 +62,7 @@ def test_sparse_and_dense_fusion_have_the_same_eigenpairs(n_views, rho, largest)
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-13), (np.float32, 1e-6)])
 def test_products_are_those_of_the_dense_matrix(dtype, tolerance):
     similar = similarities(3, dtype=dtype)
-    problem = fuse_by(fuse_sparse, similar, 0.25, weights(3), dtype=dtype).problem
+    problem = fuse_similarities(similar, 0.25, weights(3), dtype=dtype).problem
     block = np.random.default_rng(1).normal(size=(N, 4))
     expected = problem.matrix.to_dense() @ block
     assert problem.matrix.dtype == dtype
@@ -76,7 +77,7 @@ def test_products_are_the_same_bits_in_any_number_of_threads():
     products = []
     for threads in (1, 2):
         with Workers(threads) as workers:
-            problem = fuse_by(fuse_sparse, similar, 0.25, weights(2), n, workers=workers).problem
+            problem = fuse_similarities(similar, 0.25, weights(2), n, workers=workers).problem
             products.append(problem.matrix @ block)
     np.testing.assert_array_equal(*products)
 
@@ -92,8 +93,8 @@ def test_graphs_are_fused_as_sparse_matrices_and_others_in_tiles():
     assert matrix_of({**similarities(1), "dense": RBF(1.0).against(np.zeros((N, 1)))}) is SymmetricTiles
 
 
-def test_scores_are_left_to_the_similarities():
-    fused = fuse_by(fuse_sparse, similarities(2), 0.5, weights(2))
+def test_scores_are_computed_from_the_similarities():
+    fused = fuse_similarities(similarities(2), 0.5, weights(2))
     assert fused.scores(np.ones((N, 1)), weights(2)) is None
 
 

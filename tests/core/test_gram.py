@@ -18,7 +18,7 @@ def gram_of(kernel, x, dtype=np.float64, n_jobs=1):
     return gram
 
 
-def test_degrees_are_gathered_while_tiles_are_filled(rows):
+def test_degrees_are_the_row_sums_of_the_matrix(rows):
     x = np.random.default_rng(0).normal(size=(1100, 3))  # three strips of tiles
     expected = RBF(2.0)(x)
     for n_jobs in (1, 2):
@@ -41,7 +41,7 @@ def test_centring_is_the_papers_matrix_on_both_sides(rows):
     np.testing.assert_allclose(centering.centred_diagonal(gram.diagonal()), expected.diagonal(), atol=1e-14)
 
 
-def test_folded_centring_scores_new_rows_by_training_rows_alone(rows):
+def test_folded_centring_scores_new_rows_by_training_samples_alone(rows):
     gram = RBF(2.0)(rows)
     train = gram[:6, :6]
     latent = np.random.default_rng(1).normal(size=(6, 2))
@@ -53,6 +53,6 @@ def test_folded_centring_scores_new_rows_by_training_rows_alone(rows):
 def test_degrees_that_cancel_to_rounding_error_count_as_zero():
     x = np.random.default_rng(0).normal(size=(50, 3))
     x = x - x.mean(axis=0)
-    assert (Linear()(x).sum(axis=1) > 0).any()  # noise, of either sign
+    assert (Linear()(x).sum(axis=1) > 0).any()  # rounding errors of either sign
     with pytest.raises(InputError, match=r"view 'text' has 50 of 50 samples with degree <= 0 under Linear\(\)"):
         gram_of(Linear(), x).positive_degrees()

@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse as sp
 
 from coview import InputError
-from coview.methods import anchors as module
+from coview import rows as row_operations
 from coview.methods.anchors import AnchorPoints, NearestAnchors
 
 FORMS = pytest.mark.parametrize("form", [np.asarray, sp.csr_array, np.float32, np.asfortranarray])
@@ -21,7 +21,7 @@ def nearest_one_by_one(x, points, count):
 @FORMS
 @pytest.mark.parametrize("block", [1, 60, 2**20])
 def test_nearest_anchors_are_those_found_one_by_one(form, block, monkeypatch):
-    monkeypatch.setattr(module, "_BLOCK", block)
+    monkeypatch.setattr(row_operations, "_BLOCK_NUMBERS", block)
     rng = np.random.default_rng(0)
     x, points = rng.normal(size=(23, 4)).round(3), rng.normal(size=(9, 4)).round(3)
     anchors = AnchorPoints("a", form(points))
@@ -34,13 +34,13 @@ def test_nearest_anchors_are_those_found_one_by_one(form, block, monkeypatch):
     )
 
 
-def test_all_anchors_are_returned_when_more_are_asked_for():
+def test_all_anchors_are_returned_if_more_are_requested():
     found = AnchorPoints("a", np.array([[0.0], [1.0]])).nearest(np.array([[0.0], [3.0]]), 5)
     np.testing.assert_array_equal(found.anchors, [[0, 1], [0, 1]])
     np.testing.assert_array_equal(found.distances, [[0, 1], [9, 4]])
 
 
-def test_of_equally_near_anchors_the_first_are_taken():
+def test_the_first_of_equally_near_anchors_are_returned():
     points = np.array([[3.0], [-1.0], [1.0], [1.0], [-1.0], [0.5]])
     anchors = AnchorPoints("a", points)
     found = anchors.nearest(np.zeros((2, 1)), 3)
@@ -49,7 +49,7 @@ def test_of_equally_near_anchors_the_first_are_taken():
 
 
 @FORMS
-def test_a_row_on_a_mirror_gets_the_same_anchors_in_any_company(form):
+def test_a_row_on_a_mirror_gets_the_same_anchors_in_any_batch(form):
     rng = np.random.default_rng(0)
     half = rng.normal(size=(12, 5)) + 3
     points = np.vstack([half, half[:, ::-1]])  # on the mirror every anchor is as far as its image
@@ -73,7 +73,7 @@ def test_dense_and_sparse_rows_can_be_compared_with_either_kind_of_anchors():
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1.0, 1e150])
-def test_the_scale_of_a_view_changes_nothing_but_the_unit(scale):
+def test_the_scale_of_a_view_changes_only_the_unit(scale):
     rng = np.random.default_rng(0)
     x, points = rng.normal(size=(20, 3)), rng.normal(size=(6, 3))
     power = 2.0 ** np.round(np.log2(scale))
@@ -82,7 +82,7 @@ def test_the_scale_of_a_view_changes_nothing_but_the_unit(scale):
     assert scaled.unit == plain.unit * power
 
 
-def test_neither_an_offset_nor_a_far_point_blurs_the_others():
+def test_an_offset_or_a_distant_point_does_not_change_the_nearest_anchors():
     rng = np.random.default_rng(0)
     x, points = rng.normal(size=(20, 3)), rng.normal(size=(6, 3))
     points[5] = 1e9
@@ -90,7 +90,7 @@ def test_neither_an_offset_nor_a_far_point_blurs_the_others():
     np.testing.assert_array_equal(found.anchors, nearest_one_by_one(x, points, 2))
 
 
-def test_anchors_that_are_all_zero_are_anchors_too():
+def test_anchors_may_be_zero():
     found = AnchorPoints("a", np.zeros((2, 3))).nearest(np.ones((1, 3)), 1)
     assert found.anchors.tolist() == [[0]]
     assert found.distances.tolist() == [[3]]

@@ -32,14 +32,14 @@ def test_leading_triplets_are_those_of_the_full_decomposition(n, m, density):
 
 
 @pytest.mark.parametrize("m", [20, 180])
-def test_every_copy_of_an_equal_singular_value_is_found(m):
+def test_equal_singular_values_are_all_found(m):
     block = random_graph(2 * m, m, 0.3)
     z = normalise(sp.csr_array(sp.block_diag([block] * 5)))[0]
     np.testing.assert_allclose(leading_triplets(z, 6).values[:5], 1, atol=1e-12)
     assert leading_triplets(z, 6).values[5] < 0.99
 
 
-def test_a_start_near_the_answer_changes_nothing():
+def test_a_start_near_the_solution_does_not_change_it():
     z = normalise(random_graph(1500, 800, 0.02))[0]
     plain = leading_triplets(z, 3)
     again = leading_triplets(z, 3, plain.right)
@@ -47,7 +47,7 @@ def test_a_start_near_the_answer_changes_nothing():
     np.testing.assert_allclose(np.abs((again.right * plain.right).sum(axis=0)), 1, atol=1e-8)
 
 
-def test_what_exceeds_the_rank_is_zero():
+def test_triplets_beyond_the_rank_are_zero():
     left, values, right = leading_triplets(sp.csr_array(np.ones((5, 2))), 4)
     np.testing.assert_allclose(values, [10**0.5, 0, 0, 0], atol=1e-7)
     for vectors in (left, right):
@@ -58,11 +58,11 @@ def test_what_exceeds_the_rank_is_zero():
 def test_components_are_counted_by_their_samples():
     graph = sp.csr_array(np.array([[1.0, 0, 0, 0], [0, 1, 0, 0], [1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 0, 0]]))
     assert components(graph).tolist() == [0, 1, 0, 1, 2]
-    assert n_components(graph) == 3  # the third anchor is on its own, but no sample's
+    assert n_components(graph) == 3  # the third anchor has no edges
 
 
 def ward(labels, views, n_clusters):
-    """Try all pairs of groups, with their means as they are after every step."""
+    """Compare all pairs of groups, with their current means, in every step."""
     labels = labels.copy()
     groups = np.unique(labels)
     scales = []
@@ -97,13 +97,13 @@ def test_groups_are_joined_by_wards_rule(n_clusters):
     np.testing.assert_array_equal(join_nearest(labels, sparse, n_clusters), joined)
 
 
-def test_few_enough_groups_stay_as_they_are():
+def test_few_groups_are_not_joined():
     labels = np.array([0, 1, 1, 2])
     assert join_nearest(labels, {"a": np.zeros((4, 1))}, 3) is labels
 
 
-def test_of_very_many_groups_the_small_ones_first_join_the_nearest_large_one(monkeypatch):
-    monkeypatch.setattr(bipartite, "_GROUPS", 3)
+def test_among_very_many_groups_small_ones_first_join_the_nearest_large_one(monkeypatch):
+    monkeypatch.setattr(bipartite, "_MOST_GROUPS", 3)
     x = np.concatenate([np.repeat([0.0, 10.0, 20.0], 5), [0.1, 9.9, 20.1, 0.2]])[:, None]
     labels = np.concatenate([np.repeat([0, 1, 2], 5), [3, 4, 5, 6]])
     joined = join_nearest(labels, {"a": x}, 2)

@@ -6,8 +6,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from coview import InputError, runtime
 from coview.core.linalg import coordinates
-from coview.methods.comic import COMIC, Matcher, at_rest, largest_eigenvalue, neighbour_graph
-from coview.methods.comic_graph import linked_by_majority, mutual_edges, nearest
+from coview.methods.comic import COMIC, Matcher, is_steady, largest_eigenvalue, neighbour_graph
+from coview.methods.comic_graph import cosine_neighbors, linked_by_majority, mutual_edges
 from coview.rows import l2_normalize
 from tests.conftest import make_blobs
 from tests.golden import golden, inputs, load, needs_golden
@@ -24,11 +24,11 @@ def graphs_of(samples, edges, pair_rate=0.9):
 
 
 def edges_of(samples, n_neighbors=10):
-    return [mutual_edges(*nearest(x, n_neighbors)) for x in samples]
+    return [mutual_edges(*cosine_neighbors(x, n_neighbors)) for x in samples]
 
 
 def between_kinds(edges, x):
-    """The edges between samples that differ, with copies of a sample taken for one."""
+    """The edges between different samples, with duplicates counted as one."""
     kind = np.unique(np.round(x, 12), axis=0, return_inverse=True)[1].ravel()
     ends = np.sort(kind[edges], axis=1)
     return set(map(tuple, ends[ends[:, 0] < ends[:, 1]].tolist()))
@@ -37,7 +37,7 @@ def between_kinds(edges, x):
 @needs_golden
 @pytest.mark.parametrize("stem", STEMS)
 def test_edges_are_those_of_the_authors_program(stem):
-    """But among copies: there the program may count a sample as its own neighbour, and loses edges of length zero."""
+    """Except among duplicates: the program may count a sample as its own neighbour, and drops edges of length zero."""
     answer = load(stem)
     for v, x in enumerate(unit_samples(inputs(answer))):
         (ours,), theirs = edges_of([x]), answer[f"edges{v}"]
@@ -48,7 +48,7 @@ def test_edges_are_those_of_the_authors_program(stem):
 
 @needs_golden
 @pytest.mark.parametrize("stem", STEMS)
-def test_rounds_agree_with_the_authors_program(stem):
+def test_iterations_agree_with_the_authors_program(stem):
     answer = load(stem)
     samples = unit_samples(inputs(answer))
     graphs = graphs_of(samples, [answer[f"edges{v}"].astype(np.int64) for v in range(len(samples))])
@@ -62,9 +62,9 @@ def test_rounds_agree_with_the_authors_program(stem):
 
     trace = [matcher.objective(now)]
     for _ in answer["objective"]:
-        now, objective = matcher.round(now)
+        now, objective = matcher.iterate(now)
         trace.append(objective)
-    # The program prints the objective before every round.
+    # The program prints the objective before every iteration.
     np.testing.assert_allclose(trace[:-1], answer["objective"], atol=6e-7)
     for v, z in enumerate(now.representations):
         if f"Z{v}" in answer:
@@ -82,8 +82,8 @@ def test_clusters_are_those_of_the_authors_program(stem):
     assert model.n_clusters_ == len(np.unique(answer["labels"]))
 
 
-def slow_rounds(samples, edges, gamma, n_rounds):
-    """The published rounds with full matrices; returns representations, agreements, strengths and objectives."""
+def slow_iterations(samples, edges, gamma, n_iterations):
+    """The published iterations with full matrices; returns representations, agreements, strengths and objectives."""
     n, n_views = len(samples[0]), len(samples)
     weights, agreements, scales = [], [], []
     for x, pairs in zip(samples, edges, strict=True):
@@ -106,7 +106,7 @@ def slow_rounds(samples, edges, gamma, n_rounds):
         return ((z[:, None] - z[None]) ** 2).sum(axis=2)
 
     z, strengths, objectives = list(samples), [strength(v) for v in range(n_views)], []
-    for _ in range(n_rounds):
+    for _ in range(n_iterations):
         old = list(agreements)
         for v in range(n_views):
             others = sum((old[u] for u in range(n_views) if u != v), np.zeros((n, n)))
@@ -126,21 +126,21 @@ def slow_rounds(samples, edges, gamma, n_rounds):
 
 
 @pytest.mark.parametrize(("widths", "gamma"), [((4, 6, 3), 1.0), ((5,), 1.0), ((60, 3), 0.3), ((4, 5, 6, 7), 0.0)])
-def test_rounds_are_those_of_the_slow_twin(widths, gamma):
+def test_iterations_match_the_reference_implementation(widths, gamma):
     views, _ = make_blobs(n_samples=50, widths=widths, spread=1.0)
     samples = unit_samples(views.values())
     edges = edges_of(samples, n_neighbors=5)
-    z, agreements, strengths, objectives = slow_rounds(samples, edges, gamma, n_rounds=6)
+    z, agreements, strengths, objectives = slow_iterations(samples, edges, gamma, n_iterations=6)
     matcher = Matcher(graphs_of(samples, edges), gamma)
     now, trace = matcher.start(), []
     for _ in range(6):
-        now, objective = matcher.round(now)
+        now, objective = matcher.iterate(now)
         trace.append(objective)
     np.testing.assert_allclose(trace, objectives, rtol=1e-9)
     np.testing.assert_allclose(now.strengths, strengths, rtol=1e-9)
     for v, pairs in enumerate(edges):
         np.testing.assert_allclose(now.agreement[v, matcher.places[v]], agreements[v][tuple(pairs.T)], rtol=1e-9)
-        assert now.agreement[v, -1] == pytest.approx(agreements[v][0, 0])  # the diagonal is an edge nowhere
+        assert now.agreement[v, -1] == pytest.approx(agreements[v][0, 0])  # the diagonal is not an edge
         ours = now.representations[v]
         np.testing.assert_allclose(ours @ ours.T, z[v] @ z[v].T, atol=1e-10)
 
@@ -154,7 +154,7 @@ def test_lengths_of_edges_give_the_reach_and_the_scale():
     assert graph.reach == pytest.approx(np.sort(lengths)[:2].mean())
     assert graph.scale == pytest.approx(lengths.max() ** 2)
     assert graph.norm == pytest.approx(np.linalg.norm(samples, 2))
-    # In a view of more features the same edge is too short to tell the scale, and counts as the longest.
+    # In a view of more features the same edge is too short, and counts as the longest.
     lengths = np.sqrt([((samples[i] - samples[j]) ** 2).sum() + 3e-5 for i, j in edges])
     wide = neighbour_graph(samples, 3, edges, pair_rate=0.3)
     assert wide.reach == pytest.approx(lengths[2])
@@ -169,13 +169,13 @@ def test_the_largest_eigenvalue_is_found_by_both_solvers():
         assert largest_eigenvalue(laplacian) == pytest.approx(expected, rel=1e-9)
 
 
-def test_the_objective_is_at_rest_after_ten_small_changes_in_a_row():
-    quiet = [1.0 + 1e-9 * t for t in range(11)]
-    assert at_rest(1e-8, quiet)
-    assert not at_rest(1e-8, quiet[1:])
-    assert not at_rest(1e-8, [1.1, *quiet[1:]])
+def test_the_objective_is_steady_after_ten_small_changes_in_a_row():
+    steady = [1.0 + 1e-9 * t for t in range(11)]
+    assert is_steady(1e-8, steady)
+    assert not is_steady(1e-8, steady[1:])
+    assert not is_steady(1e-8, [1.1, *steady[1:]])
     turning = [1e-7 * (t - 6) ** 2 for t in range(13)]
-    assert not at_rest(1e-8, turning)
+    assert not is_steady(1e-8, turning)
 
 
 def test_well_separated_clusters_are_counted():
@@ -223,7 +223,7 @@ def test_wide_views_are_the_same_dense_and_sparse():
     assert adjusted_rand_score(truth, dense.labels_) == 1
 
 
-def test_zero_rows_and_silent_views_survive():
+def test_zero_rows_and_zero_views_are_accepted():
     views, truth = make_blobs()
     views = {name: x.copy() for name, x in views.items()}
     for x in views.values():
@@ -232,11 +232,11 @@ def test_zero_rows_and_silent_views_survive():
     labels = COMIC().fit(views).labels_
     assert adjusted_rand_score(truth[9:], labels[9:]) == 1
     assert len(set(labels[:5].tolist())) == 1  # zeros are equal to each other
-    views["wide and silent"] = np.zeros((90, 100))
+    views["wide and zero"] = np.zeros((90, 100))
     assert adjusted_rand_score(truth[9:], COMIC().fit(views).labels_[9:]) == 1
 
 
-def test_copies_stay_together():
+def test_duplicates_share_a_cluster():
     views, _ = make_blobs(n_samples=40)
     labels = COMIC().fit({name: x.repeat(3, axis=0) for name, x in views.items()}).labels_
     np.testing.assert_array_equal(labels.reshape(-1, 3), labels[::3, None].repeat(3, axis=1))
@@ -254,43 +254,50 @@ def test_one_sample_is_too_few():
         COMIC().fit(np.ones((1, 3)))
 
 
-def test_there_is_no_number_of_clusters_to_ask_for():
+def test_the_number_of_clusters_is_not_a_parameter():
     assert "n_clusters" not in COMIC().get_params()
     assert not hasattr(COMIC(), "n_clusters")
     with pytest.raises(TypeError):
         COMIC(3)
 
 
-def test_too_few_rounds_are_reported():
+def test_too_few_iterations_give_a_warning():
     views, _ = make_blobs()
-    with pytest.warns(ConvergenceWarning, match="COMIC has not settled after max_iter=15 rounds"):
+    with pytest.warns(ConvergenceWarning, match="COMIC has not converged after max_iter=15 iterations"):
         assert COMIC(max_iter=15).fit(views).n_iter_ == 15
 
 
 @pytest.mark.parametrize(
     ("parameter", "value", "message"),
     [
-        ("n_neighbors", 0, "must be a whole number of at least 1"),
-        ("n_neighbors", 2.5, "must be a whole number of at least 1"),
-        ("threshold", 0, "must be a positive number"),
-        ("threshold", np.nan, "must be a positive number"),
-        ("threshold", "far", "must be a positive number"),
-        ("pair_rate", 0, "must be a part of the edges, above 0 and at most 1"),
-        ("pair_rate", 1.2, "must be a part of the edges, above 0 and at most 1"),
-        ("consistency", -1, "must be a number of at least 0"),
-        ("consistency", np.inf, "must be a number of at least 0"),
-        ("distance_test", "root", "must be 'paper' or 'program'"),
-        ("max_iter", 0, "must be a whole number of at least 1"),
-        ("tol", -1.0, "must be a number of at least 0"),
-        ("random_state", "lucky", "must be a whole number"),
+        ("n_neighbors", 0, "expected an integer of at least 1"),
+        ("n_neighbors", 2.5, "expected an integer of at least 1"),
+        ("threshold", 0, "expected a number above 0"),
+        ("threshold", np.nan, "expected a number above 0"),
+        ("threshold", True, "expected a number above 0"),
+        ("pair_rate", True, "expected a number above 0 and at most 1"),
+        ("consistency", True, "expected a number of at least 0"),
+        ("n_neighbors", True, "expected an integer of at least 1"),
+        ("max_iter", True, "expected an integer of at least 1"),
+        ("tol", True, "expected a number of at least 0"),
+        ("random_state", True, "expected an integer of at least 0, a NumPy generator or None"),
+        ("threshold", "far", "expected a number above 0"),
+        ("pair_rate", 0, "expected a number above 0 and at most 1"),
+        ("pair_rate", 1.2, "expected a number above 0 and at most 1"),
+        ("consistency", -1, "expected a number of at least 0"),
+        ("consistency", np.inf, "expected a number of at least 0"),
+        ("distance_test", "root", "expected 'paper' or 'program'"),
+        ("max_iter", 0, "expected an integer of at least 1"),
+        ("tol", -1.0, "expected a number of at least 0"),
+        ("random_state", "lucky", "expected an integer of at least 0, a NumPy generator or None"),
     ],
 )
-def test_parameters_that_cannot_be_used_are_refused(parameter, value, message):
-    with pytest.raises(InputError, match=f"^{parameter}=.* {message}"):
+def test_invalid_parameters_are_refused(parameter, value, message):
+    with pytest.raises(InputError, match=f"^{parameter}=.*: {message}"):
         COMIC(**{parameter: value}).fit(np.eye(5))
 
 
-def test_more_than_fits_into_memory_is_refused(monkeypatch):
+def test_a_fit_that_exceeds_the_memory_is_refused(monkeypatch):
     monkeypatch.setattr(runtime, "available_memory", lambda: 10**4)
     with pytest.raises(MemoryError, match="representing 100 samples in 1 views needs about"):
         COMIC().fit(np.random.default_rng(0).normal(size=(100, 200)))

@@ -15,7 +15,7 @@ SCHEMES = pytest.mark.parametrize("scheme", ["pairwise", "centroid"])
 
 
 def fixed_sweeps(sweeps, views, n_clusters, **settings):
-    """A model after so many sweeps, settled or not."""
+    """A model after this number of sweeps, converged or not."""
     model = CoReg(n_clusters, max_iter=sweeps, tol=0, random_state=0, **settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -23,7 +23,7 @@ def fixed_sweeps(sweeps, views, n_clusters, **settings):
 
 
 def projection(vectors):
-    """What a subspace is, whatever its basis."""
+    """The projection onto a subspace, which does not depend on its basis."""
     return vectors @ vectors.T
 
 
@@ -50,7 +50,7 @@ def test_eigenvalue_sums_are_those_of_the_authors_program(stem, scheme):
     answer, views, setting = authors_setting(stem)
     sweeps = int(answer["sweeps"])
     ours = fixed_sweeps(sweeps, views, scheme=scheme, **setting).eigenvalue_sums_
-    ours = np.pad(ours, ((0, 0), (0, 1 + sweeps - ours.shape[1])), mode="edge")  # it may stand still before
+    ours = np.pad(ours, ((0, 0), (0, 1 + sweeps - ours.shape[1])), mode="edge")  # it may converge earlier
     theirs = answer[f"eigsum_{scheme}"]
     if scheme == "centroid":  # the authors' program overwrites the first view's sums by those of the last
         theirs[0, 1:] = ours[0, 1:]
@@ -75,7 +75,7 @@ def test_the_published_figures_are_reached():
     assert round(normalized_mutual_info_score(answer["y"], labels), 3) == 0.989
 
 
-# The slow twin
+# The reference implementation
 
 
 def naive_sweeps(kernels, k, scheme, weights, sweeps):
@@ -110,7 +110,7 @@ def naive_sweeps(kernels, k, scheme, weights, sweeps):
 
 @SCHEMES
 @pytest.mark.parametrize(("n_samples", "sweeps"), [(40, 6), (720, 1)])  # dense, block Krylov
-def test_fit_is_its_slow_twin(scheme, n_samples, sweeps):
+def test_fit_matches_the_reference_implementation(scheme, n_samples, sweeps):
     views, _ = make_blobs(n_samples, spread=1.0)
     weights = [0.3, 0.3, 0.3] if scheme == "pairwise" else [0.3, 0.1, 0.6]
     kernels = [np.exp(-((x[:, None] - x[None]) ** 2).sum(axis=2) / 9) for x in views.values()]
@@ -123,7 +123,7 @@ def test_fit_is_its_slow_twin(scheme, n_samples, sweeps):
 
 
 @SCHEMES
-def test_the_objective_never_decreases_and_settles(scheme):
+def test_the_objective_never_decreases_and_converges(scheme):
     views, _ = make_blobs(spread=0.7)
     model = CoReg(3, scheme=scheme, coupling=0.5, random_state=0).fit(views)
     assert 2 < model.n_iter_ < 100
@@ -133,7 +133,7 @@ def test_the_objective_never_decreases_and_settles(scheme):
     assert abs(model.objective_[-1] - model.objective_[-2]) <= 1e-6 * model.objective_[-1]
 
 
-def test_a_stronger_pull_brings_the_views_closer():
+def test_a_stronger_coupling_makes_the_views_agree_more():
     views, _ = make_blobs(spread=0.7)
 
     def agreement(coupling):
@@ -143,7 +143,7 @@ def test_a_stronger_pull_brings_the_views_closer():
     assert agreement(0.01) < agreement(0.1) < agreement(1.0)
 
 
-# What the labels are read from
+# The embedding that is clustered
 
 
 def test_consensus_holds_all_views_side_by_side_in_the_pairwise_scheme():
@@ -172,7 +172,7 @@ def test_a_view_of_no_weight_keeps_its_own_embedding():
 
 
 @SCHEMES
-def test_labels_may_be_read_from_one_view(scheme):
+def test_labels_may_come_from_one_view(scheme):
     views, truth = make_blobs()
     views["noise"] = np.random.default_rng(5).normal(size=(90, 4))
     settings = {"scheme": scheme, "coupling": 0.01, "random_state": 0}
@@ -199,7 +199,7 @@ def test_one_view_is_plain_spectral_clustering():
 
 
 @SCHEMES
-def test_given_sparse_and_dense_views_give_the_same_labels(scheme):
+def test_precomputed_sparse_and_dense_views_give_the_same_labels(scheme):
     views, _ = make_blobs(spread=1.0)
     model = CoReg(3, kernel=RBF(9.0), scheme=scheme, random_state=0)
     expected = model.fit(views).labels_
@@ -221,7 +221,7 @@ def test_labels_do_not_depend_on_the_number_of_threads():
 
 
 @SCHEMES
-def test_a_view_that_says_nothing_and_a_sample_far_away_do_no_harm(scheme):
+def test_an_uninformative_view_and_a_distant_sample_do_no_harm(scheme):
     views, truth = make_blobs()
     views["constant"] = np.full((90, 2), 7.0)
     views["a"][5] = 1e6
@@ -235,39 +235,42 @@ def test_identical_samples_are_one_cluster(scheme):
     assert model.labels_.tolist() == [0] * 12
 
 
-def test_too_few_sweeps_are_told():
+def test_too_few_sweeps_give_a_warning():
     views, _ = make_blobs(spread=1.0)
-    with pytest.warns(ConvergenceWarning, match="CoReg has not settled after max_iter=1 rounds"):
+    with pytest.warns(ConvergenceWarning, match="CoReg has not converged after max_iter=1 iterations"):
         assert CoReg(3, max_iter=1, random_state=0).fit(views).n_iter_ == 1
 
 
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"scheme": "mean"}, "scheme='mean' must be 'pairwise' or 'centroid'"),
-        ({"coupling": [0.1, 0.2, 0.3]}, r"coupling=\[0.1, 0.2, 0.3\] must be one number .* scheme='centroid'"),
-        ({"coupling": -1.0}, "coupling=.* must be finite and not negative"),
-        ({"coupling": 0}, "coupling=.* must not be all zero"),
+        ({"scheme": "mean"}, "scheme='mean': expected 'pairwise' or 'centroid'"),
+        ({"coupling": [0.1, 0.2, 0.3]}, r"coupling=\[0.1, 0.2, 0.3\]: expected one number .* scheme='centroid'"),
+        ({"coupling": -1.0}, r"coupling\['a'\]=-1.0: expected a number of at least 0"),
+        ({"coupling": 0}, "coupling=.*: expected weights that are not all zero"),
         ({"coupling": [0.1], "scheme": "centroid"}, r"coupling has 1 numbers for 3 views \(a, b, c\)"),
         ({"coupling": {"a": 1}, "scheme": "centroid"}, "coupling names the views a, but the views are a, b, c"),
+        ({"coupling": True}, "coupling=True: expected one number"),
+        ({"coupling": True, "scheme": "centroid"}, "coupling=True: expected a number, or one number for each view"),
+        ({"coupling": [True, 1, 1], "scheme": "centroid"}, r"coupling\['a'\]=True: expected a number"),
         ({"embedding": "text"}, "embedding='text' is not a view; .* a, b, c, or a number from 0 to 2"),
         ({"embedding": 3}, "embedding=3 is not a view"),
         ({"embedding": -1}, "embedding=-1 is not a view"),
-        ({"max_iter": 0}, "max_iter=0 must be"),
-        ({"tol": -1}, "tol=-1 must be"),
-        ({"n_clusters": 1}, "n_clusters=1 must be"),
+        ({"max_iter": 0}, "max_iter=0: expected"),
+        ({"tol": -1}, "tol=-1: expected"),
+        ({"n_clusters": 1}, "n_clusters=1: expected an integer of at least 2 for 3 views"),
         ({"kernel": "gauss"}, "kernel='gauss' is not a kernel"),
         ({"kernel": Linear()}, r"view 'a' has .* samples with degree <= 0 under Linear\(\)"),
     ],
 )
-def test_settings_that_cannot_be_used_are_refused(setting, message):
+def test_invalid_parameters_are_refused(setting, message):
     views, _ = make_blobs()
     views["a"] = views["a"] - views["a"].mean(axis=0)
     with pytest.raises(InputError, match=message):
         CoReg(**{"n_clusters": 3, **setting}).fit(views)
 
 
-def test_memory_for_all_views_is_asked_for_before_it_is_taken(monkeypatch):
+def test_memory_for_all_views_is_checked_before_it_is_allocated(monkeypatch):
     monkeypatch.setattr("coview.runtime.available_memory", lambda: 9 * 2**20)
     x = np.random.default_rng(0).normal(size=(900, 2))
     CoReg(2, random_state=0).fit([x])

@@ -19,7 +19,7 @@ KERNELS = pytest.mark.parametrize(
 
 
 def test_clusters_that_do_not_touch_are_all_found():
-    """Their eigenvalues are all equal, which a single start vector cannot tell."""
+    """Their eigenvalues are all equal, and a single start vector finds only one of them."""
     cluster = np.arange(1000) % 5
     x = np.column_stack([20.0 * cluster, np.zeros(1000)]) + np.random.default_rng(0).normal(size=(1000, 2))
     model = KSC(5, kernel=RBF(1.0), random_state=0).fit(x)
@@ -39,14 +39,14 @@ def test_float32_gives_the_labels_of_float64(rho, widths):
     np.testing.assert_array_equal(narrow.predict(views), narrow.labels_)
 
 
-def test_huge_raw_values_are_centred_before_they_are_narrowed():
+def test_huge_raw_values_are_centred_before_they_become_float32():
     views, truth = make_blobs(300)
     huge = [1e9 + 1e3 * x for x in views.values()]
     model = TMvKSCR(3, dtype="float32", random_state=0).fit(huge)
     assert adjusted_rand_score(truth, model.labels_) == 1
 
 
-def test_auto_takes_float32_only_where_it_is_safe():
+def test_auto_uses_float32_only_if_it_is_safe():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(2100, 3))
 
@@ -70,7 +70,7 @@ def test_scores_do_not_need_equal_weights():
     np.testing.assert_allclose(by_sum.scores_, by_rows.scores_, atol=1e-8 * np.abs(by_sum.scores_).max())
 
 
-def test_the_answer_is_that_of_plain_numpy():
+def test_the_result_is_that_of_plain_numpy():
     views = list(make_blobs(900, spread=1.0)[0].values())
     sigma2 = [8.0, 12.0, 6.0]
     values, labels = naive.plain_fit(views, sigma2, 0.25, 3)
@@ -100,7 +100,7 @@ def test_the_order_of_samples_does_not_matter(assigner, spread):
     assert adjusted_rand_score(shuffled.labels_, model.labels_[order]) == 1
 
 
-def test_many_samples_start_from_some_of_them():
+def test_k_means_of_many_samples_starts_from_a_subset():
     views, truth = make_blobs(2500)
     first, second = (TMvKSCR(3, random_state=7).fit(views) for _ in range(2))
     np.testing.assert_array_equal(first.labels_, second.labels_)
@@ -109,7 +109,7 @@ def test_many_samples_start_from_some_of_them():
 
 @KERNELS
 @pytest.mark.parametrize("sparse", [False, True])
-def test_changing_ones_arrays_after_the_fit_does_not_change_the_model(kernel, sparse):
+def test_changing_the_arrays_after_the_fit_does_not_change_the_model(kernel, sparse):
     x = np.abs(np.random.default_rng(0).normal(size=(40, 3)))
     mine = sp.csr_array(x) if sparse else x.copy()
     model = KSC(2, kernel=kernel, random_state=0).fit(mine)
@@ -118,7 +118,7 @@ def test_changing_ones_arrays_after_the_fit_does_not_change_the_model(kernel, sp
     np.testing.assert_array_equal(model.transform(x), before)
 
 
-def test_a_failed_fit_leaves_the_model_as_it_was():
+def test_a_failed_fit_does_not_change_the_model():
     views, _ = make_blobs()
     model = TMvKSCR(3, random_state=0).fit(views)
     before = pickle.dumps(model)
@@ -127,7 +127,7 @@ def test_a_failed_fit_leaves_the_model_as_it_was():
     assert pickle.dumps(model.set_params(kernel=RBF())) == before
 
 
-def test_parameters_set_after_the_fit_wait_for_the_next_one():
+def test_parameters_set_after_the_fit_apply_to_the_next_one():
     views, _ = make_blobs(spread=1.0)
     model = TMvKSCR(4, random_state=0).fit(views)
     model.set_params(n_clusters=7, assigner="codebook", beta=[1, 0, 0])
@@ -135,20 +135,20 @@ def test_parameters_set_after_the_fit_wait_for_the_next_one():
     np.testing.assert_array_equal(model.predict(views), model.labels_)
 
 
-def test_single_views_of_given_gram_matrices_have_labels_too():
+def test_single_views_of_precomputed_gram_matrices_have_labels():
     views, _ = make_blobs(spread=1.0)
     kernels = {name: RBF(5.0) for name in views}
     by_rows = TMvKSCR(3, kernel=kernels, random_state=0).fit(views)
     grams = {name: RBF(5.0)(x) for name, x in views.items()}
-    given = TMvKSCR(3, kernel=Precomputed(), random_state=0).fit(grams)
-    np.testing.assert_array_equal(given.labels_, by_rows.labels_)
-    for name, labels in given.view_labels_.items():
+    precomputed = TMvKSCR(3, kernel=Precomputed(), random_state=0).fit(grams)
+    np.testing.assert_array_equal(precomputed.labels_, by_rows.labels_)
+    for name, labels in precomputed.view_labels_.items():
         np.testing.assert_array_equal(labels, by_rows.view_labels_[name])
-    assert len(pickle.dumps(given)) < 8 * 90 * 90  # no Gram matrix is kept
+    assert len(pickle.dumps(precomputed)) < 8 * 90 * 90  # no Gram matrix is stored
 
 
 @pytest.mark.parametrize("scale", [1e152, 1e153, 1.5e153, 1e154])
-def test_sums_that_overflow_are_refused_by_the_name_of_the_view(scale):
+def test_sums_that_overflow_are_refused_with_the_name_of_the_view(scale):
     x = np.abs(np.random.default_rng(0).normal(size=(200, 3)))
     for kernel, size in (("linear", scale), ("poly", np.sqrt(scale))):
         sizes = np.bincount(KSC(2, kernel=kernel, random_state=0).fit(x * 1e10).labels_)
@@ -162,15 +162,15 @@ def test_sums_that_overflow_are_refused_by_the_name_of_the_view(scale):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kappa", [1e-46, 1e39, 1e200])
-def test_only_the_ratios_of_weights_matter_to_labels(dtype, kappa):
+def test_labels_depend_only_on_the_ratios_of_weights(dtype, kappa):
     views, truth = make_blobs()
     extreme, plain = (TMvKSCR(3, rho=1.0, kappa=k, dtype=dtype, random_state=0).fit(views) for k in (kappa, 1.0))
     np.testing.assert_allclose(extreme.explained_variance_ratio_, plain.explained_variance_ratio_, rtol=1e-5)
     assert adjusted_rand_score(truth, extreme.labels_) == 1
 
 
-def test_a_graph_without_loops_is_a_kernel_too():
-    """Its diagonal is zero and it is indefinite; the largest algebraic eigenvalues still tell the clusters."""
+def test_a_graph_without_loops_is_a_valid_kernel():
+    """Its diagonal is zero and it is indefinite; its algebraically largest eigenvalues still separate the clusters."""
     rng = np.random.default_rng(0)
     cluster = np.arange(60) % 2
     graph = np.triu(rng.random((60, 60)) < np.where(cluster[:, None] == cluster, 0.8, 0.05), 1).astype(float)
@@ -182,7 +182,7 @@ def test_a_graph_without_loops_is_a_kernel_too():
         assert adjusted_rand_score(cluster, model.labels_) == 1
 
 
-def test_small_eigenvalues_count_in_float32_too():
+def test_small_eigenvalues_are_kept_in_float32():
     rng = np.random.default_rng(0)
     truth = np.arange(3000) % 3
     x = np.column_stack([np.where(truth == 0, 0, 100.0), (truth == 2) * 1.0]) + 0.05 * rng.normal(size=(3000, 2))
@@ -192,7 +192,7 @@ def test_small_eigenvalues_count_in_float32_too():
         assert adjusted_rand_score(truth, model.labels_) == 1
 
 
-def test_a_given_gram_matrix_in_float32_is_treated_as_such():
+def test_a_precomputed_gram_matrix_in_float32_gives_consistent_labels():
     rng = np.random.default_rng(0)
     half = np.abs(rng.normal(size=(300, 2))) + np.array([2.0, 0.0])
     middle = np.abs(rng.normal(size=(60, 1))) + 1
@@ -219,7 +219,7 @@ def test_one_outlier_in_a_sparse_view_does_no_harm():
     np.testing.assert_array_equal(model.labels_, dense.labels_)
 
 
-def test_a_fit_that_cannot_fit_is_refused_before_it_starts(monkeypatch):
+def test_a_fit_that_exceeds_the_memory_is_refused(monkeypatch):
     monkeypatch.setattr("coview.runtime.available_memory", lambda: 2**20)
     x = np.random.default_rng(0).normal(size=(600, 2))
     with pytest.raises(MemoryError, match=r"fitting 600 samples in float64 needs about .* or set dtype='float32'"):
@@ -228,16 +228,16 @@ def test_a_fit_that_cannot_fit_is_refused_before_it_starts(monkeypatch):
         KSC(2, dtype="float32").fit(x)
 
 
-def test_progress_is_told_stage_by_stage():
-    told = []
+def test_progress_is_reported_after_each_stage():
+    reported = []
     views, _ = make_blobs()
-    TMvKSCR(3, random_state=0, progress=lambda *step: told.append(step)).fit(views)
+    TMvKSCR(3, random_state=0, progress=lambda *step: reported.append(step)).fit(views)
     stages = ["similarities of a", "similarities of b", "similarities of c", "eigenvectors", "scores", "labels"]
-    assert told == [(stage, i, 6) for i, stage in enumerate(stages, start=1)]
+    assert reported == [(stage, i, 6) for i, stage in enumerate(stages, start=1)]
 
 
-@pytest.mark.parametrize("batch_size", [0, -3, 2.5, "many"])
-def test_bad_batch_sizes_are_refused(batch_size):
+@pytest.mark.parametrize("batch_size", [0, -3, 2.5, True, "many"])
+def test_invalid_batch_sizes_are_refused(batch_size):
     with pytest.raises(InputError, match="batch_size"):
         KSC(2, batch_size=batch_size).fit(np.eye(5))
 
@@ -250,7 +250,7 @@ def test_one_view_needs_no_name_to_predict():
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_a_view_whose_samples_are_all_alike_says_nothing(first):
+def test_a_constant_view_is_uninformative(first):
     views, truth = make_blobs(200, spread=9.0)
     constant = np.full((200, 2), 3.0)
     both = [constant, views["a"]] if first else [views["a"], constant]

@@ -1,4 +1,4 @@
-"""What a fit takes beside the views, in multiples of what docs/methods/README.md states."""
+"""Memory of a fit in addition to the views, compared with docs/methods/README.md."""
 
 import tracemalloc
 import warnings
@@ -8,13 +8,13 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from coview import METHODS
-from coview.methods import anchors
+from coview import rows as row_operations
 
 N, V, D = 1500, 3, 10
 SQUARE = 8 * N * N
 TABLE = 8 * N * V * D
 
-# Numbers of 8 bytes; tiles reach a little beyond the half of a matrix, and vectors, blocks and rows come on top.
+# Numbers of 8 bytes; tiles take slightly more than half of a matrix, and vectors, blocks and rows are added.
 STATED = {
     "tmvkscr": 1.5 * SQUARE,
     "ksc": SQUARE,
@@ -28,11 +28,11 @@ STATED = {
     "sfmc": 8 * N * V * 11 * 16,
     "mvscbp": 8 * N * V * 5 * 4,
 }
-BESIDE = {
-    "comic": 12e6,  # 256 rows of distances at a time, and what they are sorted with
+IN_ADDITION = {
+    "comic": 12e6,  # 256 rows of distances, and arrays to sort them
     "mvksc": 8 * N * V * 64 * 5,  # a basis of 64 vectors and their images, twice while it grows
 }
-ROUNDS = {"tsvdmsc": 2, "comic": 2, "sfmc": 1, "coreg": 2}  # the first few take as much as all
+ITERATIONS = {"tsvdmsc": 2, "comic": 2, "sfmc": 1, "coreg": 2}  # more take no more memory
 
 
 def peak(model, views):
@@ -45,20 +45,20 @@ def peak(model, views):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_memory_is_what_is_stated(name, monkeypatch):
-    monkeypatch.setattr(anchors, "_BLOCK", 2**16)  # blocks of distances have one size, however many samples there are
+def test_memory_is_as_documented(name, monkeypatch):
+    monkeypatch.setattr(row_operations, "_BLOCK_NUMBERS", 2**16)  # the size of a block does not depend on the samples
     rng = np.random.default_rng(0)
     cluster = np.arange(N) % 4
     views = {f"v{v}": rng.normal(size=(4, D))[cluster] * 3 + rng.normal(size=(N, D)) for v in range(V)}
     if name in ("ksc", "kpca"):
         views = {"v0": views["v0"]}
     model = METHODS[name](random_state=0)
-    wanted = {"n_jobs": 1, "n_clusters": 4, "max_iter": ROUNDS.get(name), "n_anchors": 100}
+    wanted = {"n_jobs": 1, "n_clusters": 4, "max_iter": ITERATIONS.get(name), "n_anchors": 100}
     known = model.get_params()
     model.set_params(**{key: value for key, value in wanted.items() if key in known and value is not None})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # stopped early
-        model.fit({view: x[:150] for view, x in views.items()})  # what is imported or compiled is not counted
+        model.fit({view: x[:150] for view, x in views.items()})  # imports are not counted
         taken = peak(model, views)
     tiles = 1.45 if STATED[name] >= SQUARE else 1.0  # (n + 576) / n, and the vectors
-    assert taken <= tiles * STATED[name] + BESIDE.get(name, 2e6)
+    assert taken <= tiles * STATED[name] + IN_ADDITION.get(name, 2e6)

@@ -1,4 +1,4 @@
-"""MvKSC: the published problem, its reference numbers, and its edges."""
+"""MvKSC: the published problem, stored reference results, and edge cases."""
 
 import json
 
@@ -30,7 +30,7 @@ def test_eigenvalues_and_scores_are_the_reference_numbers(stem):
 
 @needs_golden
 @pytest.mark.parametrize("stem", golden("mvksc_*"))
-def test_labels_are_those_of_the_authors_program_where_its_rule_decides(stem):
+def test_labels_are_those_of_the_authors_program_if_its_rule_has_no_ties(stem):
     answer = load(stem)
     n_clusters = int(answer["k"])
     if is_free_of_ties(answer["E"].mean(axis=0), n_clusters):
@@ -43,7 +43,7 @@ def test_labels_are_those_of_the_authors_program_where_its_rule_decides(stem):
 
 @needs_golden
 def test_some_reference_labels_are_free_of_ties():
-    """So that the test above says something."""
+    """Otherwise the test above would compare nothing."""
     free = [s for s in golden("mvksc_*") if is_free_of_ties(load(s)["E"].mean(axis=0), int(load(s)["k"]))]
     assert {"mvksc_synth1", "mvksc_synth2"} <= set(free)
 
@@ -114,16 +114,16 @@ def test_indefinite_kernels_are_refused(n_samples):
         MvKSC(3, kernel=Precomputed()).fit(grams)
 
 
-def test_given_kernel_matrices_serve():
+def test_precomputed_kernel_matrices_give_the_same_result():
     views, _ = make_blobs(spread=1.0)
     rbf = MvKSC(3, kernel=RBF(5.0), random_state=0).fit(views)
     grams = {name: RBF(5.0)(x) for name, x in views.items()}
-    given = MvKSC(3, kernel=Precomputed(), random_state=0).fit(grams)
-    np.testing.assert_allclose(given.scores_, rbf.scores_, atol=1e-9)
-    np.testing.assert_array_equal(given.predict(grams), rbf.labels_)
+    precomputed = MvKSC(3, kernel=Precomputed(), random_state=0).fit(grams)
+    np.testing.assert_allclose(precomputed.scores_, rbf.scores_, atol=1e-9)
+    np.testing.assert_array_equal(precomputed.predict(grams), rbf.labels_)
 
 
-def test_a_view_without_information_adds_nothing():
+def test_an_uninformative_view_changes_nothing():
     views, _ = make_blobs(spread=1.0)
     alone = MvKSC(3, kernel=RBF(5.0), random_state=0).fit(views)
     more = MvKSC(3, kernel=RBF(5.0), random_state=0).fit({**views, "constant": np.ones((90, 2))})
@@ -136,11 +136,13 @@ def test_a_view_without_information_adds_nothing():
     ("settings", "message"),
     [
         ({"gamma": 200.0}, "gamma is too large"),
-        ({"gamma": -1.0}, r"gamma=\[-1.0, -1.0, -1.0\] must be finite and not negative"),
+        ({"gamma": -1.0}, r"gamma\['a'\]=-1.0: expected a number of at least 0"),
+        ({"gamma": True}, "gamma=True: expected a number, or one number for each view"),
+        ({"beta": [1.0, True, 1.0]}, r"beta\['b'\]=True: expected a number of at least 0"),
         ({"gamma": [1.0, 2.0]}, "gamma has 2 numbers for 3 views"),
-        ({"beta": 0.0}, r"beta=\[0.0, 0.0, 0.0\] must not be all zero"),
+        ({"beta": 0.0}, r"beta=\[0.0, 0.0, 0.0\]: expected weights that are not all zero"),
     ],
 )
-def test_weights_that_cannot_be_used_are_named(settings, message):
+def test_invalid_weights_are_named(settings, message):
     with pytest.raises(InputError, match=message):
         MvKSC(3, **settings).fit(make_blobs()[0])

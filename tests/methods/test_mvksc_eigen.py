@@ -1,4 +1,4 @@
-"""The coupled eigenproblem: small and large solvers agree, and hard cases survive."""
+"""The coupled eigenproblem: both solvers agree, and degenerate cases are solved."""
 
 import numpy as np
 import pytest
@@ -58,14 +58,14 @@ def test_large_and_small_solver_agree(name, gamma, monkeypatch):
     matrices, shrink = [tiles_of(matrix) for matrix in dense], np.full(len(dense), gamma / N)
     pairs = coupled_eigenpairs(matrices, shrink, 4)
     check(dense, shrink, pairs)
-    monkeypatch.setattr(coupled, "_DENSE", 10 * N)
+    monkeypatch.setattr(coupled, "_DENSE_ROWS", 10 * N)
     small = coupled_eigenpairs(matrices, shrink, 4)
     check(dense, shrink, small)
     np.testing.assert_allclose(pairs.values, small.values, rtol=1e-8)
 
 
 def test_pairs_without_agreement_are_zero():
-    """Three views of rank 2: six pairs in all, three of them positive."""
+    """Three views of rank 2: six pairs in total, three of them positive."""
     dense = [normalised(gram) for gram in problems()["low rank"]]
     pairs = coupled_eigenpairs([tiles_of(matrix) for matrix in dense], np.full(3, 1 / N), 9)
     assert (pairs.values[:3] > 0).all()
@@ -77,7 +77,7 @@ def test_pairs_without_agreement_are_zero():
 
 @pytest.mark.parametrize("rows", [0, 10 * N])
 def test_too_large_a_weight_is_refused(rows, monkeypatch):
-    monkeypatch.setattr(coupled, "_DENSE", rows)
+    monkeypatch.setattr(coupled, "_DENSE_ROWS", rows)
     matrices = [tiles_of(normalised(gram)) for gram in problems()["smooth kernels"]]
     with pytest.raises(InputError, match="gamma is too large"):
         coupled_eigenpairs(matrices, np.full(3, 2.0), 3)
@@ -85,7 +85,7 @@ def test_too_large_a_weight_is_refused(rows, monkeypatch):
 
 @pytest.mark.parametrize(("rows", "outcome"), [(0, "kept the approximation"), (10 * N, "used the dense solver")])
 def test_nearly_equal_eigenvalues_give_a_warning(rows, outcome, monkeypatch):
-    monkeypatch.setattr(coupled, "_DENSE_AFTER_ALL", rows)
+    monkeypatch.setattr(coupled, "_DENSE_FALLBACK_ROWS", rows)
     rng = np.random.default_rng(0)
     dense = [normalised(RBF(1e-4)(rng.normal(size=(N, 2)))) for _ in range(3)]
     shrink = np.full(3, 1 / N)
@@ -94,7 +94,7 @@ def test_nearly_equal_eigenvalues_give_a_warning(rows, outcome, monkeypatch):
     np.testing.assert_allclose(pairs.values, 2 / (1 - 1 / N), rtol=1e-4)
 
 
-def test_nothing_to_see_gives_zeros():
+def test_zero_matrices_give_zeros():
     pairs = coupled_eigenpairs([tiles_of(np.zeros((N, N)))] * 3, np.full(3, 1 / N), 2)
     assert not pairs.values.any()
     assert not pairs.vectors.any()

@@ -13,9 +13,9 @@ from coview.methods.mvscbp import (
     MVSCBP,
     WEIGHTINGS,
     affinity_traces,
-    fuse,
+    fused_graph,
     laplacian_traces,
-    learn_weights,
+    learn_embedding,
     link,
     salient_graph,
     salient_points,
@@ -40,13 +40,14 @@ def their_choice(answer, points, x):
 
 @needs_golden
 @GOLDEN
-def test_given_their_salient_points_the_nearest_are_the_authors(stem):
+def test_with_the_authors_salient_points_the_nearest_are_the_same(stem):
     answer = load(stem)
     x, points = inputs(answer)[0], answer["marks0"]
     anchors = AnchorPoints("", points)
     ours, theirs = anchors.nearest(x, int(answer["s"])), their_choice(answer, points, x)
     other = (ours.anchors != theirs.anchors).any(axis=1)
-    # Of the raw counts one sample has an exact tie at the fifth place; we take the first, they what rounding says.
+    # In the raw counts one sample has an exact tie at the fifth place: here the first anchor is chosen, in their
+    # program rounding errors decide.
     assert other.sum() == (1 if "3sources_raw" in stem else 0)
     farthest = ours.distances.max(axis=1) * anchors.unit**2
     np.testing.assert_allclose(theirs.distances.max(axis=1), farthest, rtol=1e-8)
@@ -54,7 +55,7 @@ def test_given_their_salient_points_the_nearest_are_the_authors(stem):
 
 @needs_golden
 @GOLDEN
-def test_given_their_salient_points_weights_and_objective_are_the_authors(stem):
+def test_with_the_authors_salient_points_weights_and_objective_are_the_same(stem):
     answer = load(stem)
     graphs = []
     for v, x in enumerate(inputs(answer)):
@@ -68,7 +69,7 @@ def test_given_their_salient_points_weights_and_objective_are_the_authors(stem):
     if "synth1_authors" in stem:
         return  # a point repeated 575 times in the second view: which of equally far anchors they took is not known
     k, exponent, tol = len(np.unique(answer["y"])), float(answer["r"]), float(answer["thresh"])
-    loop = learn_weights(graphs, k, exponent, WEIGHTINGS["affinity"], max_iter=50, tol=tol)
+    loop = learn_embedding(graphs, k, exponent, WEIGHTINGS["affinity"], max_iter=50, tol=tol)
     np.testing.assert_allclose(loop.objective, answer["objective"], rtol=1e-8)
     np.testing.assert_allclose(loop.state.weights, answer["alpha"], rtol=1e-8)
 
@@ -83,7 +84,7 @@ def random_graphs(n_views=3):
     return [salient_graph(random_nearest(seed=v), 0.3, 8) for v in range(n_views)]
 
 
-def test_the_graph_is_its_slow_twin():
+def test_the_graph_matches_the_reference_implementation():
     nearest = random_nearest()
     z = np.zeros((30, 8))
     for i in range(30):
@@ -95,7 +96,7 @@ def test_the_graph_is_its_slow_twin():
 
 
 @pytest.mark.parametrize("spread", [1e-300, 1e-12, 1e12])
-def test_no_spread_is_too_small_or_too_large(spread):
+def test_extreme_spreads_give_finite_weights(spread):
     z = salient_graph(random_nearest(), spread, 8)
     assert np.isfinite(z.data).all()
     assert (z.sum(axis=1) > 0).all()
@@ -103,7 +104,7 @@ def test_no_spread_is_too_small_or_too_large(spread):
 
 def test_traces_are_those_of_the_whole_laplacian():
     graphs = random_graphs()
-    embedding = mvscbp.leading_triplets(fuse(graphs, np.full(3, 1 / 3), 2.0), 4)
+    embedding = mvscbp.leading_triplets(fused_graph(graphs, np.full(3, 1 / 3), 2.0), 4)
     g = np.vstack([embedding.left, embedding.right]) / np.sqrt(2)
     np.testing.assert_allclose(g.T @ g, np.eye(4), atol=1e-12)
     for z, h in zip(graphs, laplacian_traces(graphs, embedding), strict=True):
@@ -114,16 +115,16 @@ def test_traces_are_those_of_the_whole_laplacian():
 
 def test_affinity_traces_are_those_of_z_times_its_transpose():
     graphs = random_graphs()
-    embedding = mvscbp.without_trivial(fuse(graphs, np.full(3, 1 / 3), 2.0), 4)
+    embedding = mvscbp.without_trivial(fused_graph(graphs, np.full(3, 1 / 3), 2.0), 4)
     np.testing.assert_allclose(np.linalg.norm(embedding.left, axis=1), 1)
     for z, h in zip(graphs, affinity_traces(graphs, embedding), strict=True):
         assert h == pytest.approx(np.trace(embedding.left.T @ (z @ z.T).toarray() @ embedding.left), rel=1e-12)
 
 
 @pytest.mark.parametrize("exponent", [1.2, 10**0.7, 79.0])
-def test_every_round_lowers_the_papers_objective_and_no_other_weights_are_better(exponent):
+def test_every_iteration_lowers_the_papers_objective_and_no_other_weights_are_better(exponent):
     graphs = random_graphs()
-    loop = learn_weights(graphs, 3, exponent, WEIGHTINGS["laplacian"], max_iter=60, tol=1e-10)
+    loop = learn_embedding(graphs, 3, exponent, WEIGHTINGS["laplacian"], max_iter=60, tol=1e-10)
     assert loop.settled
     assert (np.diff(loop.objective) <= 1e-12 * loop.objective[0]).all()
     traces = laplacian_traces(graphs, loop.state.embedding)
@@ -133,19 +134,19 @@ def test_every_round_lowers_the_papers_objective_and_no_other_weights_are_better
 
 
 def test_a_huge_exponent_does_not_underflow():
-    fused = fuse(random_graphs(6), np.full(6, 1 / 6), 1e4)
+    fused = fused_graph(random_graphs(6), np.full(6, 1 / 6), 1e4)
     expected = sum(random_graphs(6)).toarray() / 6
     np.testing.assert_allclose(fused.toarray(), expected, atol=1e-15)
 
 
-def test_as_many_salient_points_as_samples_are_the_samples():
+def test_with_as_many_salient_points_as_samples_the_points_are_the_samples():
     views, _ = make_blobs(60)
     points = salient_points(as_views(views), 60, np.random.default_rng(0))
     found, expected = (np.hstack(list(tables.values())) for tables in (points, views))
     np.testing.assert_allclose(found, expected[np.argsort(expected[:, 0])], atol=1e-12)
 
 
-def test_of_many_samples_some_are_drawn(monkeypatch):
+def test_salient_points_of_many_samples_come_from_a_random_subset(monkeypatch):
     monkeypatch.setattr(mvscbp, "_ROWS_PER_POINT", 1)  # so that every one drawn is a centre
     x = np.arange(1000.0)[:, None] ** 2
     points = salient_points(as_views([x]), 5, np.random.default_rng(0))["view0"]
@@ -167,7 +168,7 @@ def test_equal_samples_give_fewer_salient_points():
     assert points["view0"].shape == (3, 3)
 
 
-def test_salient_points_near_no_sample_are_left_out():
+def test_salient_points_that_are_not_near_any_sample_are_left_out():
     views = as_views([np.array([[0.0], [0.1], [5.0], [5.1]]), np.array([[0.0], [0.2], [7.0], [7.1]])])
     points = {"view0": np.array([[0.0], [99.0], [5.0]]), "view1": np.array([[0.0], [99.0], [7.0]])}
     anchors, nearest = link(views, points, 1)
@@ -185,7 +186,7 @@ def test_votes_are_counted_and_ties_go_to_the_nearer_then_to_the_first():
     )
     # Row 0: a tie in votes (2:2) and in distance; row 1: a tie, cluster 0 nearer; row 2: cluster 2 nearer.
     assert vote([first, second], [1.0, 1.0], labels).tolist() == [0, 0, 2, 1]
-    # In row 1 the distances of the first view fade in its own units, those of the second do not.
+    # A large spread makes the distances of the first view small.
     third = NearestAnchors(np.array([[0, 2]]), np.array([[100.0, 1.0]]))
     fourth = NearestAnchors(np.array([[1, 3]]), np.array([[0.1, 0.4]]))
     assert vote([third, fourth], [1.0, 1.0], labels).tolist() == [1]
@@ -313,9 +314,9 @@ def test_identical_samples_give_one_cluster_and_a_warning():
     assert model.predict([np.ones((2, 4)), np.ones((2, 2))]).tolist() == [0, 0]
 
 
-def test_a_loop_that_has_not_settled_says_so():
+def test_too_few_iterations_give_a_warning():
     views, _ = make_blobs(spread=1.0)
-    with pytest.warns(ConvergenceWarning, match="MVSCBP has not settled after max_iter=1"):
+    with pytest.warns(ConvergenceWarning, match="MVSCBP has not converged after max_iter=1 iterations"):
         MVSCBP(3, max_iter=1, random_state=0).fit(views)
 
 
@@ -324,19 +325,22 @@ def test_a_loop_that_has_not_settled_says_so():
     [
         ({"n_anchors": 3}, ["n_anchors=3", "from 4 (n_clusters + 1)"]),
         ({"n_anchors": 91}, ["n_anchors=91", "n_samples=90"]),
-        ({"n_anchors": 0.5}, ["n_anchors=0.5", '"auto"']),
+        ({"n_anchors": 0.5}, ["n_anchors=0.5", "'auto'"]),
         ({"n_anchors": "many"}, ["n_anchors='many'"]),
         ({"n_neighbors": 0}, ["n_neighbors=0", "at least 1"]),
         ({"weight_exponent": 1.0}, ["weight_exponent=1.0", "above 1"]),
         ({"weight_exponent": np.inf}, ["weight_exponent=inf"]),
         ({"weight_exponent": "r"}, ["weight_exponent='r'"]),
-        ({"weighting": "equal"}, ["weighting='equal'", "laplacian, affinity"]),
+        ({"weighting": "equal"}, ["weighting='equal'", "'laplacian' or 'affinity'"]),
         ({"weighting": ["laplacian"]}, ["weighting=['laplacian']"]),
         ({"max_iter": 0}, ["max_iter=0"]),
+        ({"n_anchors": True}, ["n_anchors=True"]),
+        ({"n_neighbors": True}, ["n_neighbors=True"]),
+        ({"weight_exponent": True}, ["weight_exponent=True: expected a number above 1"]),
         ({"tol": -1}, ["tol=-1"]),
     ],
 )
-def test_bad_settings_are_refused(settings, words):
+def test_invalid_parameters_are_refused(settings, words):
     views, _ = make_blobs()
     with pytest.raises(InputError) as caught:
         MVSCBP(3, **settings).fit(views)
@@ -346,7 +350,7 @@ def test_bad_settings_are_refused(settings, words):
 @pytest.mark.parametrize("settings", [{"n_anchors": 4}, {"n_anchors": 6}, {"n_anchors": 10, "n_neighbors": 10}, {}])
 @pytest.mark.parametrize("n_samples", [12, 15, 60])
 def test_a_cluster_of_few_anchors_is_not_outvoted(settings, n_samples):
-    """With as many votes as there are anchors, the cluster with most of them would win everywhere."""
+    """With one vote per anchor, the cluster with most anchors would win everywhere."""
     views, truth = make_blobs(n_samples, spread=8.0)
     model = MVSCBP(3, random_state=0, **{"n_anchors": 6, **settings}).fit(views)
     assert adjusted_rand_score(model.labels_, model.predict(views)) == 1
@@ -354,7 +358,7 @@ def test_a_cluster_of_few_anchors_is_not_outvoted(settings, n_samples):
         assert adjusted_rand_score(truth, model.labels_) == 1
 
 
-def test_anchors_of_copies_are_one_anchor():
+def test_duplicate_rows_give_one_anchor():
     x = np.random.default_rng(0).normal(size=(2, 5))[np.arange(60) % 2] * 1.1
     model = MVSCBP(2, random_state=0).fit([x])
     assert len(model.anchor_labels_) == 2

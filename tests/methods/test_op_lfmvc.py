@@ -11,7 +11,7 @@ from coview.methods.op_lfmvc import (
     OPLFMVC,
     aligned_start,
     centred_unit_diagonal,
-    fuse,
+    fuse_partitions,
     late_fusion,
     view_weights,
 )
@@ -32,7 +32,7 @@ def random_partitions(n_views=3, n_samples=40, k=3, seed=0):
 
 @needs_golden
 @pytest.mark.parametrize("stem", GOLDEN)
-def test_fusion_from_the_authors_start_is_theirs(stem):
+def test_fusion_from_the_authors_start_gives_their_result(stem):
     answer = load(stem)
     partitions = np.moveaxis(answer["HP"], 2, 0)
     rotations = np.stack([np.eye(int(answer["k"]))] * len(partitions))
@@ -58,11 +58,11 @@ def test_base_partitions_are_those_of_the_authors_kernels(stem):
         assert_equal_up_to_sign(ours, theirs, 1e-8)
 
 
-# Slow twins
+# Reference implementations
 
 
-def naive_round(partitions, labels, centres, weights, rotations):
-    """One round with every matrix formed, in the paper's order; the labels are found from the old M."""
+def naive_iteration(partitions, labels, centres, weights, rotations):
+    """One iteration with every matrix formed, in the paper's order; the labels come from the old M."""
     views, k = range(len(partitions)), len(centres)
     fused = sum(weights[p] * partitions[p] @ rotations[p] for p in views)
     labels = [max(range(k), key=lambda j: row @ centres[j]) for row in fused]
@@ -81,7 +81,7 @@ def naive_round(partitions, labels, centres, weights, rotations):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_fusion_is_its_slow_twin(seed):
+def test_fusion_matches_the_reference_implementation(seed):
     partitions = random_partitions(seed=seed)
     rng = np.random.default_rng(seed)
     start = np.stack([polar(rng.normal(size=(3, 3))) for _ in range(3)])
@@ -89,15 +89,17 @@ def test_fusion_is_its_slow_twin(seed):
     loop = late_fusion(partitions, start, centres)
     labels, weights, rotations = [], np.full(3, 3**-0.5), list(start)
     for objective in loop.objective:
-        labels, centres, weights, rotations, expected = naive_round(partitions, labels, centres, weights, rotations)
+        labels, centres, weights, rotations, expected = naive_iteration(partitions, labels, centres, weights, rotations)
         assert objective == pytest.approx(expected, rel=1e-12)
     np.testing.assert_array_equal(loop.state.labels, labels)
     np.testing.assert_allclose(loop.state.weights, weights, atol=1e-12)
-    np.testing.assert_allclose(loop.state.partition, fuse(partitions, np.stack(rotations), weights), atol=1e-12)
+    np.testing.assert_allclose(
+        loop.state.partition, fuse_partitions(partitions, np.stack(rotations), weights), atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_the_objective_never_decreases_whatever_the_start(seed):
+def test_the_objective_never_decreases_from_any_start(seed):
     rng = np.random.default_rng(seed)
     partitions = random_partitions(4, 60, 5, seed)
     rotations = np.stack([polar(rng.normal(size=(5, 5))) for _ in range(4)])
@@ -119,7 +121,7 @@ def test_kernels_are_centred_and_scaled_to_unit_diagonal():
         np.testing.assert_allclose(kernel.diagonal(), 1)
 
 
-def test_a_sample_at_the_mean_is_similar_to_none():
+def test_a_sample_at_the_mean_has_similarity_zero():
     x = np.array([[-1.3, 0.1], [0.3, -0.4], [1.0, 0.3], [0.0, 0.0]]) + 0.7
     kernel = centred_unit_diagonal(gram_of(Linear(), x)).to_dense()
     np.testing.assert_array_equal(kernel[3], 0)
@@ -127,7 +129,7 @@ def test_a_sample_at_the_mean_is_similar_to_none():
 
 
 @pytest.mark.parametrize("kernel", [RBF(), Linear()])
-def test_nothing_is_left_of_a_constant_view(kernel):
+def test_the_kernel_of_a_constant_view_is_zero(kernel):
     gram = gram_of(kernel.resolve(np.full((50, 7), 3.7)), np.full((50, 7), 3.7))
     np.testing.assert_array_equal(centred_unit_diagonal(gram).to_dense(), 0)
 
@@ -149,7 +151,7 @@ def test_the_start_does_not_depend_on_the_signs_of_eigenvectors():
     np.testing.assert_allclose(*objectives, rtol=1e-12)
 
 
-def test_rotations_turn_every_view_towards_the_average():
+def test_rotations_align_every_view_with_the_average():
     reference = random_partitions(1)[0]
     turned = np.stack([reference @ polar(np.random.default_rng(p).normal(size=(3, 3))) for p in range(3)])
     rotations, _ = aligned_start(turned, reference, 3, np.random.default_rng(0))
@@ -164,13 +166,13 @@ def test_centres_start_at_the_clusters_of_the_average_kernel():
     np.testing.assert_allclose(np.abs(centres @ turn.T).max(axis=1), 1)  # the clusters, in some order
 
 
-def test_clusters_of_unequal_size_are_kept_whole():
+def test_clusters_of_unequal_size_are_not_split():
     rng = np.random.default_rng(1)
     truth = rng.permutation(np.repeat([0, 1, 2], [10, 40, 25]))
     views = [np.eye(3)[truth] * 9 + rng.normal(size=(75, 3))]
     model = OPLFMVC(3, random_state=0).fit(views)
     assert adjusted_rand_score(truth, model.labels_) == 1
-    # Why there is one start only: others can reach a higher objective by cutting such clusters up.
+    # The reason for a single start: others can reach a higher objective by splitting such clusters.
     (partition,) = model.partitions_.values()
     loops = [
         late_fusion(partition[None], np.eye(3)[None], polar(np.random.default_rng(seed).normal(size=(3, 3))))
@@ -181,7 +183,7 @@ def test_clusters_of_unequal_size_are_kept_whole():
     assert adjusted_rand_score(truth, best.state.labels) < 0.9
 
 
-def test_weights_stay_as_they_were_when_no_view_agrees():
+def test_weights_do_not_change_if_no_view_agrees():
     before = np.array([0.6, 0.8])
     np.testing.assert_array_equal(view_weights(np.array([-1.0, 0.0]), before), before)
     np.testing.assert_allclose(view_weights(np.array([3.0, 4.0]), before), [0.6, 0.8])
@@ -191,7 +193,7 @@ def test_weights_stay_as_they_were_when_no_view_agrees():
 # The estimator
 
 
-def test_what_is_learnt_fits_together():
+def test_fitted_attributes_agree_with_each_other():
     views, truth = make_blobs()
     model = OPLFMVC(3, random_state=0).fit(views)
     assert adjusted_rand_score(truth, model.labels_) == 1
@@ -206,7 +208,7 @@ def test_what_is_learnt_fits_together():
     np.testing.assert_array_equal(distances.argmin(axis=1), model.labels_)
 
 
-def test_a_view_of_noise_weighs_less_and_a_constant_one_nothing():
+def test_a_noisy_view_has_less_weight_and_a_constant_view_none():
     views, truth = make_blobs()
     views["noise"] = np.random.default_rng(5).normal(size=(90, 4))
     views["constant"] = np.full((90, 2), 7.0)
@@ -216,7 +218,7 @@ def test_a_view_of_noise_weighs_less_and_a_constant_one_nothing():
     assert model.view_weights_["constant"] == 0
 
 
-def test_given_sparse_and_dense_views_give_the_same_labels():
+def test_precomputed_sparse_and_dense_views_give_the_same_labels():
     views, _ = make_blobs(spread=1.0)
     model = OPLFMVC(3, kernel=RBF(9.0), random_state=0)
     expected = model.fit(views).labels_
@@ -238,7 +240,7 @@ def test_labels_do_not_depend_on_the_number_of_threads():
 
 
 @pytest.mark.parametrize("n_views", [1, 8])
-def test_any_number_of_views_will_do(n_views):
+def test_one_view_and_eight_views_are_accepted(n_views):
     views, truth = make_blobs(widths=(4, 6, 3, 2, 5, 4, 3, 4)[:n_views])
     views["a"][5] = 1e6 if n_views > 1 else views["a"][5]  # one sample far away in one view
     assert adjusted_rand_score(truth, OPLFMVC(3, random_state=0).fit(views).labels_) == 1
@@ -250,16 +252,16 @@ def test_identical_samples_are_one_cluster():
     assert model.labels_.tolist() == [0] * 12
 
 
-def test_fewer_clusters_are_found_where_there_are_no_more():
+def test_fewer_clusters_are_found_if_no_more_exist():
     line = np.array([-3.0, -2.0, -2.5, -2.0, 3.0, 4.0, 2.5])[:, None]  # centred and scaled: two directions
     with pytest.warns(ConvergenceWarning, match="found 2 distinct clusters instead of n_clusters=3"):
         model = OPLFMVC(3, kernel=Linear(), random_state=0).fit(line)
     assert model.labels_.tolist() == [0, 0, 0, 0, 1, 1, 1]
 
 
-def test_too_few_rounds_are_told():
+def test_too_few_iterations_give_a_warning():
     views, _ = make_blobs(spread=1.0)
-    with pytest.warns(ConvergenceWarning, match="OPLFMVC has not settled after max_iter=2 rounds"):
+    with pytest.warns(ConvergenceWarning, match="OPLFMVC has not converged after max_iter=2 iterations"):
         assert OPLFMVC(3, max_iter=2, random_state=0).fit(views).n_iter_ == 2
 
 
@@ -269,9 +271,9 @@ INDEFINITE = np.ones((90, 90)) - 3 * np.eye(90)
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"max_iter": 0}, "max_iter=0 must be"),
-        ({"tol": -1}, "tol=-1 must be"),
-        ({"n_clusters": 1}, "n_clusters=1 must be"),
+        ({"max_iter": 0}, "max_iter=0: expected"),
+        ({"tol": -1}, "tol=-1: expected"),
+        ({"n_clusters": 1}, "n_clusters=1: expected an integer of at least 2 for 2 views"),
         ({"kernel": "gauss"}, "kernel='gauss' is not a kernel"),
         (
             {"kernel": ["rbf", "precomputed"]},
@@ -279,15 +281,15 @@ INDEFINITE = np.ones((90, 90)) - 3 * np.eye(90)
         ),
     ],
 )
-def test_settings_that_cannot_be_used_are_refused(setting, message):
+def test_invalid_parameters_are_refused(setting, message):
     with pytest.raises(InputError, match=message):
         OPLFMVC(**{"n_clusters": 3, **setting}).fit({"a": make_blobs()[0]["a"], "b": INDEFINITE})
 
 
-def test_memory_does_not_grow_with_the_views_and_is_asked_for_before_it_is_taken(monkeypatch):
+def test_memory_does_not_grow_with_the_views_and_is_checked_before_it_is_allocated(monkeypatch):
     x = np.random.default_rng(0).normal(size=(900, 2))
     monkeypatch.setattr("coview.runtime.available_memory", lambda: 12 * 2**20)
     OPLFMVC(2, random_state=0).fit([x, x, x])
     monkeypatch.setattr("coview.runtime.available_memory", lambda: 10 * 2**20)
-    with pytest.raises(MemoryError, match=r"fitting 900 samples needs .* take a part of the samples"):
+    with pytest.raises(MemoryError, match=r"fitting 900 samples needs .* use fewer samples"):
         OPLFMVC(2).fit([x])

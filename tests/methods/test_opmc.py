@@ -1,4 +1,4 @@
-"""OPMC against the authors' program, against a slow twin, and as the k-means that it is."""
+"""OPMC compared with the authors' program, with a reference implementation, and with k-means."""
 
 import tracemalloc
 import warnings
@@ -15,7 +15,7 @@ from coview.methods.opmc import (
     OPMC,
     assign,
     learnt_weights,
-    nearest,
+    nearest_centroids,
     one_pass,
     projection,
     random_labels,
@@ -51,7 +51,7 @@ def loosely_clustered(n=80, n_clusters=4, widths=(5, 9, 3), seed=0):
 @needs_golden
 @pytest.mark.parametrize("stem", STEMS)
 @SPARSE
-def test_the_authors_start_leads_to_the_authors_answer(stem, sparse):
+def test_the_authors_start_leads_to_the_authors_result(stem, sparse):
     answer = load(stem)
     views = [sp.csr_array(x) if sparse else x for x in inputs({"dataset": answer["dataset"]})]
     rows = standardise(views, stem.rsplit("_", 1)[-1])
@@ -73,11 +73,11 @@ def test_the_published_scores_are_reached():
     assert round(normalized_mutual_info_score(truth, labels), 3) == 0.939
 
 
-# --------------------------------------------------------------------------------------------------- slow twin
+# ------------------------------------------------------------------------------------ reference implementation
 
 
 def naive_pass(views, labels, latent_centroids, weights):
-    """The authors' updates as they stand: full matrices, thin decompositions, every distance by itself."""
+    """The authors' updates, literally: full matrices, thin decompositions, every distance on its own."""
     n_clusters = len(latent_centroids[0])
     indicator = np.eye(n_clusters)[labels]
     latent, centroids = [], []
@@ -101,7 +101,7 @@ def naive_pass(views, labels, latent_centroids, weights):
 @NORMALIZE
 @SPARSE
 @pytest.mark.parametrize("seed", range(3))
-def test_a_pass_is_that_of_the_slow_twin(normalize, sparse, seed):
+def test_a_pass_matches_the_reference_implementation(normalize, sparse, seed):
     rng = np.random.default_rng(seed)
     views, _ = loosely_clustered(seed=seed)
     rows = standardise([sp.csr_array(x) if sparse else x for x in views], normalize)
@@ -120,12 +120,12 @@ def test_a_pass_is_that_of_the_slow_twin(normalize, sparse, seed):
         labels, latent = after.labels, after.latent_centroids
 
 
-# ------------------------------------------------------------------------------------------------ what it is
+# ------------------------------------------------------------------------------------------------ properties
 
 
 @pytest.mark.parametrize("width", [2, 4, 11])
 @pytest.mark.parametrize("rank", [0, 1, 2, 4])
-def test_no_cluster_mean_is_lost_whatever_the_latent_centroids(width, rank):
+def test_the_span_contains_all_cluster_means_for_any_latent_centroids(width, rank):
     rng = np.random.default_rng(0)
     sums = rng.normal(size=(4, width))
     latent_centroids = rng.normal(size=(4, rank)) @ rng.normal(size=(rank, 4))
@@ -140,7 +140,7 @@ def test_no_cluster_mean_is_lost_whatever_the_latent_centroids(width, rank):
 
 @NORMALIZE
 @pytest.mark.parametrize("seed", range(3))
-def test_with_fixed_weights_the_answer_is_a_fixed_point_of_k_means_on_all_columns(normalize, seed):
+def test_with_fixed_weights_the_result_is_a_fixed_point_of_k_means_on_all_columns(normalize, seed):
     views, _ = loosely_clustered(seed=seed)
     model = OPMC(4, normalize=normalize, init="random", n_init=1, tol=0, random_state=seed).fit(views)
     side_by_side = np.hstack([x.matrix / np.sqrt(len(views)) for x in standardise(views, normalize)])
@@ -182,23 +182,25 @@ def test_learnt_weights_minimise_the_objective():
         assert best @ losses <= alpha**2 @ losses + 1e-12
 
 
-def test_views_without_loss_share_the_weight_and_constant_views_get_none():
+def test_views_without_loss_have_all_the_weight_and_constant_views_none():
     totals = np.array([10.0, 10.0, 10.0, 0.0])
     np.testing.assert_allclose(learnt_weights(np.array([0.0, 2.0, 0.0, 0.0]), totals), [0.25, 0, 0.25, 0])
     np.testing.assert_allclose(learnt_weights(np.array([2.0, 2.0, 2.0, 0.0]), totals), [1 / 9, 1 / 9, 1 / 9, 0])
     np.testing.assert_allclose(learnt_weights(np.zeros(2), np.zeros(2)), [0.25, 0.25])
 
 
-def test_learning_weights_turns_to_the_view_that_has_clusters():
+def test_learnt_weights_prefer_the_view_that_has_clusters():
     rng = np.random.default_rng(0)
     truth = np.arange(90) % 3
-    telling, noise = np.eye(3)[truth] * 8 + rng.normal(size=(90, 3)), rng.normal(size=(90, 3))
+    informative, noise = np.eye(3)[truth] * 8 + rng.normal(size=(90, 3)), rng.normal(size=(90, 3))
     fixed, learnt = (
-        OPMC(3, learn_weights=learn, random_state=0).fit({"telling": telling, "noise": noise, "same": np.ones((90, 2))})
+        OPMC(3, learn_weights=learn, random_state=0).fit(
+            {"informative": informative, "noise": noise, "same": np.ones((90, 2))}
+        )
         for learn in (False, True)
     )
-    assert fixed.view_weights_ == pytest.approx(dict.fromkeys(["telling", "noise", "same"], 1 / 3))
-    assert learnt.view_weights_["telling"] > 10 * learnt.view_weights_["noise"] > 0
+    assert fixed.view_weights_ == pytest.approx(dict.fromkeys(["informative", "noise", "same"], 1 / 3))
+    assert learnt.view_weights_["informative"] > 10 * learnt.view_weights_["noise"] > 0
     assert learnt.view_weights_["same"] == 0
     assert adjusted_rand_score(truth, learnt.labels_) == 1
 
@@ -206,7 +208,7 @@ def test_learning_weights_turns_to_the_view_that_has_clusters():
 # ---------------------------------------------------------------------------------------------------- the starts
 
 
-def test_k_means_plus_plus_starts_in_every_far_off_group():
+def test_k_means_plus_plus_starts_in_every_distant_group():
     rng = np.random.default_rng(0)
     truth = np.arange(60) % 6
     rows = standardise([np.eye(6)[truth] * 100 + rng.normal(size=(60, 6))], "feature")
@@ -225,7 +227,7 @@ def test_random_labels_leave_no_cluster_empty():
         assert len(set(random_labels(rows, 8, np.random.default_rng(seed)))) == 8
 
 
-def test_empty_clusters_start_anew_at_the_farthest_samples():
+def test_empty_clusters_restart_at_the_farthest_samples():
     x = np.array([[0.0], [1.0], [10.0], [11.0], [300.0]])
     rows, mean = standardise([x], None), x.mean()
     for at, expected in (([0.5, 10.5, 1e4], [0, 0, 1, 1, 2]), ([0.5, 1e4, 2e4], [0, 0, 2, 2, 1])):
@@ -235,7 +237,7 @@ def test_empty_clusters_start_anew_at_the_farthest_samples():
         np.testing.assert_allclose(distances[:, 0], (x - mean - centroids[0][labels])[:, 0] ** 2, atol=1e-9)
 
 
-def test_every_cluster_has_members_when_the_samples_allow_it():
+def test_every_cluster_has_members_if_there_are_enough_distinct_samples():
     x = np.repeat(np.random.default_rng(0).normal(size=(12, 2)), 4, axis=0)
     for seed in range(10):
         labels = OPMC(12, init="random", n_init=1, random_state=seed).fit(x).labels_
@@ -258,7 +260,7 @@ def assert_same_in_any_batch(model, views):
 @SPARSE
 @pytest.mark.parametrize("learn_weights", [False, True])
 @pytest.mark.parametrize("offset", [0.0, 1000.0])
-def test_rows_on_the_mirror_of_symmetric_data(normalize, sparse, learn_weights, offset):
+def test_ties_in_symmetric_data_have_the_same_label_in_any_batch(normalize, sparse, learn_weights, offset):
     rng = np.random.default_rng(0)
     half = rng.normal(size=(20, 3)) + np.array([2.0, 0, 0])
     views = [np.vstack([half, half[:, [1, 0, 2]]]) + offset, np.vstack([half**2, half[:, [1, 0, 2]] ** 2])]
@@ -274,13 +276,13 @@ def test_rows_on_the_mirror_of_symmetric_data(normalize, sparse, learn_weights, 
 
 @NORMALIZE
 @SPARSE
-def test_few_distinct_values_and_other_layouts(normalize, sparse):
+def test_few_distinct_values_have_the_same_label_in_any_batch(normalize, sparse):
     rng = np.random.default_rng(0)
     for seed in range(20):
         x = rng.choice([0.0, 0.1, 1.0, 1 / 3, -1.0], size=(24, 3))
         given = sp.csr_array(x) if sparse else np.asfortranarray(x)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # "sample" can leave fewer distinct samples than that
+            warnings.simplefilter("ignore", ConvergenceWarning)  # there may be fewer distinct samples than clusters
             model = OPMC(3, normalize=normalize, n_init=2, random_state=seed).fit([given, given[:, :2]])
         np.testing.assert_array_equal(model.predict([given, given[:, :2]]), model.labels_)
         assert_same_in_any_batch(model, [given, given[:, :2]])
@@ -301,7 +303,7 @@ def test_new_rows_join_the_nearest_centroid():
 
 def test_ties_go_to_the_first_cluster():
     rows = standardise([np.array([[0.0], [1.0], [2.0]])], None)
-    labels, distances = nearest(rows, [np.array([[1.0], [-1.0], [-1.0]])], np.ones(1))
+    labels, distances = nearest_centroids(rows, [np.array([[1.0], [-1.0], [-1.0]])], np.ones(1))
     assert labels.tolist() == [1, 0, 0]
     np.testing.assert_allclose(distances[:, 0], [0, 1, 0])
 
@@ -334,12 +336,12 @@ def test_a_fit_takes_little_more_memory_than_one_copy_of_the_views(init):
     assert peak < 16e6 + 14e6
 
 
-# ------------------------------------------------------------------------------------------------- edges, errors
+# ------------------------------------------------------------------------------------------------- edge cases, errors
 
 
 @NORMALIZE
 @SPARSE
-def test_fitted_attributes(normalize, sparse):
+def test_fitted_attributes_agree_with_each_other(normalize, sparse):
     views, truth = make_blobs(spread=8.0)
     given = {name: sp.csr_array(x) if sparse else x for name, x in views.items()}
     model = OPMC(3, normalize=normalize, tol=0, random_state=0).fit(given)
@@ -352,7 +354,7 @@ def test_fitted_attributes(normalize, sparse):
 
 
 @pytest.mark.parametrize("n_views", [1, 8])
-def test_any_number_of_views(n_views):
+def test_one_view_and_eight_views_are_accepted(n_views):
     views, truth = make_blobs(widths=(3,) * n_views, spread=8.0)
     assert adjusted_rand_score(truth, OPMC(3, random_state=0).fit(views).labels_) == 1
 
@@ -369,16 +371,16 @@ def test_sparse_and_dense_views_give_the_same_labels():
 
 
 @NORMALIZE
-def test_a_far_off_sample_has_its_own_cluster_and_leaves_the_others_alone(normalize):
+def test_a_distant_sample_has_its_own_cluster_and_does_not_change_the_others(normalize):
     views, truth = make_blobs(spread=6.0, widths=(6, 8))
     far = [
         np.vstack([x, np.full((1, x.shape[1]), 1e5) * np.where(np.arange(x.shape[1]) % 2, 1, -1)])
         for x in views.values()
     ]
-    if normalize == "feature":  # it stretches the columns so much that only its own cluster is left to see
+    if normalize == "feature":  # it would dominate the spread of the columns
         far = [np.vstack([x[:-1], x[-1:] / 1e3]) for x in far]
     labels = OPMC(4, normalize=normalize, random_state=0).fit(far).labels_
-    if normalize != "sample":  # the direction of a sample is all that "sample" keeps
+    if normalize != "sample":  # which keeps only the direction of a sample
         assert (labels == labels[-1]).sum() == 1
     assert adjusted_rand_score(truth, labels[:-1]) > 0.9
 
@@ -423,12 +425,14 @@ def test_the_same_seed_gives_the_same_labels():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"normalize": "columns"}, ["normalize='columns'", "'feature', 'sample' or None"]),
+        ({"normalize": "columns"}, ["normalize='columns'", "'feature' or 'sample' or None"]),
         ({"normalize": 1}, ["normalize=1"]),
         ({"init": "best"}, ["init='best'", "'k-means++' or 'random'"]),
         ({"init": None}, ["init=None"]),
         ({"n_init": 0}, ["n_init=0", "at least 1"]),
         ({"n_init": 1.5}, ["n_init=1.5"]),
+        ({"n_init": True}, ["n_init=True"]),
+        ({"learn_weights": 1}, ["learn_weights=1"]),
         ({"learn_weights": "yes"}, ["learn_weights='yes'", "True or False"]),
         ({"max_iter": 0}, ["max_iter=0"]),
         ({"tol": -1}, ["tol=-1"]),
@@ -436,7 +440,7 @@ def test_the_same_seed_gives_the_same_labels():
         ({"n_clusters": 100}, ["n_samples=90", "n_clusters=100"]),
     ],
 )
-def test_bad_settings_are_named(settings, words):
+def test_invalid_parameters_are_refused(settings, words):
     with pytest.raises(InputError) as caught:
         OPMC(**settings).fit(make_blobs()[0])
     for word in words:

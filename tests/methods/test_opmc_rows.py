@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse as sp
 
 from coview import rows as row_operations
-from coview.methods.opmc_rows import ColumnScaling, DenseRows, SparseRows, learn_scaling
+from coview.methods.opmc_rows import ColumnScaling, learn_scaling
 from coview.rows import row_blocks
 
 NORMALIZE = pytest.mark.parametrize("normalize", ["feature", "sample", None])
@@ -39,7 +39,7 @@ def test_every_operation_is_that_of_the_standardised_matrix(normalize, sparse):
     z = standardised(x, normalize)
     given = sp.csr_array(x) if sparse else x
     rows = learn_scaling(given, normalize)(given)
-    assert isinstance(rows, SparseRows if sparse else DenseRows)
+    assert sp.issparse(rows.matrix) == sparse
     others, labels = np.random.default_rng(1).normal(size=(4, 7)), np.arange(30) % 3
     assert rows.n_rows == 30
     np.testing.assert_allclose(rows.take(np.arange(30)), z, atol=1e-14)
@@ -60,10 +60,12 @@ def test_new_rows_are_standardised_as_they_were_in_training(normalize, sparse):
         row = sp.csr_array(new[[i]]) if sparse else new[[i]]
         np.testing.assert_array_equal(scaling(row).take(np.array([0]))[0], whole[i])
     if normalize == "feature":
-        telling = train.std(axis=0) > 0
-        expected = (new[:, telling] - train[:, telling].mean(axis=0)) / train[:, telling].std(axis=0, ddof=1)
-        np.testing.assert_allclose(whole[:, telling], expected, atol=1e-13)
-        assert not whole[:, ~telling].any()  # a column that told nothing in training tells nothing later
+        informative = train.std(axis=0) > 0
+        expected = (new[:, informative] - train[:, informative].mean(axis=0)) / train[:, informative].std(
+            axis=0, ddof=1
+        )
+        np.testing.assert_allclose(whole[:, informative], expected, atol=1e-13)
+        assert not whole[:, ~informative].any()  # a column that is constant in training is ignored
 
 
 def test_a_sample_of_one_column_has_no_spread():
@@ -73,9 +75,9 @@ def test_a_sample_of_one_column_has_no_spread():
 
 
 @pytest.mark.parametrize("value", [0.1, 1 / 3, 1e150])
-def test_a_constant_column_is_constant_whatever_its_mean_rounds_to(value):
+def test_a_constant_column_is_constant_for_any_rounding_of_its_mean(value):
     x = np.column_stack([np.full(1001, value), np.full(1001, value)])
-    x[::2, 1] *= 1 + np.finfo(float).eps  # what other ways to compute the same number leave
+    x[::2, 1] *= 1 + np.finfo(float).eps  # a rounding error
     for given in (x, sp.csr_array(x)):
         assert not learn_scaling(given, "feature")(given).take(np.arange(1001)).any()
         assert not learn_scaling(given, None)(given).take(np.arange(1001)).any()
@@ -85,7 +87,7 @@ def test_a_constant_column_is_constant_whatever_its_mean_rounds_to(value):
 @pytest.mark.parametrize("normalize", ["feature", "sample"])
 @pytest.mark.parametrize("factor", [1e-290, 1e-150, 1e150, 1e290])
 @pytest.mark.parametrize("sparse", [False, True])
-def test_units_do_not_matter_however_extreme(normalize, factor, sparse):
+def test_extreme_units_do_not_matter(normalize, factor, sparse):
     x = counts()
     scaled = sp.csr_array(x * factor) if sparse else x * factor
     ours = learn_scaling(scaled, normalize)(scaled).take(np.arange(30))
@@ -93,19 +95,19 @@ def test_units_do_not_matter_however_extreme(normalize, factor, sparse):
 
 
 @pytest.mark.parametrize("normalize", ["feature", None])
-def test_centroids_come_back_in_the_units_of_the_view(normalize):
+def test_centroids_are_restored_in_the_units_of_the_view(normalize):
     x = counts()
     scaling = learn_scaling(x, normalize)
     np.testing.assert_allclose(scaling.restore(scaling(x).matrix), x, atol=1e-14)
 
 
-def test_standardised_samples_have_no_units_to_come_back_to():
+def test_standardised_samples_are_not_restored():
     z = learn_scaling(counts(), "sample")(counts()).matrix
     assert learn_scaling(counts(), "sample").restore(z) is z
 
 
 @NORMALIZE
-def test_views_are_copied_in_float64_and_left_alone(normalize):
+def test_views_are_copied_in_float64_and_not_changed(normalize):
     x = np.asfortranarray(counts().astype(np.float32))
     sparse = sp.csr_array(x)
     for given in (x, sparse):
@@ -137,7 +139,7 @@ def test_statistics_do_not_depend_on_the_blocks(monkeypatch):
     np.testing.assert_allclose(blocks.spread, whole.spread, rtol=1e-14)
 
 
-def test_row_blocks_hold_every_row_once_in_bounded_memory(monkeypatch):
+def test_row_blocks_contain_every_row_once_in_bounded_memory(monkeypatch):
     monkeypatch.setattr(row_operations, "_BLOCK_NUMBERS", 10)
     assert list(row_blocks(7, 4)) == [slice(0, 2), slice(2, 4), slice(4, 6), slice(6, 7)]
     assert list(row_blocks(2, 100)) == [slice(0, 1), slice(1, 2)]

@@ -6,13 +6,12 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from coview import InputError, as_views
 from coview.methods import sfmc
-from coview.methods.bipartite import n_components
+from coview.methods.bipartite import n_components, weighted_graph
 from coview.methods.sfmc import (
     SFMC,
     alternate_sampling,
     bipartite_graphs,
-    fuse,
-    learn_weights,
+    learn_graph_weights,
     salience,
     structured_graph,
 )
@@ -28,13 +27,13 @@ def their_graph(answer):
 
 @needs_golden
 @GOLDEN
-def test_given_their_anchors_the_clusters_and_weights_are_the_authors(stem):
+def test_with_the_authors_anchors_the_clusters_and_weights_are_the_same(stem):
     answer = load(stem)
     k = len(np.unique(answer["labels"]))
     model = SFMC(k, anchors=answer["anchor_idx"], tol=0.0).fit(inputs(answer))
     assert adjusted_rand_score(answer["labels"], model.labels_) == 1
     assert model.n_iter_ == answer["outer"]
-    # Their quadratic solver stops early, by 2e-4 in every round.
+    # Their quadratic solver stops early, by 2e-4 in every iteration.
     np.testing.assert_allclose(list(model.view_weights_.values()), answer["alpha_trace"][:, -1], atol=5e-3)
     if stem == "sfmc_synth1_authors":  # the paper's table
         assert round(adjusted_rand_score(answer["y"], model.labels_), 3) == 0.968
@@ -43,7 +42,7 @@ def test_given_their_anchors_the_clusters_and_weights_are_the_authors(stem):
 
 @needs_golden
 @pytest.mark.parametrize("stem", ["sfmc_3sources", "sfmc_digits500"])
-def test_stopping_when_the_objective_settles_gives_the_same_clusters(stem):
+def test_stopping_at_convergence_gives_the_same_clusters(stem):
     answer = load(stem)
     model = SFMC(len(np.unique(answer["labels"])), anchors=answer["anchor_idx"]).fit(inputs(answer))
     assert adjusted_rand_score(answer["labels"], model.labels_) == 1
@@ -51,12 +50,14 @@ def test_stopping_when_the_objective_settles_gives_the_same_clusters(stem):
 
 @needs_golden
 @GOLDEN
-def test_given_their_weights_the_graph_is_the_authors(stem):
+def test_with_the_authors_weights_the_graph_is_the_same(stem):
     answer = load(stem)
-    fused = fuse(bipartite_graphs(as_views(inputs(answer)), answer["anchor_idx"], 10), answer["alpha_trace"][:, -1])
+    fused = weighted_graph(
+        bipartite_graphs(as_views(inputs(answer)), answer["anchor_idx"], 10), answer["alpha_trace"][:, -1]
+    )
     if stem == "sfmc_3sources":
         # Raw counts have exact ties: sample 119 is as far from its 10th anchor as from its 11th (number 79), an edge of
-        # weight zero. In their program rounding left a weight of 1e-17, and the projections made 2e-4 of it.
+        # weight zero. In their program rounding left a weight of 1e-17, which the projections amplified to 2e-4.
         assert fused[119, 79] == 0
         fused = fused.tolil()
         fused[119, 79] = 1e-17
@@ -67,8 +68,8 @@ def test_given_their_weights_the_graph_is_the_authors(stem):
 
 @needs_golden
 @GOLDEN
-def test_the_first_anchors_are_the_authors(stem):
-    """Twenty of them: rounding errors double with every one, so later ones are anybody's."""
+def test_the_first_anchors_are_those_of_the_authors_program(stem):
+    """Only the first twenty: rounding errors double with every anchor, so later ones are arbitrary."""
     answer = load(stem)
     first = alternate_sampling(salience(as_views(inputs(answer))), 20)
     assert set(first) <= set(answer["anchor_idx"])
@@ -132,10 +133,10 @@ def small_graphs(spread=1.0, n_neighbors=5, seed=0):
 def skipping_graph():
     """Of 4 components: λ goes up to 5, back to 2, and up again."""
     graphs, _, _ = small_graphs(n_neighbors=3, seed=33)
-    return fuse(graphs, np.full(3, 1 / 3))
+    return weighted_graph(graphs, np.full(3, 1 / 3))
 
 
-def test_graphs_of_the_views_are_their_slow_twins():
+def test_graphs_of_the_views_match_the_reference_implementation():
     graphs, views, anchors = small_graphs()
     for graph, x in zip(graphs, views.values(), strict=True):
         np.testing.assert_allclose(graph.toarray(), slow_graph(x, anchors, 5), atol=1e-9)
@@ -143,22 +144,22 @@ def test_graphs_of_the_views_are_their_slow_twins():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_structured_graph_is_its_slow_twin(seed):
+def test_the_structured_graph_matches_the_reference_implementation(seed):
     graphs, _, _ = small_graphs(seed=seed)
-    fused = fuse(graphs, np.array([0.5, 0.3, 0.2]))
+    fused = weighted_graph(graphs, np.array([0.5, 0.3, 0.2]))
     graph = structured_graph(fused, 3)
     assert n_components(fused) == 1
     assert n_components(graph) == 3
     np.testing.assert_allclose(graph.toarray(), slow_structured_graph(fused.toarray(), 3), atol=1e-8)
 
 
-def test_the_structured_graph_is_its_slow_twin_when_the_penalty_went_too_far():
+def test_the_structured_graph_matches_the_reference_implementation_after_too_large_a_penalty():
     graph = structured_graph(skipping_graph(), 4)
     assert n_components(graph) == 4
     np.testing.assert_allclose(graph.toarray(), slow_structured_graph(skipping_graph().toarray(), 4), atol=1e-8)
 
 
-def test_a_search_that_ends_too_early_prefers_too_many_components(monkeypatch):
+def test_a_search_that_ends_early_prefers_too_many_components(monkeypatch):
     monkeypatch.setattr(sfmc, "_INNER", 12)
     assert n_components(structured_graph(skipping_graph(), 4)) == 5  # the nearest of which can be joined
     monkeypatch.setattr(sfmc, "_INNER", 9)
@@ -167,8 +168,8 @@ def test_a_search_that_ends_too_early_prefers_too_many_components(monkeypatch):
 
 def test_weights_minimise_the_distance_to_the_graph():
     graphs, _, _ = small_graphs()
-    loop = learn_weights(graphs, 3, max_iter=1, tol=0.0)
-    graph = structured_graph(fuse(graphs, np.full(3, 1 / 3)), 3).toarray()
+    loop = learn_graph_weights(graphs, 3, max_iter=1, tol=0.0)
+    graph = structured_graph(weighted_graph(graphs, np.full(3, 1 / 3)), 3).toarray()
 
     def distance(weights):
         return ((sum(w * b.toarray() for w, b in zip(weights, graphs, strict=True)) - graph) ** 2).sum()
@@ -196,22 +197,22 @@ def test_equal_scores_still_give_different_anchors(scores):
         assert len(np.unique(alternate_sampling(scores, count))) == count
 
 
-def test_salience_counts_what_is_above_the_least_of_every_feature():
+def test_salience_is_the_sum_of_features_above_their_minima():
     a, b = np.array([[1.0, -2], [3, 0], [2, 4]]), np.array([[-1.0], [-3], [-2]])
-    expected = np.array([0 + 0, 2 + 2, 1 + 6]) / 4 + np.array([2, 0, 1]) / 3  # of b the largest in size is 3
+    expected = np.array([0 + 0, 2 + 2, 1 + 6]) / 4 + np.array([2, 0, 1]) / 3  # the largest absolute value of b is 3
     np.testing.assert_allclose(salience(as_views([a, b])), (expected / expected.max()).round(9))
     np.testing.assert_array_equal(salience(as_views([sp.csr_array(a), b])), salience(as_views([a, b])))
     np.testing.assert_array_equal(salience(as_views([np.zeros((2, 2))])), [0, 0])
 
 
-def test_a_view_with_copies_is_silent_about_them_unless_all_views_are():
-    copies = np.concatenate([np.zeros((8, 2)), np.arange(8.0).reshape(4, 2) + 5])
-    telling = np.arange(24.0).reshape(12, 2)
+def test_a_view_has_no_edges_of_duplicates_unless_all_views_have_them():
+    duplicates = np.concatenate([np.zeros((8, 2)), np.arange(8.0).reshape(4, 2) + 5])
+    distinct = np.arange(24.0).reshape(12, 2)
     anchors = np.arange(12)
-    silent, speaking = bipartite_graphs(as_views([copies, telling]), anchors, 3)
-    assert np.flatnonzero(silent.sum(axis=1) == 0).tolist() == list(range(8))
-    np.testing.assert_allclose(speaking.sum(axis=1), 1)
-    (alone,) = bipartite_graphs(as_views([copies]), anchors, 3)
+    without_edges, complete = bipartite_graphs(as_views([duplicates, distinct]), anchors, 3)
+    assert np.flatnonzero(without_edges.sum(axis=1) == 0).tolist() == list(range(8))
+    np.testing.assert_allclose(complete.sum(axis=1), 1)
+    (alone,) = bipartite_graphs(as_views([duplicates]), anchors, 3)
     np.testing.assert_allclose(alone.toarray()[0], [0.25] * 4 + [0] * 8)
 
 
@@ -241,7 +242,7 @@ def test_anchors_may_be_a_fraction_a_number_or_samples():
     assert len(SFMC(3, anchors=0.01).fit(views).anchor_indices_) == 3  # no fewer than clusters
 
 
-def test_a_graph_that_has_the_right_number_of_components_is_the_answer():
+def test_a_graph_that_has_the_right_number_of_components_is_not_changed():
     views, truth = make_blobs(spread=30.0)
     model = SFMC(3).fit(views)
     assert adjusted_rand_score(truth, model.labels_) == 1
@@ -249,7 +250,7 @@ def test_a_graph_that_has_the_right_number_of_components_is_the_answer():
     np.testing.assert_allclose(model.objective_, 0, atol=1e-12)
 
 
-def test_of_more_components_than_clusters_the_nearest_are_joined():
+def test_surplus_components_are_joined_to_the_nearest():
     rng = np.random.default_rng(0)
     truth = np.repeat(np.arange(4), 30)
     centres = np.array([[0.0], [100.0], [1000.0], [1120.0]])
@@ -276,15 +277,15 @@ def test_identical_samples_give_one_cluster_and_a_warning():
     assert model.labels_.tolist() == [0] * 12
 
 
-def test_a_useless_view_gets_less_weight():
+def test_an_uninformative_view_gets_less_weight():
     views, _ = make_blobs(spread=1.5)
     views["noise"] = np.random.default_rng(5).normal(size=(90, 4))
     model = SFMC(3).fit(views)
     assert model.view_weights_["noise"] == min(model.view_weights_.values())
 
 
-def test_ten_rounds_are_not_a_fault():
-    """Weights that still move after max_iter rounds are the published method, so there is no warning."""
+def test_too_few_iterations_give_no_warning():
+    """The published method stops after ten iterations, converged or not."""
     views, _ = make_blobs(spread=0.5)
     model = SFMC(3, tol=0.0, max_iter=2).fit(views)
     assert model.n_iter_ == 2
@@ -305,11 +306,12 @@ def test_ten_rounds_are_not_a_fault():
         ({"anchors": [-1, 1, 2]}, ["sample numbers"]),
         ({"n_neighbors": 0}, ["n_neighbors=0", "at least 1"]),
         ({"n_neighbors": 2.5}, ["n_neighbors=2.5"]),
+        ({"n_neighbors": True}, ["n_neighbors=True"]),
         ({"max_iter": 0}, ["max_iter=0"]),
         ({"tol": -1}, ["tol=-1"]),
     ],
 )
-def test_bad_settings_are_refused(settings, words):
+def test_invalid_parameters_are_refused(settings, words):
     views, _ = make_blobs()
     with pytest.raises(InputError) as caught:
         SFMC(3, **settings).fit(views)

@@ -7,7 +7,7 @@ from coview.methods.sfmc_simplex import project_segments, smallest_on_simplex
 
 
 def project(v):
-    """The textbook projection: sort, find the last entry that stays positive, take the excess off."""
+    """The textbook projection: sort, find the last entry that stays positive, subtract the excess."""
     u = np.sort(v)[::-1]
     sums = np.cumsum(u)
     last = max(j for j in range(len(u)) if u[j] - (sums[j] - 1) / (j + 1) > 0)
@@ -30,14 +30,14 @@ def test_entries_far_below_the_largest_become_exactly_zero():
     np.testing.assert_array_equal(project_segments(np.array([5.0, 1.0, 2.0]), np.array([0, 3])), [1.0, 0.0, 0.0])
 
 
-def test_moving_a_whole_segment_changes_nothing():
+def test_shifting_a_segment_changes_nothing():
     values = np.array([0.25, 0.5, 0.125, 0.75])
     np.testing.assert_array_equal(
         project_segments(values + 2.0**40, np.array([0, 4])), project_segments(values, np.array([0, 4]))
     )
 
 
-def test_without_segments_there_is_nothing_to_do():
+def test_an_empty_vector_is_accepted():
     assert project_segments(np.empty(0), np.array([0, 0, 0])).size == 0
 
 
@@ -65,7 +65,7 @@ def test_quadratic_problems_are_solved_as_by_trying_every_support(n):
         np.testing.assert_allclose(smallest_on_simplex(quadratic, linear), expected, atol=1e-8)
 
 
-def test_of_many_unknowns_none_could_be_moved_for_less():
+def test_the_solution_with_many_unknowns_is_optimal():
     rng = np.random.default_rng(0)
     factor = rng.normal(size=(40, 60))
     quadratic, linear = factor @ factor.T, 5 * rng.normal(size=40)

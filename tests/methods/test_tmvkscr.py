@@ -12,7 +12,7 @@ def assert_equal_up_to_sign(ours, theirs, atol):
 
 @pytest.mark.parametrize("n_samples", [40, 450])  # dense solver, Lanczos
 @pytest.mark.parametrize("rho", [0.0, 0.25, 1.0])
-def test_fit_is_its_slow_twin(rho, n_samples):
+def test_fit_matches_the_reference_implementation(rho, n_samples):
     views, _ = make_blobs(n_samples, spread=1.0)
     kernels = {"a": RBF(5.0), "b": RBF(9.0), "c": RBF(2.0)}
     kappa = {"a": 1.0, "b": 0.3, "c": 2.0}
@@ -25,7 +25,7 @@ def test_fit_is_its_slow_twin(rho, n_samples):
         assert_equal_up_to_sign(ours, theirs, atol=1e-7 * np.abs(theirs).max())
 
 
-def test_new_samples_are_scored_as_by_the_slow_twin():
+def test_scores_of_new_samples_match_the_reference_implementation():
     views, _ = make_blobs(30, spread=1.0)
     train, new = ({name: x[rows] for name, x in views.items()} for rows in (slice(20), slice(20, 30)))
     model = TMvKSCR(3, kernel=RBF(4.0), random_state=0).fit(train)
@@ -65,7 +65,7 @@ def test_individual_assignment_labels_every_view_by_its_own_scores():
     assert not np.array_equal(model.view_labels_["noise"], model.labels_)
 
 
-def test_kernel_pca_is_its_slow_twin():
+def test_kernel_pca_matches_the_reference_implementation():
     x = make_blobs(35, spread=1.0)[0]["a"]
     model = KPCA(4, kernel=RBF(3.0), random_state=0).fit(x)
     values, latent, scores = naive.kpca(naive.rbf(x, x, 3.0), 3)
@@ -74,7 +74,7 @@ def test_kernel_pca_is_its_slow_twin():
     assert_equal_up_to_sign(model.scores_, scores, atol=1e-10)
 
 
-def test_ksc_is_its_slow_twin():
+def test_ksc_matches_the_reference_implementation():
     x = make_blobs(35, spread=1.0)[0]["a"]
     model = KSC(4, kernel=RBF(3.0), random_state=0).fit(x)
     values, latent, scores = naive.tmvkscr([naive.rbf(x, x, 3.0)], 3, [1.0], 1.0)

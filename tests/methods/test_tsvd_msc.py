@@ -22,7 +22,7 @@ def unit_samples(views):
 
 
 def slow_representations(samples, error_weight, tol=1e-7):
-    """The published rounds as they stand: unscaled multipliers, an inverse for every Z, all errors after it."""
+    """The published iterations, literally: unscaled multipliers, an inverse for every Z, all errors after it."""
     xs = [x.T for x in samples]
     n, n_views = xs[0].shape[1], len(xs)
     z, g, w = np.zeros((3, n_views, n, n))
@@ -49,7 +49,7 @@ def slow_representations(samples, error_weight, tol=1e-7):
 
 
 @pytest.mark.parametrize("widths", [(4, 6, 3), (30, 5), (2,), (25, 40, 30)])
-def test_rounds_are_those_of_the_slow_twin(widths):
+def test_iterations_match_the_reference_implementation(widths):
     views, _ = make_blobs(n_samples=25, widths=widths, spread=1.0)
     samples = unit_samples(views.values())
     expected, objective = slow_representations(samples, 0.2)
@@ -61,16 +61,16 @@ def test_rounds_are_those_of_the_slow_twin(widths):
 
 
 def recorded_fit(monkeypatch, answer):
-    """Our model in the setting of the answer, and the history that the program keeps of every round.
+    """Return our model for the stored result, and the history that the program stores in every iteration.
 
     That is the sum of all slices' singular values after shrinkage (the program counts the middle one of an even number
     twice), and the violations of the two constraints.
     """
     history = []
-    round_ = tsvd_msc.admm_round
+    iterate = tsvd_msc.admm_iteration
 
     def record(dictionaries, error_weight, now, workers):
-        now, objective = round_(dictionaries, error_weight, now, workers)
+        now, objective = iterate(dictionaries, error_weight, now, workers)
         total_error = np.sqrt(sum(np.square(e).sum(axis=0) for e in now.error)).sum()
         n = now.low_rank.shape[1]
         total = n * (objective - error_weight * total_error)
@@ -80,7 +80,7 @@ def recorded_fit(monkeypatch, answer):
         history.append((total, *now.violations))
         return now, objective
 
-    monkeypatch.setattr(tsvd_msc, "admm_round", record)
+    monkeypatch.setattr(tsvd_msc, "admm_iteration", record)
     k = N_CLUSTERS.get(str(answer["dataset"]), 2)
     model = TSVDMSC(k, error_weight=float(answer["lam"]), shuffle=False, random_state=0, n_jobs=1)
     model.fit(inputs(answer))
@@ -95,7 +95,7 @@ def assert_agrees(model, history, answer):
     np.testing.assert_allclose(model.affinity_.sum(axis=1), answer["S_rowsum"], rtol=1e-10)
     if answer["S"].size:
         np.testing.assert_allclose(model.affinity_, answer["S"], atol=1e-10 * answer["S"].max())
-    # What is left of the constraints in the end is the rounding of sums of up to 1000 numbers.
+    # The final violations of the constraints are rounding errors of sums of up to 1000 numbers.
     np.testing.assert_allclose(history, answer["history"], rtol=1e-9, atol=1e-11)
 
 
@@ -134,8 +134,8 @@ def test_the_authors_scores_are_reached_on_shuffled_digits():
     assert adjusted_rand_score(data["y"], model.labels_) == pytest.approx(0.8877, abs=1e-4)
 
 
-def test_samples_sorted_by_class_give_nothing_away():
-    """The transform along the samples sees sorted classes as a low frequency; a random order hides them."""
+def test_the_order_of_samples_does_not_reveal_their_classes():
+    """Sorted classes are a low frequency of the transform along the samples; a random order prevents that."""
     views, truth = digits_views()
     by_class = np.concatenate([np.flatnonzero(truth == digit)[:20] for digit in range(10)])
     scores = {}
@@ -190,7 +190,7 @@ def test_violations_are_measured_in_the_features_of_wide_views():
         assert dictionary.largest_row(rest) == pytest.approx(expected, rel=1e-11)
 
 
-def test_columns_are_shortened_over_all_views_together():
+def test_column_norms_are_reduced_over_all_views():
     blocks = [np.array([[3.0, 0.0, 0.0]]), np.array([[4.0, 1.0, 0.0]])]
     shortened, total = shrink_columns(blocks, 2.0)
     np.testing.assert_allclose(shortened[0], [[1.8, 0, 0]])
@@ -198,13 +198,13 @@ def test_columns_are_shortened_over_all_views_together():
     assert total == pytest.approx(3)
 
 
-def test_zero_samples_and_zero_views_survive():
+def test_zero_samples_and_zero_views_are_accepted():
     views, truth = make_blobs(n_samples=60)
     views = {name: x.copy() for name, x in views.items()}
     for x in views.values():
         x[:4] = 0
-    views["silent"] = np.zeros((60, 3))
-    views["wide and silent"] = np.zeros((60, 100))
+    views["zero"] = np.zeros((60, 3))
+    views["wide and zero"] = np.zeros((60, 100))
     model = TSVDMSC(3, random_state=0).fit(views)
     assert adjusted_rand_score(truth[4:], model.labels_[4:]) == 1
     assert not model.affinity_[:4, :4].any()
@@ -212,28 +212,28 @@ def test_zero_samples_and_zero_views_survive():
         assert not TSVDMSC(2).fit(np.zeros((5, 2))).labels_.any()
 
 
-def test_too_few_rounds_are_reported():
+def test_too_few_iterations_give_a_warning():
     views, _ = make_blobs(n_samples=30)
-    with pytest.warns(ConvergenceWarning, match="TSVDMSC has not settled after max_iter=20 rounds"):
+    with pytest.warns(ConvergenceWarning, match="TSVDMSC has not converged after max_iter=20 iterations"):
         model = TSVDMSC(3, max_iter=20, random_state=0).fit(views)
     assert model.n_iter_ == 20
 
 
 def test_the_penalty_stops_growing():
     views, _ = make_blobs(n_samples=12)
-    with pytest.warns(ConvergenceWarning, match="has not settled"):
+    with pytest.warns(ConvergenceWarning, match="has not converged"):
         model = TSVDMSC(3, max_iter=120, tol=0.0, random_state=0).fit(views)
-    settled = TSVDMSC(3, random_state=0).fit(views)
-    np.testing.assert_allclose(model.affinity_, settled.affinity_, atol=1e-6)
+    converged = TSVDMSC(3, random_state=0).fit(views)
+    np.testing.assert_allclose(model.affinity_, converged.affinity_, atol=1e-6)
 
 
-@pytest.mark.parametrize("error_weight", [0, -1.0, np.inf, np.nan, "small", None])
-def test_an_error_weight_that_is_none_is_refused(error_weight):
-    with pytest.raises(InputError, match=r"error_weight=.* must be a positive number"):
+@pytest.mark.parametrize("error_weight", [0, -1.0, np.inf, np.nan, True, "small", None])
+def test_an_invalid_error_weight_is_refused(error_weight):
+    with pytest.raises(InputError, match=r"error_weight=.*: expected a number above 0"):
         TSVDMSC(2, error_weight=error_weight).fit(np.eye(5))
 
 
-def test_more_than_fits_into_memory_is_refused(monkeypatch):
+def test_a_fit_that_exceeds_the_memory_is_refused(monkeypatch):
     monkeypatch.setattr(runtime, "available_memory", lambda: 10**5)
     with pytest.raises(MemoryError, match="representing 100 samples by one another in 1 views needs about"):
         TSVDMSC(2).fit(np.random.default_rng(0).normal(size=(100, 2)))

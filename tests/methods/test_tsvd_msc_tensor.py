@@ -6,7 +6,7 @@ from coview.runtime import Workers
 
 
 def slow_shrink(tensor, threshold, twice=()):
-    """All Fourier slices, one full singular value decomposition each; some can be shrunk a second time."""
+    """All Fourier slices, one full singular value decomposition each; the slices in `twice` are shrunk again."""
     transformed = np.fft.fft(tensor, axis=1)
     total = 0.0
     for f in [*range(tensor.shape[1]), *twice]:
@@ -28,7 +28,7 @@ def shrunk(tensor, threshold, n_jobs=1):
 
 @pytest.mark.parametrize("shape", [(1, 5, 5), (3, 8, 8), (3, 9, 9), (8, 5, 5), (4, 1, 1), (3, 2, 2), (2, 300, 300)])
 @pytest.mark.parametrize("threshold", [0.3, 3.0])
-def test_shrinking_is_its_slow_twin(shape, threshold):
+def test_shrinkage_matches_the_reference_implementation(shape, threshold):
     tensor = np.random.default_rng(0).normal(size=shape)
     expected, norm = slow_shrink(tensor, threshold)
     ours, our_norm = shrunk(tensor, threshold)
@@ -37,13 +37,13 @@ def test_shrinking_is_its_slow_twin(shape, threshold):
 
 
 def test_small_singular_values_keep_their_digits():
-    """Views that are nearly copies of each other: products of the slices would lose what tells them apart."""
+    """Views that are nearly equal: Gram matrices of the slices would lose their differences."""
     rng = np.random.default_rng(1)
     tensor = rng.normal(size=(1, 12, 12)) + 1e-7 * rng.normal(size=(3, 12, 12))
     np.testing.assert_allclose(shrunk(tensor, 2e-7)[0], slow_shrink(tensor, 2e-7)[0], atol=1e-13)
 
 
-def test_the_answer_is_the_least_of_threshold_times_norm_plus_half_the_squared_change():
+def test_the_result_minimises_threshold_times_norm_plus_half_the_squared_change():
     rng = np.random.default_rng(2)
     tensor = rng.normal(size=(3, 7, 7))
     best, norm = shrunk(tensor, 0.8)
@@ -56,7 +56,7 @@ def test_the_answer_is_the_least_of_threshold_times_norm_plus_half_the_squared_c
         assert cost(best) < cost(best + 1e-3 * rng.normal(size=best.shape))
 
 
-def test_a_threshold_above_all_singular_values_leaves_nothing():
+def test_a_threshold_above_all_singular_values_gives_zero():
     tensor = np.random.default_rng(3).normal(size=(2, 6, 6))
     ours, norm = shrunk(tensor, 1e4)
     assert not ours.any()
@@ -64,6 +64,6 @@ def test_a_threshold_above_all_singular_values_leaves_nothing():
     assert not shrunk(np.zeros_like(tensor), 0.0)[0].any()
 
 
-def test_threads_change_no_bit():
+def test_the_number_of_threads_does_not_change_the_result():
     tensor = np.random.default_rng(4).normal(size=(3, 290, 290))
     np.testing.assert_array_equal(shrunk(tensor, 1.0, n_jobs=1)[0], shrunk(tensor, 1.0, n_jobs=3)[0])

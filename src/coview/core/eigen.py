@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from math import ceil
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -15,47 +15,47 @@ from coview.views import Array
 
 # Residuals relative to the largest eigenvalue. Products in float32 have errors of about 1e-7, so less is not reached.
 _TOLERANCE = {np.float64: 1e-11, np.float32: 1e-6}
-_ZERO = {np.float64: 1e-13, np.float32: 1e-6}  # eigenvalues that rounding alone gives, relative to the largest
-_EXTRA = 3  # vectors beyond those wanted, so that the last of them converges as well
+_ZERO = {np.float64: 1e-13, np.float32: 1e-6}  # eigenvalues below count as zero, relative to the largest
+_EXTRA = 3  # vectors beyond the requested ones, so that the last of these converges as well
 _BASIS = 6  # blocks in the basis before it is condensed
-_PASSES = 60  # problems with any gap take 5 to 30
-_MIN_PASSES = 24  # before the rate of convergence is judged: errors often fall late
+_PASSES = 60  # problems with a gap between eigenvalues take 5 to 30
+_MIN_PASSES = 24  # before the rate of convergence is measured: errors often fall late
 _RATE_PASSES = 12  # over which the rate is measured
-_DENSE_FALLBACK = 4000  # rows up to which LAPACK solves what has not converged
-
-
-class SymmetricOperator(Protocol):
-    """What the solver needs of a symmetric matrix: products with blocks of vectors, and a dense copy if it is small."""
-
-    @property
-    def shape(self) -> tuple[int, int]: ...
-
-    @property
-    def dtype(self) -> np.dtype[Any]: ...
-
-    def __matmul__(self, x: Array) -> Array: ...
-
-    def to_dense(self) -> Array: ...
+_DENSE_FALLBACK = 4000  # rows up to which LAPACK solves a problem that has not converged
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A symmetric matrix to decompose, stored as matrix × 2^exponent so that extreme scales stay in range."""
+    """A symmetric matrix to decompose, stored as matrix × 2^exponent so that extreme scales stay in range.
 
-    matrix: SymmetricOperator
+    Parameters
+    ----------
+    matrix : symmetric operator
+        Has shape, dtype, products (`@`) with blocks of vectors, and a dense copy (`to_dense`).
+    exponent : int
+    trace : float
+        Trace of the stored matrix.
+    """
+
+    matrix: Any
     exponent: int
-    trace: float  # of the stored matrix
+    trace: float
+
+    @classmethod
+    def of(cls, matrix: Any) -> Problem:
+        """Return the problem of a matrix that gives its own diagonal."""
+        return cls(matrix, exponent=0, trace=float(matrix.diagonal().sum()))
 
     @property
     def size(self) -> int:
-        return self.matrix.shape[0]
+        return int(self.matrix.shape[0])
 
 
 @dataclass(frozen=True)
 class Eigenpairs:
-    """Eigenvalues in decreasing order, their eigenvectors as columns, and each one's share of the trace.
+    """Eigenvalues in decreasing order, their eigenvectors as columns, and the fraction of the trace of each.
 
-    The vector of an eigenvalue that is zero but for rounding is zero, because any other choice would be arbitrary.
+    The vector of an eigenvalue that is zero up to rounding is zero, because any other choice would be arbitrary.
     """
 
     values: Array
@@ -66,15 +66,29 @@ class Eigenpairs:
 def top_eigenpairs(problem: Problem, k: int, start: Array | None = None) -> Eigenpairs:
     """Return the k algebraically largest eigenpairs, always with the same signs for the same problem.
 
-    Small problems, and larger ones of which much is wanted, go to LAPACK, cubic in the number of rows; all others
-    to a block Krylov method with a fixed start, some ten passes over the matrix; vectors known to be near the answer
-    can be given as its `start`.
+    Problems with few rows, or with few rows for each requested pair, are solved by LAPACK, cubic in the number of rows.
+    All others are solved by a block Krylov method with a fixed start, in about ten passes over the matrix.
+
+    Parameters
+    ----------
+    problem : Problem
+    k : int
+        Number of eigenpairs.
+    start : (n, at most k), optional
+        Vectors near the solution, from which the Krylov method starts.
+
+    Returns
+    -------
+    Eigenpairs
     """
     n = problem.size
     small = n <= 700 or n <= min(20 * k, 3000) or n <= 2 * _BASIS * (k + _EXTRA)
     values, vectors = _solve_dense(problem, k) if small else _block_krylov(problem, k, start)
     ratio = values / problem.trace if problem.trace > 0 else np.zeros(k)
-    vectors = _fix_signs(vectors) * (np.abs(values) > _ZERO[problem.matrix.dtype.type] * np.abs(values).max())
+    # Signs are fixed: in every column the entry of largest absolute value is positive.
+    largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(k)]
+    vectors = vectors * np.where(largest < 0, -1.0, 1.0)
+    vectors *= np.abs(values) > _ZERO[problem.matrix.dtype.type] * np.abs(values).max()
     with np.errstate(over="ignore"):
         return Eigenpairs(np.ldexp(values, problem.exponent), vectors, ratio)
 
@@ -88,20 +102,20 @@ def _solve_dense(problem: Problem, k: int) -> tuple[Array, Array]:
 
 
 def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array, Array]:
-    """Rayleigh-Ritz on a basis that grows by the residuals of all wanted pairs at once.
+    """Return eigenpairs by Rayleigh-Ritz on a basis that grows by the residuals of all requested pairs at once.
 
-    A block as wide as what is wanted finds equal eigenvalues, which a single start vector (Lanczos) can miss without
-    noticing; k well separated clusters have k - 1 of them. It also reads the matrix once for many products.
+    A block of at least k vectors finds equal eigenvalues, which a single start vector (Lanczos) can miss unnoticed;
+    k well separated clusters have k - 1 of them. It also reads the matrix once for many products.
     """
     n, matrix = problem.size, problem.matrix
     tolerance = _TOLERANCE[matrix.dtype.type]
-    width = 4 * ceil((k + _EXTRA) / 4)  # what BLAS multiplies best
+    width = 4 * ceil((k + _EXTRA) / 4)  # a multiple of 4 suits BLAS
     bases, images = np.empty((2, n, _BASIS * width))
     projections = np.empty((_BASIS * width, _BASIS * width))
     used = 0
     worst: list[float] = []
     new = np.random.default_rng(0).standard_normal((n, width))
-    if start is not None:  # the other columns stay random, so that every eigenvector can be reached
+    if start is not None:  # the other columns stay random, so that no eigenvector is excluded
         new[:, : start.shape[1]] = start
     for _ in range(_PASSES):
         new = _orthonormal(new, bases[:, :used])
@@ -111,7 +125,7 @@ def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array,
         side = basis.T @ image[:, old:]
         projections[:used, old:used], projections[old:used, :old] = side, side[:old].T
 
-        # LAPACK reads the lower triangle only; the last block is symmetric but for rounding.
+        # LAPACK reads the lower triangle only; the last block is symmetric up to rounding.
         values, rotation = np.linalg.eigh(projections[:used, :used])
         values, rotation = values[::-1], rotation[:, ::-1]
         vectors = basis @ rotation[:, :width]
@@ -128,11 +142,19 @@ def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array,
             projections[:kept, :kept] = np.diag(values[:kept])
             used = kept
         new = residuals[:, errors > tolerance / 10]
-    return _unconverged(problem, k, values[:k], vectors[:, :k], worst[-1])
+    if n <= _DENSE_FALLBACK:
+        return _solve_dense(problem, k)
+    warnings.warn(
+        f"the {k} largest eigenvalues are nearly equal to others (relative residual {worst[-1]:.0e} after {_PASSES} "
+        "passes), as with a bandwidth that is far too small; kept the approximation",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
+    return values[:k], vectors[:, :k]
 
 
 def _will_not_converge(worst: list[float], tolerance: float) -> bool:
-    """Whether errors that keep falling at the recent rate will not reach the tolerance in the remaining passes."""
+    """Return whether errors that fall at the recent rate miss the tolerance in the remaining passes."""
     if len(worst) < _MIN_PASSES:
         return False
     per_pass = (worst[-1] / worst[-1 - _RATE_PASSES]) ** (1 / _RATE_PASSES)
@@ -140,7 +162,7 @@ def _will_not_converge(worst: list[float], tolerance: float) -> bool:
 
 
 def _orthonormal(new: Array, basis: Array) -> Array:
-    """Return an orthonormal basis of what the new columns add to the basis; columns that add nothing are dropped."""
+    """Return an orthonormal basis of the new columns without their part in the basis; drop dependent columns."""
     for _ in range(2):
         before = np.linalg.norm(new, axis=0)
         new = new - basis @ (basis.T @ new)
@@ -152,22 +174,3 @@ def _orthonormal(new: Array, basis: Array) -> Array:
         if (after > 0.1 * before).all() and sizes[0] > 0.01 * sizes[-1]:
             break  # nothing cancelled, so one pass leaves no more than rounding errors
     return new
-
-
-def _unconverged(problem: Problem, k: int, values: Array, vectors: Array, error: float) -> tuple[Array, Array]:
-    """Solve with LAPACK if the problem is small, otherwise warn and keep the approximation."""
-    if problem.size <= _DENSE_FALLBACK:
-        return _solve_dense(problem, k)
-    warnings.warn(
-        f"the {k} largest eigenvalues are nearly equal to others (relative residual {error:.0e} after {_PASSES} "
-        "passes), as with a bandwidth far too small; kept the approximation",
-        ConvergenceWarning,
-        stacklevel=4,
-    )
-    return values, vectors
-
-
-def _fix_signs(vectors: Array) -> Array:
-    """Make the entry of largest size positive in every column."""
-    largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
-    return vectors * np.where(largest < 0, -1.0, 1.0)

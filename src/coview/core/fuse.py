@@ -2,18 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-from coview.core.fuse_sparse import fuse_sparse
-from coview.core.fuse_tiles import fuse_tiles
-from coview.core.fused import DegreeRule, Fused
-from coview.core.gram import Gram, Grams
+import numpy as np
 
-# The low-rank part of a sparse fusion has 2^views columns: beyond, tiles are as cheap.
+from coview.core.eigen import Problem
+from coview.core.fuse_sparse import SparseFusion
+from coview.core.fuse_tiles import TiledFusion, WeightedSum, exponent_above
+from coview.core.gram import Centering, Gram, Grams
+from coview.views import Array
+
+# The low-rank part of a sparse fusion has 2^views columns; with more views, tiles are as cheap.
 _MOST_SPARSE_VIEWS = 8
 
 
-def fuse(grams: Grams, kappa: Mapping[str, float], rho: float, degree_of: DegreeRule = Gram.positive_degrees) -> Fused:
+@dataclass(frozen=True)
+class Fused:
+    """A fused eigenproblem.
+
+    Parameters
+    ----------
+    problem : Problem
+        D^{-1/2} M D^{-1/2}, for the fused matrix M and the total degrees D.
+    centerings : dict
+        The centring of each view.
+    degree : (n,)
+        D, the sum of the views' degrees.
+    total : WeightedSum, optional
+        The weighted sum of the views, if it gives the scores of the training samples.
+    """
+
+    problem: Problem
+    centerings: dict[str, Centering]
+    degree: Array
+    total: WeightedSum | None
+
+    def scores(self, latent: Array, beta: Mapping[str, float]) -> Array | None:
+        """Return Σ_v beta_v Ω_v H of the training samples, or None if it must be computed from their similarities."""
+        return None if self.total is None else self.total.scores(latent, beta)
+
+
+def fuse(
+    grams: Grams,
+    kappa: Mapping[str, float],
+    rho: float,
+    degree_of: Callable[[Gram], Array] = Gram.positive_degrees,
+) -> Fused:
     """Return the eigenproblem of rho Σ_v kappa_v Ω_v + (1 - rho) ⊙_v Ω_v, with Ω_v the centred Gram matrix of view v.
 
     Matrices stay sparse if all of them are, for up to 8 views; otherwise they are fused in tiles.
@@ -21,7 +56,7 @@ def fuse(grams: Grams, kappa: Mapping[str, float], rho: float, degree_of: Degree
     Parameters
     ----------
     grams : Grams
-        Consumed: its matrices are computed and overwritten on the way.
+        Its matrices are computed here, and overwritten.
     kappa : mapping
         Weights of the views in the sum; the product has none.
     rho : float
@@ -32,12 +67,24 @@ def fuse(grams: Grams, kappa: Mapping[str, float], rho: float, degree_of: Degree
     Returns
     -------
     Fused
-        The symmetric problem, the centring of each view and the total degrees.
     """
+    if len(kappa) == 1:  # the product of one view is the view itself
+        kappa, rho = {name: 1 + rho * (weight - 1) for name, weight in kappa.items()}, 1.0
+    exponent = exponent_above(np.array(list(kappa.values())))  # float32 might not hold kappa itself
+    kappa = {name: float(np.ldexp(weight, -exponent)) for name, weight in kappa.items()}
     sparse = fuses_sparse([similarity.sparse for similarity in grams.similarities.values()])
-    return (fuse_sparse if sparse else fuse_tiles)(grams, kappa, rho, degree_of)
+    fusion = (SparseFusion if sparse else TiledFusion)(grams, kappa, exponent, rho)
+    centerings, degree = {}, np.zeros(grams.n_samples)
+    for gram in grams.sparse() if sparse else grams:
+        own = degree_of(gram)
+        centerings[gram.name] = gram.centre_by(own)
+        fusion.add(gram, centerings[gram.name])
+        degree += own
+    problem, total = fusion.finish(degree)
+    # A graph scores training samples as new samples, so that duplicate rows have equal scores.
+    return Fused(problem, centerings, degree, None if grams.n_sparse else total)
 
 
 def fuses_sparse(sparse: Sequence[bool]) -> bool:
-    """Whether views are fused without an n×n matrix, given which of them have a sparse Gram matrix."""
+    """Return whether views are fused without an n×n matrix, given which of them have a sparse Gram matrix."""
     return all(sparse) and len(sparse) <= _MOST_SPARSE_VIEWS

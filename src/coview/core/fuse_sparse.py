@@ -3,100 +3,87 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from coview.core.eigen import Problem
-from coview.core.fused import DegreeRule, Fused, centre_by_degrees, normalised_weights
-from coview.core.gram import Centering, Grams
+from coview.core.gram import Centering, Gram, Grams
 from coview.core.low_rank import PlusLowRank
 from coview.core.sparse import SymmetricSparse, row_slabs
 from coview.views import Array, Matrix
 
-
-@dataclass(frozen=True)
-class _View:
-    """The weight of a view in the sum, its sparse Gram matrix and its centring."""
-
-    kappa: float
-    gram: Matrix
-    centering: Centering
+# The weight of a view in the sum, its sparse Gram matrix and its centring.
+_SparseView: TypeAlias = tuple[float, Matrix, Centering]
 
 
-def fuse_sparse(grams: Grams, kappa: Mapping[str, float], rho: float, degree_of: DegreeRule) -> Fused:
-    """Fuse sparse Gram matrices K_v into rho Σ_v kappa_v Ω_v + (1 - rho) ⊙_v Ω_v, without approximation.
+class SparseFusion:
+    """The views added so far, and rho Σ_v kappa_v Ω_v + (1 - rho) ⊙_v Ω_v of sparse Gram matrices K_v, exactly.
 
     A centred entry is K_v(i, j) + c_v - a_v(i) - a_v(j). If all K_v are zero there, sum and product are of low rank:
     c_v - a_v(i) - a_v(j) is [1, a_v(i)] B_v [1, a_v(j)]ᵀ with B_v = [[c_v, -1], [-1, 0]], and a product over views has
     the Kronecker products of these. The nonzero entries of the K_v add a sparse matrix on the union of their patterns.
-    A product with a vector costs O(entries + 2^views n).
+    A product with a vector costs O(entries + 2^views n). The weights are kappa × 2^kappa_exponent.
     """
-    kappa, kappa_exponent, rho = normalised_weights(kappa, rho)
-    views, centerings = [], {}
-    degree = np.zeros(grams.n_samples)
-    for gram in grams.sparse():
-        own = degree_of(gram)
-        centerings[gram.name] = centre_by_degrees(gram, own)
-        views.append(_View(kappa[gram.name], gram.matrix.matrix, centerings[gram.name]))
-        degree += own
 
-    # The weights of the sum may have any size; entries of the product are at most a few.
-    unit = max([kappa_exponent] * (rho > 0) + [0] * (rho < 1))
-    for_sum = rho * 2.0 ** (kappa_exponent - unit) if rho > 0 else 0.0
-    for_product = (1 - rho) * 2.0**-unit
-    scale = 1 / np.sqrt(degree)
-    sparse = _on_the_union(views, for_sum, for_product, scale, grams)
-    features, form = _low_rank(views, for_sum, for_product)
-    features *= scale[:, None]
+    def __init__(self, grams: Grams, kappa: Mapping[str, float], kappa_exponent: int, rho: float) -> None:
+        self._grams, self._kappa, self._kappa_exponent, self._rho = grams, kappa, kappa_exponent, rho
+        self._views: list[_SparseView] = []
 
-    added, multiplied = np.zeros(len(degree)), np.ones(len(degree))
-    for view in views:
-        diagonal = view.centering.centred_diagonal(view.gram.diagonal().astype(np.float64))
-        added += view.kappa * diagonal
-        multiplied *= diagonal
-    trace = float(((for_sum * added + for_product * multiplied) * scale**2).sum())
-    problem = Problem(PlusLowRank(sparse, features, form), exponent=unit, trace=trace)
-    return _FusedSparse(problem, centerings, degree)
+    def add(self, gram: Gram, centering: Centering) -> None:
+        """Add the next view."""
+        self._views.append((self._kappa[gram.name], gram.matrix.matrix, centering))
 
+    def finish(self, degree: Array) -> tuple[Problem, None]:
+        """Return the symmetric problem D^{-1/2} M D^{-1/2}; training scores come from the sparse similarities."""
+        rho = self._rho
+        # The weights of the sum may have any size; entries of the product are small numbers.
+        unit = max([self._kappa_exponent] * (rho > 0) + [0] * (rho < 1))
+        for_sum = rho * 2.0 ** (self._kappa_exponent - unit) if rho > 0 else 0.0
+        for_product = (1 - rho) * 2.0**-unit
+        scale = 1 / np.sqrt(degree)
+        sparse = _on_the_union(self._views, for_sum, for_product, scale, self._grams)
+        features, form = _low_rank(self._views, for_sum, for_product)
+        features *= scale[:, None]
 
-class _FusedSparse(Fused):
-    """A sparse problem; scores of the training rows are computed from their sparse similarities, at little cost."""
-
-    def scores(self, latent: Array, beta: Mapping[str, float]) -> None:
-        return None
+        added, multiplied = np.zeros(len(degree)), np.ones(len(degree))
+        for weight, matrix, centering in self._views:
+            diagonal = centering.centred_diagonal(matrix.diagonal().astype(np.float64))
+            added += weight * diagonal
+            multiplied *= diagonal
+        trace = float(((for_sum * added + for_product * multiplied) * scale**2).sum())
+        return Problem(PlusLowRank(sparse, features, form), exponent=unit, trace=trace), None
 
 
 def _on_the_union(
-    views: Sequence[_View], for_sum: float, for_product: float, scale: Array, grams: Grams
+    views: Sequence[_SparseView], for_sum: float, for_product: float, scale: Array, grams: Grams
 ) -> SymmetricSparse:
-    """Return what the nonzero entries of the Gram matrices add to the low-rank part, scaled on both sides."""
+    """Return the difference to the low-rank part on the nonzero entries of the Gram matrices, scaled on both sides."""
     n = len(scale)
 
     def slab(rows: slice) -> tuple[Array, Array, Array]:
         keys, entries = [], []
-        for gram in (view.gram for view in views):
+        for _, gram, _ in views:
             first, last = gram.indptr[rows.start], gram.indptr[rows.stop]
             sizes = np.diff(gram.indptr[rows.start : rows.stop + 1])
             keys.append(np.repeat(np.arange(rows.stop - rows.start) * n, sizes) + gram.indices[first:last])
             entries.append(gram.data[first:last].astype(np.float64))
-        union = np.sort(np.concatenate(keys), kind="stable")  # already sorted runs, which this sort merges
+        union = np.sort(np.concatenate(keys), kind="stable")  # merges runs that are already sorted
         union = union[np.diff(union, prepend=-1) > 0]
         i, j = np.divmod(union, n)
         i += rows.start
         added, full, low = np.zeros(len(union)), np.ones(len(union)), np.ones(len(union))
-        for view, key, entry in zip(views, keys, entries, strict=True):
-            centering = view.centering
+        for (weight, _, centering), key, entry in zip(views, keys, entries, strict=True):
             place = np.searchsorted(union, key)
-            added[place] += view.kappa * entry
+            added[place] += weight * entry
             centred = centering.mean - centering.means[i] - centering.means[j]
             low *= centred
             centred[place] += entry
             full *= centred
         values = (for_sum * added + for_product * (full - low)) * scale[i] * scale[j]
         counts = np.bincount(i - rows.start, minlength=rows.stop - rows.start)
-        return values.astype(grams.dtype), j.astype(views[0].gram.indices.dtype), counts
+        return values.astype(grams.dtype), j.astype(views[0][1].indices.dtype), counts
 
     slabs = grams.workers.map(slab, row_slabs(n))
     data, indices, counts = (np.concatenate(parts) for parts in zip(*slabs, strict=True))
@@ -106,9 +93,9 @@ def _on_the_union(
     return SymmetricSparse(sp.csr_array((data, indices, starts), shape=(n, n)), grams.workers)
 
 
-def _low_rank(views: Sequence[_View], for_sum: float, for_product: float) -> tuple[Array, Array]:
-    """Return features F and form C of the fused matrix F C Fᵀ where all Gram matrices are zero."""
-    centerings, weights = [view.centering for view in views], np.array([view.kappa for view in views])
+def _low_rank(views: Sequence[_SparseView], for_sum: float, for_product: float) -> tuple[Array, Array]:
+    """Return features F and form C of F C Fᵀ, the fused matrix at entries that are zero in all Gram matrices."""
+    centerings, weights = [centering for _, _, centering in views], np.array([weight for weight, _, _ in views])
     n = len(centerings[0].means)
     if for_product == 0:
         features = np.column_stack([np.ones(n), *(centering.means for centering in centerings)])
@@ -119,8 +106,8 @@ def _low_rank(views: Sequence[_View], for_sum: float, for_product: float) -> tup
             pair = np.column_stack([np.ones(n), centering.means])
             features = (features[:, :, None] * pair[:, None, :]).reshape(n, -1)
             form = np.kron(form, np.array([[centering.mean, -1.0], [-1.0, 0.0]]))
-        alone = 2 ** np.arange(len(views))[::-1]  # columns that hold the means of one view only
-    form[0, 0] += for_sum * sum(view.kappa * view.centering.mean for view in views)
+        alone = 2 ** np.arange(len(views))[::-1]  # columns with the means of a single view
+    form[0, 0] += for_sum * sum(weight * centering.mean for weight, _, centering in views)
     form[0, alone] -= for_sum * weights
     form[alone, 0] -= for_sum * weights
     return features, form

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from coview.core.eigen import Problem
-from coview.core.fused import DegreeRule, Fused, centre_by_degrees, exponent_above, normalised_weights
 from coview.core.gram import Centering, Gram, Grams
 from coview.core.tiles import SymmetricTiles
 from coview.views import Array
@@ -20,37 +19,12 @@ _TYPICAL_EXPONENT = 30
 _SAMPLE_ROWS = 64
 
 
-def fuse_tiles(grams: Grams, kappa: Mapping[str, float], rho: float, degree_of: DegreeRule) -> Fused:
-    """Fuse the views in tiles: rho Σ_v kappa_v Ω_v + (1 - rho) ⊙_v Ω_v.
-
-    Memory is the buffer of the current view, the sum and the product, however many views there are.
-
-    Parameters
-    ----------
-    grams : Grams
-    kappa : weights of the views in the sum
-    rho : weight of the sum against the product
-    degree_of : function that returns the degrees of a Gram matrix
-    """
-    running = _RunningFusion(grams, kappa, rho)
-    centerings = {}
-    degree = np.zeros(grams.n_samples)
-    for gram in grams:
-        own = degree_of(gram)
-        centerings[gram.name] = centre_by_degrees(gram, own)
-        running.add(gram, centerings[gram.name])
-        degree += own
-    problem, total = running.finish(degree)
-    # The scores of a graph are those of new rows, in which duplicates of a row have one score.
-    return _FusedTiles(problem, centerings, degree, None if grams.n_sparse else total)
-
-
 @dataclass(frozen=True)
-class _WeightedSum:
-    """Σ_v kappa_v Ω_v of the centred Gram matrices, as stored: divided by root on both sides, and by 2^exponent."""
+class WeightedSum:
+    """Σ_v kappa_v Ω_v of the centred Gram matrices, stored divided by root on both sides and by 2^exponent."""
 
     matrix: SymmetricTiles
-    kappa: dict[str, float]
+    kappa: Mapping[str, float]
     root: Array | None = None
     exponent: int = 0
 
@@ -68,27 +42,18 @@ class _WeightedSum:
         return scores
 
 
-@dataclass(frozen=True)
-class _FusedTiles(Fused):
-    """A problem in tiles; the weighted sum of the views gives the scores of the training rows."""
+class TiledFusion:
+    """The sum and the product of the views added so far, rho Σ_v kappa_v Ω_v + (1 - rho) ⊙_v Ω_v, in tiles.
 
-    total: _WeightedSum | None
-
-    def scores(self, latent: Array, beta: Mapping[str, float]) -> Array | None:
-        return None if self.total is None else self.total.scores(latent, beta)
-
-
-class _RunningFusion:
-    """The sum and the product of the views added so far.
-
-    Once typical entries of the product become small (or large), the next views are multiplied by a power of two that
-    makes their typical entry about 1, so that the product of many small entries neither vanishes nor becomes
-    denormal; the powers are undone when sum and product are combined.
+    The memory holds the current view, the sum and the product, for any number of views. The weights are
+    kappa × 2^kappa_exponent. If typical entries of the product become small (or large), the next views are multiplied
+    by a power of two that makes their typical entry about 1, so that the product of many small entries is neither zero
+    nor denormal. The powers are undone when sum and product are combined.
     """
 
-    def __init__(self, grams: Grams, kappa: Mapping[str, float], rho: float) -> None:
+    def __init__(self, grams: Grams, kappa: Mapping[str, float], kappa_exponent: int, rho: float) -> None:
         n, dtype, workers = grams.n_samples, grams.dtype, grams.workers
-        self._kappa, self._kappa_exponent, self._rho = normalised_weights(kappa, rho)
+        self._kappa, self._kappa_exponent, self._rho = kappa, kappa_exponent, rho
         self._added = SymmetricTiles(n, dtype, workers)
         self._added_diagonal = np.zeros(n)
         self._multiplied = SymmetricTiles(n, dtype, workers) if self._rho < 1 else None
@@ -102,9 +67,7 @@ class _RunningFusion:
         added, multiplied, source = self._added, self._multiplied, gram.matrix
         kappa, first = self._kappa[gram.name], not self._started
         diagonal = centering.centred_diagonal(source.diagonal())
-        if gram.is_zero_but_for_rounding(diagonal) and gram.is_zero_but_for_rounding(
-            _largest_centred(source, centering)
-        ):
+        if gram.is_zero_up_to_rounding(diagonal) and gram.is_zero_up_to_rounding(_largest_centred(source, centering)):
             self._add_zero()
             return
         shift = self._shift(source, centering, diagonal) if multiplied is not None else 0
@@ -133,7 +96,7 @@ class _RunningFusion:
         self._started = True
 
     def _add_zero(self) -> None:
-        """Add a view whose rows are all equal: its centred matrix is zero but for rounding."""
+        """Add a view whose rows are all equal: its centred matrix is zero up to rounding."""
         for matrix in (self._multiplied, *((self._added,) if not self._started else ())):
             if matrix is not None:
                 matrix.for_each(lambda t, rows, columns, tiles=matrix.tiles: tiles[t].fill(0))
@@ -141,8 +104,8 @@ class _RunningFusion:
         self._started = True
 
     def _shift(self, source: SymmetricTiles, centering: Centering, diagonal: Array) -> int:
-        """Return the power of two for this view: 0, or typical entries near 1; less if the product would overflow."""
-        number = min(1, len(source.tiles) - 1)  # beside the diagonal if there is such a tile
+        """Return the exponent that brings typical entries near 1; 0 if not needed, less to avoid overflow."""
+        number = min(1, len(source.tiles) - 1)  # not on the diagonal, if there are several tiles
         rows, columns = source.places[number]
         rows = slice(rows.start, min(rows.start + _SAMPLE_ROWS, rows.stop))
         sample = source.tiles[number][:_SAMPLE_ROWS].astype(np.float64)
@@ -157,7 +120,7 @@ class _RunningFusion:
         self._typical += typical + shift
         return shift
 
-    def finish(self, degree: Array) -> tuple[Problem, _WeightedSum]:
+    def finish(self, degree: Array) -> tuple[Problem, WeightedSum]:
         """Return the symmetric problem D^{-1/2} M D^{-1/2} and the sum.
 
         The problem overwrites the product, or the sum if there is no product.
@@ -185,11 +148,11 @@ class _RunningFusion:
             diagonal += for_product * self._multiplied_diagonal
         problem = Problem(target, exponent=unit - largest, trace=float((diagonal / root**2).sum()))
         if target is not added:
-            return problem, _WeightedSum(added, self._kappa)
-        return problem, _WeightedSum(target, self._kappa, root, unit - self._kappa_exponent)
+            return problem, WeightedSum(added, self._kappa)
+        return problem, WeightedSum(target, self._kappa, root, unit - self._kappa_exponent)
 
     def _unit(self) -> int:
-        """Return the power of two just above the largest entry of the fused matrix."""
+        """Return the exponent of the power of two just above the largest entry of the fused matrix."""
         exponents = []
         if self._rho > 0 and self._added_diagonal.any():
             exponents.append(exponent_above(self._rho * self._added_diagonal) + self._kappa_exponent)
@@ -207,3 +170,8 @@ def _largest_centred(source: SymmetricTiles, centering: Centering) -> Array:
         return float(np.abs(tile).max())
 
     return np.array(source.for_each(one))
+
+
+def exponent_above(x: Array | float) -> int:
+    """Return the exponent of the power of two just above the largest absolute entry; 0 for zeros."""
+    return int(np.frexp(np.abs(x).max())[1])

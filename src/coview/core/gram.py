@@ -1,4 +1,4 @@
-"""Gram matrices of the training rows, one view at a time in one buffer: degrees, and the centring they give."""
+"""Gram matrices of the training samples, one view at a time in one buffer, with their degrees and centring."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from coview.core.sparse import SymmetricSparse
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
 from coview.kernels import Kernel, NeighborSimilarity, Similarity
-from coview.runtime import Map, Workers, serial_map
+from coview.runtime import Workers
 from coview.views import Array, Views
 
-# Centred entries below so many rounding errors of the largest entry are zero.
+# Centred entries below this multiple of the rounding error of the largest entry count as zero.
 _ROUNDING_ERRORS = 64
 
 
 @dataclass(frozen=True)
 class Gram:
-    """The kernel matrix of one view's training rows; in tiles it is valid until the next view fills the buffer.
+    """The Gram matrix of one view; in tiles it is valid until the next view fills the buffer.
 
     Parameters
     ----------
-    name, kernel : the view and its kernel
+    name, kernel : str, Kernel
+        The view and its kernel.
     degree, absolute_degree : (n,)
         Row sums of the matrix and of its absolute values.
     largest : float
@@ -41,7 +42,7 @@ class Gram:
     matrix: Any
 
     def positive_degrees(self) -> Array:
-        """Return the row sums; the methods divide by them, so they must be positive."""
+        """Return the row sums, which must be positive because the methods divide by them."""
         # A sum that cancels down to its own rounding error counts as zero.
         rounding = 4 * np.finfo(self.matrix.dtype).eps * np.sqrt(len(self.degree)) * self.absolute_degree
         bad = np.count_nonzero(np.where(self.absolute_degree > self.degree, self.degree <= rounding, self.degree <= 0))
@@ -52,13 +53,17 @@ class Gram:
             )
         return self.degree
 
+    def centre_by(self, degree: Array) -> Centering:
+        """Return the centring of KSC: by the mean of the training samples with weights 1 / degree."""
+        return Centering.learn(self.matrix, degree.min() / degree, self.largest)
+
     @property
     def rounding_error(self) -> float:
-        """The size up to which centred entries are zero but for rounding."""
+        """The absolute value up to which a centred entry counts as zero."""
         return float(_ROUNDING_ERRORS * np.finfo(self.matrix.dtype).eps * self.largest)
 
-    def is_zero_but_for_rounding(self, centred: Array) -> bool:
-        """Whether these centred entries are within rounding error of zero, as for a view whose rows are all equal."""
+    def is_zero_up_to_rounding(self, centred: Array) -> bool:
+        """Return whether these centred entries are zero up to rounding, as in a view whose rows are all equal."""
         return bool(np.abs(centred).max() <= self.rounding_error)
 
     def normalised_similarity(self) -> SymmetricTiles:
@@ -67,24 +72,38 @@ class Gram:
         return tiles.scale_both_sides(1 / np.sqrt(self.positive_degrees()))
 
 
+@dataclass(frozen=True)
 class Grams:
-    """The views' Gram matrices: one after the other in one buffer, each in its own memory, or sparse."""
+    """The Gram matrices of all views: one after the other in one buffer, each in its own memory, or sparse.
 
-    def __init__(
-        self,
-        similarities: Mapping[str, Similarity],
+    The kernels have their data-driven parameters; `report` is called with a description after each view.
+    """
+
+    similarities: Mapping[str, Similarity]
+    kernels: Mapping[str, Kernel]
+    n_samples: int
+    dtype: Any
+    workers: Workers
+    report: Callable[[str], object] = lambda stage: None
+
+    @classmethod
+    def learn(
+        cls,
+        views: Views,
         kernels: Mapping[str, Kernel],
-        n_samples: int,
         dtype: Any,
+        rng: np.random.Generator,
         workers: Workers,
-        report: Callable[[str], None] = lambda stage: None,
-    ) -> None:
-        self.n_samples = n_samples
-        self.dtype = dtype
-        self.workers = workers
-        self.similarities = similarities
-        self._report = report
-        self._kernels = kernels
+        report: Callable[[str], object] = lambda stage: None,
+    ) -> Grams:
+        """Return the Gram matrices of these views, after the kernels have learnt their data-driven parameters."""
+        for name, x in views.items():
+            kernels[name].check_training(name, x)
+        seed = int(rng.integers(2**31))  # one for all views, so that their order does not matter
+        resolved = {name: kernels[name].resolve(x, np.random.default_rng(seed), name) for name, x in views.items()}
+        # One view after the other: in threads their temporaries would add up, for 2 % of the time.
+        similarities = {name: resolved[name].against(x, dtype, workers.map) for name, x in views.items()}
+        return cls(similarities, resolved, views.n_samples, dtype, workers, report)
 
     @property
     def n_sparse(self) -> int:
@@ -93,13 +112,15 @@ class Grams:
 
     def __iter__(self) -> Iterator[Gram]:
         """Yield each view's matrix in tiles; all views share one buffer."""
-        buffer = self._allocate()
+        buffer = SymmetricTiles(self.n_samples, self.dtype, self.workers)
         for name in self.similarities:
             yield self._fill(name, buffer)
 
     def kept(self) -> list[Gram]:
-        """Return all of them, each in memory of its own, for methods that come back to every view."""
-        return [self._fill(name, self._allocate()) for name in self.similarities]
+        """Return all of them, each in memory of its own, for methods that visit every view repeatedly."""
+        return [
+            self._fill(name, SymmetricTiles(self.n_samples, self.dtype, self.workers)) for name in self.similarities
+        ]
 
     def sparse(self) -> Iterator[Gram]:
         """Yield them as sparse matrices; all similarities must be sparse."""
@@ -107,36 +128,21 @@ class Grams:
             assert isinstance(similarity, NeighborSimilarity)
             matrix = SymmetricSparse(similarity.gram, self.workers)
             degree = matrix @ np.ones(self.n_samples)
-            self._report(f"similarities of {name}")
-            yield Gram(name, self._kernels[name], degree, degree, 1.0, matrix)
-
-    def _allocate(self) -> SymmetricTiles:
-        return SymmetricTiles(self.n_samples, self.dtype, self.workers)
+            self.report(f"similarities of {name}")
+            yield Gram(name, self.kernels[name], degree, degree, 1.0, matrix)
 
     def _fill(self, name: str, buffer: SymmetricTiles) -> Gram:
         degree, absolute, largest = _fill_tiles(buffer, self.similarities[name])
         if not np.isfinite(absolute).all():
             raise InputError(
-                f"view {name!r} has similarities too large to compute with under {self._kernels[name]}; scale the view"
+                f"view {name!r} has similarities too large to compute with under {self.kernels[name]}; scale the view"
             )
-        self._report(f"similarities of {name}")
-        return Gram(name, self._kernels[name], degree, absolute, largest, buffer)
-
-
-def learn_similarities(
-    views: Views, kernels: Mapping[str, Kernel], dtype: Any, rng: np.random.Generator, map_blocks: Map = serial_map
-) -> tuple[dict[str, Kernel], dict[str, Similarity]]:
-    """Return the kernels with their data-driven parameters, and the similarities to the training rows."""
-    for name, x in views.items():
-        kernels[name].check_training(name, x)
-    seed = int(rng.integers(2**31))  # one for all, so that the order of the views does not matter
-    resolved = {name: kernels[name].resolve(x, np.random.default_rng(seed), name) for name, x in views.items()}
-    # One view after the other: in threads their temporaries would add up, for 2 % of the time.
-    return resolved, {name: resolved[name].against(x, dtype, map_blocks) for name, x in views.items()}
+        self.report(f"similarities of {name}")
+        return Gram(name, self.kernels[name], degree, absolute, largest, buffer)
 
 
 def _fill_tiles(matrix: SymmetricTiles, similarity: Similarity) -> tuple[Array, Array, float]:
-    """Compute the tiles; return the row sums of the matrix and of its absolute values, and the largest absolute one."""
+    """Compute the tiles; return the row sums of entries and of absolute entries, and the largest absolute entry."""
     largest = [1.0 if similarity.bounded else 0.0]
 
     def one(t: int, rows: slice, columns: slice) -> list[Array]:
@@ -162,16 +168,16 @@ def _fill_tiles(matrix: SymmetricTiles, similarity: Similarity) -> tuple[Array, 
 
 
 def _tile_row_sums(tile: Array) -> Array:
-    """Sum a few hundred columns by BLAS, three times faster than a reduction; tiles are added up in float64."""
+    """Return the row sums by BLAS, three times faster than a reduction; sums of tiles are added in float64."""
     sums: Array = tile @ np.ones(tile.shape[1], tile.dtype)
     return sums
 
 
 @dataclass(frozen=True)
 class Centering:
-    """Weighted centring in feature space, learnt from training rows and applied to any block of rows.
+    """Weighted centring in feature space, learnt from training samples and applied to any block of rows.
 
-    Subtracting the weighted mean w of the training rows from both sides turns a block K into
+    Subtracting the mean of the training samples, weighted by w, from both sides turns a block K into
     K - (K w) 1ᵀ - 1 aᵀ + c, where a = Ω w and c = wᵀ Ω w come from the training Gram matrix Ω. No statistic of the
     block itself is used, so a row gets the same result alone and in any batch.
 
@@ -182,7 +188,7 @@ class Centering:
     mean : float
         c.
     largest : float
-        The largest absolute similarity among the training rows: rounding errors are relative to it.
+        The largest absolute similarity among the training samples: rounding errors are relative to it.
     """
 
     weights: Array
@@ -192,7 +198,7 @@ class Centering:
 
     @classmethod
     def learn(cls, matrix: Any, weights: Array, largest: float = 1.0) -> Centering:
-        """Learn from a training Gram matrix and its largest absolute entry; weights are normalised to sum to 1."""
+        """Return the centring of a training Gram matrix with this largest entry; weights are scaled to sum 1."""
         weights = weights / weights.sum()
         means = matrix @ weights
         return cls(weights, means, float(weights @ means), largest)

@@ -1,4 +1,4 @@
-"""A symmetric matrix plus one of low rank, which is never formed."""
+"""A symmetric matrix plus a low-rank matrix, which is never formed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from coview.core.eigen import Eigenpairs, Problem, top_eigenpairs
 from coview.core.sparse import row_slabs
 from coview.views import Array
 
@@ -38,9 +37,10 @@ class PlusLowRank:
         dtype: np.dtype[Any] = self.matrix.dtype
         return dtype
 
-    @property
-    def trace(self) -> float:
-        return float(self.matrix.diagonal().sum() + ((self.factor @ self.form) * self.factor).sum())
+    def diagonal(self) -> Array:
+        """Return the diagonal in float64."""
+        diagonal: Array = self.matrix.diagonal() + ((self.factor @ self.form) * self.factor).sum(axis=1)
+        return diagonal
 
     def __matmul__(self, x: Array) -> Array:
         workers, slabs = self.matrix.workers, row_slabs(len(self.factor))
@@ -58,7 +58,3 @@ class PlusLowRank:
         """Return the whole matrix in float64."""
         dense: Array = self.matrix.to_dense() + self.factor @ self.form @ self.factor.T
         return dense
-
-    def top_eigenpairs(self, k: int, start: Array | None = None) -> Eigenpairs:
-        """Return the k algebraically largest eigenpairs; `start` may hold vectors near them."""
-        return top_eigenpairs(Problem(self, exponent=0, trace=self.trace), k, start)

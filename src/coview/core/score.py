@@ -1,9 +1,8 @@
-"""Score variables: the coordinates of any row, training or new, in the latent space."""
+"""Score variables: the coordinates of training and new samples in the latent space."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,13 +22,13 @@ class ScoreMap:
     Parameters
     ----------
     similarity : Similarity
-        To the training rows.
+        Similarity to the training samples.
     coefficients : (n_training, components)
     bias : (components,)
     largest : float
-        The largest absolute similarity among training rows.
+        The largest absolute similarity among training samples.
     tolerance : (components,)
-        The rounding error of a score; scores within it are zero.
+        The rounding error of a score; smaller scores are set to zero.
     """
 
     similarity: Similarity
@@ -40,10 +39,10 @@ class ScoreMap:
 
     @classmethod
     def learn(cls, similarity: Similarity, centering: Centering, latent: Array) -> ScoreMap:
-        """Fold the centring into the latent space, and bound the rounding error of a score."""
+        """Return the map of a latent space, with the centring folded in and a bound of the rounding error."""
         coefficients, bias = centering.fold(latent)
-        # Rounding errors of the similarities, of a sum of so many of them, and (always in float64) of the folding,
-        # whose terms may cancel.
+        # Rounding errors of the similarities, of their sum, and (always in float64) of the folding, whose terms may
+        # cancel.
         norms, terms = np.linalg.norm(latent, axis=0) + np.linalg.norm(coefficients, axis=0), np.sqrt(len(latent))
         if similarity.sparse:  # few terms, each at most the largest
             norms, terms = np.abs(latent).max(axis=0) + np.abs(coefficients).max(axis=0), _SPARSE_TERMS
@@ -52,10 +51,6 @@ class ScoreMap:
         tolerance = terms / 2 * np.finfo(similarity.dtype).eps * (centering.largest * norms + np.abs(bias))
         tolerance += 4 * terms * np.finfo(np.float64).eps * folded
         return cls(similarity, coefficients.astype(similarity.dtype), bias, centering.largest, tolerance)
-
-    def without_training_gram(self) -> ScoreMap:
-        """Return the map for new rows only: a precomputed Gram matrix of the training rows is dropped."""
-        return replace(self, similarity=self.similarity.forget_training())
 
     @property
     def n_training(self) -> int:
@@ -75,8 +70,8 @@ class ScoreMap:
         sizes = np.maximum(np.abs(block).max(axis=1) / (self.largest or 1.0), 1.0)  # new rows may have larger norms
         return scores, sizes[:, None] * self.tolerance
 
-    def of_training_rows(self, map_blocks: Map = serial_map) -> Array:
-        """Return the scores of the training rows as computed, block by block."""
+    def of_training_samples(self, map_blocks: Map = serial_map) -> Array:
+        """Return the scores of the training samples as computed, block by block."""
         n = self.n_training
 
         def one(start: int) -> Array:
@@ -87,16 +82,7 @@ class ScoreMap:
         return np.concatenate(map_blocks(one, range(0, n, _BLOCK_ROWS)))
 
 
-def ensemble_of_training_rows(
-    score_maps: Mapping[str, ScoreMap], beta: Mapping[str, float], map_blocks: Map = serial_map
-) -> Array:
-    """Return Σ_v beta_v e_v of the training rows as computed, from their similarities."""
-    parts = [beta[name] * score_map.of_training_rows(map_blocks) for name, score_map in score_maps.items()]
-    total: Array = np.sum(parts, axis=0)
-    return total
-
-
 def zero_within(scores: Array, tolerance: Array) -> Array:
-    """Set scores within their rounding error to zero, in place: their signs would depend on the batch."""
+    """Set scores below their rounding error to zero, in place, because their signs would depend on the batch."""
     scores[np.abs(scores) <= tolerance] = 0.0
     return scores

@@ -1,24 +1,22 @@
-"""AnchorPoints: a few points that stand for all samples of a view, and the anchors nearest to each sample."""
+"""AnchorPoints: a few points that represent all samples of a view, and the anchors nearest to each sample."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from coview.errors import InputError
-from coview.rows import squared_norms
+from coview.rows import as_array, as_float64, row_blocks, squared_norms
 from coview.views import Array, Matrix
 
-_BLOCK = 2**20  # numbers in a block: 8 MB
-_FAR = 1e3  # squared distance of the points from the origin, in units of their spread, that costs three digits
-_GRAIN = 2.0**-36  # far above the rounding of a distance, so that ties stay ties; far below anything meaningful
+_DISTANT = 1e3  # squared distance of the points from the origin, in units of their spread, that costs three digits
+_GRAIN = 2.0**-36  # far above the rounding error of a distance, so that ties are equal; far below real differences
 
 
 class NearestAnchors(NamedTuple):
-    """For each sample the numbers of its nearest anchors, in increasing order, and the squared distances to them."""
+    """The nearest anchors of each sample, in increasing order of their number, and the squared distances to them."""
 
     anchors: Array
     distances: Array
@@ -31,18 +29,22 @@ class NearestAnchors(NamedTuple):
 
 
 class AnchorPoints:
-    """The anchors of one view, ready to be compared with any of its samples.
+    """The anchors of one view.
+
+    The search differs from `coview.neighbors` in ties: distances that are equal up to rounding are equal here, also
+    between points that are not duplicates, such as mirror images.
 
     Parameters
     ----------
-    name : the view, for messages
+    name : str
+        The view, for messages.
     points : array or csr_array of shape (n_anchors, n_features)
-        Sparse points serve sparse views: nothing is made dense but distances.
+        Sparse points are used with sparse views; only distances are dense.
 
     Attributes
     ----------
     unit : float
-        Distances are measured in this unit, a power of 2 of the size of the points: scales of views do not matter.
+        The unit of distances, a power of 2 near the largest entry of the points: the scale of a view has no effect.
     """
 
     def __init__(self, name: str, points: Matrix) -> None:
@@ -50,8 +52,8 @@ class AnchorPoints:
         self.points = points
         largest = float(np.abs(points.data if sp.issparse(points) else points).max(initial=0.0))
         self.unit = float(np.ldexp(0.5, np.frexp(largest)[1])) if largest > 0 else 1.0
-        # Far from the origin the digits of a distance cancel, so points move to it: their median, as a mean would
-        # follow a single one far away. Sparse points would lose their zeros, and move only if they must.
+        # Far from the origin the digits of a distance cancel, so the median of the points becomes the origin: a mean
+        # would follow a single distant point. Sparse points lose their zeros, and are moved only if necessary.
         origin = _median(points)
         self._origin = None if sp.issparse(points) and _is_near(points / self.unit, origin / self.unit) else origin
         self._points = self._moved(points)
@@ -61,59 +63,70 @@ class AnchorPoints:
         return int(self.points.shape[0])
 
     def nearest(self, x: Matrix, count: int) -> NearestAnchors:
-        """Return so many of the nearest anchors of each row, or all if there are fewer; of equally near ones the first.
+        """Return the nearest anchors of each row; of equally near ones, those with the smallest numbers.
 
-        Takes O(rows × anchors × features) time, and memory for the answer and one block of rows. A row gets the same
-        answer in any company: distances are rounded to what their computation leaves certain, so ties are ties.
+        Takes O(rows × anchors × features) time, and memory for the result and one block of rows. A row gets the same
+        anchors alone and in any batch, because distances are rounded to their certain digits.
+
+        Parameters
+        ----------
+        x : array or csr_array of shape (rows, n_features)
+        count : int
+            Number of anchors for each row; all of them if there are fewer.
+
+        Returns
+        -------
+        NearestAnchors
         """
         count = min(count, len(self))
         found = NearestAnchors(np.empty((x.shape[0], count), dtype=np.int32), np.empty((x.shape[0], count)))
-        with np.errstate(over="ignore"):  # what is out of range is not among the nearest, or is refused
-            for rows in self._blocks(x):
-                found.anchors[rows], found.distances[rows] = self._nearest(self._moved(x[rows]), count)
+        with np.errstate(over="ignore"):  # distances that overflow are not among the nearest, or are refused
+            for rows in row_blocks(x.shape[0], max(len(self), x.shape[1])):
+                found.anchors[rows], found.distances[rows] = self._nearest_in_block(self._moved(x[rows]), count)
         return found
 
     def mean_distance(self, x: Matrix) -> float:
         """Return the mean squared distance between rows and anchors, in linear time."""
         total, lengths = np.zeros(x.shape[1]), 0.0
-        for rows in self._blocks(x):
+        for rows in row_blocks(x.shape[0], max(len(self), x.shape[1])):
             block = self._moved(x[rows])
             total += block.sum(axis=0)
             lengths += float(squared_norms(block).sum())
         product = float(total @ self._points.mean(axis=0))
         return max((lengths - 2 * product) / int(x.shape[0]) + float(self._lengths.mean()), 0.0)
 
-    def _blocks(self, x: Matrix) -> Iterator[slice]:
-        step = max(1, _BLOCK // max(len(self), x.shape[1]))
-        return (slice(start, start + step) for start in range(0, x.shape[0], step))
-
     def _moved(self, x: Matrix) -> Matrix:
         if self._origin is None:
             return x.astype(np.float64) / self.unit
-        return (np.asarray(x.toarray() if sp.issparse(x) else x, dtype=np.float64) - self._origin) / self.unit
+        return (as_float64(x) - self._origin) / self.unit
 
-    def _nearest(self, x: Matrix, count: int) -> tuple[Array, Array]:
+    def _nearest_in_block(self, x: Matrix, count: int) -> tuple[Array, Array]:
         lengths = squared_norms(x)[:, None]
         if not np.isfinite(lengths).all():
             raise InputError(f"view {self.name!r} has samples too far from the others to compute with; scale the view")
-        products = x @ self._points.T
-        distances: Array = products.toarray() if sp.issparse(products) else products
+        distances = as_array(x @ self._points.T)
         distances *= -2
         distances += lengths
         distances += self._lengths
         last = np.partition(distances, count - 1, axis=1)[:, count - 1 : count]
-        # What cancels is lost, a part of the lengths: here equal distances become equal again.
+        # Cancellation leaves errors relative to the lengths; after rounding, equal distances are equal again.
         grain = np.ldexp(_GRAIN, np.frexp(lengths + np.abs(last))[1])
         for rounded in (distances, last):
             rounded /= grain
             np.rint(rounded, out=rounded)
             np.maximum(rounded, 0.0, out=rounded)
             rounded *= grain
-        return _first(distances, last, count)
+        chosen = distances <= last
+        tied = np.flatnonzero(chosen.sum(axis=1) > count)
+        if len(tied):  # of those as far as the last, only the first are chosen
+            nearer = distances[tied] < last[tied]
+            as_far = chosen[tied] & ~nearer
+            chosen[tied] = nearer | (as_far & (as_far.cumsum(axis=1) <= count - nearer.sum(axis=1, keepdims=True)))
+        return chosen.nonzero()[1].reshape(-1, count), distances[chosen].reshape(-1, count)
 
 
 def _median(points: Matrix) -> Array:
-    """The median of each column; zero for columns of a sparse matrix that are mostly empty."""
+    """Return the median of each column; zero for columns of a sparse matrix that are mostly empty."""
     if not sp.issparse(points):
         return np.median(points, axis=0).astype(np.float64)
     origin = np.zeros(points.shape[1])
@@ -123,19 +136,7 @@ def _median(points: Matrix) -> Array:
 
 
 def _is_near(points: Matrix, origin: Array) -> bool:
-    """Whether distances between points keep their digits when they are measured from zero instead of the origin."""
+    """Return whether distances between points keep their digits if they are measured from zero, not the origin."""
     away = float(origin @ origin)
     spread = float(np.median(squared_norms(points) - 2 * (points @ origin) + away))
-    return away <= _FAR * max(spread, 0.0)
-
-
-def _first(distances: Array, last: Array, count: int) -> tuple[Array, Array]:
-    """Positions and values of the smallest in each row, of which the last is known, in the order of the positions."""
-    chosen = distances <= last
-    tied = np.flatnonzero(chosen.sum(axis=1) > count)
-    if len(tied):  # more than asked for: the first of those that are as far as the last stay
-        nearer = distances[tied] < last[tied]
-        as_far = chosen[tied] & ~nearer
-        chosen[tied] = nearer | (as_far & (as_far.cumsum(axis=1) <= count - nearer.sum(axis=1, keepdims=True)))
-    shape = (len(distances), count)
-    return chosen.nonzero()[1].reshape(shape), distances[chosen].reshape(shape)
+    return away <= _DISTANT * max(spread, 0.0)

@@ -1,11 +1,10 @@
-"""What every method shares: the gate for its views and the scikit-learn contract."""
+"""What all methods share: input validation and the scikit-learn contract."""
 
 from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -17,14 +16,15 @@ from coview.core.alternate import Alternation
 from coview.core.assign import Labels, number_by_size
 from coview.errors import InputError
 from coview.kernels import by_view_name
+from coview.parameters import check_integer, check_number, is_number
 from coview.views import Array, Views, as_views, holds_several
 
 
 class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
-    """The gate for fit and predict, for any method."""
+    """Base class of all methods: input validation for fit and predict."""
 
     n_clusters: int
-    views: Any = None  # methods that know one view have no such parameter
+    views: Any = None  # methods of one view do not have this parameter
     max_iter: int
     tol: float
     random_state: Any
@@ -40,14 +40,38 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         tags.input_tags.sparse = True
         return tags
 
+    @property
+    def inner_model(self) -> Any:
+        """The fitted model inside a wrapper; None for a method."""
+        return None
+
+    def inner_views(self, views: Views) -> Views:
+        """Return the views that the inner model sees.
+
+        Parameters
+        ----------
+        views : Views
+            Samples with the views of this model.
+
+        Returns
+        -------
+        Views
+            The same samples as input of `inner_model`; for a method, the views themselves.
+        """
+        return views
+
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the shared latent space and the clusters; a fit that fails leaves the estimator as it was.
+        """Learn the clusters from the training samples; a fit that fails does not change the estimator.
 
         Parameters
         ----------
         X : views, as in `as_views`
             The training samples.
         y : ignored
+
+        Returns
+        -------
+        self
         """
         before = self.__dict__.copy()
         try:
@@ -59,23 +83,24 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _fit(self, X: Any) -> None:
-        """Check the views, and learn from them."""
+        """Validate the views and learn from them."""
 
     def _views_to_fit(self, X: Any) -> Views:
-        """Check the views and the number of clusters, and remember the shape of the views."""
+        """Return the validated views, and store their names and shapes."""
         views = as_views(X, self.views)
         self._check_n_clusters(views)
-        self._remember(X, views, reset=True)
+        self._check_stacked_columns(X, views, reset=True)
         self.view_names_ = views.names
         self.view_n_features_ = views.n_features
         self._view_columns = views.columns
         return views
 
     def _check_n_clusters(self, views: Views) -> None:
-        # scikit-learn's contract fits a plain X with n_clusters=1, so for one view the trivial answer is given.
-        least = 1 if len(views) == 1 else 2
-        if not isinstance(self.n_clusters, Integral) or self.n_clusters < least:
-            raise InputError(f"n_clusters={self.n_clusters!r} must be a whole number of at least 2")
+        # scikit-learn's contract fits one table with n_clusters=1, so one view has the trivial solution.
+        if len(views) == 1:
+            check_integer("n_clusters", self.n_clusters, 1)
+        else:
+            check_integer("n_clusters", self.n_clusters, 2, or_else=f" for {len(views)} views")
         if views.n_samples < max(2, self.n_clusters):
             raise InputError(
                 f"n_samples={views.n_samples} is too few for n_clusters={self.n_clusters}; "
@@ -83,13 +108,13 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
             )
 
     def _views_to_predict(self, X: Any) -> Views:
-        """Check new views against those of fit, and bring them into the same order."""
+        """Return new views in the order of fit, after they are compared with the views of fit."""
         check_is_fitted(self)
         views = as_views(X, self.views if not holds_several(X) else None)
         named = isinstance(X, Mapping) and holds_several(X)
         if not named and len(views) == len(self.view_names_):
             views = views.rename(self.view_names_)  # a list or one table has no names: the order counts
-        self._remember(X, views, reset=False)
+        self._check_stacked_columns(X, views, reset=False)
         given, known = set(views.names), set(self.view_names_)
         if given != known:
             missing = f"; missing: {', '.join(sorted(known - given))}" if known - given else ""
@@ -112,8 +137,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
                 )
         return views.select(self.view_names_)
 
-    def _remember(self, X: Any, views: Views, *, reset: bool) -> None:
-        """Let scikit-learn record, or compare, the columns of one stacked table."""
+    def _check_stacked_columns(self, X: Any, views: Views, *, reset: bool) -> None:
+        """Record (reset) or compare the columns of one stacked table, as scikit-learn does."""
         if not holds_several(X):
             try:
                 validate_data(self, X, reset=reset, skip_check_array=True)
@@ -124,36 +149,38 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
             self.__dict__.pop("feature_names_in_", None)
 
     def _generator(self) -> np.random.Generator:
-        """The one source of randomness of a fit."""
+        """Return the only source of randomness of a fit."""
         seed = self.random_state
         if isinstance(seed, np.random.RandomState):
             seed = seed.randint(2**31)
         try:
+            if isinstance(seed, (bool, np.bool_)):
+                raise TypeError
             return np.random.default_rng(seed)
         except (TypeError, ValueError):
-            raise InputError(f"random_state={seed!r} must be a whole number, a NumPy generator or None") from None
+            raise InputError(
+                f"random_state={seed!r}: expected an integer of at least 0, a NumPy generator or None"
+            ) from None
 
-    def _check_loop(self) -> None:
-        """Check the limits of an iterative method."""
-        if not (isinstance(self.max_iter, Integral) and self.max_iter >= 1):
-            raise InputError(f"max_iter={self.max_iter!r} must be a whole number of at least 1")
-        if not (isinstance(self.tol, Real) and self.tol >= 0):
-            raise InputError(f"tol={self.tol!r} must be a number of at least 0")
+    def _check_iteration_limits(self) -> None:
+        check_integer("max_iter", self.max_iter, 1)
+        if not (is_number(self.tol) and self.tol == np.inf):  # which stops as early as possible
+            check_number("tol", self.tol, 0)
 
-    def _keep_loop(self, loop: Alternation[Any]) -> None:
-        """Keep the trace of an alternating loop, and warn if it has not settled."""
+    def _store_objective(self, loop: Alternation[Any]) -> None:
+        """Store the objective of every iteration, and warn if the iterations have not converged."""
         self.objective_ = loop.objective
         self.n_iter_ = len(loop.objective)
         if not loop.settled:
             warnings.warn(
-                f"{type(self).__name__} has not settled after max_iter={self.max_iter} rounds; "
-                f"allow more, or a tol larger than {self.tol:g}",
+                f"{type(self).__name__} has not converged after max_iter={self.max_iter} iterations; "
+                f"increase max_iter, or tol above {self.tol:g}",
                 ConvergenceWarning,
                 stacklevel=4,
             )
 
-    def _keep_labels(self, labels: Array) -> Labels:
-        """Keep labels, numbered by decreasing size; return the old label of each new number."""
+    def _store_labels(self, labels: Array) -> Labels:
+        """Store labels, numbered by decreasing size; return the old label of each new number."""
         self.labels_, order = number_by_size(labels)
         self._warn_if_fewer(len(order))
         return order
@@ -171,21 +198,20 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
 def weights_per_view(
     parameter: str, weights: Any, names: tuple[str, ...], default: float, *, may_vanish: bool = False
 ) -> dict[str, float]:
-    """Check weights given as one number, a list in the order of the views, or a mapping by view name."""
+    """Return the weight of each view, given as one number, a list in the order of the views, or a mapping by name."""
     if weights is None:
         return dict.fromkeys(names, default)
-    if isinstance(weights, Real):
+    if is_number(weights):
         weights = [weights] * len(names)
-    if isinstance(weights, Mapping):
+    elif isinstance(weights, Mapping):
         weights = list(by_view_name(parameter, weights, names).values())
-    try:
-        given = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{parameter}={weights!r} must be one number for each view") from None
-    if given.shape != (len(names),):
-        raise InputError(f"{parameter} has {given.size} numbers for {len(names)} views ({', '.join(names)})")
-    if not (np.isfinite(given).all() and (given >= 0).all()):
-        raise InputError(f"{parameter}={given.tolist()} must be finite and not negative")
-    if not (may_vanish or given.any()):
-        raise InputError(f"{parameter}={given.tolist()} must not be all zero")
-    return dict(zip(names, given.tolist(), strict=True))
+    elif isinstance(weights, (str, bool)) or not np.iterable(weights):
+        raise InputError(f"{parameter}={weights!r}: expected a number, or one number for each view")
+    if len(weights) != len(names):
+        raise InputError(f"{parameter} has {len(weights)} numbers for {len(names)} views ({', '.join(names)})")
+    checked = {
+        name: check_number(f"{parameter}[{name!r}]", weight, 0) for name, weight in zip(names, weights, strict=True)
+    }
+    if not (may_vanish or any(checked.values())):
+        raise InputError(f"{parameter}={list(checked.values())}: expected weights that are not all zero")
+    return checked

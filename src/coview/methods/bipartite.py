@@ -1,9 +1,9 @@
-"""Bipartite graphs of samples and anchors: their spectrum and their connected components."""
+"""Bipartite graphs of samples and anchors: weighted sums, singular vectors and connected components."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +15,12 @@ from coview.core.eigen import Problem, top_eigenpairs
 from coview.methods.anchors import AnchorPoints
 from coview.views import Array, Matrix
 
-_GROUPS = 1000  # among which all pairs are compared
+_MOST_GROUPS = 1000  # groups among which all pairs are compared
+
+
+def weighted_graph(graphs: Sequence[Matrix], weights: Array) -> Matrix:
+    """Return the weighted sum of the views' graphs, without edges of views of weight zero."""
+    return sp.csr_array(sum(weight * graph for weight, graph in zip(weights, graphs, strict=True) if weight > 0))
 
 
 def normalise(graph: Matrix) -> tuple[Matrix, Array, Array]:
@@ -43,14 +48,14 @@ class Triplets(NamedTuple):
 def leading_triplets(z: Matrix, k: int, start: Array | None = None) -> Triplets:
     """Return the k leading singular triplets of a csr_array with few columns, through the eigenvectors of Zᵀ Z.
 
-    Values that are zero, also those beyond the number of columns, have vectors of zeros. `start` may hold right vectors
-    near the answer.
+    The vectors of singular values that are zero, including those beyond the number of columns, are zero. `start` may
+    hold right vectors near the solution.
     """
     k_found = min(k, z.shape[1])
     problem = Problem(_ColumnProducts(z), exponent=0, trace=float(np.square(z.data).sum()))
     with warnings.catch_warnings():
-        # A graph may have other eigenvalues next to the last one wanted. Of up to 4000 anchors LAPACK then tells them
-        # apart; of more, vectors that mix them to some digits serve as well.
+        # A graph may have eigenvalues close to the k-th one. With up to 4000 anchors LAPACK separates them; with more,
+        # vectors that mix them to some digits are accurate enough.
         warnings.simplefilter("ignore", ConvergenceWarning)
         pairs = top_eigenpairs(problem, k_found, start)
     values = np.sqrt(np.maximum(pairs.values, 0.0))
@@ -78,7 +83,7 @@ class _ColumnProducts:
 
 
 def components(graph: Matrix) -> Labels:
-    """Number the connected components that the samples lie in; anchors without edges do not count."""
+    """Return the connected component of each sample; anchors without edges do not count."""
     from scipy.sparse.csgraph import connected_components
 
     n, m = graph.shape
@@ -95,15 +100,15 @@ def n_components(graph: Matrix) -> int:
 
 
 def join_nearest(labels: Labels, views: Mapping[str, Matrix], n_clusters: int) -> Labels:
-    """Join groups of samples until n_clusters are left, always the two whose joining adds least to the squares within.
+    """Return the groups of samples after Ward's agglomeration to n_clusters groups.
 
-    This is Ward's rule, by the means of the groups, every view in units of its own mean distance between them. Of very
-    many groups, all but the largest first join the nearest of these.
+    The squared distances between the means of the groups are added over the views, each divided by its mean. If there
+    are more than 1000 groups, all but the 1000 largest first join the nearest of these.
     """
     if labels.max() < n_clusters:
         return labels
-    if labels.max() >= max(_GROUPS, n_clusters):
-        large = np.argsort(-np.bincount(labels), kind="stable")[: max(_GROUPS, n_clusters)]
+    if labels.max() >= max(_MOST_GROUPS, n_clusters):
+        large = np.argsort(-np.bincount(labels), kind="stable")[: max(_MOST_GROUPS, n_clusters)]
         nearest = _between(labels, views, large).argmin(axis=1)
         labels = np.unique(nearest[labels], return_inverse=True)[1].astype(np.int64)
     sizes = np.bincount(labels).astype(np.float64)
@@ -112,8 +117,8 @@ def join_nearest(labels: Labels, views: Mapping[str, Matrix], n_clusters: int) -
         added = between * sizes / (1 + sizes / sizes[:, None])
         np.fill_diagonal(added, np.inf)
         i, j = sorted(np.unravel_index(added.argmin(), added.shape))
-        share = sizes[[i, j]] / (sizes[i] + sizes[j])
-        between[i] = between[:, i] = share @ between[[i, j]] - share.prod() * between[i, j]
+        fractions = sizes[[i, j]] / (sizes[i] + sizes[j])
+        between[i] = between[:, i] = fractions @ between[[i, j]] - fractions.prod() * between[i, j]
         sizes[i] += sizes[j]
         between, sizes = np.delete(np.delete(between, j, axis=0), j, axis=1), np.delete(sizes, j)
         labels = np.where(labels == j, i, labels - (labels > j))
@@ -121,7 +126,7 @@ def join_nearest(labels: Labels, views: Mapping[str, Matrix], n_clusters: int) -
 
 
 def _between(labels: Labels, views: Mapping[str, Matrix], some: Labels) -> Array:
-    """Squared distances from the means of all groups to those of some, added up over the views."""
+    """Return squared distances from the means of all groups to those of some, added over the views."""
     weights = 1 / np.bincount(labels)[labels]
     averaging = sp.csr_array((weights, (labels, np.arange(len(labels)))))
     total = np.zeros((averaging.shape[0], len(some)))

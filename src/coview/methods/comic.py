@@ -1,12 +1,11 @@
-"""COMIC: cross-view matching clustering, which finds the number of clusters itself."""
+"""COMIC: cross-view matching clustering, which determines the number of clusters."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import ceil, inf
-from numbers import Integral, Real
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -16,20 +15,21 @@ from coview.core.alternate import alternate
 from coview.core.linalg import coordinates
 from coview.errors import InputError
 from coview.methods.base import MultiViewClusterer
-from coview.methods.comic_graph import Numbers, linked_by_majority, mutual_edges, nearest, squared_lengths
+from coview.methods.comic_graph import Numbers, cosine_neighbors, linked_by_majority, mutual_edges, squared_lengths
+from coview.parameters import check_above, check_choice, check_integer, check_number
 from coview.rows import l2_normalize
 from coview.runtime import Workers, require_memory
 from coview.views import Array, Matrix, Views
 
-_SMOOTHING = 1e-5  # what the authors add to the square of every coordinate of an edge
-_SHORT = 1e-2  # per root of the number of features; shorter edges are taken for the longest, as in their program
+_SMOOTHING = 1e-5  # the authors add this to the square of every coordinate of an edge
+_SHORT = 1e-2  # times the root of the number of features; shorter edges count as the longest, as in their program
 _DENSE_UP_TO = 40  # samples
-_QUIET_ROUNDS = 10
+_STEADY_ITERATIONS = 10
 
 
 @dataclass(frozen=True)
 class Graph:
-    """What stays the same about a view: its samples, their neighbours, and the constants that follow from them."""
+    """The neighbour graph of a view and its constants, which do not change during the iterations."""
 
     samples: Array  # X, (n, coordinates)
     edges: Numbers  # (e, 2)
@@ -49,11 +49,9 @@ class Graph:
 
 
 def neighbour_graph(samples: Array, n_features: int, edges: Numbers, pair_rate: float) -> Graph:
-    """Weigh the edges, the less the more neighbours their ends have, and measure their lengths.
+    """Return the graph of L2-normalised samples (n, coordinates) of a view of n_features.
 
-    Parameters
-    ----------
-    samples : (n, coordinates), of length 1 in a view of n_features
+    The weight of an edge falls with the degrees of its ends.
     """
     i, j = edges.T
     degree = np.bincount(edges.ravel(), minlength=len(samples))
@@ -67,10 +65,10 @@ def neighbour_graph(samples: Array, n_features: int, edges: Numbers, pair_rate: 
 
 
 def largest_eigenvalue(laplacian: Matrix) -> float:
-    """Return the largest eigenvalue of a Laplacian, from the same start for all.
+    """Return the largest eigenvalue of a Laplacian, from a fixed start.
 
-    The previous round's eigenvector would be a nearer start, and a trap: eigenvectors sit on few samples, and one that
-    is no longer the largest would be found again.
+    The eigenvector of the previous iteration is not a safe start: eigenvectors are localised on few samples, and the
+    solver would return to one that no longer has the largest eigenvalue.
     """
     from scipy.sparse.linalg import eigsh
 
@@ -78,7 +76,7 @@ def largest_eigenvalue(laplacian: Matrix) -> float:
     if n <= _DENSE_UP_TO:
         return float(np.linalg.eigvalsh(laplacian.toarray())[-1])
     start = np.random.default_rng(0).standard_normal(n)
-    # A residual of 1e-6 leaves the eigenvalue, whose error is quadratic in it, with some ten digits.
+    # The error of the eigenvalue is quadratic in the residual: 1e-6 gives about ten digits.
     return float(eigsh(laplacian, k=1, which="LA", v0=start, tol=1e-6, return_eigenvectors=False)[0])
 
 
@@ -86,18 +84,18 @@ def largest_eigenvalue(laplacian: Matrix) -> float:
 class Matching:
     """The unknowns: every view's representation Z, its agreement S, and the strength λ of its graph.
 
-    The agreement is kept on the pairs that are an edge in any view. All other pairs have one value in common, since
-    no distance enters theirs: it is the last column.
+    The agreement is stored for the pairs that are an edge in any view. All other pairs have the same value, because it
+    does not depend on distances: it is the last column.
     """
 
     representations: list[Array]
-    lengths: list[Array]  # squared, of the edges in Z
+    lengths: list[Array]  # squared lengths of the edges in Z
     agreement: Array  # (views, pairs + 1)
     strengths: Array  # (views,)
 
 
 class Matcher:
-    """The alternating steps, for given graphs."""
+    """The alternating updates for given graphs."""
 
     def __init__(self, graphs: Sequence[Graph], consistency: float) -> None:
         self.graphs = graphs
@@ -107,11 +105,12 @@ class Matcher:
         numbers = [graph.edges[:, 0] * n + graph.edges[:, 1] for graph in graphs]
         pairs = np.unique(np.concatenate(numbers))
         self.places = [np.searchsorted(pairs, number) for number in numbers]
-        self.share = np.append(np.full(len(pairs), 2.0), n * n - 2.0 * len(pairs)) / n**2  # of all entries of S
+        # The fraction of the entries of S that each column stands for.
+        self.fractions = np.append(np.full(len(pairs), 2.0), n * n - 2.0 * len(pairs)) / n**2
 
     def start(self) -> Matching:
-        """Return Z = X, and agreement on the edges only."""
-        agreement = np.zeros((len(self.graphs), len(self.share)))
+        """Return the start: Z = X, and agreement on the edges only."""
+        agreement = np.zeros((len(self.graphs), len(self.fractions)))
         strengths = []
         for own, places, graph in zip(agreement, self.places, self.graphs, strict=True):
             own[places] = 1.0
@@ -119,8 +118,8 @@ class Matcher:
         samples = [graph.samples for graph in self.graphs]
         return Matching(samples, self.lengths(samples), agreement, np.array(strengths))
 
-    def round(self, now: Matching) -> tuple[Matching, float]:
-        """Match the views, represent each anew, and return the objective too."""
+    def iterate(self, now: Matching) -> tuple[Matching, float]:
+        """Return the next unknowns and their objective."""
         agreement = self.match(now)
         views = [self.represent(v, agreement, now) for v in range(len(self.graphs))]
         representations = [z for z, _ in views]
@@ -129,7 +128,7 @@ class Matcher:
         return new, self.objective(new)
 
     def match(self, now: Matching) -> Array:
-        """Update S: near 1 where the edge is short or the other views agree, from what they said in the last round."""
+        """Return S: near 1 if the edge is short or the other views agreed in the previous iteration."""
         others = now.agreement.sum(axis=0) - now.agreement
         tension = np.zeros_like(others)
         for v, graph in enumerate(self.graphs):
@@ -140,13 +139,13 @@ class Matcher:
         return agreement
 
     def represent(self, v: int, agreement: Array, now: Matching) -> tuple[Array, float]:
-        """Update Z_v = (I + λ Laplacian)⁻¹ X_v, and then λ from that Laplacian."""
+        """Return Z_v = (I + λ Laplacian)⁻¹ X_v, and the next λ from this Laplacian."""
         from scipy.sparse.linalg import splu
 
         graph = self.graphs[v]
         laplacian = graph.laplacian(agreement[v, self.places[v]])
         system = sp.csc_array(sp.eye_array(laplacian.shape[0]) + now.strengths[v] * laplacian)
-        # It is positive definite, so rows need not be exchanged and the order can be the one that fills in least.
+        # The system is positive definite: no pivoting, and the order with the least fill-in.
         settings: Any = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
         return splu(system, **settings).solve(graph.samples), graph.norm / largest_eigenvalue(laplacian)
 
@@ -160,61 +159,65 @@ class Matcher:
         for v, graph in enumerate(self.graphs):
             moved = np.square(graph.samples - now.representations[v]).sum() / n
             stretched = 2 * (graph.weights * now.agreement[v, self.places[v]] ** 2) @ now.lengths[v] / n**2
-            broken = self.share @ np.square(now.agreement[v] - 1)
+            broken = self.fractions @ np.square(now.agreement[v] - 1)
             total += 0.5 * (moved + now.strengths[v] * (stretched + graph.scale * broken)) / len(self.graphs)
         apart = np.square(now.agreement - now.agreement.mean(axis=0)).sum(axis=0) * len(self.graphs)
-        return float(total + 0.5 * self.consistency * self.share @ apart)
+        return float(total + 0.5 * self.consistency * self.fractions @ apart)
 
 
-def at_rest(tol: float, trace: Sequence[float]) -> bool:
-    """Whether the objective changed by no more than this in each of the last rounds.
+def is_steady(tol: float, trace: Sequence[float]) -> bool:
+    """Return whether the objective changed by at most tol in each of the last ten iterations.
 
-    It falls at first and may rise slowly later, so one small change can be the turning point. (The authors' program
-    looks at one change, after at least 100 rounds.)
+    The objective falls at first and may rise slowly later, so a single small change can be its turning point. (The
+    authors' program tests one change, after at least 100 iterations.)
     """
-    return len(trace) > _QUIET_ROUNDS and bool((np.abs(np.diff(trace[-_QUIET_ROUNDS - 1 :])) <= tol).all())
+    last = trace[-_STEADY_ITERATIONS - 1 :]
+    return len(last) > _STEADY_ITERATIONS and bool((np.abs(np.diff(last)) <= tol).all())
 
 
 class COMIC(MultiViewClusterer):
-    """Cluster several views without being told how many clusters there are.
+    """Cluster several views without a given number of clusters.
 
-    With W_v the weighted neighbour graph of view v, samples x of length 1 and μ_v the square of its longest edge, it
-    looks for representations z near the samples, and for graphs S_v on which the views agree:
+    With W_v the weighted neighbour graph of view v, L2-normalised samples x and μ_v the square of its longest edge, the
+    method finds representations z near the samples, and graphs S_v on which the views agree, that minimise
 
         Σ_v ½ ‖X_v - Z_v‖² + ½ λ_v Σ_ij ( W_ij S_ij² ‖z_i - z_j‖² + μ_v (S_ij - 1)² ) + ½ γ Σ_{u≠v} ‖S_v - S_u‖².
 
-    Samples whose representations are within reach of each other in more than half of the views are linked, and the
-    clusters are what hangs together. Neighbours and links are sought among all pairs, O(n² Σ_v d_v) time in blocks of
-    bounded memory; a round solves one sparse system per view. Representations are dense: a few times
+    Two samples are linked if the distance of their representations is within reach in more than half of the views. The
+    clusters are the connected components. Neighbours and links are searched among all pairs, in O(n² Σ_v d_v) time and
+    bounded memory; an iteration solves one sparse system for each view. Representations are dense: a few times
     n Σ_v min(d_v, n) numbers.
 
     Parameters
     ----------
     n_neighbors : int
-        Neighbours of each sample in a view's graph, by cosine.
+        Number of neighbours of each sample in a view's graph, by cosine.
     threshold : float
-        Reach of a sample, in units of the length of a typical edge. The larger, the fewer clusters.
+        Reach of a sample, in units of the typical edge length. Larger values give fewer clusters.
     pair_rate : float in (0, 1]
-        Part of a view's edges, from the shortest on, whose mean length is that of a typical edge.
+        Fraction of a view's edges, from the shortest on, whose mean length is the typical edge length.
     consistency : float
         γ, the weight of the agreement between views.
     distance_test : "paper" or "program"
-        Whether a distance is compared with the reach or, as in the authors' program, the root of the distance.
+        Whether the distance is compared with the reach or, as in the authors' program, the root of the distance.
     views : list or mapping, optional
-        How to cut a stacked X into views; see `as_views`.
+        How a stacked X is split into views; see `as_views`.
     max_iter, tol : int, float
-        Stop after so many rounds, or when the objective changed by no more than this in each of ten.
-    random_state : int, Generator, RandomState or None
-        Nothing is random here; the methods have this parameter in common.
+        Stop after max_iter iterations, or if the objective changed by at most tol in each of the last ten.
+    random_state : ignored
+        Present because all methods have this parameter.
 
     Attributes
     ----------
-    labels_ : (n_samples,) clusters, numbered by decreasing size
-    n_clusters_ : how many there are
-    objective_ : (n_iter_,) after each round, with means in place of sums over samples, pairs and views; λ_v follows the
-        graph, so it may rise as well as fall
-    n_iter_ : number of rounds
-    view_names_, view_n_features_, n_features_in_, feature_names_in_
+    labels_ : array of shape (n_samples,)
+        Clusters of the training samples, numbered by decreasing size.
+    n_clusters_ : int
+        Number of clusters.
+    objective_, n_iter_ : array of shape (n_iter_,), int
+        Objective after each iteration, with means in place of sums over samples, pairs and views, and number of
+        iterations. The objective may rise, because λ_v depends on the graph.
+    view_names_, view_n_features_, n_features_in_, feature_names_in_ : tuple, dict, int, array
+        Views, number of features of each and in total, and column names if X is one data frame.
 
     References
     ----------
@@ -258,8 +261,12 @@ class COMIC(MultiViewClusterer):
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
-        self._check_loop()
-        self._check_parameters()
+        self._check_iteration_limits()
+        check_integer("n_neighbors", self.n_neighbors, 1)
+        check_above("threshold", self.threshold, 0)
+        check_above("pair_rate", self.pair_rate, 0, 1)
+        check_number("consistency", self.consistency, 0)
+        check_choice("distance_test", self.distance_test, ("paper", "program"))
         self._generator()
         n = views.n_samples
         widths = [min(d, n) for d in views.n_features.values()]
@@ -267,39 +274,27 @@ class COMIC(MultiViewClusterer):
         require_memory(
             8 * n * (5 * sum(widths) + (3 * n if wide else 0)),
             f"representing {n} samples in {len(views)} views",
-            "take a part of the samples, or views with fewer features",
+            "use fewer samples, or views with fewer features",
         )
         power = 1 if self.distance_test == "paper" else 2
-        with Workers(1):  # the products are small and many, and BLAS's threads would mostly wait for each other
+        with Workers(1):  # many small products, for which BLAS is faster in one thread
             matcher = Matcher([self._graph(x) for x in views.values()], self.consistency)
-            settled = partial(at_rest, self.tol)
-            loop = alternate(matcher.round, matcher.start(), max_iter=self.max_iter, settled=settled)
+            settled = partial(is_steady, self.tol)
+            loop = alternate(matcher.iterate, matcher.start(), max_iter=self.max_iter, settled=settled)
             reaches = [(self.threshold * graph.reach) ** power for graph in matcher.graphs]
             labels = linked_by_majority(loop.state.representations, reaches)
-        self._keep_loop(loop)
-        self.n_clusters_ = len(self._keep_labels(labels))
+        self._store_objective(loop)
+        self.n_clusters_ = len(self._store_labels(labels))
 
     def _graph(self, x: Matrix) -> Graph:
         samples = l2_normalize(x)
-        edges = mutual_edges(*nearest(samples, self.n_neighbors))
+        edges = mutual_edges(*cosine_neighbors(samples, self.n_neighbors))
         return neighbour_graph(coordinates(samples), samples.shape[1], edges, self.pair_rate)
 
-    def _check_parameters(self) -> None:
-        if not (isinstance(self.n_neighbors, Integral) and self.n_neighbors >= 1):
-            raise InputError(f"n_neighbors={self.n_neighbors!r} must be a whole number of at least 1")
-        if not (isinstance(self.threshold, Real) and 0 < self.threshold < inf):
-            raise InputError(f"threshold={self.threshold!r} must be a positive number")
-        if not (isinstance(self.pair_rate, Real) and 0 < self.pair_rate <= 1):
-            raise InputError(f"pair_rate={self.pair_rate!r} must be a part of the edges, above 0 and at most 1")
-        if not (isinstance(self.consistency, Real) and 0 <= self.consistency < inf):
-            raise InputError(f"consistency={self.consistency!r} must be a number of at least 0")
-        if self.distance_test not in ("paper", "program"):
-            raise InputError(f"distance_test={self.distance_test!r} must be 'paper' or 'program'")
-
     def _check_n_clusters(self, views: Views) -> None:
-        """The number of clusters is an answer here, and any is right."""
+        """Check the number of samples only: the number of clusters is a result."""
         if views.n_samples < 2:
             raise InputError(f"n_samples={views.n_samples} is too few to have neighbours; give at least 2")
 
     def _warn_if_fewer(self, found: int) -> None:
-        """There is no number of clusters to fall short of."""
+        """Do not warn, because no number of clusters is requested."""

@@ -1,4 +1,4 @@
-"""Neighbour graphs: which samples are near each other, and what hangs together through near ones."""
+"""Neighbour graphs of COMIC: nearest neighbours by cosine, mutual edges, and connected components of linked samples."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from coview.core.assign import Labels
+from coview.rows import as_array
 from coview.views import Array, Matrix
 
 Numbers = NDArray[np.int64]
 
 _BLOCK_ROWS = 256
 _BLOCK_EDGES = 4096
-_DECIMALS = 12  # of a cosine distance; products of rows of length 1 are good to some 15
+_DECIMALS = 12  # of a cosine distance; products of L2-normalised rows have about 15 correct digits
 
 
-def nearest(samples: Matrix, n_neighbors: int) -> tuple[Numbers, Array]:
-    """Return the nearest others of each sample and their cosine distances, nearest first.
+def cosine_neighbors(samples: Matrix, n_neighbors: int) -> tuple[Numbers, Array]:
+    """Return the nearest other samples of each sample and their cosine distances, nearest first.
 
-    Distances that differ by rounding only are equal, and the smaller sample number then comes first: so the neighbours
-    of copies do not hang on the order of a sum. A sample is never its own neighbour, and an all-zero row is at
-    distance 1 from all. There are fewer than n_neighbors columns where there are too few samples. Costs
-    O(n² features) time, and memory for 256 rows of distances at a time.
+    Distances that are equal up to rounding are equal, and the smaller sample number comes first. An all-zero row is at
+    distance 1 from all others. The search differs from `coview.neighbors`, whose Euclidean distances would put zero
+    rows nearer than orthogonal ones. Costs O(n² features) time, and memory for 256 rows of distances.
 
     Parameters
     ----------
-    samples : (n, features), rows of length 1 or 0
+    samples : (n, features)
+        L2-normalised rows; with fewer than n_neighbors others, all of them are returned.
     """
     n = samples.shape[0]
     k = min(n_neighbors, n - 1)
     neighbours, distances = np.empty((n, k), dtype=np.int64), np.empty((n, k))
     for start in range(0, n, _BLOCK_ROWS):
         rows = slice(start, min(start + _BLOCK_ROWS, n))
-        products = samples[rows] @ samples.T
-        block = 1.0 - (products.toarray() if sp.issparse(products) else products)
+        block = 1.0 - as_array(samples[rows] @ samples.T)
         np.round(block, _DECIMALS, out=block)
         block[np.arange(len(block)), np.arange(rows.start, rows.stop)] = np.inf
         furthest = np.partition(block, k - 1, axis=1)[:, k - 1 : k]
-        i, j = np.nonzero(block <= furthest)  # k in every row, and those as far as the last of them
+        i, j = np.nonzero(block <= furthest)  # k in every row, and ties with the last of them
         order = np.lexsort((j, block[i, j], i))
         chosen = order[np.searchsorted(i, np.arange(len(block)))[:, None] + np.arange(k)]
         neighbours[rows], distances[rows] = j[chosen], block[i[chosen], j[chosen]]
@@ -48,16 +48,16 @@ def nearest(samples: Matrix, n_neighbors: int) -> tuple[Numbers, Array]:
 
 
 def mutual_edges(neighbours: Numbers, distances: Array) -> Numbers:
-    """Return the edges (i, j), i < j, between mutual neighbours, and those of a minimum spanning tree of all lists.
+    """Return the edges (i, j), i < j, between mutual neighbours and those of a minimum spanning tree of all lists.
 
-    The tree (a forest, where the lists fall apart) holds samples that are nobody's near neighbour.
+    The tree (a forest, if the lists are not connected) connects samples that are not a neighbour of any other sample.
     """
     from scipy.sparse.csgraph import minimum_spanning_tree
 
     n, k = neighbours.shape
     ends = np.stack([np.repeat(np.arange(n), k), neighbours.ravel()])
     pairs, first, times = np.unique(ends.min(axis=0) * n + ends.max(axis=0), return_index=True, return_counts=True)
-    # The tree is built on ranks: a distance of zero would be no edge at all, and equal ones would leave it undecided.
+    # The tree uses ranks, because a distance of zero would mean no edge, and equal distances have several trees.
     ranks = np.empty(len(pairs))
     ranks[np.argsort(distances.ravel()[first], kind="stable")] = np.arange(1, len(pairs) + 1)
     tree = minimum_spanning_tree(sp.csr_array((ranks, np.divmod(pairs, n)), shape=(n, n)))
@@ -76,13 +76,13 @@ def squared_lengths(edges: Numbers, points: Array) -> Array:
 def linked_by_majority(places: Sequence[Array], reaches: Sequence[float]) -> Labels:
     """Return the connected components of samples that are within reach of each other in more than half of the views.
 
-    All pairs are looked at, 256 rows at a time; a pair that hangs together already is not kept, so memory stays at a
-    few times 256 n numbers whatever is linked. Costs O(n² Σ coordinates).
+    All pairs are compared, 256 rows at a time, and only links between different components are kept, so the memory is a
+    few times 256 n numbers. Costs O(n² Σ coordinates) time.
 
     Parameters
     ----------
-    places : for every view, (n, coordinates)
-    reaches : for every view, the largest distance of a linked pair
+    places, reaches : sequences
+        Samples (n, coordinates) and the largest distance of a linked pair, of every view.
     """
     from scipy.sparse.csgraph import connected_components
 

@@ -5,28 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from coview.core.alternate import alternate, steady
 from coview.core.assign import Directions
-from coview.core.gram import Grams, learn_similarities
+from coview.core.eigen import Problem, top_eigenpairs
+from coview.core.gram import Grams
 from coview.core.low_rank import PlusLowRank
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
 from coview.kernels import RBF, Kernel, kernel_per_view
 from coview.methods.base import MultiViewClusterer, weights_per_view
+from coview.parameters import check_choice, is_integer, is_number
 from coview.runtime import Workers, require_memory
 from coview.views import Array, Views
 
-_ZERO = 1e-7  # singular values that rounding alone gives, relative to the largest
+_ZERO = 1e-7  # singular values below count as zero, relative to the largest
 
 
 @dataclass(frozen=True)
 class Embeddings:
-    """U_v of all views, (views, samples, k), and the sums of their k eigenvalues so far, (views, 1 + sweeps)."""
+    """U_v of all views, (views, samples, k), and sums of their k eigenvalues by sweep, (views, 1 + sweeps)."""
 
     views: Array
     eigenvalue_sums: Array
@@ -37,23 +38,22 @@ class Embeddings:
 
 
 def embed_each(similarities: Sequence[SymmetricTiles], k: int) -> Embeddings:
-    """Return every view's own spectral embedding, where both schemes start."""
-    nothing = np.empty((similarities[0].shape[0], 0))
-    pairs = [PlusLowRank(similarity, nothing).top_eigenpairs(k) for similarity in similarities]
+    """Return every view's own spectral embedding, the start of both schemes."""
+    pairs = [top_eigenpairs(Problem.of(similarity), k) for similarity in similarities]
     return Embeddings(np.stack([p.vectors for p in pairs]), np.array([[p.values.sum()] for p in pairs]))
 
 
 def pairwise_sweep(
     similarities: Sequence[SymmetricTiles], coupling: float, state: Embeddings
 ) -> tuple[Embeddings, float]:
-    """Embed every view anew, pulled towards all the others: U_v holds eigenvectors of L_v + λ Σ_{u≠v} U_u U_uᵀ."""
+    """Return new embeddings: U_v holds the leading eigenvectors of L_v + λ Σ_{u≠v} U_u U_uᵀ."""
     views, sums, pulled = state.views.copy(), np.empty(len(similarities)), 0.0
-    for v in [*range(1, len(views)), 0]:  # the authors' order: the first view is last, and sees all the others anew
+    for v in [*range(1, len(views)), 0]:  # the authors' order: the first view is updated last
         pull = np.sqrt(coupling) * side_by_side(np.delete(views, v, axis=0))
-        pairs = PlusLowRank(similarities[v], pull).top_eigenpairs(views.shape[2], start=views[v])
+        pairs = top_eigenpairs(Problem.of(PlusLowRank(similarities[v], pull)), views.shape[2], start=views[v])
         views[v], sums[v] = pairs.vectors, pairs.values.sum()
         pulled += np.square(pull.T @ views[v]).sum()
-    # The eigenvalue sums hold tr(U_vᵀ L_v U_v) and the agreement with views as they were at that moment.
+    # The eigenvalue sums contain tr(U_vᵀ L_v U_v) and the agreement with the other views at the time of the update.
     agreement = sum(np.square(views[u].T @ views[v]).sum() for v in range(len(views)) for u in range(v))
     return state.then(views, sums), float(sums.sum() - pulled + coupling * agreement)
 
@@ -61,17 +61,17 @@ def pairwise_sweep(
 def centroid_sweep(
     similarities: Sequence[SymmetricTiles], weights: Array, state: Embeddings
 ) -> tuple[Embeddings, float]:
-    """Find the consensus U* and embed every view anew, pulled towards it: eigenvectors of L_v + λ_v U* U*ᵀ."""
+    """Return new embeddings: U_v holds the leading eigenvectors of L_v + λ_v U* U*ᵀ, with the consensus U*."""
     views, sums = state.views.copy(), np.empty(len(similarities))
-    shared = consensus(views, weights)
+    shared = consensus_embedding(views, weights)
     for v, weight in enumerate(weights):
-        problem = PlusLowRank(similarities[v], np.sqrt(weight) * shared)
-        pairs = problem.top_eigenpairs(views.shape[2], start=views[v])
+        problem = Problem.of(PlusLowRank(similarities[v], np.sqrt(weight) * shared))
+        pairs = top_eigenpairs(problem, views.shape[2], start=views[v])
         views[v], sums[v] = pairs.vectors, pairs.values.sum()
-    return state.then(views, sums), float(sums.sum())  # together they are the objective
+    return state.then(views, sums), float(sums.sum())  # the objective
 
 
-def consensus(views: Array, weights: Array) -> Array:
+def consensus_embedding(views: Array, weights: Array) -> Array:
     """Return U*, the leading eigenvectors of Σ_v λ_v U_v U_vᵀ."""
     factor = side_by_side(np.sqrt(weights)[:, None, None] * views)
     vectors, sizes, _ = np.linalg.svd(factor, full_matrices=False)
@@ -86,15 +86,15 @@ def side_by_side(views: Array) -> Array:
 
 
 class CoReg(MultiViewClusterer):
-    """Cluster several views by spectral embeddings that are pulled towards each other.
+    """Cluster several views by co-regularised spectral embeddings.
 
-    With L_v = D_v^{-1/2} K_v D_v^{-1/2} the normalised similarity of view v and orthonormal U_v, it maximises
+    With L_v = D_v^{-1/2} K_v D_v^{-1/2} the normalised similarity of view v and orthonormal U_v, the method maximises
 
         Σ_v tr(U_vᵀ L_v U_v) + λ Σ_{u<v} ‖U_uᵀ U_v‖²         (pairwise), or
         Σ_v tr(U_vᵀ L_v U_v) + Σ_v λ_v ‖U_vᵀ U*‖²            (centroid),
 
-    one view at a time; every step is an eigenproblem. The similarities of all views are kept: V n² / 2 numbers of
-    8 bytes. Computing them takes O(n² Σ_v d_v) time, and a sweep O(V n² k), or O(V n³) up to some 700 samples.
+    one view at a time; every step is an eigenproblem. The similarities of all views are kept in memory: V n² / 2
+    numbers of 8 bytes. Computing them takes O(n² Σ_v d_v) time, and a sweep O(V n² k), or O(V n³) up to 700 samples.
 
     Parameters
     ----------
@@ -103,31 +103,37 @@ class CoReg(MultiViewClusterer):
     kernel : kernel, name, list or mapping
         One kernel for all views, or one for each; degrees must be positive.
     scheme : "pairwise" or "centroid"
-        Whether the views are pulled towards each other or towards a consensus.
+        Whether the regularisation couples each pair of views, or each view with a consensus.
     coupling : number, or for the centroid scheme also a list or mapping with one for each view
-        λ, the strength of the pull.
+        λ, the strength of the regularisation.
     embedding : name or number of a view, optional
-        Read the labels from this view's rows, as the authors do with the most informative view. By default from what
-        all views say: their columns side by side (pairwise), or the consensus (centroid).
+        Cluster the rows of this view's embedding, as the authors do with the most informative view. By default the rows
+        of all embeddings side by side (pairwise) or of the consensus (centroid) are clustered.
     views : list or mapping, optional
-        How to cut a stacked X into views; see `as_views`.
+        How a stacked X is split into views; see `as_views`.
     max_iter, tol : int, float
-        Stop after so many sweeps, or when the objective changes by less than this part of itself.
+        Stop after max_iter sweeps, or if the relative change of the objective is at most tol.
     n_jobs : int, optional
         Number of threads: -1 for all processors; by default as many as BLAS may use. Labels do not depend on it.
     random_state : int, Generator, RandomState or None
-        Source of randomness of the bandwidth rule (above 500 samples) and of k-means.
+        Seed of the bandwidth rule (above 500 samples) and of k-means.
 
     Attributes
     ----------
-    labels_ : (n_samples,) clusters, numbered by decreasing size
-    embeddings_ : by view name, U_v (n_samples, n_clusters)
-    consensus_ : U* (n_samples, n_clusters), or all U_v side by side (n_samples, views × n_clusters)
-    objective_ : (n_iter_,) after each sweep, never decreasing
-    eigenvalue_sums_ : (views, 1 + n_iter_) sums of the leading eigenvalues in each view's problem; the first of L_v
-    n_iter_ : number of sweeps
-    kernels_ : by view name, the kernel with its data-driven parameters filled in
-    view_names_, view_n_features_, n_features_in_, feature_names_in_
+    labels_ : array of shape (n_samples,)
+        Clusters of the training samples, numbered by decreasing size.
+    embeddings_ : dict
+        U_v, arrays of shape (n_samples, n_clusters) by view name.
+    consensus_ : array
+        U* (n_samples, n_clusters), or all U_v side by side (n_samples, views × n_clusters).
+    objective_, n_iter_ : array of shape (n_iter_,), int
+        Objective after each sweep, never decreasing, and number of sweeps.
+    eigenvalue_sums_ : array of shape (views, 1 + n_iter_)
+        Sum of the leading eigenvalues of each view's problem, at the start (L_v) and after each sweep.
+    kernels_ : dict
+        Kernels with their data-driven parameters, by view name.
+    view_names_, view_n_features_, n_features_in_, feature_names_in_ : tuple, dict, int, array
+        Views, number of features of each and in total, and column names if X is one data frame.
 
     References
     ----------
@@ -176,19 +182,16 @@ class CoReg(MultiViewClusterer):
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
-        self._check_loop()
+        self._check_iteration_limits()
         weights, chosen = self._weights(views), self._chosen(views)
-        kernels = kernel_per_view(self.kernel, views.names)
-        n = views.n_samples
+        kernels, n, rng = kernel_per_view(self.kernel, views.names), views.n_samples, self._generator()
         require_memory(
             len(views) * SymmetricTiles.nbytes(n, np.float64) + 8 * n * sum(views.n_features.values()),
             f"keeping the similarities of {n} samples in {len(views)} views",
-            "take a part of the samples, or a method whose memory does not grow with the views, such as TMvKSCR",
+            "use fewer samples, or a method whose memory does not grow with the views, such as TMvKSCR",
         )
-        rng = self._generator()
-        self.kernels_, prepared = learn_similarities(views, kernels, np.float64, rng)
         with Workers(self.n_jobs) as workers:
-            grams = Grams(prepared, self.kernels_, n, np.float64, workers)
+            grams = Grams.learn(views, kernels, np.float64, rng, workers)
             similarities = [gram.normalised_similarity() for gram in grams.kept()]
             if self.scheme == "pairwise":
                 sweep = partial(pairwise_sweep, similarities, weights[0])
@@ -197,35 +200,35 @@ class CoReg(MultiViewClusterer):
             start = embed_each(similarities, self.n_clusters)
             loop = alternate(sweep, start, max_iter=self.max_iter, settled=steady(self.tol))
             embeddings = loop.state.views
-            # The authors' labels come from the U* with which the last sweep began; this one belongs to its result.
-            self.consensus_ = side_by_side(embeddings) if self.scheme == "pairwise" else consensus(embeddings, weights)
-        self._keep_loop(loop)
+            # The authors take the labels from the U* at the start of the last sweep; this is the U* of its result.
+            pairwise = self.scheme == "pairwise"
+            self.consensus_ = side_by_side(embeddings) if pairwise else consensus_embedding(embeddings, weights)
+        self._store_objective(loop)
+        self.kernels_ = dict(grams.kernels)
         self.eigenvalue_sums_ = loop.state.eigenvalue_sums
         self.embeddings_ = dict(zip(views, embeddings, strict=True))
         rows = self.consensus_ if chosen is None else embeddings[chosen]
-        self._keep_labels(Directions().fit(rows, self.n_clusters, rng).assign(rows))
+        self._store_labels(Directions().fit(rows, self.n_clusters, rng).assign(rows))
 
     def _weights(self, views: Views) -> Array:
-        """Check the scheme and its coupling; one number for each view."""
-        if not (isinstance(self.scheme, str) and self.scheme in ("pairwise", "centroid")):
-            raise InputError(f"scheme={self.scheme!r} must be 'pairwise' or 'centroid'")
-        if self.scheme == "pairwise" and not isinstance(self.coupling, Real):
+        """Return the coupling of each view, after the scheme is checked."""
+        check_choice("scheme", self.scheme, ("pairwise", "centroid"))
+        if self.scheme == "pairwise" and not is_number(self.coupling):
             raise InputError(
-                f"coupling={self.coupling!r} must be one number for scheme='pairwise'; "
-                "use scheme='centroid' to give every view its own"
+                f"coupling={self.coupling!r}: expected one number for scheme='pairwise'; "
+                "use scheme='centroid' for one number per view"
             )
         return np.array(list(weights_per_view("coupling", self.coupling, views.names, default=0.05).values()))
 
     def _chosen(self, views: Views) -> int | None:
-        """The number of the view that the labels are read from, if it is one."""
+        """Return the number of the view whose embedding is clustered, or None for all views."""
         if self.embedding is None:
             return None
-        number = isinstance(self.embedding, Integral) and not isinstance(self.embedding, bool)
-        if number and 0 <= int(self.embedding) < len(views):
+        if is_integer(self.embedding) and 0 <= self.embedding < len(views):
             return int(self.embedding)
         if isinstance(self.embedding, str) and self.embedding in views.names:
             return views.names.index(self.embedding)
         raise InputError(
-            f"embedding={self.embedding!r} is not a view; use None for all of them, one of the names "
+            f"embedding={self.embedding!r} is not a view; use None for all views, one of the names "
             f"{', '.join(views.names)}, or a number from 0 to {len(views) - 1}"
         )

@@ -1,10 +1,11 @@
-"""What the kernel methods share: the pipeline from views to labels, for training rows and for new ones."""
+"""What the kernel methods share: the pipeline from views to labels, for training and new samples."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,10 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from coview.core.assign import DECIMALS, Assigner, Assignment, Deferred, Labels, as_assigner
 from coview.core.eigen import top_eigenpairs
-from coview.core.fuse import fuses_sparse
-from coview.core.fused import Fused
-from coview.core.gram import Centering, Grams, learn_similarities
-from coview.core.score import ScoreMap, ensemble_of_training_rows, zero_within
+from coview.core.fuse import Fused, fuses_sparse
+from coview.core.gram import Centering, Grams
+from coview.core.score import ScoreMap, zero_within
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
 from coview.kernels import RBF, Kernel, NeighborGraph, kernel_per_view
@@ -39,13 +39,14 @@ class LatentSpace:
     Parameters
     ----------
     eigenvalues : (components,)
-    latent : by view, (n, components)
-        The hidden features; one and the same array if the views share them.
-    centerings : by view
+    latent : mapping
+        Hidden features (n, components) by view name; the same array for all views that share a latent space.
+    centerings : dict
+        The centring of each view.
     scores : (n, components), optional
-        Ensemble scores of the training rows as computed; None if their similarities must be computed again.
+        Ensemble scores of the training samples; None if they must be computed from similarities.
     explained_variance_ratio : (components,), optional
-        For problems that have a trace.
+        Given if the problem has a trace.
     """
 
     eigenvalues: Array
@@ -56,7 +57,7 @@ class LatentSpace:
 
 
 def solve_shared(fused: Fused, n_components: int, beta: Mapping[str, float]) -> LatentSpace:
-    """Solve a fused problem: H = D^{-1/2} U holds the leading eigenvectors U, and all views share it."""
+    """Return the latent space H = D^{-1/2} U that all views share, with U the leading eigenvectors of the problem."""
     eigenpairs = top_eigenpairs(fused.problem, n_components)
     latent = eigenpairs.vectors / np.sqrt(fused.degree)[:, None]
     return LatentSpace(
@@ -69,9 +70,10 @@ def solve_shared(fused: Fused, n_components: int, beta: Mapping[str, float]) -> 
 
 
 class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer):
-    """Kernel methods: views → Gram matrices → latent space → scores → labels; new rows take the same steps.
+    """Base class of kernel methods: views → Gram matrices → latent space → scores → labels.
 
-    A method defines only how its latent space follows from the Gram matrices (`_latent_space`).
+    A subclass computes its latent space from the Gram matrices (`_latent_space`). New samples are scored and labelled
+    with the same kernels, centring, latent space and assignment.
     """
 
     kernel: Any
@@ -91,18 +93,18 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
 
     @abstractmethod
     def _latent_space(self, grams: Grams, n_components: int) -> LatentSpace:
-        """Solve the method's eigenproblem."""
+        """Return the solution of the method's eigenproblem."""
 
     def _n_matrices(self, views: Views) -> int:
-        """Return how many n×n matrices a fit holds at a time: that of the current view, and their sum."""
+        """Return the number of n×n matrices in memory: that of the current view, and the sum."""
         return 2
 
     def _bytes_to_fit(self, views: Views, kernels: Mapping[str, Kernel], dtype: Any) -> int:
-        """Return the memory of a fit, without what does not grow with it."""
+        """Return the memory of a fit, as far as it grows with the number of samples."""
         n, itemsize = views.n_samples, np.dtype(dtype).itemsize
         if self._fuses_sparse and fuses_sparse([kernel.sparse for kernel in kernels.values()]):
-            # Per view a graph and its part of their union, distances while it is made, and the rows; then the basis of
-            # the eigensolver.
+            # For each view its graph, its part of the union of graphs, distances, and the rows; then the basis of the
+            # eigensolver.
             graphs = [kernel for kernel in kernels.values() if isinstance(kernel, NeighborGraph)]
             entries = sum(2 * min(graph.n_neighbors, n) + 1 for graph in graphs)
             rows = 12 * sum(views.n_features.values())
@@ -111,7 +113,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         return int(self._n_matrices(views) * SymmetricTiles.nbytes(n, dtype) + rows)
 
     def _views_to_fit(self, X: Any) -> Views:
-        """Check the views and parameters; the views have equal weights in the ensemble score by default."""
+        """Return the validated views, after the parameters are checked; views have equal weights by default."""
         views = super()._views_to_fit(X)
         if self.batch_size != "auto":
             check_integer("batch_size", self.batch_size, 1, or_else=", or 'auto'")
@@ -130,52 +132,55 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
             "fit on a part of the samples and predict the others"
             + (", or set dtype='float32'" if dtype == np.float64 else ""),
         )
-        report = _Stages(self.progress, total=len(views) + 3)
+        report = _stage_counter(self.progress, total=len(views) + 3)
         with Workers(self.n_jobs) as workers:
-            kernels, similarities = learn_similarities(views, kernels, dtype, rng, workers.map)
-            grams = Grams(similarities, kernels, views.n_samples, dtype, workers, report)
+            grams = Grams.learn(views, kernels, dtype, rng, workers, report)
             space = self._latent_space(grams, max(1, self.n_clusters - 1))
             report("eigenvectors")
-            self._score_maps = {
+            maps = {
                 name: ScoreMap.learn(similarity, space.centerings[name], space.latent[name])
-                for name, similarity in similarities.items()
+                for name, similarity in grams.similarities.items()
             }
             scores = space.scores
             if scores is None:
-                scores = ensemble_of_training_rows(self._score_maps, self._beta, workers.map)
+                parts = [self._beta[name] * each.of_training_samples(workers.map) for name, each in maps.items()]
+                scores = np.sum(parts, axis=0)
 
-        self.kernels_ = kernels
+        self.kernels_ = dict(grams.kernels)
         self.eigenvalues_ = space.eigenvalues
         self._n_features_out = len(space.eigenvalues)
-        self._keep_latent(space, views.dtype)
-        scores = zero_within(scores, self._ensemble_tolerance())
+        self._store_latent(space, views.dtype)
+        scores = zero_within(scores, np.sum([self._beta[name] * each.tolerance for name, each in maps.items()], axis=0))
         self.scores_ = scores.astype(views.dtype, copy=False)
         report("scores")
 
-        decimals = min(DECIMALS[similarity.dtype] for similarity in similarities.values())
+        decimals = min(DECIMALS[each.similarity.dtype] for each in maps.values())
         self._assignment = assigner.fit(scores, self.n_clusters, rng, decimals)
         self.labels_ = self._assignment.assign(scores)
         self._view_assigner = Deferred(assigner, int(self.n_clusters), decimals, seed=int(rng.integers(2**31)))
         self._view_assignments: dict[str, Assignment] = {}
-        # The scores of single views follow from the stored training rows; a precomputed Gram matrix is not stored.
-        self._view_scores = {
-            name: self._score_maps[name](views[name])
-            for name, similarity in similarities.items()
-            if similarity.forget_training() is not similarity
+        # A precomputed Gram matrix of the training samples is not stored, so the scores of its view are.
+        self._score_maps = {
+            name: replace(each, similarity=each.similarity.forget_training()) for name, each in maps.items()
         }
-        self._score_maps = {name: each.without_training_gram() for name, each in self._score_maps.items()}
+        self._view_scores = {
+            name: each(views[name])
+            for name, each in maps.items()
+            if each.similarity is not self._score_maps[name].similarity
+        }
         report("labels")
         self._warn_if_fewer(self._assignment.n_found)
 
     def recluster(self, X: Any) -> Self:
         """Learn the clusters again, from the scores of these samples; the latent space does not change.
 
-        More samples than the latent space was learnt from show the clusters more clearly, and cost only their scores.
+        More samples than those of `fit` determine the clusters better, at the cost of their scores. Both the joint
+        clusters and those of single views are learnt again, and numbered by decreasing size among these samples.
 
         Parameters
         ----------
         X : views, as in `as_views`
-            More samples, among which all clusters occur.
+            Samples of all clusters.
 
         Returns
         -------
@@ -183,15 +188,15 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         """
         views = self._views_to_predict(X)
         assigner, decimals = self._view_assigner.assigner, self._view_assigner.decimals
-        scores = self._by_block(self._ensemble, views)
+        scores, of_views = self._scores_of(views)
         self._assignment = assigner.fit(scores, self.n_clusters, self._generator(), decimals)
         self.labels_ = self._assignment.assign(self.scores_)
-        self._view_assignments = {name: self._view_assigner.fit(e) for name, e in self._per_view(views).items()}
+        self._view_assignments = {name: self._view_assigner.fit(of_view) for name, of_view in of_views.items()}
         self._warn_if_fewer(self._assignment.n_found)
         return self
 
-    def _keep_latent(self, space: LatentSpace, dtype: Any) -> None:
-        """Keep the hidden features that all views share."""
+    def _store_latent(self, space: LatentSpace, dtype: Any) -> None:
+        """Store the hidden features that all views share."""
         self.latent_ = next(iter(space.latent.values())).astype(dtype, copy=False)
         self.explained_variance_ratio_ = space.explained_variance_ratio
 
@@ -202,17 +207,18 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         ----------
         X : views, as in `as_views`
         per_view : bool
-            Return each view's own scores instead of their weighted mean.
+            Return each view's own scores instead of their weighted sum.
 
         Returns
         -------
-        array of shape (n_samples, n_clusters - 1), or a dictionary of such arrays by view
+        array of shape (n_samples, n_clusters - 1), or a dictionary of such arrays by view name
         """
-        if per_view and _wraps_output(self):
+        output = getattr(self, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]
+        if per_view and output != "default":  # scikit-learn would turn the result into one data frame
             raise InputError("transform(per_view=True) returns a dictionary; reset set_output to 'default' to get it")
         views = self._views_to_predict(X)
         if per_view:
-            return {name: scores.astype(views.dtype, copy=False) for name, scores in self._per_view(views).items()}
+            return {name: scores.astype(views.dtype, copy=False) for name, scores in self._scores_of(views)[1].items()}
         return self._by_block(self._ensemble, views).astype(views.dtype, copy=False)
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
@@ -236,20 +242,20 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         ----------
         X : views, as in `as_views`
         per_view : bool
-            Return labels by each view's own scores (individual assignment) instead of those by the ensemble score.
+            Return labels by each view's own scores (individual assignment) instead of the ensemble scores.
 
         Returns
         -------
-        array of shape (n_samples,), or a dictionary of such arrays by view
+        array of shape (n_samples,), or a dictionary of such arrays by view name
         """
         views = self._views_to_predict(X)
         if per_view:
-            return {name: self._view_assignment(name).assign(e) for name, e in self._per_view(views).items()}
+            return {name: self._view_assignment(name).assign(e) for name, e in self._scores_of(views)[1].items()}
         return self._by_block(lambda block: self._assignment.assign(self._ensemble(block)), views)
 
     @property
     def view_labels_(self) -> dict[str, Labels]:
-        """Clusters of the training samples by each view's own scores (individual assignment)."""
+        """Clusters of the training samples by each view's own scores (individual assignment), by view name."""
         check_is_fitted(self)
         return {name: self._view_assignment(name).assign(self._training_scores(name)) for name in self.view_names_}
 
@@ -260,37 +266,35 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         return self._view_assignments[name]
 
     def _training_scores(self, name: str) -> Array:
-        """Return a view's own scores of the training rows, computed when they are first used."""
+        """Return a view's own scores of the training samples, computed when they are first used."""
         if name not in self._view_scores:
             score_map = self._score_maps[name]
-            self._view_scores[name] = zero_within(score_map.of_training_rows(), score_map.tolerance)
+            self._view_scores[name] = zero_within(score_map.of_training_samples(), score_map.tolerance)
         self._require_finite(name, self._view_scores[name])
         return self._view_scores[name]
 
     def _ensemble(self, views: Views) -> Array:
-        """Return the weighted mean of the views' scores."""
-        total, error = np.zeros((views.n_samples, self._n_features_out)), np.zeros(1)
-        for name, x in views.items():
-            scores, tolerance = self._score_maps[name].with_tolerance(x)
-            self._require_finite(name, scores)
-            total += self._beta[name] * scores
-            error = error + self._beta[name] * tolerance
-        return zero_within(total, error)
+        """Return the ensemble scores of a block: the weighted sum of the views' scores."""
+        return self._block_scores(views, with_views=False)[:, 0]
 
-    def _ensemble_tolerance(self) -> Array:
-        """Return the rounding error of the ensemble scores of the training rows."""
-        tolerances = [self._beta[name] * score_map.tolerance for name, score_map in self._score_maps.items()]
-        total: Array = np.sum(tolerances, axis=0)
-        return total
+    def _scores_of(self, views: Views) -> tuple[Array, dict[str, Array]]:
+        """Return the ensemble scores and each view's own scores."""
+        ensemble, *of_views = np.ascontiguousarray(np.moveaxis(self._by_block(self._block_scores, views), 1, 0))
+        return ensemble, dict(zip(views, of_views, strict=True))
 
-    def _per_view(self, views: Views) -> dict[str, Array]:
-        def scores(block: Views) -> Array:
-            ((name, x),) = block.items()
-            of_view = self._score_maps[name](x)
+    def _block_scores(self, views: Views, with_views: bool = True) -> Array:
+        """Return the ensemble scores of a block, followed by each view's own, (rows, 1 + views, components)."""
+        scores = np.zeros((views.n_samples, 1 + len(views) * with_views, self._n_features_out))
+        error = np.zeros(1)
+        for v, (name, x) in enumerate(views.items(), start=1):
+            of_view, tolerance = self._score_maps[name].with_tolerance(x)
             self._require_finite(name, of_view)
-            return of_view
-
-        return {name: self._by_block(scores, views.select([name])) for name in views}
+            scores[:, 0] += self._beta[name] * of_view
+            error = error + self._beta[name] * tolerance
+            if with_views:
+                scores[:, v] = zero_within(of_view, tolerance)
+        zero_within(scores[:, 0], error)
+        return scores
 
     def _require_finite(self, name: str, scores: Array) -> None:
         if not np.isfinite(scores).all():
@@ -299,7 +303,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
             )
 
     def _by_block(self, function: Callable[[Views], Array], views: Views) -> Array:
-        """Apply a function to blocks of rows, in threads, with memory for a few blocks."""
+        """Return a function of all rows, computed in blocks of rows and in threads, with memory for a few blocks."""
         n, rows = views.n_samples, self.batch_size
         if rows == "auto":
             maps = [self._score_maps[name] for name in views]
@@ -313,7 +317,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
 
 
 class OneViewKernelClusterer(KernelClusterer):
-    """Kernel methods of one view."""
+    """Base class of kernel methods of one view."""
 
     def __init__(
         self,
@@ -349,9 +353,9 @@ class OneViewKernelClusterer(KernelClusterer):
 def _gram_dtype(dtype: Any, kernels: Mapping[str, Kernel], assigner: Assigner, views: Views) -> type[np.floating[Any]]:
     """Return the precision of Gram matrices; "auto" is float32 if that is faster and does not change labels.
 
-    "auto" is float64 up to 2000 samples, where there is little to gain; for unbounded kernels; for the codebook, which
-    depends on signs; and for a kernel so flat (a bandwidth far too large) that the differences between samples are
-    lost in the rounding errors of float32.
+    "auto" is float64 up to 2000 samples, because there is little to gain; for unbounded kernels; for the codebook,
+    which depends on signs; and for a nearly constant kernel (a bandwidth that is far too large), because the rounding
+    errors of float32 would hide the differences between samples.
     """
     if dtype == "auto":
         bounded = all(kernel.bounded for kernel in kernels.values())
@@ -368,21 +372,7 @@ def _gram_dtype(dtype: Any, kernels: Mapping[str, Kernel], assigner: Assigner, v
         raise InputError(f"dtype={dtype!r}: expected 'auto', 'float32' or 'float64'") from None
 
 
-class _Stages:
-    """Call the caller's function after each stage of a fit: progress(stage, number done, number in total)."""
-
-    def __init__(self, progress: Callable[[str, int, int], object] | None, total: int) -> None:
-        self._progress = progress
-        self._total = total
-        self._done = 0
-
-    def __call__(self, stage: str) -> None:
-        self._done += 1
-        if self._progress is not None:
-            self._progress(stage, self._done, self._total)
-
-
-def _wraps_output(estimator: Any) -> bool:
-    """Whether scikit-learn will turn what `transform` returns into one data frame."""
-    chosen = getattr(estimator, "_sklearn_output_config", {}).get("transform")
-    return bool((chosen or get_config()["transform_output"]) != "default")
+def _stage_counter(progress: Callable[[str, int, int], object] | None, total: int) -> Callable[[str], object]:
+    """Return a function of a stage that calls progress(stage, number done, total)."""
+    done = count(1)
+    return lambda stage: progress(stage, next(done), total) if progress is not None else None

@@ -1,4 +1,4 @@
-"""KPCA: kernel PCA as the unweighted case of the same family, for comparison."""
+"""KPCA: kernel principal component analysis, the unweighted case of KSC, for comparison."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from coview.methods.kernel_clusterer import LatentSpace, OneViewKernelClusterer,
 
 
 class KPCA(OneViewKernelClusterer):
-    """Cluster one view in its leading kernel principal components: Ω H = H Λ with Ω the plainly centred Gram matrix.
+    """Cluster one view in its leading kernel principal components: Ω H = H Λ with Ω the centred Gram matrix.
 
-    It is KSC without degrees: clusters are found only if they dominate the variance.
+    The method is KSC without degrees. It finds clusters only if they dominate the variance.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class KPCA(OneViewKernelClusterer):
         Precision of the Gram matrix. "auto" is float32 above 2000 samples if the kernel is bounded and not nearly
         constant, and the assigner does not depend on signs.
     batch_size : "auto" or int
-        Number of new rows that are scored at a time.
+        Number of new samples that are scored at a time.
     n_jobs : int, optional
         Number of threads: -1 for all processors; by default as many as BLAS may use. Labels do not depend on it.
     progress : callable, optional
@@ -37,17 +37,20 @@ class KPCA(OneViewKernelClusterer):
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Clusters of the training samples, numbered by decreasing size.
+        Clusters of the training samples, numbered by decreasing size among the samples that the clusters are learnt
+        from: the training samples, or those given to `recluster`.
+    view_labels_ : dict
+        Clusters of the training samples, by view name.
     latent_ : array of shape (n_samples, n_clusters - 1)
         Hidden features.
     scores_ : array of shape (n_samples, n_clusters - 1)
         Score variables of the training samples.
     eigenvalues_, explained_variance_ratio_ : arrays of shape (n_clusters - 1,)
-        Eigenvalues in decreasing order, and each one's share of the trace.
+        Eigenvalues in decreasing order, and each as a fraction of the trace.
     kernels_ : dict
         The kernel with its data-driven parameters, by view name.
-    view_names_, view_n_features_, n_features_in_, feature_names_in_
-        The view that was fitted.
+    view_names_, view_n_features_, n_features_in_, feature_names_in_ : tuple, dict, int, array
+        Views, number of features of each and in total, and column names if X is one data frame.
 
     References
     ----------

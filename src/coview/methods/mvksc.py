@@ -1,4 +1,4 @@
-"""MvKSC: multi-view kernel spectral clustering, one latent space for each view, coupled with those of the others."""
+"""MvKSC: multi-view kernel spectral clustering, with one latent space for each view, coupled between views."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from coview.core.eigen import Problem, top_eigenpairs
-from coview.core.fused import centre_by_degrees
 from coview.core.gram import Centering, Gram, Grams
 from coview.core.tiles import SymmetricTiles
 from coview.kernels import RBF
@@ -19,17 +18,17 @@ from coview.views import Views
 
 
 class MvKSC(KernelClusterer):
-    """Cluster several views by kernel spectral clustering of each, with scores that should agree between views.
+    """Cluster several views by kernel spectral clustering of each, with scores that are coupled between views.
 
     The hidden features α_v of view v are leading eigenvectors of the coupled problem
 
         Σ_{u≠v} D_v^{-1/2} D_u^{-1/2} Ω_u α_u = λ (I - (gamma_v / n) D_v⁻¹ Ω_v) α_v   for every view v,
 
-    where Ω_v is the centred Gram matrix of view v, D_v its degrees and n the number of samples. Only the
-    algebraically largest λ are of use: with the sign of a view turned around, every agreement has its negative.
-    Fitting keeps one Gram matrix for each view; the matrix of the coupled problem, (views × n)², is never formed.
+    where Ω_v is the centred Gram matrix of view v, D_v its degrees and n the number of samples. Positive λ mean
+    agreement between the views, and the algebraically largest ones are used. A fit keeps one Gram matrix for each view
+    in memory; the matrix of the coupled problem, (views × n)², is never formed.
 
-    With one view (that is not constant) there is nothing to agree with, and the method is KSC.
+    If only one view is not constant, the method is KSC of this view.
 
     Parameters
     ----------
@@ -38,8 +37,8 @@ class MvKSC(KernelClusterer):
     kernel : kernel, name, list or mapping
         One kernel for all views, or one for each. See `coview.kernels`.
     gamma : number, list or mapping, optional
-        Weights of the views' own variance beside their agreement; 1 by default. They must stay well below the number
-        of samples.
+        Weights of the views' own variance against their agreement; 1 by default. They must be well below the number of
+        samples.
     beta : number, list or mapping, optional
         Weights of the views in the ensemble score; 1 / number of views by default.
     assigner : assigner or name
@@ -50,7 +49,7 @@ class MvKSC(KernelClusterer):
         Precision of the Gram matrices. "auto" is float32 above 2000 samples if all kernels are bounded, none is nearly
         constant, and the assigner does not depend on signs.
     batch_size : "auto" or int
-        Number of new rows that are scored at a time.
+        Number of new samples that are scored at a time.
     n_jobs : int, optional
         Number of threads: -1 for all processors; by default as many as BLAS may use. Labels do not depend on it.
     progress : callable, optional
@@ -61,7 +60,8 @@ class MvKSC(KernelClusterer):
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Clusters of the training samples, numbered by decreasing size.
+        Clusters of the training samples, numbered by decreasing size among the samples that the clusters are learnt
+        from: the training samples, or those given to `recluster`.
     view_labels_ : dict
         Clusters of the training samples by each view's own scores, by view name.
     latent_ : dict of arrays of shape (n_samples, n_clusters - 1)
@@ -69,11 +69,11 @@ class MvKSC(KernelClusterer):
     scores_ : array of shape (n_samples, n_clusters - 1)
         Ensemble score variables of the training samples.
     eigenvalues_ : array of shape (n_clusters - 1,)
-        In decreasing order.
+        Eigenvalues in decreasing order.
     kernels_ : dict
         Kernels with their data-driven parameters, by view name.
-    view_names_, view_n_features_, n_features_in_, feature_names_in_
-        The views that were fitted.
+    view_names_, view_n_features_, n_features_in_, feature_names_in_ : tuple, dict, int, array
+        Views, number of features of each and in total, and column names if X is one data frame.
 
     References
     ----------
@@ -133,11 +133,11 @@ class MvKSC(KernelClusterer):
         for v, gram in enumerate(grams.kept()):
             degree = gram.positive_degrees()
             roots[gram.name] = np.sqrt(degree)[:, None]
-            centerings[gram.name] = centre_by_degrees(gram, degree)
-            if not gram.is_zero_but_for_rounding(centerings[gram.name].centred_diagonal(gram.matrix.diagonal())):
+            centerings[gram.name] = gram.centre_by(degree)
+            if not gram.is_zero_up_to_rounding(centerings[gram.name].centred_diagonal(gram.matrix.diagonal())):
                 informative.append(v)
             matrices.append(_centred_and_normalised(gram, centerings[gram.name], v in informative))
-        if len(informative) <= 1:  # no second view to agree with
+        if len(informative) <= 1:
             pairs = _solve_one_view(matrices, informative[0] if informative else 0, n_components)
         else:
             shrink = np.array([self._gamma[name] / grams.n_samples for name in centerings])
@@ -145,10 +145,10 @@ class MvKSC(KernelClusterer):
         images = zip(roots.items(), pairs.images, strict=True)
         scores = np.sum([self._beta[name] * root * image for (name, root), image in images], axis=0)
         latent = {name: u / root for (name, root), u in zip(roots.items(), pairs.vectors, strict=True)}
-        # The scores of a graph are those of new rows, in which duplicates of a row have one score.
+        # A graph scores training samples as new samples, so that duplicate rows have equal scores.
         return LatentSpace(pairs.values, latent, centerings, None if grams.n_sparse else scores)
 
-    def _keep_latent(self, space: LatentSpace, dtype: Any) -> None:
+    def _store_latent(self, space: LatentSpace, dtype: Any) -> None:
         self.latent_ = {name: alpha.astype(dtype, copy=False) for name, alpha in space.latent.items()}
 
 
@@ -157,16 +157,16 @@ def _centred_and_normalised(gram: Gram, centering: Centering, informative: bool)
     matrix, scale = gram.matrix, 1 / np.sqrt(gram.degree)
     if informative:
         matrix.for_each(lambda t, rows, columns: centering.centre(matrix.tiles[t], rows, columns))
-    else:  # all rows are equal: centring leaves rounding errors of either sign
+    else:  # all rows are equal, and centring leaves rounding errors of either sign
         scale[:] = 0
     tiles: SymmetricTiles = matrix.scale_both_sides(scale)
     return tiles
 
 
 def _solve_one_view(matrices: Sequence[SymmetricTiles], informative: int, n_components: int) -> CoupledPairs:
-    """Solve KSC's own problem for the one informative view, in the form of a coupled one."""
+    """Return the eigenpairs of KSC for the only informative view, in the form of a coupled problem."""
     matrix = matrices[informative]
-    pairs = top_eigenpairs(Problem(matrix, exponent=0, trace=float(matrix.diagonal().sum())), n_components)
+    pairs = top_eigenpairs(Problem.of(matrix), n_components)
     vectors = np.zeros((len(matrices), *pairs.vectors.shape))
     vectors[informative] = pairs.vectors
     return CoupledPairs(pairs.values, vectors, vectors * pairs.values)

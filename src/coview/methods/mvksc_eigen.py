@@ -1,4 +1,4 @@
-"""Eigenpairs of matrices that are coupled with each other, one for each view, without forming the coupled matrix."""
+"""Eigenpairs of coupled matrices, one for each view, without forming the coupled matrix."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from coview.errors import InputError
 from coview.views import Array
 
 _TOLERANCE = {np.float64: 1e-10, np.float32: 1e-5}  # residuals relative to the largest eigenvalue
-_LEAST = {np.float64: 2e-13, np.float32: 1e-6}  # squared lengths in the inner product that are taken for rounding
-_UNSEEN = 1e-7  # a residual that the inner product, a sum of squares, takes for rounding
-_ZERO = 1e-12  # eigenvalues that rounding alone gives, relative to the largest
-_EXTRA = 3  # vectors beyond those wanted, so that the last of them converges as well
+_LEAST = {np.float64: 2e-13, np.float32: 1e-6}  # squared norms in the inner product that count as zero
+_NEGLIGIBLE = 1e-7  # a residual whose square is below the rounding error of the inner product
+_ZERO = 1e-12  # eigenvalues below count as zero, relative to the largest
+_EXTRA = 3  # vectors beyond the requested ones, so that the last of these converges as well
 _BASIS = 8  # blocks in the basis before it is condensed
 _PASSES = 150
-_DENSE = 600  # rows of all views together
-_DENSE_AFTER_ALL = 4000
+_DENSE_ROWS = 600  # rows of all views up to which LAPACK solves the problem
+_DENSE_FALLBACK_ROWS = 4000  # and up to which it solves a problem that has not converged
 
 
 @dataclass(frozen=True)
 class CoupledPairs:
-    """Eigenvalues in decreasing order; the eigenvectors' part in each view and its product with the view's matrix.
+    """Eigenvalues in decreasing order, the part of each eigenvector in each view, and its product with the matrix.
 
-    Vectors and images have shape (views, samples, k). A pair whose eigenvalue is not positive holds no agreement
-    between the views: its vectors are zero.
+    Vectors and images (the products) have shape (views, samples, k). The vectors of an eigenvalue that is not positive
+    are zero, because the views do not agree in them.
     """
 
     values: Array
@@ -43,8 +43,9 @@ class CoupledPairs:
 def coupled_eigenpairs(matrices: Sequence[SymmetricTiles], shrink: Array, k: int) -> CoupledPairs:
     """Return the k algebraically largest λ with Σ_{u≠v} G_u x_u = λ (I - c_v G_v) x_v in every view v.
 
+    Small problems are solved by LAPACK, cubic in the number of rows of all views; all others by a block Krylov method.
+
     The matrices G_v are positive semi-definite, and c_v (`shrink`) times the largest eigenvalue of G_v is below 1.
-    Small problems go to LAPACK, cubic in the rows of all views together; all others to a block Krylov method.
     """
     values, images = _solve(matrices, shrink, k)
     missing = max(0, k - len(values))
@@ -52,40 +53,40 @@ def coupled_eigenpairs(matrices: Sequence[SymmetricTiles], shrink: Array, k: int
     images = np.pad(images[:, :, :k], ((0, 0), (0, 0), (0, missing)))
     positive = values > _ZERO * np.abs(values).max(initial=0.0)
     images = images * positive
-    # Vectors from their images by the equation itself: nothing is left in them that the matrices cannot see.
+    # The equation gives the vectors from their images, without a part in the null space of the matrices.
     vectors = _coupling(images) / np.where(positive, values, 1.0) + shrink[:, None, None] * images
-    # One sign for all views: a pair covers them together.
+    # One sign for all views of a pair.
     largest = np.abs(_flat(vectors)).argmax(axis=0)
     vectors *= np.where(_flat(vectors)[largest, np.arange(k)] < 0, -1.0, 1.0)
     return CoupledPairs(values, vectors, _multiply(matrices, vectors))
 
 
 def _solve(matrices: Sequence[SymmetricTiles], shrink: Array, k: int) -> tuple[Array, Array]:
-    """At least k eigenvalues in decreasing order (fewer if there are no more) with their images."""
+    """Return at least k eigenvalues in decreasing order (fewer if fewer exist) and their images."""
     rows = len(matrices) * matrices[0].shape[0]
-    if rows <= _DENSE:
-        return _dense(matrices, shrink)
-    values, images, error = _block_krylov(matrices, shrink[:, None, None], k)
+    if rows <= _DENSE_ROWS:
+        return _solve_coupled_dense(matrices, shrink)
+    values, images, error = _coupled_krylov(matrices, shrink[:, None, None], k)
     if error <= _TOLERANCE[matrices[0].dtype.type]:
         return values, images
-    dense = rows <= _DENSE_AFTER_ALL
+    dense = rows <= _DENSE_FALLBACK_ROWS
     outcome = "used the dense solver" if dense else "kept the approximation"
     warnings.warn(
-        f"the {k} largest coupled eigenvalues are nearly equal to others, or to rounding (relative residual "
-        f"{error:.0e}), as with a bandwidth far from the data; {outcome}",
+        f"the {k} largest coupled eigenvalues are nearly equal to others or to zero (relative residual "
+        f"{error:.0e}), as with a bandwidth that is far too small or too large; {outcome}",
         ConvergenceWarning,
         stacklevel=4,
     )
-    return _dense(matrices, shrink) if dense else (values, images)
+    return _solve_coupled_dense(matrices, shrink) if dense else (values, images)
 
 
-def _block_krylov(matrices: Sequence[SymmetricTiles], c: Array, k: int) -> tuple[Array, Array, float]:
-    """Eigenvalues, images and the largest relative residual of the wanted ones.
+def _coupled_krylov(matrices: Sequence[SymmetricTiles], c: Array, k: int) -> tuple[Array, Array, float]:
+    """Return eigenvalues, images and the largest relative residual of the first k pairs.
 
-    Multiplied by G_v the problem is a symmetric pencil, in which vectors x_v matter through their images G_v x_v only.
-    So Rayleigh-Ritz in its inner product ⟨x, y⟩ = Σ_v x_vᵀ G_v (I - c_v G_v) y_v, on a basis that grows by residuals,
-    needs nothing but products with each view's own matrix. What G_v maps to zero is invisible to that inner product
-    and must not grow unseen: the basis starts from what the equation itself gives for random images.
+    Multiplied by G_v the problem is a symmetric pencil, which depends on vectors x_v only through their images G_v x_v.
+    Rayleigh-Ritz in its inner product ⟨x, y⟩ = Σ_v x_vᵀ G_v (I - c_v G_v) y_v, on a basis that grows by residuals,
+    uses only products with each view's matrix. The inner product does not see the null space of G_v, in which errors
+    could grow. Therefore the basis starts from vectors that the equation gives for random images.
     """
     shape, width = (len(matrices), matrices[0].shape[0]), 4 * ceil((k + _EXTRA) / 4)
     tolerance = _TOLERANCE[matrices[0].dtype.type]
@@ -93,14 +94,14 @@ def _block_krylov(matrices: Sequence[SymmetricTiles], c: Array, k: int) -> tuple
     basis, images = np.empty((*shape, 0)), np.empty((*shape, 0))
     new = _coupling(_multiply(matrices, np.random.default_rng(0).standard_normal((*shape, width))))
     new_images = _multiply(matrices, new)
-    # About the largest eigenvalue of all matrices: what is small is small beside it.
+    # About the largest eigenvalue of all matrices, as the unit of rounding errors.
     unit = float((np.linalg.norm(_flat(new_images), axis=0) / _lengths(new)).max())
     least = _LEAST[matrices[0].dtype.type] * unit
     values, rotation, error = np.empty(0), np.empty((0, 0)), 0.0
     for _ in range(_PASSES):
-        new, new_images = _orthonormal(new, new_images, basis, images, c, least)
-        if new.shape[2] == 0:  # nothing more to be seen
-            error = 0.0 if error <= _UNSEEN else error
+        new, new_images = _orthonormal_in_pencil(new, new_images, basis, images, c, least)
+        if new.shape[2] == 0:  # the basis is complete
+            error = 0.0 if error <= _NEGLIGIBLE else error
             break
         basis, images = np.concatenate([basis, new], axis=2), np.concatenate([images, new_images], axis=2)
         total, flat = images.sum(axis=0), _flat(images)
@@ -110,7 +111,7 @@ def _block_krylov(matrices: Sequence[SymmetricTiles], c: Array, k: int) -> tuple
         vectors, image = basis @ rotation[:, :width], images @ rotation[:, :width]
         new = _coupling(image) - values[:width] * (vectors - c * image)
         new_images = _multiply(matrices, new)
-        # In the norm of the pencil, but for a factor near 1.
+        # In the norm of the pencil, up to a factor near 1.
         errors = np.sqrt(np.abs((new * new_images).sum(axis=(0, 1)))) / np.abs(values).max()
         error = float(errors[:k].max())
         if error <= tolerance:
@@ -118,13 +119,15 @@ def _block_krylov(matrices: Sequence[SymmetricTiles], c: Array, k: int) -> tuple
         if basis.shape[2] + width > _BASIS * width:
             kept = rotation[:, : 2 * width]
             basis, images = basis @ kept, images @ kept
-        unsettled = errors > tolerance / 10
-        new, new_images = new[:, :, unsettled], new_images[:, :, unsettled]
+        unconverged = errors > tolerance / 10
+        new, new_images = new[:, :, unconverged], new_images[:, :, unconverged]
     return values, images @ rotation, error
 
 
-def _orthonormal(new: Array, image: Array, basis: Array, images: Array, c: Array, least: float) -> tuple[Array, Array]:
-    """Orthonormalise new vectors, with their images, in the inner product of the pencil; drop what adds nothing."""
+def _orthonormal_in_pencil(
+    new: Array, image: Array, basis: Array, images: Array, c: Array, least: float
+) -> tuple[Array, Array]:
+    """Return the new vectors orthonormalised in the inner product of the pencil, and images; drop dependent ones."""
     for _ in range(2):
         lengths = _lengths(new)
         new, image = new / lengths, image / lengths
@@ -142,17 +145,17 @@ def _orthonormal(new: Array, image: Array, basis: Array, images: Array, c: Array
 def _require_positive(sizes: Array, rounding: float) -> None:
     if sizes.min(initial=0.0) < -rounding:
         raise InputError(
-            "gamma is too large for these kernels, or one of them is not positive semi-definite; gamma must stay below "
+            "gamma is too large for these kernels, or one of them is not positive semi-definite; use gamma below "
             "n_samples divided by the largest eigenvalue of a view's centred and normalised kernel matrix, which is at "
             "most 1 for kernels without negative values"
         )
 
 
-def _dense(matrices: Sequence[SymmetricTiles], shrink: Array) -> tuple[Array, Array]:
-    """All eigenvalues with their images, from the problem reduced to what the matrices can see.
+def _solve_coupled_dense(matrices: Sequence[SymmetricTiles], shrink: Array) -> tuple[Array, Array]:
+    """Return all eigenvalues and their images, from the problem reduced to the range of the matrices.
 
-    With G_v = Q_v Λ_v Q_vᵀ and x_v = Q_v (Λ_v - c_v Λ_v²)^{-1/2} z_v it is an ordinary symmetric one, Fᵀ F z = λ z
-    without the diagonal blocks, F_v = Q_v Λ_v (Λ_v - c_v Λ_v²)^{-1/2}.
+    With G_v = Q_v Λ_v Q_vᵀ and x_v = Q_v (Λ_v - c_v Λ_v²)^{-1/2} z_v the reduced problem is an ordinary symmetric one,
+    Fᵀ F z = λ z without the diagonal blocks, F_v = Q_v Λ_v (Λ_v - c_v Λ_v²)^{-1/2}.
     """
     factors = []
     for matrix, c in zip(matrices, shrink, strict=True):
@@ -173,7 +176,7 @@ def _dense(matrices: Sequence[SymmetricTiles], shrink: Array) -> tuple[Array, Ar
 
 
 def _coupling(images: Array) -> Array:
-    """Every view's sum of the other views' images."""
+    """Return for each view the sum of the other views' images."""
     others: Array = images.sum(axis=0) - images
     return others
 
@@ -188,5 +191,5 @@ def _lengths(x: Array) -> Array:
 
 
 def _flat(x: Array) -> Array:
-    """Views below each other: (views × samples, vectors)."""
+    """Return the views below each other, (views × samples, vectors)."""
     return x.reshape(x.shape[0] * x.shape[1], x.shape[2])

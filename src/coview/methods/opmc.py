@@ -1,11 +1,10 @@
-"""OPMC: one-pass multi-view clustering, k-means with one set of labels and centroids in a subspace of every view."""
+"""OPMC: one-pass multi-view clustering, k-means with joint labels and centroids in a subspace of every view."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -17,17 +16,18 @@ from coview.core.linalg import polar
 from coview.errors import InputError
 from coview.methods.base import MultiViewClusterer
 from coview.methods.opmc_rows import SCALINGS, StandardisedRows, learn_scaling
-from coview.rows import row_blocks
+from coview.parameters import check_choice, check_integer
+from coview.rows import row_blocks, squared_norms
 from coview.views import Array, Views
 
-# Squared distances that differ by less than this part of what they are computed from are equal: far above rounding,
-# far below anything meaningful. So a tie is a tie in any batch, and a row gets the same label alone and among others.
+# Squared distances are equal if they differ by less than this fraction of their terms, which is far above rounding
+# errors and far below real differences. So ties are the same in any batch, and a row gets the same label alone.
 _TIE = 1e-12
 
 
 @dataclass(frozen=True)
 class Pass:
-    """What one pass over the unknowns leaves; lists are in the order of the views."""
+    """The unknowns after one pass; sequences are in the order of the views."""
 
     labels: Labels  # Y
     latent_centroids: Sequence[Array]  # C_v, (n_clusters, n_clusters)
@@ -41,85 +41,82 @@ class Pass:
 
 
 def projection(latent_centroids: Array, sums: Array) -> Array:
-    """W_v: the matrix with orthonormal rows nearest to C_vᵀ (Yᵀ X_v), with the sums Yᵀ X_v of each cluster.
+    """Return W_v, the matrix with orthonormal rows nearest to C_vᵀ (Yᵀ X_v), with the sums Yᵀ X_v of each cluster.
 
-    That product loses rank when two clusters have just had the same mean. Then W_v is not unique, and the cluster means
-    need not lie in its span, but they do when it is taken inside an orthonormal basis of their span. With fewer
-    features than clusters no orthonormal rows exist: the columns are orthonormal then, as in the authors' program.
+    The product is singular if two clusters have the same mean. Then W_v is not unique, and it is taken in an
+    orthonormal basis of the cluster means, so that its span contains them. With fewer features than clusters the
+    columns are orthonormal instead of the rows, as in the authors' program.
     """
     basis, coordinates = np.linalg.qr(sums.T)
     factor: Array = polar(latent_centroids.T @ coordinates.T) @ basis.T
     return factor
 
 
-def latent_means(sums: Array, counts: Array, projection: Array) -> Array:
-    """C_v: the cluster means in the latent space; an empty cluster has mean zero."""
-    means: Array = sums / np.maximum(counts, 1)[:, None]
-    return means @ projection.T
-
-
-def nearest(views: Sequence[StandardisedRows], centroids: Sequence[Array], weights: Array) -> tuple[Labels, Array]:
-    """Y: the cluster with the least Σ_v β_v ‖x_v − (C_v W_v)_j‖², the first of equals; and that distance per view."""
+def nearest_centroids(
+    views: Sequence[StandardisedRows], centroids: Sequence[Array], weights: Array
+) -> tuple[Labels, Array]:
+    """Return Y, the cluster with the least Σ_v β_v ‖x_v − (C_v W_v)_j‖² (the first of equals), and its distances."""
     n, k = views[0].n_rows, len(centroids[0])
-    squared_norms = np.column_stack([x.squared_norms for x in views])
-    squared_lengths = np.column_stack([np.einsum("ij,ij->i", a, a) for a in centroids])
-    row_sizes, centroid_sizes = np.sqrt(squared_norms @ weights), np.sqrt(squared_lengths @ weights)
-    labels, distances = np.empty(n, dtype=np.int64), squared_norms.copy()
+    of_rows = np.column_stack([x.squared_norms for x in views])
+    of_centroids = np.column_stack([squared_norms(a) for a in centroids])
+    row_sizes, centroid_sizes = np.sqrt(of_rows @ weights), np.sqrt(of_centroids @ weights)
+    labels, distances = np.empty(n, dtype=np.int64), of_rows.copy()
     for rows in row_blocks(n, len(views) * k):
-        # ‖x‖² is the same for all clusters: what is left is compared, and the larger is the nearer.
-        per_view = [2 * x.products(rows, a) - q for x, a, q in zip(views, centroids, squared_lengths.T, strict=True)]
+        # ‖x‖² is the same for all clusters; of the remaining terms, larger means nearer.
+        per_view = [2 * x.products(rows, a) - q for x, a, q in zip(views, centroids, of_centroids.T, strict=True)]
         nearness = sum(weight * part for weight, part in zip(weights, per_view, strict=True))
         error = _TIE * centroid_sizes * (row_sizes[rows, None] + centroid_sizes)
         labels[rows] = np.argmax(nearness + error >= (nearness - error).max(axis=1, keepdims=True), axis=1)
         for v, part in enumerate(per_view):
             distances[rows, v] -= np.take_along_axis(part, labels[rows, None], axis=1)[:, 0]
-    distances[distances <= 4 * _TIE * squared_norms] = 0.0  # rounding alone, of a sample on its centroid
+    distances[distances <= 4 * _TIE * of_rows] = 0.0  # rounding errors of a sample on its centroid
     return labels, distances
 
 
 def assign(views: Sequence[StandardisedRows], centroids: list[Array], weights: Array) -> tuple[Labels, Array]:
-    """Y, with the centroids of empty clusters moved (in place) to the samples that are farthest from their own."""
+    """Return Y and distances; centroids of empty clusters move (in place) to the samples farthest from their own."""
     k = len(centroids[0])
-    labels, distances = nearest(views, centroids, weights)
+    labels, distances = nearest_centroids(views, centroids, weights)
     for _ in range(k):
         empty = np.flatnonzero(np.bincount(labels, minlength=k) == 0)
         if len(empty) == 0:
             break
-        farness = distances @ weights
-        farthest = np.argsort(-farness, kind="stable")[: len(empty)]
-        farthest = farthest[farness[farthest] > 0]
+        total = distances @ weights
+        farthest = np.argsort(-total, kind="stable")[: len(empty)]
+        farthest = farthest[total[farthest] > 0]
         if len(farthest) == 0:  # every sample lies on its centroid
             break
         for v, x in enumerate(views):
             centroids[v][empty[: len(farthest)]] = x.take(farthest)
-        labels, distances = nearest(views, centroids, weights)
+        labels, distances = nearest_centroids(views, centroids, weights)
     return labels, distances
 
 
 def learnt_weights(losses: Array, totals: Array) -> Array:
-    """β_v = (ℓ_v⁻¹ / Σ_u ℓ_u⁻¹)², which minimises Σ_v β_v ℓ_v over β = α² with Σ_v α_v = 1.
+    """Return β_v = (ℓ_v⁻¹ / Σ_u ℓ_u⁻¹)², which minimises Σ_v β_v ℓ_v over β = α² with Σ_v α_v = 1.
 
-    Views without loss share all the weight. A constant one (total ‖X_v‖² = 0) is not among them: it tells nothing.
+    If some views have no loss, all weight is divided between them. A constant view (total ‖X_v‖² = 0) has weight zero,
+    because it is uninformative.
     """
-    telling = totals > 0 if totals.any() else np.ones(len(totals), dtype=bool)
-    shares = (telling & (losses == 0)).astype(np.float64)
-    if not shares.any():
-        shares[telling] = losses[telling].min() / losses[telling]
-    weights: Array = (shares / shares.sum()) ** 2
+    informative = totals > 0 if totals.any() else np.ones(len(totals), dtype=bool)
+    alpha = (informative & (losses == 0)).astype(np.float64)
+    if not alpha.any():
+        alpha[informative] = losses[informative].min() / losses[informative]
+    weights: Array = (alpha / alpha.sum()) ** 2
     return weights
 
 
 def one_pass(
     views: Sequence[StandardisedRows], labels: Labels, latent_centroids: Sequence[Array], weights: Array
 ) -> Pass:
-    """Update W_v, C_v and Y once, in this order."""
+    """Return the unknowns after one update of W_v, C_v and Y, in this order."""
     counts = np.bincount(labels, minlength=len(latent_centroids[0]))
     members = sp.csc_array((np.ones(len(labels)), labels, np.arange(len(labels) + 1)), shape=(len(counts), len(labels)))
     latent, centroids = [], []
     for x, previous in zip(views, latent_centroids, strict=True):
         sums = x.sums(members)
         w = projection(previous, sums)
-        latent.append(latent_means(sums, counts, w))
+        latent.append((sums / np.maximum(counts, 1)[:, None]) @ w.T)  # means; those of empty clusters are zero
         centroids.append(latent[-1] @ w)
     labels, distances = assign(views, centroids, weights)
     return Pass(labels, latent, centroids, weights, distances.sum(axis=0))
@@ -134,20 +131,20 @@ def refine(
     max_iter: int,
     tol: float,
 ) -> Alternation[Pass]:
-    """Repeat passes from these labels; `weigh` gives the weights of a pass from the losses of the one before."""
+    """Return the unknowns after passes from these labels; `weigh` gives weights from the losses of the last pass."""
 
     def step(previous: Pass) -> tuple[Pass, float]:
-        # The weights come first, not last: the cycle is the same, and the labels go with the weights.
+        # The weights are updated first, not last, so that the labels belong to the final weights.
         after = one_pass(views, previous.labels, previous.latent_centroids, weigh(previous.losses))
         return after, after.objective
 
-    losses = np.ones(len(views))  # not known yet: all views weigh the same
+    losses = np.ones(len(views))  # before the first pass all views have the same weight
     start = Pass(labels, latent_centroids, [], weigh(losses), losses)
     return alternate(step, start, max_iter=max_iter, settled=steady(tol))
 
 
 def random_labels(views: Sequence[StandardisedRows], n_clusters: int, rng: np.random.Generator) -> Labels:
-    """Draw every label by itself, as the authors do, but leave no cluster empty."""
+    """Return labels drawn independently, as the authors do, but without empty clusters."""
     n = views[0].n_rows
     labels = rng.integers(n_clusters, size=n)
     labels[rng.choice(n, n_clusters, replace=False)] = np.arange(n_clusters)
@@ -155,23 +152,22 @@ def random_labels(views: Sequence[StandardisedRows], n_clusters: int, rng: np.ra
 
 
 def spread_out_labels(views: Sequence[StandardisedRows], n_clusters: int, rng: np.random.Generator) -> Labels:
-    """Draw samples far from each other (greedy k-means++ on all views); every sample joins the nearest of them."""
-    squared_norms = np.sum([x.squared_norms for x in views], axis=0)
-    n, rounding = len(squared_norms), _TIE * squared_norms.sum()
+    """Return the nearest of some distant samples for each sample (greedy k-means++ on all views)."""
+    norms = np.sum([x.squared_norms for x in views], axis=0)
+    n, rounding = len(norms), _TIE * norms.sum()
     chances, closest = np.ones(n), np.full(n, np.inf)
     seeds = []
     for _ in range(n_clusters):
-        heaped = np.cumsum(chances)
-        drawn = np.searchsorted(heaped, rng.random(2 + int(np.log(n_clusters))) * heaped[-1], side="right")
+        cumulated = np.cumsum(chances)
+        drawn = np.searchsorted(cumulated, rng.random(2 + int(np.log(n_clusters))) * cumulated[-1], side="right")
         drawn = np.minimum(drawn, n - 1)
         products = np.sum([x.products(slice(None), x.take(drawn)) for x in views], axis=0)
-        distances = np.maximum(squared_norms[:, None] + squared_norms[drawn] - 2 * products, 0.0)
+        distances = np.maximum(norms[:, None] + norms[drawn] - 2 * products, 0.0)
         left = np.minimum(distances, closest[:, None]).sum(axis=0)
         best = np.argmax(left <= left.min() + rounding)  # the first of equals
         seeds.append(drawn[best])
         chances = closest = np.minimum(distances[:, best], closest)
-    labels, _ = nearest(views, [x.take(np.array(seeds)) for x in views], np.ones(len(views)))
-    return labels
+    return nearest_centroids(views, [x.take(np.array(seeds)) for x in views], np.ones(len(views)))[0]
 
 
 STARTS: Mapping[str, Callable[[Sequence[StandardisedRows], int, np.random.Generator], Labels]] = {
@@ -181,49 +177,51 @@ STARTS: Mapping[str, Callable[[Sequence[StandardisedRows], int, np.random.Genera
 
 
 class OPMC(MultiViewClusterer):
-    """Cluster several views, large ones too, by labels and centroids that are found together.
+    """Cluster several views, also with many samples, by joint labels and centroids in a subspace of each view.
 
-    The labels Y (one-hot rows) and, for each view, centroids C_v in a latent space of n_clusters dimensions with its
+    The labels Y (one-hot rows) and, for each view, centroids C_v in a latent space of n_clusters dimensions with
     orthonormal map W_v minimise
 
         Σ_v β_v ‖X_v − Y C_v W_v‖².
 
-    The latent space has room for all cluster means, so with fixed weights β_v = 1/V this is k-means on the standardised
-    views side by side. With learn_weights=True the views' weights are unknowns as well, which is a different method.
-    One pass costs O(n Σ_v d_v n_clusters) time. Dense views are copied once, in float64, when they are standardised;
-    sparse views stay sparse. Beyond that, memory is O(n V) and does not depend on n_init.
+    The latent space contains all cluster means, so with fixed weights β_v = 1/V the method is k-means on the
+    concatenated standardised views. With learn_weights=True the weights of the views are unknowns as well, which is a
+    different method. One pass costs O(n Σ_v d_v n_clusters) time. Memory is one standardised copy of the dense views in
+    float64 (sparse views stay sparse) and O(n V), independent of n_init.
 
     Parameters
     ----------
     n_clusters : int
         Number of clusters.
     normalize : "feature", "sample" or None
-        Standardise every column over the samples, every sample over its own columns of a view, or nothing. The
-        authors' program does "sample", which tells little about a view of a few columns.
+        Standardise every column over the samples, every sample over the columns of its view, or nothing. The authors'
+        program uses "sample", which leaves little information in a view of a few columns.
     init : "k-means++" or "random"
-        First labels: by samples drawn far from each other, or drawn at random as the authors do.
+        First labels: by the nearest of distant samples, or at random as the authors do.
     n_init : int
-        Number of starts; the one with the lowest objective is kept.
+        Number of starts; the result with the lowest objective is kept.
     learn_weights : bool
         Learn the weights, β_v = (ℓ_v⁻¹ / Σ_u ℓ_u⁻¹)² with ℓ_v the loss of view v, instead of 1/V each.
     views : list or mapping, optional
-        How to cut a stacked X into views; see `as_views`.
-    max_iter : int
-        Most passes of one start.
-    tol : float
-        A start ends when a pass changes the objective by less than this part of it.
+        How a stacked X is split into views; see `as_views`.
+    max_iter, tol : int, float
+        Each start stops after max_iter passes, or if the relative change of the objective is at most tol.
     random_state : int, Generator, RandomState or None
-        Source of randomness of the starts.
+        Seed of the starts.
 
     Attributes
     ----------
-    labels_ : (n_samples,) clusters, numbered by decreasing size
-    centroids_ : by view name, C_v W_v in the units of the view (n_clusters, n_features); with normalize="sample" in
-        those of the standardised samples
-    view_weights_ : by view name, β_v
-    objective_ : (n_iter_,) objective after every pass of the best start
-    n_iter_ : number of its passes
-    view_names_, view_n_features_, n_features_in_, feature_names_in_
+    labels_ : array of shape (n_samples,)
+        Clusters of the training samples, numbered by decreasing size.
+    centroids_ : dict
+        C_v W_v in the units of the view (with normalize="sample", of the standardised samples), arrays of shape
+        (n_clusters, n_features) by view name.
+    view_weights_ : dict
+        β_v, by view name.
+    objective_, n_iter_ : array of shape (n_iter_,), int
+        Objective after each pass of the best start, and number of its passes.
+    view_names_, view_n_features_, n_features_in_, feature_names_in_ : tuple, dict, int, array
+        Views, number of features of each and in total, and column names if X is one data frame.
 
     References
     ----------
@@ -267,13 +265,17 @@ class OPMC(MultiViewClusterer):
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
-        self._check_loop()
-        self._check_settings()
+        self._check_iteration_limits()
+        check_choice("normalize", self.normalize, SCALINGS)
+        check_choice("init", self.init, STARTS)
+        check_integer("n_init", self.n_init, 1)
+        if not isinstance(self.learn_weights, (bool, np.bool_)):
+            raise InputError(f"learn_weights={self.learn_weights!r}: expected True or False")
         rng = self._generator()
         self._scalings = {name: learn_scaling(x, self.normalize) for name, x in views.items()}
         best = self._best_start(self._standardised(views), rng)
-        self._keep_loop(best)
-        order = self._keep_labels(best.state.labels)
+        self._store_objective(best)
+        order = self._store_labels(best.state.labels)
         self._centroids = [centroids[order] for centroids in best.state.centroids]
         self._weights = best.state.weights
         self.view_weights_ = dict(zip(views.names, self._weights.tolist(), strict=True))
@@ -281,16 +283,6 @@ class OPMC(MultiViewClusterer):
             name: self._scalings[name].restore(centroids)
             for name, centroids in zip(views.names, self._centroids, strict=True)
         }
-
-    def _check_settings(self) -> None:
-        if self.normalize is not None and not (isinstance(self.normalize, str) and self.normalize in SCALINGS):
-            raise InputError(f"normalize={self.normalize!r} must be {', '.join(map(repr, SCALINGS))} or None")
-        if not (isinstance(self.init, str) and self.init in STARTS):
-            raise InputError(f"init={self.init!r} must be {' or '.join(map(repr, STARTS))}")
-        if not (isinstance(self.n_init, Integral) and self.n_init >= 1):
-            raise InputError(f"n_init={self.n_init!r} must be a whole number of at least 1")
-        if not isinstance(self.learn_weights, (bool, np.bool_)):
-            raise InputError(f"learn_weights={self.learn_weights!r} must be True or False")
 
     def _standardised(self, views: Views) -> list[StandardisedRows]:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -304,7 +296,7 @@ class OPMC(MultiViewClusterer):
         totals = np.array([x.squared_norms.sum() for x in views])
         equal = np.full(len(views), 1 / len(views))
         weigh = partial(learnt_weights, totals=totals) if self.learn_weights else lambda losses: equal
-        # The authors draw C_v at random; whatever it is, the same centroids come out of the first pass.
+        # The authors draw C_v at random; the centroids after the first pass do not depend on it.
         latent_centroids = [np.eye(self.n_clusters)] * len(views)
 
         def start() -> Alternation[Pass]:
@@ -314,7 +306,7 @@ class OPMC(MultiViewClusterer):
         best = start()
         for _ in range(1, self.n_init):
             other = start()
-            # Starts that end alike differ by rounding: the first of them stays, whatever form the views came in.
+            # Starts with equal results differ by rounding errors, so the first of them is kept.
             if other.state.objective < best.state.objective - _TIE * (other.state.weights @ totals):
                 best = other
         return best
@@ -325,10 +317,14 @@ class OPMC(MultiViewClusterer):
         Parameters
         ----------
         X : views, as in `as_views`
+
+        Returns
+        -------
+        array of shape (n_samples,)
         """
         views = self._views_to_predict(X)
         labels = np.empty(views.n_samples, dtype=np.int64)
         width = self.n_clusters * len(views) + sum(x.shape[1] for x in views.values() if not sp.issparse(x))
         for rows in row_blocks(views.n_samples, width):
-            labels[rows], _ = nearest(self._standardised(views.take(rows)), self._centroids, self._weights)
+            labels[rows], _ = nearest_centroids(self._standardised(views.take(rows)), self._centroids, self._weights)
         return labels

@@ -1,11 +1,8 @@
-"""SFMC: the bipartite graphs of all views are fused into one that falls into as many pieces as there are clusters."""
+"""SFMC: scalable and parameter-free multi-view clustering by fusion of bipartite graphs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,19 +13,28 @@ from coview.core.assign import Labels
 from coview.errors import InputError
 from coview.methods.anchors import AnchorPoints
 from coview.methods.base import MultiViewClusterer
-from coview.methods.bipartite import components, join_nearest, leading_triplets, n_components, normalise
+from coview.methods.bipartite import (
+    components,
+    join_nearest,
+    leading_triplets,
+    n_components,
+    normalise,
+    weighted_graph,
+)
 from coview.methods.sfmc_simplex import project_segments, smallest_on_simplex
+from coview.parameters import check_integer
+from coview.rows import row_of_entries
 from coview.runtime import Workers
 from coview.views import Array, Matrix, Views
 
-_INNER = 50  # changes of the penalty in search of a graph with the right number of components
+_INNER = 50  # changes of the penalty until the graph has the right number of components
 _PENALTY = 0.1
 
 
 def salience(views: Views) -> Array:
-    """How much each sample has of everything: features above their least, as parts of a view's largest, added up.
+    """Return the salience of each sample: the sum of its features minus their minima, over the largest of the view.
 
-    Scaled to 1 and rounded, so that the order in which numbers are added does not matter: what follows is chaotic.
+    The result is scaled to a maximum of 1 and rounded, because alternate sampling amplifies rounding errors.
     """
     total = np.zeros(views.n_samples)
     for x in views.values():
@@ -39,10 +45,10 @@ def salience(views: Views) -> Array:
 
 
 def alternate_sampling(scores: Array, count: int) -> Labels:
-    """Choose the sample of the highest score, let every score s become s (1 - s), and so on; return them sorted.
+    """Return `count` samples, sorted: each is the one of the highest score, after which s becomes s (1 - s) for all.
 
-    Samples like the chosen one fall back with it, so the next is unlike it. Equal samples fall out together; when all
-    are out, those not chosen come in again.
+    Samples with scores near that of the chosen one get low scores with it, so the next one differs from it. If all
+    scores are zero, which duplicate samples cause, the samples not yet chosen start again.
     """
     chosen = np.zeros(len(scores), dtype=bool)
     left = scores
@@ -57,10 +63,10 @@ def alternate_sampling(scores: Array, count: int) -> Labels:
 
 
 def bipartite_graphs(views: Views, anchors: Labels, n_neighbors: int) -> list[Matrix]:
-    """B_v: weights d_(q+1) - d_ij of the q nearest anchors, scaled to sum 1 for each sample (samples, anchors).
+    """Return B_v (samples, anchors): weights d_(q+1) - d_ij of the q nearest anchors, with sum 1 for each sample.
 
-    A view in which the q + 1 nearest anchors of a sample are equally far, as among copies of one point, says nothing
-    about it, as in the authors' program. A sample about which no view says anything has equal weights in all of them.
+    If the q + 1 nearest anchors of a sample are equally far, as among duplicates, the view has no edges of it, as in
+    the authors' program. A sample without edges in any view gets equal weights in all of them.
     """
     points = [AnchorPoints(name, x[anchors]) for name, x in views.items()]
     nearest = [p.nearest(x, n_neighbors + 1) for p, x in zip(points, views.values(), strict=True)]
@@ -74,67 +80,51 @@ def bipartite_graphs(views: Views, anchors: Labels, n_neighbors: int) -> list[Ma
     return graphs
 
 
-def fuse(graphs: Sequence[Matrix], weights: Array) -> Matrix:
-    """Σ_v α_v B_v."""
-    fused = sum(weight * graph for weight, graph in zip(weights, graphs, strict=True) if weight > 0)
-    return sp.csr_array(fused)
-
-
-@dataclass(frozen=True)
 class Support:
-    """Where a graph has edges: sample and anchor of each, in the order of its CSR arrays."""
+    """The edges of a graph: sample and anchor of each, in the order of its CSR arrays."""
 
-    graph: Matrix
-
-    @cached_property
-    def samples(self) -> Labels:
-        return np.repeat(np.arange(self.graph.shape[0]), np.diff(self.graph.indptr))
-
-    @cached_property
-    def by_anchor(self) -> Labels:
-        """The edges in the order of their anchors."""
-        return np.argsort(self.graph.indices, kind="stable")
-
-    @cached_property
-    def anchor_starts(self) -> Labels:
-        return np.concatenate([[0], np.bincount(self.graph.indices, minlength=self.graph.shape[1]).cumsum()])
+    def __init__(self, graph: Matrix) -> None:
+        self.graph = graph
+        self.samples = row_of_entries(graph)
+        self.by_anchor = np.argsort(graph.indices, kind="stable")  # the edges in the order of their anchors
+        self.anchor_starts = np.concatenate([[0], np.bincount(graph.indices, minlength=graph.shape[1]).cumsum()])
 
     def squared_distances(self, left: Array, right: Array) -> Array:
-        """Between the two ends of each edge, for points (samples, k) and (anchors, k)."""
+        """Return the squared distance between the ends of each edge, for points (samples, k) and (anchors, k)."""
         distances = np.zeros(self.graph.nnz)
         for a, b in zip(left.T, right.T, strict=True):
             distances += np.square(a[self.samples] - b[self.graph.indices])
         return distances
 
     def project(self, values: Array) -> Array:
-        """The mean of two projections: each sample's edges onto the simplex, and each anchor's."""
+        """Return the mean of two projections onto simplices: of the edges of each sample, and of each anchor."""
         projected = project_segments(values, self.graph.indptr)
         projected[self.by_anchor] += project_segments(values[self.by_anchor], self.anchor_starts)
         return projected / 2
 
     def with_values(self, values: Array) -> Matrix:
-        """The graph with these values; edges of value zero are gone."""
+        """Return the graph with these values, without edges of value zero."""
         graph = sp.csr_array((values, self.graph.indices, self.graph.indptr), shape=self.graph.shape, copy=True)
         graph.eliminate_zeros()
         return graph
 
 
 def structured_graph(fused: Matrix, n_clusters: int) -> Matrix:
-    """P: a graph near the fused one, on its edges, with n_clusters components where that can be reached.
+    """Return P, a graph near the fused one and on its edges, with n_clusters components if that is possible.
 
-    Every pass takes λ/2 times the squared distance between its two ends from each edge, in the spectral embedding of
-    the graph so far. λ doubles while there are too few components, and is halved when there are too many. A graph
-    that has enough components from the start stays as it is.
+    Every iteration subtracts from each edge λ/2 times the squared distance between its ends in the spectral embedding
+    of the current graph. λ doubles if there are too few components, and is halved if there are too many. A graph that
+    has at least n_clusters components is returned unchanged.
 
-    The authors' program counts the eigenvalues that are 1 up to 1e-7; counting components is exact, and cheaper.
+    The authors' program counts the eigenvalues that are 1 up to 1e-7; counting components is exact and cheaper.
     """
     if n_components(fused) >= n_clusters:
         return fused
     support, penalty, too_many = Support(fused), _PENALTY, None
     embedding = leading_triplets(normalise(fused)[0], n_clusters)
-    sample_scale, anchor_scale = np.array(1.0), np.array(10.0)  # before there is a P, as in the authors' program
+    sample_scale, anchor_scale = np.array(1.0), np.array(10.0)  # for the first iteration, as in the authors' program
     for _ in range(_INNER):
-        # Both parts of the embedding are orthonormal; together they are with a factor √½, hence 4 and not 2.
+        # Both parts of the embedding are orthonormal; the whole is so with a factor √½, hence 4 and not 2.
         distances = support.squared_distances(sample_scale * embedding.left, anchor_scale * embedding.right)
         graph = support.with_values(support.project(fused.data - penalty / 4 * distances))
         found = n_components(graph)
@@ -147,15 +137,15 @@ def structured_graph(fused: Matrix, n_clusters: int) -> Matrix:
         else:
             penalty /= 2
             too_many = graph
-    return graph if too_many is None else too_many  # the components of one with too many can be joined
+    return graph if too_many is None else too_many  # surplus components can be joined
 
 
-def learn_weights(graphs: Sequence[Matrix], n_clusters: int, *, max_iter: int, tol: float) -> Alternation[Array]:
-    """α: alternate between P and the weights that bring Σ_v α_v B_v nearest to it, from equal weights."""
+def learn_graph_weights(graphs: Sequence[Matrix], n_clusters: int, *, max_iter: int, tol: float) -> Alternation[Array]:
+    """Return α: alternate between P and the weights with Σ_v α_v B_v nearest to it, from equal weights."""
     products = np.array([[(a * b).sum() for a in graphs] for b in graphs])
 
     def step(weights: Array) -> tuple[Array, float]:
-        graph = structured_graph(fuse(graphs, weights), n_clusters)
+        graph = structured_graph(weighted_graph(graphs, weights), n_clusters)
         with_graph = np.array([(b * graph).sum() for b in graphs])
         weights = smallest_on_simplex(products, with_graph)
         objective = weights @ products @ weights - 2 * weights @ with_graph + np.square(graph.data).sum()
@@ -166,45 +156,49 @@ def learn_weights(graphs: Sequence[Matrix], n_clusters: int, *, max_iter: int, t
 
 
 class SFMC(MultiViewClusterer):
-    """Cluster several views by one bipartite graph of samples and anchors that falls into n_clusters components.
+    """Cluster several views by one bipartite graph of samples and anchors that has n_clusters components.
 
-    Every view v has a graph B_v of its samples and their nearest anchors, which are samples themselves. The graph P and
-    the weights α of the views solve
+    Every view v has a graph B_v between its samples and their nearest anchors, which are samples as well. The graph P
+    and the weights α of the views solve
 
         min ‖Σ_v α_v B_v − P‖²   with   α ≥ 0, Σ_v α_v = 1, P ≥ 0, and P has n_clusters components,
 
-    and the components are the clusters: there is no k-means, and nothing is random. If the graphs of the views have
-    more components from the start, the nearest are joined. Takes O(n m Σ_v d_v) time for m anchors, which is
-    quadratic in n when the anchors are a fraction, then some hundred passes over the O(n V n_neighbors) edges, which
-    are also what is kept in memory.
+    and the components are the clusters; the method does not use k-means and is deterministic. If the graphs of the
+    views have more components than that, the nearest ones are joined. Fitting takes O(n m Σ_v d_v) time for m anchors,
+    which is quadratic in n if the anchors are a fraction of the samples, and then about a hundred passes over the
+    O(n V n_neighbors) edges, which also determine the memory.
 
     Parameters
     ----------
     n_clusters : int
         Number of clusters.
     anchors : float in (0, 1], int, or array of sample numbers
-        A fraction of the samples (at least n_clusters), a number of them, or these samples. Unless they are given,
-        anchors are chosen by the authors' alternate sampling, which is deterministic but chaotic: a change of the
-        last digits of the data changes most of them, and the clusters where these overlap.
+        A fraction of the samples (at least n_clusters), a number of samples, or the anchors themselves. A fraction or
+        number of anchors is selected by the authors' alternate sampling, which is deterministic but chaotic: changes in
+        the last digits of the data change most anchors, and clusters that overlap.
     n_neighbors : int
-        AnchorPoints that each sample is linked with in each view.
+        Number of anchors that each sample is linked to in each view.
     views : list or mapping, optional
-        How to cut a stacked X into views; see `as_views`.
-    max_iter : int
-        Rounds of updating P and α; the authors do ten, whether or not the weights have settled.
-    tol : float
-        Stop before that when the objective changes by less than this part of itself.
+        How a stacked X is split into views; see `as_views`.
+    max_iter, tol : int, float
+        Stop after max_iter iterations (the authors do ten), or if the relative change of the objective is at most tol.
     random_state : ignored
-        Here for a common interface.
+        Present because all methods have this parameter.
 
     Attributes
     ----------
-    labels_ : (n_samples,) clusters, numbered by decreasing size
-    view_weights_ : by view name, α
-    graph_ : csr_array (n_samples, n_anchors), P
-    anchor_indices_ : samples that are the anchors, in the order of the columns of graph_
-    objective_ : after every round
-    n_iter_, view_names_, view_n_features_, n_features_in_, feature_names_in_
+    labels_ : array of shape (n_samples,)
+        Clusters of the training samples, numbered by decreasing size.
+    view_weights_ : dict
+        α, by view name.
+    graph_ : csr_array of shape (n_samples, n_anchors)
+        P.
+    anchor_indices_ : array of shape (n_anchors,)
+        The samples that are anchors, in the order of the columns of graph_.
+    objective_, n_iter_ : array of shape (n_iter_,), int
+        Objective after each iteration, and number of iterations.
+    view_names_, view_n_features_, n_features_in_, feature_names_in_ : tuple, dict, int, array
+        Views, number of features of each and in total, and column names if X is one data frame.
 
     References
     ----------
@@ -244,18 +238,18 @@ class SFMC(MultiViewClusterer):
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
-        self._check_loop()
-        if not (isinstance(self.n_neighbors, Integral) and self.n_neighbors >= 1):
-            raise InputError(f"n_neighbors={self.n_neighbors!r} must be a whole number of at least 1")
+        self._check_iteration_limits()
+        self._generator()
+        check_integer("n_neighbors", self.n_neighbors, 1)
         self.anchor_indices_ = self._choose_anchors(views)
-        with Workers(1):  # many small products, in which more BLAS threads would wait for each other
+        with Workers(1):  # many small products, for which BLAS is faster in one thread
             graphs = bipartite_graphs(views, self.anchor_indices_, self.n_neighbors)
-            loop = learn_weights(graphs, self.n_clusters, max_iter=self.max_iter, tol=self.tol)
-            self.graph_ = structured_graph(fuse(graphs, loop.state), self.n_clusters)
+            loop = learn_graph_weights(graphs, self.n_clusters, max_iter=self.max_iter, tol=self.tol)
+            self.graph_ = structured_graph(weighted_graph(graphs, loop.state), self.n_clusters)
         self.view_weights_ = dict(zip(views.names, loop.state.tolist(), strict=True))
-        # No warning when the weights have not settled: ten rounds are the published method, and more do not help.
+        # No warning if the weights have not converged: ten iterations are the published method, and more do not help.
         self.objective_, self.n_iter_ = loop.objective, len(loop.objective)
-        self._keep_labels(join_nearest(components(self.graph_), views, self.n_clusters))
+        self._store_labels(join_nearest(components(self.graph_), views, self.n_clusters))
 
     def _choose_anchors(self, views: Views) -> Labels:
         given, n = np.asarray(self.anchors), views.n_samples
@@ -268,6 +262,6 @@ class SFMC(MultiViewClusterer):
             if len(anchors) == len(given) and anchors[0] >= 0 and anchors[-1] < n:
                 return anchors
         raise InputError(
-            f"anchors={self.anchors!r} must be a fraction between 0 and 1, a whole number from n_clusters="
-            f"{self.n_clusters} to n_samples={n}, or that many different sample numbers"
+            f"anchors={self.anchors!r}: expected a fraction above 0 and at most 1, an integer from n_clusters="
+            f"{self.n_clusters} to n_samples={n}, or as many different sample numbers"
         )

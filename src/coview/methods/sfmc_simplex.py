@@ -1,7 +1,4 @@
-"""The unit simplex: projections of many rows at once, and quadratic problems of a few unknowns.
-
-The simplex holds the vectors that are non-negative and sum to 1.
-"""
+"""The unit simplex (non-negative vectors with sum 1): projections of many rows, and small quadratic programs."""
 
 from __future__ import annotations
 
@@ -14,17 +11,17 @@ _OPTIMAL = 1e-13
 
 
 def project_segments(values: Array, starts: Array) -> Array:
-    """Project every segment of a long vector onto the simplex of its own length.
+    """Return a vector with every segment projected onto the simplex of its own length.
 
     Segment i is values[starts[i] : starts[i + 1]], as in the `data` and `indptr` of a CSR matrix: rows are projected
-    within their own support. Thresholds are found by Michelot's rule: take off what the entries have too much on
-    average, drop those that become negative, repeat. That is some ten passes, and no sorting.
+    within their own support. Thresholds are found by Michelot's algorithm: subtract the mean excess of the entries,
+    drop the entries that become negative, and repeat. That takes about ten passes, without sorting.
     """
     sizes = np.diff(starts)
     starts, sizes = starts[:-1][sizes > 0], sizes[sizes > 0]
     if len(starts) == 0:
         return values
-    # Nothing changes when a segment is moved as a whole; near zero, sums keep their digits.
+    # The projection is invariant to a shift of the segment; near zero, sums keep their digits.
     values = values - np.repeat(np.maximum.reduceat(values, starts), sizes)
     kept, counts = values, sizes
     while True:
@@ -37,18 +34,18 @@ def project_segments(values: Array, starts: Array) -> Array:
 
 
 def smallest_on_simplex(quadratic: Array, linear: Array) -> Array:
-    """Return the x of the simplex with the smallest xᵀ Q x - 2 cᵀ x, for a positive semi-definite Q of a few rows.
+    """Return the x of the simplex that minimises xᵀ Q x - 2 cᵀ x, for a positive semi-definite Q of a few rows.
 
-    An active-set method, exact but for rounding: it starts from the best corner, unknowns enter one at a time, and
-    those that would become negative leave. Where several x are equally small it returns (nearly) the shortest one, so
-    that equal unknowns get equal weights; a trace of a ridge sees to that.
+    An active-set method, exact up to rounding: it starts from the best corner, unknowns enter one at a time, and those
+    that would become negative leave. A very small ridge selects the minimiser of (nearly) smallest norm, so that equal
+    unknowns get equal weights.
     """
     n = len(linear)
     scale = max(float(np.trace(quadratic)) / n, np.finfo(np.float64).tiny)
     quadratic, linear = quadratic / scale + _RIDGE * np.eye(n), linear / scale
     x: Array = np.eye(n)[np.argmin(np.diag(quadratic) - 2 * linear)]
     free = x > 0
-    for _ in range(10 * n * n):  # ends by itself in exact arithmetic
+    for _ in range(10 * n * n):  # a limit that exact arithmetic does not reach
         slope = quadratic @ x - linear
         slope = np.where(free, 0.0, slope - slope @ x)
         if slope.min() >= -_OPTIMAL * max(1.0, np.abs(linear).max()):
@@ -59,7 +56,7 @@ def smallest_on_simplex(quadratic: Array, linear: Array) -> Array:
 
 
 def _descend(quadratic: Array, linear: Array, x: Array, free: Array) -> Array:
-    """Go to the smallest point in the free unknowns; those that reach zero on the way are no longer free."""
+    """Return the minimiser in the free unknowns; unknowns that reach zero before it are no longer free."""
     while True:
         target = _smallest_on_plane(quadratic, linear, free)
         falling = free & (target <= 0)
@@ -72,7 +69,7 @@ def _descend(quadratic: Array, linear: Array, x: Array, free: Array) -> Array:
 
 
 def _smallest_on_plane(quadratic: Array, linear: Array, free: Array) -> Array:
-    """The smallest point that sums to 1 and is zero but for the free unknowns, which may be negative here."""
+    """Return the minimiser with sum 1 in the free unknowns, which may be negative here; all others are zero."""
     ones = np.ones((int(free.sum()), 1))
     system = np.block([[quadratic[np.ix_(free, free)], ones], [ones.T, np.zeros((1, 1))]])
     x = np.zeros(len(linear))

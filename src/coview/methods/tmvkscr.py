@@ -44,9 +44,9 @@ class TMvKSCR(KernelClusterer):
     dtype : "auto", "float32" or "float64"
         Precision of the Gram matrices. "auto" is float32 above 2000 samples if all kernels are bounded (RBF,
         normalised polynomial, cosine), none is nearly constant, and the assigner does not depend on signs; labels
-        are the same but for samples on the boundary of two clusters, see docs/performance.md.
+        are the same except for samples on the boundary of two clusters; see docs/performance.md.
     batch_size : "auto" or int
-        Number of new rows that are scored at a time.
+        Number of new samples that are scored at a time.
     n_jobs : int, optional
         Number of threads: -1 for all processors; by default as many as BLAS may use. Labels do not depend on it.
     progress : callable, optional
@@ -57,7 +57,8 @@ class TMvKSCR(KernelClusterer):
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Clusters of the training samples, numbered by decreasing size.
+        Clusters of the training samples, numbered by decreasing size among the samples that the clusters are learnt
+        from: the training samples, or those given to `recluster`.
     view_labels_ : dict
         Clusters of the training samples by each view's own scores, by view name.
     latent_ : array of shape (n_samples, n_clusters - 1)
@@ -65,11 +66,11 @@ class TMvKSCR(KernelClusterer):
     scores_ : array of shape (n_samples, n_clusters - 1)
         Ensemble score variables of the training samples.
     eigenvalues_, explained_variance_ratio_ : arrays of shape (n_clusters - 1,)
-        Eigenvalues in decreasing order, and each one's share of the trace.
+        Eigenvalues in decreasing order, and each as a fraction of the trace.
     kernels_ : dict
         Kernels with their data-driven parameters, by view name.
-    view_names_, view_n_features_, n_features_in_, feature_names_in_
-        The views that were fitted.
+    view_names_, view_n_features_, n_features_in_, feature_names_in_ : tuple, dict, int, array
+        Views, number of features of each and in total, and column names if X is one data frame.
 
     References
     ----------

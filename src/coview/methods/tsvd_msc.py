@@ -1,10 +1,9 @@
-"""TSVDMSC: multi-view subspace clustering with the views' self-representations as one low-rank tensor."""
+"""TSVDMSC: multi-view subspace clustering with the self-representations of all views as one low-rank tensor."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,9 @@ from coview.core.assign import Directions
 from coview.core.eigen import Problem, top_eigenpairs
 from coview.core.linalg import coordinates
 from coview.core.tiles import SymmetricTiles
-from coview.errors import InputError
 from coview.methods.base import MultiViewClusterer
 from coview.methods.tsvd_msc_tensor import shrink
+from coview.parameters import check_above
 from coview.rows import l2_normalize
 from coview.runtime import Workers, require_memory
 from coview.views import Array, Matrix
@@ -30,8 +29,8 @@ _BLOCK = 256  # columns, or features, at a time
 class Dictionary:
     """One view's samples as the columns of a matrix A that has at most as many rows as samples.
 
-    All that the method does to a view happens in the space that its samples span, and looks at lengths. So a view with
-    more features than samples is replaced by coordinates in that space.
+    The method depends on a view only through inner products of its samples. So a view with more features than samples
+    is replaced by coordinates in the space that its samples span.
     """
 
     def __init__(self, samples: Matrix) -> None:
@@ -42,16 +41,16 @@ class Dictionary:
             self._features = samples.T.tocsr() if sp.issparse(samples) else samples.T
             squares = np.square(along).sum(axis=0)
             self._lift = along / np.where(squares > 0, squares, 1.0)
-        # Both penalties are one number, so this matrix is the same in all rounds.
+        # Both penalties are equal, so this matrix is the same in all iterations.
         self._factor = scipy.linalg.cho_factor(np.eye(len(self.columns)) + self.columns @ self.columns.T)
 
     def solve(self, right: Array) -> Array:
-        """Return (I + A Aᵀ)⁻¹ times this."""
+        """Return (I + A Aᵀ)⁻¹ times a matrix."""
         solution: Array = scipy.linalg.cho_solve(self._factor, right)
         return solution
 
     def largest_row(self, rest: Array) -> float:
-        """Return the largest row of this matrix, as a sum of sizes, in the features of the view."""
+        """Return the largest absolute row sum of this matrix in the features of the view."""
         if self._features is None:
             return largest_row(rest)
         rest = self._lift @ rest
@@ -60,7 +59,7 @@ class Dictionary:
 
 
 def largest_row(x: Array) -> float:
-    """Return the matrix norm that the authors' stopping rule uses: the largest row, as a sum of sizes."""
+    """Return the largest absolute row sum, the matrix norm of the authors' stopping rule."""
     return float(np.abs(x).sum(axis=1).max())
 
 
@@ -68,7 +67,7 @@ def largest_row(x: Array) -> float:
 class Unknowns:
     """The variables of the augmented Lagrangian, updated in place: three tensors (views, n, n) and small matrices.
 
-    Multipliers are kept divided by the penalty, which doubles every round: so they halve, without rounding.
+    Multipliers are stored divided by the penalty. The penalty doubles in every iteration, so they are halved exactly.
     """
 
     representation: Array  # Z
@@ -91,7 +90,7 @@ class Unknowns:
 def represent(v: int, dictionary: Dictionary, now: Unknowns, workers: Workers) -> None:
     """Update Z_v = (I + AᵀA)⁻¹ (Aᵀ P + Q), with P = A - E_v + Y_v and Q = G_v - W_v.
 
-    Written as Q + Aᵀ(I + A Aᵀ)⁻¹(P - A Q), which inverts the smaller of the two matrices and, in passing, gives
+    The form Q + Aᵀ(I + A Aᵀ)⁻¹(P - A Q) inverts the smaller of the two matrices, and also gives
     A Z_v = P - (I + A Aᵀ)⁻¹(P - A Q).
     """
     a, missing = dictionary.columns, np.empty_like(dictionary.columns)
@@ -108,20 +107,20 @@ def represent(v: int, dictionary: Dictionary, now: Unknowns, workers: Workers) -
 
 
 def shrink_columns(blocks: Sequence[Array], threshold: float) -> tuple[list[Array], float]:
-    """Shorten the columns of the stacked blocks by the threshold, at most to zero; return also their total length."""
+    """Return the stacked blocks with column norms reduced by the threshold, at most to zero, and their sum."""
     lengths = np.sqrt(sum(np.square(block).sum(axis=0) for block in blocks))
     shorter = np.maximum(lengths - threshold, 0.0)
     return [block * (shorter / np.where(lengths > 0, lengths, 1.0)) for block in blocks], float(shorter.sum())
 
 
-def admm_round(
+def admm_iteration(
     dictionaries: Sequence[Dictionary], error_weight: float, now: Unknowns, workers: Workers
 ) -> tuple[Unknowns, float]:
-    """One round of the alternating direction method of multipliers; returns the unknowns and the objective."""
+    """Return the unknowns and the objective after one iteration of ADMM."""
     total_error = 0.0
     for v, dictionary in enumerate(dictionaries):
         represent(v, dictionary, now, workers)
-        # All views share the length of a sample's error, so every view's error changes when one is represented anew.
+        # The norm of a sample's error covers all views, so the update of one view changes the errors of all.
         unexplained = [missing + y for missing, y in zip(now.missing, now.multiplier, strict=True)]
         now.error, total_error = shrink_columns(unexplained, error_weight / now.penalty)
         now.multiplier[v] = unexplained[v] - now.error[v]
@@ -143,24 +142,15 @@ def admm_round(
 def self_representations(
     samples: Sequence[Matrix], error_weight: float, *, max_iter: int, tol: float, workers: Workers
 ) -> Alternation[Unknowns]:
-    """Represent the samples of every view (n, features), of length 1, by one another."""
+    """Return the self-representations of the samples of every view, L2-normalised rows (n, features)."""
     dictionaries = [Dictionary(x) for x in samples]
     unknowns = Unknowns.at_zero(dictionaries)
     return alternate(
-        lambda now: admm_round(dictionaries, error_weight, now, workers),
+        lambda now: admm_iteration(dictionaries, error_weight, now, workers),
         unknowns,
         max_iter=max_iter,
         settled=lambda _: max(unknowns.violations) < tol,
     )
-
-
-def affinity(representation: Array) -> Array:
-    """Return Σ_v |Z_v| + |Z_v|ᵀ."""
-    total = np.zeros(representation.shape[1:])
-    for z in representation:
-        total += np.abs(z)
-    symmetric: Array = total + total.T
-    return symmetric
 
 
 def normalised(graph: Array, workers: Workers) -> SymmetricTiles:
@@ -177,42 +167,46 @@ def normalised(graph: Array, workers: Workers) -> SymmetricTiles:
 
 
 class TSVDMSC(MultiViewClusterer):
-    """Cluster by how the samples represent one another, with the representations of all views one low-rank tensor.
+    """Cluster by self-representations of the samples, which form a low-rank tensor over all views.
 
-    With X_v the samples of view v as columns of length 1, it minimises
+    With X_v the samples of view v as L2-normalised columns, the method minimises
 
         error_weight ‖E‖₂,₁ + ‖Z‖    subject to X_v = X_v Z_v + E_v for every view v,
 
-    where ‖E‖₂,₁ adds up the lengths of the samples' errors, over all views together, and ‖Z‖ is the t-SVD nuclear norm
-    of the representations Z_v (n, n): the nuclear norms of the slices of their Fourier transform, averaged. Labels come
-    from spectral clustering of Σ_v |Z_v| + |Z_v|ᵀ. Memory is 3 V + 4 matrices of n² numbers, and some ten of
-    n min(d_v, n) for each view; a round costs O(n² Σ_v min(d_v, n) + V n² (log n + V)), and there are some thirty.
+    where ‖E‖₂,₁ is the sum over samples of the norm of their errors in all views, and ‖Z‖ is the t-SVD nuclear norm of
+    the representations Z_v (n, n): the mean nuclear norm of the slices of their Fourier transform. Labels come from
+    spectral clustering of Σ_v |Z_v| + |Z_v|ᵀ. Memory is 3 V + 4 matrices of n² numbers, and about ten of n min(d_v, n)
+    for each view; an iteration costs O(n² Σ_v min(d_v, n) + V n² (log n + V)), and about thirty are needed.
 
     Parameters
     ----------
     n_clusters : int
         Number of clusters.
     error_weight : float
-        λ: how much an error costs, beside the rank of the representations.
+        λ, the weight of errors against the rank of the representations.
     shuffle : bool
-        Work on the samples in a random order. The transform runs along the samples as if along time, so the answer
-        depends on their order, and samples sorted by class would give their classes away. False takes them as they are.
+        Put the samples into a random order first. The Fourier transform runs along the samples, so the result depends
+        on their order, and samples sorted by class would reveal their classes. False keeps the given order.
     views : list or mapping, optional
-        How to cut a stacked X into views; see `as_views`.
+        How a stacked X is split into views; see `as_views`.
     max_iter, tol : int, float
-        Stop after so many rounds, or when no row of the constraints is violated by this much, as a sum of sizes.
+        Stop after max_iter iterations, or if the largest absolute row sum of the constraint violations is below tol.
     n_jobs : int, optional
         Number of threads: -1 for all processors; by default as many as BLAS may use. Labels do not depend on it.
     random_state : int, Generator, RandomState or None
-        Source of randomness of the order and of k-means.
+        Seed of the order and of k-means.
 
     Attributes
     ----------
-    labels_ : (n_samples,) clusters, numbered by decreasing size
-    affinity_ : (n_samples, n_samples), Σ_v |Z_v| + |Z_v|ᵀ
-    objective_ : (n_iter_,) after each round; it starts at 0, with the constraints unmet, and rises and falls
-    n_iter_ : number of rounds
-    view_names_, view_n_features_, n_features_in_, feature_names_in_
+    labels_ : array of shape (n_samples,)
+        Clusters of the training samples, numbered by decreasing size.
+    affinity_ : array of shape (n_samples, n_samples)
+        Σ_v |Z_v| + |Z_v|ᵀ.
+    objective_, n_iter_ : array of shape (n_iter_,), int
+        Objective after each iteration, and number of iterations. The objective is not monotone, because the constraints
+        hold only at the end.
+    view_names_, view_n_features_, n_features_in_, feature_names_in_ : tuple, dict, int, array
+        Views, number of features of each and in total, and column names if X is one data frame.
 
     References
     ----------
@@ -255,15 +249,14 @@ class TSVDMSC(MultiViewClusterer):
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
-        self._check_loop()
-        if not (isinstance(self.error_weight, Real) and 0 < self.error_weight < np.inf):
-            raise InputError(f"error_weight={self.error_weight!r} must be a positive number")
+        self._check_iteration_limits()
+        check_above("error_weight", self.error_weight, 0)
         n, rng = views.n_samples, self._generator()
         widths = [min(d, n) for d in views.n_features.values()]
         require_memory(
             8 * n * (n * (3 * len(views) + 4) + 10 * sum(widths)),
             f"representing {n} samples by one another in {len(views)} views",
-            "take a part of the samples, or a method whose memory does not grow with the views, such as TMvKSCR",
+            "use fewer samples, or a method whose memory does not grow with the views, such as TMvKSCR",
         )
         order = rng.permutation(n) if self.shuffle else np.arange(n)
         samples = [l2_normalize(x[order]) for x in views.values()]
@@ -271,10 +264,10 @@ class TSVDMSC(MultiViewClusterer):
             loop = self_representations(
                 samples, self.error_weight, max_iter=self.max_iter, tol=self.tol, workers=workers
             )
-            back = np.argsort(order)
-            self.affinity_ = affinity(loop.state.representation)[np.ix_(back, back)]
-            matrix = normalised(self.affinity_, workers)
-            problem = Problem(matrix, exponent=0, trace=float(matrix.diagonal().sum()))
-            vectors = top_eigenpairs(problem, self.n_clusters).vectors
-        self._keep_loop(loop)
-        self._keep_labels(Directions().fit(vectors, self.n_clusters, rng).assign(vectors))
+            total, back = np.zeros((n, n)), np.argsort(order)
+            for z in loop.state.representation:
+                total += np.abs(z)
+            self.affinity_ = (total + total.T)[np.ix_(back, back)]
+            vectors = top_eigenpairs(Problem.of(normalised(self.affinity_, workers)), self.n_clusters).vectors
+        self._store_objective(loop)
+        self._store_labels(Directions().fit(vectors, self.n_clusters, rng).assign(vectors))

@@ -1,4 +1,4 @@
-"""Tensors in the t-SVD algebra: one square matrix per view, shrunk together in Fourier space."""
+"""Singular value shrinkage of tensors in the t-SVD algebra: one square matrix for each view."""
 
 from __future__ import annotations
 
@@ -7,26 +7,21 @@ import numpy as np
 from coview.runtime import Workers
 from coview.views import Array
 
-_BLOCK_COLUMNS = 128  # of every matrix at a time: what is worked on stays in the cache
+_BLOCK_COLUMNS = 128  # of every matrix at a time, so that a block fits into the cache
 
 
 def shrink(tensor: Array, threshold: float, out: Array, workers: Workers) -> float:
-    """Lower the singular values of every Fourier slice by the threshold, at most to zero.
+    """Reduce the singular values of every Fourier slice by the threshold, at most to zero.
 
-    What is written to `out` is the tensor G with the least threshold · ‖G‖ + ½ ‖G - tensor‖_F²; returned is ‖G‖, the
-    t-SVD nuclear norm: the sum of a slice's singular values, averaged over all slices.
-
-    The transform runs down the columns, and slice f is the matrix (columns, views) of their entries at frequency f.
-    The tensor is real, so slices f and -f are conjugates and only those up to half are looked at. Each is long and
-    thin: its singular values and right vectors are those of its triangular factor, put together from the factors of
-    blocks of columns. (Products of a slice with itself would be as cheap, and lose half of the digits.) Blocks are
-    transformed twice, so that nothing of the tensor's size is ever held in Fourier space. Costs
+    The transform runs along the columns, and slice f is the matrix (columns, views) of their entries at frequency f.
+    The tensor is real, so slices f and -f are conjugate, and only half of them are computed. A slice has many rows and
+    few columns: its singular values and right vectors are those of its triangular factor, which is combined from the
+    factors of blocks. (Gram matrices of the slices would be as cheap, but lose half of the digits.) Blocks are
+    transformed twice, so that no array of the tensor's size is stored in Fourier space. Costs
     O(views n² (log n + views)).
 
-    Parameters
-    ----------
-    tensor, out : (views, n, n)
-        Not the same memory.
+    The result, in other memory than the tensor (views, n, n), is the G that minimises threshold · ‖G‖ +
+    ½ ‖G - tensor‖_F². Returned is ‖G‖, the t-SVD nuclear norm: the mean over slices of the sum of singular values.
     """
     from scipy.fft import irfft, rfft
 
@@ -34,7 +29,7 @@ def shrink(tensor: Array, threshold: float, out: Array, workers: Workers) -> flo
     blocks = [slice(start, start + _BLOCK_COLUMNS) for start in range(0, n, _BLOCK_COLUMNS)]
 
     def slices(block: slice) -> Array:
-        """These columns of every slice: (frequencies, columns, views)."""
+        """Return these columns of every slice, (frequencies, columns, views)."""
         transformed: Array = rfft(tensor[:, :, block], axis=1).transpose(1, 2, 0)
         return transformed
 
@@ -48,7 +43,7 @@ def shrink(tensor: Array, threshold: float, out: Array, workers: Workers) -> flo
         out[:, :, block] = irfft((slices(block) @ change).transpose(2, 0, 1), n=n, axis=1)
 
     workers.map(fill, blocks)
-    times = np.full(len(values), 2.0)  # a slice stands for its conjugate too
+    times = np.full(len(values), 2.0)  # a slice counts for its conjugate as well
     times[0] = 1.0
     if n % 2 == 0:
         times[-1] = 1.0  # the highest frequency is its own conjugate
