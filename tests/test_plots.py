@@ -1,6 +1,6 @@
 import subprocess
 import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -257,7 +257,7 @@ def test_the_surface_is_a_grid_with_its_best_marked():
 
 def as_table(tuning):
     """The rows as Tuned.evaluations_ has them."""
-    return [{**asdict(row), "steps": list(row.steps), "kappa": list(row.kappa)} for row in tuning.rows]
+    return tuning.evaluations
 
 
 def test_settings_are_drawn_by_round_and_the_chosen_one_is_marked():
@@ -265,7 +265,7 @@ def test_settings_are_drawn_by_round_and_the_chosen_one_is_marked():
     ax = rendered(plots.tuning_candidates(tuning))
     first, second, mark = ax.collections
     assert (len(first.get_offsets()), len(second.get_offsets())) == (10, 5)
-    chosen = tuning.rows[tuning.chosen]
+    chosen = tuning.evaluations[tuning.selected]
     labels = [text.get_text() for text in ax.get_yticklabels()]
     place, height = mark.get_offsets()[0]
     assert (place, labels[int(height)]) == (chosen.criterion, chosen.label)
@@ -283,14 +283,14 @@ def test_settings_are_drawn_in_the_order_of_all_their_rounds():
     tuning = make_split_tuning()
     ax = rendered(plots.tuning_candidates(tuning))
     shown = [text.get_text() for text in ax.get_yticklabels()]
-    assert shown[:-3:-1] == [row.label for row in tuning.rows[tuning.chosen : tuning.chosen + 2]]
+    assert shown[:-3:-1] == [row.label for row in tuning.evaluations[tuning.selected : tuning.selected + 2]]
 
 
 def test_a_table_alone_has_no_chosen_setting():
     ax = rendered(plots.tuning_candidates(as_table(make_tuning(10))))
     assert len(ax.collections) == 2
     assert ax.get_xlabel() == "criterion for 10 clusters"
-    only_first = [row for row in as_table(make_tuning(7)) if row["round"] == 1]
+    only_first = [row for row in as_table(make_tuning(7)) if row.round == 1]
     assert plots.tuning_candidates(only_first).get_xlabel() == "criterion for 7 clusters"
 
 
@@ -307,7 +307,7 @@ def test_numbers_of_clusters_have_the_criterion_and_others_beside_it():
 
 
 def test_eigenvalues_without_any_gap_are_drawn_as_zeros():
-    table = [row | {"eigengap": 0.0} for row in as_table(make_tuning(10)) if row["criterion"] is not None]
+    table = [replace(row, eigengap=0.0) for row in as_table(make_tuning(10)) if row.criterion is not None]
     assert set(plots.tuning_clusters(table).lines[3].get_ydata()) == {0.0}
 
 
@@ -319,7 +319,7 @@ def test_one_number_of_clusters_is_no_curve():
 @pytest.mark.parametrize(
     ("draw", "table", "message"),
     [
-        (plots.tuning_candidates, 5, "table must be a list of dictionaries"),
+        (plots.tuning_candidates, 5, "expected summary.tuning or Tuned.evaluations_"),
         (plots.rho_curve, {"kappa": [1], "ari": [1]}, "has the columns kappa, ari; it needs 'rho'"),
         (plots.rho_curve, {"rho": [1]}, "it needs 'rho' and one or more of results"),
         (plots.rho_curve, {"rho": [1], "ari": ["high"]}, "leave out the columns of texts"),

@@ -282,7 +282,7 @@ def test_a_report_of_fifty_thousand_samples_is_small_and_says_what_it_draws(n_cl
 def test_more_points_and_similarities_than_a_page_can_hold_are_thinned(summary):
     n = 2 * MOST_SIMILARITIES
     labels = tuple(range(n))
-    similarities = Similarities(labels, tuple(map(tuple, np.eye(n).tolist())))
+    similarities = Similarities("mean similarity", labels, tuple(map(tuple, np.eye(n).tolist())))
     data = chart_data(replace(make_summary(9000, 3, n_drawn=9000), similarities=similarities))
     assert len(data["points"]["samples"]) == 5000
     assert len(data["similarities"]["labels"]) == MOST_SIMILARITIES
@@ -308,7 +308,7 @@ def test_the_choice_of_settings_is_told_with_two_plots(summary):
     data = page.data()["tuning"]
     place, value = data["chosen"]
     assert data["labels"][place] == "graph · l2 · ρ 1"
-    assert value == tuned.tuning.rows[tuned.tuning.chosen].criterion
+    assert value == tuned.tuning.evaluations[tuned.tuning.selected].criterion
     assert [len(each["values"]) for each in data["rounds"]] == [10, 5]
     assert data["numbers"]["places"] == list(range(2, 13))
     assert max(data["numbers"]["lines"]["eigengap (share of the largest)"]) == 1
@@ -325,9 +325,9 @@ def test_one_number_of_clusters_has_no_plot_of_numbers(summary):
 
 def test_the_chosen_setting_is_shown_even_where_others_led(summary):
     tuning = make_tuning(10)
-    chosen = tuning.rows[tuning.chosen]
+    chosen = tuning.evaluations[tuning.selected]
     better = [replace(chosen, kappa=(1.0, 1.0, 2.0 + i), criterion=0.89) for i in range(40)]
-    many = replace(tuning, rows=(*tuning.rows, *better))
+    many = replace(tuning, evaluations=(*tuning.evaluations, *better))
     shown = best_tried(many)
     assert shown[-1] is chosen
     assert len(shown) == 20
@@ -338,7 +338,7 @@ def test_the_chosen_setting_is_shown_even_where_others_led(summary):
 
 def test_settings_are_listed_by_all_of_their_rounds(summary):
     tuning = make_split_tuning()
-    first, second = tuning.rows[tuning.chosen], tuning.rows[tuning.chosen + 1]
+    first, second = tuning.evaluations[tuning.selected], tuning.evaluations[tuning.selected + 1]
     told = replace(summary, tuning=tuning)
     assert best_tried(tuning)[:2] == [first, second]
     assert chart_data(told)["tuning"]["labels"][:-3:-1] == [first.label, second.label]
@@ -348,13 +348,13 @@ def test_settings_are_listed_by_all_of_their_rounds(summary):
 
 def test_names_of_settings_cannot_break_out(summary):
     tuning = make_tuning(10)
-    rows = tuple(replace(row, kernel=NASTY, steps=(NASTY,) * 3) for row in tuning.rows)
-    html = render(replace(summary, tuning=replace(tuning, reason=NASTY, rows=rows)))
+    rows = tuple(replace(row, kernel=NASTY, steps=(NASTY,) * 3) for row in tuning.evaluations)
+    html = render(replace(summary, tuning=replace(tuning, reason=NASTY, evaluations=rows)))
     assert "alert(1)</script>" not in html
 
 
 def test_one_similarity_is_no_error(summary):
-    data = chart_data(replace(summary, similarities=Similarities((0,), ((1.0,),))))
+    data = chart_data(replace(summary, similarities=Similarities("mean similarity", (0,), ((1.0,),))))
     assert data["similarities"]["range"] == [0.0, 1.0]
 
 

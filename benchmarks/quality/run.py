@@ -126,9 +126,11 @@ def _chosen(tuned: Tuned) -> dict[str, Any]:
     return {"candidate": [tuned.estimator_.steps, type(method.kernel).__name__, method.rho], "kappa": method.kappa}
 
 
-def _short(table: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _short(evaluations: Sequence[Any]) -> list[dict[str, Any]]:
     """The rows of a search with few digits."""
-    return [{name: float(f"{v:.5g}") if isinstance(v, float) else v for name, v in row.items()} for row in table]
+    return [
+        {name: float(f"{v:.5g}") if isinstance(v, float) else v for name, v in vars(row).items()} for row in evaluations
+    ]
 
 
 def _go_on(

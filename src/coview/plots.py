@@ -16,8 +16,9 @@ import numpy as np
 
 from coview.errors import InputError
 from coview.extras import load_extra
-from coview.summary.values import Summary, Tried, Tuning
-from coview.tune.record import numbers_tried, settings_tried, tried
+from coview.summary.values import Summary
+from coview.tune.criterion import evaluated_numbers
+from coview.tune.record import EvaluatedSetting, Tuning, ranked_settings
 from coview.views import Array
 
 if TYPE_CHECKING:
@@ -166,13 +167,13 @@ def scatter(summary: Summary, x: int = 0, y: int = 1, ax: Axes | None = None) ->
 
 
 def similarities(summary: Summary, ax: Axes | None = None) -> Axes:
-    """Draw the fused similarities of some samples, ordered by cluster, with a border around each cluster."""
+    """Draw the similarities of some samples, ordered by cluster, with a border around each cluster."""
     if summary.similarities is None:
         raise InputError(f"{summary.method} has no kernels, and so no similarities to draw")
     ax = _axes(ax, width=6.4, height=5.4)
     values = np.array(summary.similarities.values)
     image = ax.imshow(values, cmap=_SHARES, vmin=min(0.0, values.min()), vmax=max(1.0, values.max()))
-    ax.figure.colorbar(image, ax=ax, label="similarity", shrink=0.85)
+    ax.figure.colorbar(image, ax=ax, label=summary.similarities.name, shrink=0.85)
     names, middles, borders = _runs(np.array(summary.similarities.labels))
     edges = [-0.5, *borders, len(values) - 0.5]
     for start, end in pairwise(edges):
@@ -276,13 +277,13 @@ def tuning_candidates(table: Any, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    table : Tuning, or list of dictionaries
-        `summary.tuning`, in which the chosen setting is marked, or `Tuned.evaluations_`.
+    table : Tuning, or sequence of EvaluatedSetting
+        `summary.tuning`, in which the selected setting is marked, or `Tuned.evaluations_`.
     """
-    rows, chosen = _tried(table)
+    rows, chosen = _evaluated(table)
     number = chosen.n_clusters if chosen else _best_number(rows)
     shown = [row for row in rows if row.n_clusters == number and row.criterion is not None]
-    order = settings_tried(rows, number)[::-1]  # the best on top
+    order = ranked_settings(rows, number)[::-1]  # the best on top
     place = {row.setting: i for i, row in enumerate(order)}
     ax = _axes(ax, width=8.0, height=1.4 + 0.32 * len(order))
     for i, number_of_round in enumerate(sorted({row.round for row in shown})):
@@ -314,11 +315,11 @@ def tuning_clusters(table: Any, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    table : Tuning, or list of dictionaries
-        `summary.tuning`, in which the chosen number is marked, or `Tuned.evaluations_`.
+    table : Tuning, or sequence of EvaluatedSetting
+        `summary.tuning`, in which the selected number is marked, or `Tuned.evaluations_`.
     """
-    rows, chosen = _tried(table)
-    numbers = numbers_tried(rows)
+    rows, chosen = _evaluated(table)
+    numbers = evaluated_numbers(rows)
     if len(numbers) < 2:
         raise InputError("only one number of clusters was tried; give Tuned several, such as n_clusters=range(2, 9)")
     ax = _axes(ax)
@@ -341,20 +342,22 @@ def tuning_clusters(table: Any, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _tried(table: Any) -> tuple[Sequence[Tried], Tried | None]:
-    """What was tried, and what of it was chosen, where the table says so."""
+def _evaluated(table: Any) -> tuple[Sequence[EvaluatedSetting], EvaluatedSetting | None]:
+    """Return the evaluated settings, and the selected one for a Tuning."""
     if isinstance(table, Tuning):
-        return table.rows, table.rows[table.chosen]
-    return tried(table), None
+        return table.evaluations, table.evaluations[table.selected]
+    if not (isinstance(table, (list, tuple)) and table and all(isinstance(row, EvaluatedSetting) for row in table)):
+        raise InputError("table: expected summary.tuning or Tuned.evaluations_ with at least one evaluation")
+    return table, None
 
 
-def _best_number(rows: Sequence[Tried]) -> int:
+def _best_number(rows: Sequence[EvaluatedSetting]) -> int:
     """The number of clusters that later rounds went on with, or that most speaks for where there was one round."""
     last = max(row.round for row in rows)
     going_on = {row.n_clusters for row in rows if row.round == last}
     if len(going_on) == 1:
         return going_on.pop()
-    return max(numbers_tried(rows), key=lambda number: number.criterion).n_clusters
+    return max(evaluated_numbers(rows), key=lambda number: number.criterion).n_clusters
 
 
 def _matplotlib() -> Any:

@@ -44,11 +44,11 @@ def test_all_that_was_tried_is_written_as_a_table(data, tmp_path, capsys):
     table = Tuned([2, 3], budget="small", random_state=0).fit(data["train"]).evaluations_
     with (run / "tuning.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert [float(row["criterion"]) for row in rows] == [row["criterion"] for row in table]
-    assert [[row[f"preparation {view}"] for view in "abc"] for row in rows] == [row["steps"] for row in table]
-    assert [[float(row[f"kappa {view}"]) for view in "abc"] for row in rows] == [row["kappa"] for row in table]
+    assert [float(row["criterion"]) for row in rows] == [row.criterion for row in table]
+    assert [[row[f"preparation {view}"] for view in "abc"] for row in rows] == [list(row.steps) for row in table]
+    assert [[float(row[f"kappa {view}"]) for view in "abc"] for row in rows] == [list(row.kappa) for row in table]
     tuning = Summary.from_json((run / "summary.json").read_text()).tuning
-    assert [row["chosen"] for row in rows].index("1") == tuning.chosen
+    assert [row["chosen"] for row in rows].index("1") == tuning.selected
 
 
 def test_tune_finds_the_number_unless_told_and_answers_machines(data, tmp_path, capsys):

@@ -104,7 +104,7 @@ def fit(
     summary, written = run_files(settings, sources, target, terminal, shlex.join(context.obj))
     tell_clusters(terminal, summary)
     if summary.tuning is not None:
-        found = summary.tuning.rows[summary.tuning.chosen]
+        found = summary.tuning.evaluations[summary.tuning.selected]
         number = "" if isinstance(settings.n_clusters, int) else f"{found.n_clusters} clusters, "
         terminal.say(
             f"The settings were chosen from the data: {number}{found.label}; give --kernel to choose yourself; "

@@ -112,15 +112,14 @@ def run(
 
 def _fitted(estimator: Any, views: Views, progress: Progress) -> Any:
     """Fit, and report the stages of methods that tell them."""
+    from coview.compose.wrapper import nested_models
 
     def stage(name: str, done: int, total: int) -> None:
         progress(f"fitting: {name}", done, total)
 
     _report_to(stage, estimator)
-    model = estimator.fit(views)
-    while model is not None:  # trained copies, too, are saved or kept
+    for model in nested_models(estimator.fit(views)):  # fitted models are saved or kept without the callback
         _report_to(None, model)
-        model = vars(model).get("estimator_")
     return estimator
 
 
@@ -130,19 +129,22 @@ def _report_to(stage: Any, estimator: Any) -> None:
 
 
 def _save(model: Any, path: Path, terminal: Terminal) -> None:
+    from coview.compose.wrapper import nested_models
     from coview.persist import save
 
     if hasattr(model, "predict"):
         save(model, path)
     else:
-        terminal.note(f"{_innermost(model)} cannot label new samples, so there is no model to save")
+        terminal.note(
+            f"{type([*nested_models(model)][-1]).__name__} cannot label new samples, so there is no model to save"
+        )
 
 
 def _write_tried(summary: Summary, path: Path) -> None:
     """Write all that was tried, a row for each setting, number of clusters and round, where settings were chosen."""
     if summary.tuning is None:
         return
-    views, rows = [view.name for view in summary.views], summary.tuning.rows
+    views, rows = [view.name for view in summary.views], summary.tuning.evaluations
     plain = [field.name for field in fields(rows[0]) if field.name not in ("steps", "kappa")]
     by_view = [f"{what} {view}" for what in ("preparation", "kappa") for view in views]
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -150,13 +152,7 @@ def _write_tried(summary: Summary, path: Path) -> None:
         table.writerow(["chosen", *plain, *by_view])
         for i, row in enumerate(rows):
             numbers = (getattr(row, name) for name in plain)
-            table.writerow([int(i == summary.tuning.chosen), *numbers, *row.steps, *row.kappa])
-
-
-def _innermost(model: Any) -> str:
-    while hasattr(model, "estimator"):
-        model = model.estimator
-    return type(model).__name__
+            table.writerow([int(i == summary.tuning.selected), *numbers, *row.steps, *row.kappa])
 
 
 def _draw(summary: Summary, path: Path, terminal: Terminal) -> None:
@@ -188,7 +184,7 @@ def brief(summary: Summary) -> dict[str, Any]:
 def _tuning(summary: Summary) -> dict[str, Any] | None:
     if summary.tuning is None:
         return None
-    found, views = summary.tuning.rows[summary.tuning.chosen], [view.name for view in summary.views]
+    found, views = summary.tuning.evaluations[summary.tuning.selected], [view.name for view in summary.views]
     return {
         "reason": summary.tuning.reason,
         "kernel": found.kernel,
@@ -196,5 +192,5 @@ def _tuning(summary: Summary) -> dict[str, Any] | None:
         "rho": found.rho,
         "kappa": dict(zip(views, found.kappa, strict=True)),
         "criterion": found.criterion,
-        "n_tried": len({row.setting for row in summary.tuning.rows}),
+        "n_tried": len({row.setting for row in summary.tuning.evaluations}),
     }

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from coview.cli.terminal import Terminal
 
 if TYPE_CHECKING:
-    from coview.summary import Summary, Tuning
+    from coview.summary import Summary
+    from coview.tune.record import Tuning
 
 _SHOWN = 10  # settings that a terminal has room for
 
@@ -39,10 +40,11 @@ def tell_clusters(terminal: Terminal, summary: Summary) -> None:
 
 def tell_search(terminal: Terminal, tuning: Tuning) -> None:
     """Show how the settings were chosen: the best of what was tried, by number of clusters if there were several."""
-    from coview.tune.record import numbers_tried, settings_tried, so_far
+    from coview.tune.criterion import evaluated_numbers
+    from coview.tune.record import mean_criteria, ranked_settings
 
-    chosen = tuning.rows[tuning.chosen]
-    best, means = settings_tried(tuning.rows, chosen.n_clusters)[:_SHOWN], so_far(tuning.rows)
+    chosen = tuning.evaluations[tuning.selected]
+    best, means = ranked_settings(tuning.evaluations, chosen.n_clusters)[:_SHOWN], mean_criteria(tuning.evaluations)
     terminal.table(
         f"Settings for {chosen.n_clusters} clusters (criterion: mean of a setting's rounds)",
         ("setting", "samples", "criterion", "agree", "stable", "entropy"),
@@ -55,7 +57,7 @@ def tell_search(terminal: Terminal, tuning: Tuning) -> None:
             for row in (best if chosen in best else [*best[:-1], chosen])
         ],
     )
-    numbers = numbers_tried(tuning.rows)
+    numbers = evaluated_numbers(tuning.evaluations)
     if len(numbers) > 1:
         terminal.table(
             "Numbers of clusters",

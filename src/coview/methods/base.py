@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coview.core.alternate import Alternation
 from coview.core.assign import Labels, number_by_size
+from coview.core.fingerprint import fingerprint
 from coview.errors import InputError
 from coview.kernels import by_view_name
 from coview.views import Array, Views, as_views, holds_several
@@ -34,11 +35,21 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
     view_names_: tuple[str, ...]
     view_n_features_: dict[str, int]
     _view_columns: dict[str, tuple[str, ...] | None]
+    _fingerprint: str  # of the training samples
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    @property
+    def inner_model(self) -> Any:
+        """The fitted model inside a wrapper; None for a method."""
+        return None
+
+    def inner_views(self, views: Views) -> Views:
+        """Return the views that the inner model sees."""
+        return views
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the shared latent space and the clusters; a fit that fails leaves the estimator as it was.
@@ -69,6 +80,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         self.view_names_ = views.names
         self.view_n_features_ = views.n_features
         self._view_columns = views.columns
+        self._fingerprint = fingerprint(views)
         return views
 
     def _check_n_clusters(self, views: Views) -> None:

@@ -10,7 +10,7 @@ from coview.report.charts import chart_data, has_scores
 from coview.report.page import fill
 from coview.report.tables import agreements, best_tried, cross_table, splits
 from coview.report.words import comparison_story, preparations_in_words, story
-from coview.tune.record import so_far
+from coview.tune.record import mean_criteria
 
 if TYPE_CHECKING:
     from coview.compare import Comparison
@@ -39,7 +39,7 @@ def render(summary: Summary) -> str:
         splits=splits(summary),
         crossed=cross_table(summary.truth) if summary.truth else None,
         tried=best_tried(summary.tuning) if summary.tuning else [],
-        so_far=so_far(summary.tuning.rows) if summary.tuning else {},
+        so_far=mean_criteria(summary.tuning.evaluations) if summary.tuning else {},
         numbers=bool(data and data["tuning"] and data["tuning"]["numbers"]),
     )
 

@@ -12,11 +12,13 @@ import numpy as np
 from coview.plots import PALETTE
 from coview.report.marks import SHAPES
 from coview.summary.values import reading_order
-from coview.tune.record import numbers_tried, settings_tried
+from coview.tune.criterion import evaluated_numbers
+from coview.tune.record import ranked_settings
 from coview.views import Array
 
 if TYPE_CHECKING:
-    from coview.summary import Points, Similarities, Summary, Tuning
+    from coview.summary import Points, Similarities, Summary
+    from coview.tune.record import Tuning
 
 MOST_POINTS = 5000
 MOST_COORDINATES = 600_000  # 1.6 MB of text, however many clusters and views there are
@@ -121,9 +123,9 @@ def _similarities(similarities: Similarities) -> dict[str, Any]:
 
 def _tuning(tuning: Tuning) -> dict[str, Any]:
     """The criterion of each setting in each round, best last; and of each number of clusters, if there were several."""
-    chosen = tuning.rows[tuning.chosen]
-    shown = [row for row in tuning.rows if row.n_clusters == chosen.n_clusters and row.criterion is not None]
-    best = [row.setting for row in settings_tried(tuning.rows, chosen.n_clusters)[:MOST_SETTINGS]]
+    chosen = tuning.evaluations[tuning.selected]
+    shown = [row for row in tuning.evaluations if row.n_clusters == chosen.n_clusters and row.criterion is not None]
+    best = [row.setting for row in ranked_settings(tuning.evaluations, chosen.n_clusters)[:MOST_SETTINGS]]
     order = (best if chosen.setting in best else [*best[:-1], chosen.setting])[::-1]
     labels = {row.setting: row.label for row in shown}
     rounds = [
@@ -135,7 +137,7 @@ def _tuning(tuning: Tuning) -> dict[str, Any]:
         for number in sorted({row.round for row in shown})
         if (some := [row for row in shown if row.round == number and row.setting in order])
     ]
-    numbers = numbers_tried(tuning.rows)
+    numbers = evaluated_numbers(tuning.evaluations)
     gaps = [number.best.eigengap or 0.0 for number in numbers]
     return {
         "labels": [_short(labels[setting]) for setting in order],

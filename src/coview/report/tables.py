@@ -6,10 +6,11 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from coview.tune.record import leading
+from coview.tune.record import ranked_evaluations
 
 if TYPE_CHECKING:
-    from coview.summary import Summary, Tried, Truth, Tuning
+    from coview.summary import Summary, Truth
+    from coview.tune.record import EvaluatedSetting, Tuning
 
 MOST_CLASSES = 40  # columns beside the clusters; a table of more is not read
 MOST_SPLITS = 5
@@ -62,10 +63,10 @@ def splits(summary: Summary) -> dict[str, list[Split]]:
     return found
 
 
-def best_tried(tuning: Tuning) -> list[Tried]:
+def best_tried(tuning: Tuning) -> list[EvaluatedSetting]:
     """Return the best of what was tried, those of the last round first, and the chosen one among them."""
-    chosen = tuning.rows[tuning.chosen]
-    shown = leading(tuning.rows, chosen.n_clusters)[:MOST_TRIED]
+    chosen = tuning.evaluations[tuning.selected]
+    shown = ranked_evaluations(tuning.evaluations, chosen.n_clusters)[:MOST_TRIED]
     return shown if chosen in shown else [*shown[:-1], chosen]
 
 

@@ -61,8 +61,8 @@ def _done(summary: Summary) -> list[str]:
         f"using {several}: {views}."
     ]
     if summary.tuning:
-        settings = {row.setting for row in summary.tuning.rows}
-        numbers = {row.n_clusters for row in summary.tuning.rows}
+        settings = {row.setting for row in summary.tuning.evaluations}
+        numbers = {row.n_clusters for row in summary.tuning.evaluations}
         also = f" and the number of clusters from {min(numbers)} to {max(numbers)}" if len(numbers) > 1 else ""
         sentences.append(
             f"The settings were chosen from the data among {count(len(settings))}{also}, without labels: "
