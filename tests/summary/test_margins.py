@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from coview import rows as row_operations
-from coview.summary.margins import shortened_directions, margins
+from coview.summary.margins import margins, shortened_directions
 
 
 def naive_margins(points, numbers):
