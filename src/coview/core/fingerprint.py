@@ -18,15 +18,6 @@ def fingerprint(views: Views) -> str:
 
     Values count to the precision of float32, and names do not count: views of the same values have the same
     fingerprint as arrays, data frames, sparse matrices or memory-mapped files of either precision.
-
-    Parameters
-    ----------
-    views : Views
-
-    Returns
-    -------
-    str
-        32 hexadecimal digits.
     """
     digest = sha256()
     for x in views.values():

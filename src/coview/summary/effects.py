@@ -41,17 +41,6 @@ def effects(x: Matrix, numbers: Numbers, n_clusters: int) -> Iterator[Effects]:
     The effect size is the mean inside minus the mean outside, over the standard deviation within the two groups
     (pooled, n - 2 degrees of freedom). Every column is first shifted by its mean and divided by its largest deviation,
     because large offsets and units would cost precision. O(n d) in time; sparse rows stay sparse.
-
-    Parameters
-    ----------
-    x : array or csr_array of shape (n_samples, n_features)
-    numbers : array of shape (n_samples,)
-        Cluster of each sample, as 0 to n_clusters - 1.
-    n_clusters : int
-
-    Yields
-    ------
-    Effects
     """
     step = max(1, _SLAB_NUMBERS // max(n_clusters, 1))
     for start in range(0, x.shape[1], step):

@@ -19,20 +19,10 @@ from coview.summary.effects import effects
 from coview.summary.margins import Numbers, margins, shortened_directions
 from coview.summary.settings import describe_preprocessing, n_training_samples, nested_name, parameters, versions
 from coview.summary.space import Nested, all_scores, is_training_set, view_labels, view_scores
-from coview.summary.values import (
-    Cluster,
-    Feature,
-    Points,
-    Similarities,
-    Summary,
-    Truth,
-    Uncertain,
-    View,
-    reading_order,
-)
+from coview.summary.values import Cluster, Feature, Points, Similarities, Summary, Truth, Uncertain, View, reading_order
 from coview.tune import Tuned
 from coview.tune.record import Tuning
-from coview.views import Array, Matrix, Views
+from coview.views import Array, Views
 
 DRAWN = 5000
 COMPARED = 200
@@ -105,8 +95,8 @@ def summarize(
         views=_describe_views(found, constant, describe_preprocessing(model)),
         clusters=_describe_clusters(found, separation, features, classes),
         silhouette=separation.silhouette,
-        eigenvalues=_numbers(getattr(found.nested.method, "eigenvalues_", None)),
-        explained_variance_ratio=_numbers(getattr(found.nested.method, "explained_variance_ratio_", None)),
+        eigenvalues=_significant_numbers(getattr(found.nested.method, "eigenvalues_", None)),
+        explained_variance_ratio=_significant_numbers(getattr(found.nested.method, "explained_variance_ratio_", None)),
         uncertain=_uncertain(found, separation),
         truth=None if classes is None else _truth(found, classes),
         points=_plotted(found, separation, classes),
@@ -182,7 +172,8 @@ class _Separation(NamedTuple):
 
     margins: Array | None = None
     runners_up: Numbers | None = None
-    silhouettes: Array | None = None  # by cluster
+    cluster_margins: tuple[float, ...] | None = None  # medians
+    silhouettes: tuple[float, ...] | None = None  # by cluster
     silhouette: float | None = None
 
 
@@ -194,11 +185,13 @@ def _separation(scores: Array | None, numbers: Numbers, drawn: Numbers) -> _Sepa
         return _Separation()
     points = shortened_directions(scores, numbers)
     by_sample, runners_up = margins(points, numbers, len(sizes))
+    medians = _significant_numbers(np.median(by_sample[numbers == c]) for c in range(len(sizes)))
     if len(sizes) == len(drawn):  # each sample is a cluster
-        return _Separation(by_sample, runners_up)
+        return _Separation(by_sample, runners_up, medians)
     silhouettes = silhouette_samples(points[drawn], numbers[drawn])
     by_cluster = np.bincount(numbers[drawn], silhouettes) / np.bincount(numbers[drawn])
-    return _Separation(by_sample, runners_up, by_cluster, _significant(by_cluster @ sizes / len(numbers)))
+    overall = _significant(by_cluster @ sizes / len(numbers))
+    return _Separation(by_sample, runners_up, medians, _significant_numbers(by_cluster), overall)
 
 
 def _describe_views(
@@ -233,10 +226,8 @@ def _describe_clusters(
             label=int(label),
             size=int(sizes[c]),
             share=_significant(sizes[c] / len(found.numbers)),
-            silhouette=None if separation.silhouettes is None else _significant(separation.silhouettes[c]),
-            margin=None
-            if separation.margins is None
-            else _significant(np.median(separation.margins[found.numbers == c])),
+            silhouette=None if separation.silhouettes is None else separation.silhouettes[c],
+            margin=None if separation.cluster_margins is None else separation.cluster_margins[c],
             agreement={name: _significant(fractions[c]) for name, fractions in agreement.items()},
             features=features[c],
             classes=None if contingency is None else _most_frequent(*contingency, c),
@@ -354,7 +345,7 @@ def _plotted(found: _Found, separation: _Separation, classes: Sequence[str] | No
         samples=tuple(found.samples[row] for row in rows),
         labels=tuple(found.labels[drawn].tolist()),
         classes=None if classes is None else tuple(classes[row] for row in rows),
-        margins=_numbers(None if separation.margins is None else separation.margins[drawn]),
+        margins=_significant_numbers(None if separation.margins is None else separation.margins[drawn]),
         scores=() if found.scores is None else _as_tuples(found.scores[drawn, :COMPONENTS]),
         view_labels={name: tuple(theirs[places].tolist()) for name, theirs in found.view_labels.items()},
         view_scores={name: _as_tuples(theirs[:, :view_components]) for name, theirs in by_view.items()},
@@ -370,10 +361,8 @@ def _sample_similarities(found: _Found) -> Similarities | None:
     some = found.drawn[_draw_by_cluster(found.numbers[found.drawn], COMPARED)]
     some = some[np.argsort(found.numbers[some], kind="stable")]
     rows = found.nested.rows(found.views.take(some))
-    grams = [
-        _dense(rows[name][:, some] if isinstance(kernel, Precomputed) else kernel(rows[name]))
-        for name, kernel in kernels.items()
-    ]
+    grams = [rows[n][:, some] if isinstance(kernel, Precomputed) else kernel(rows[n]) for n, kernel in kernels.items()]
+    grams = [gram.toarray() if sp.issparse(gram) else np.asarray(gram, dtype=np.float64) for gram in grams]
     name, values = "mean similarity", np.mean([_normalised(gram) for gram in grams], axis=0)
     if hasattr(method, "rho"):
         name, kappa = "fused similarity", np.array([method._kappa[view] for view in kernels])
@@ -384,10 +373,6 @@ def _sample_similarities(found: _Found) -> Similarities | None:
     if not np.isfinite(values).all():
         return None
     return Similarities(name, tuple(found.labels[some].tolist()), _as_tuples(values, digits=3))
-
-
-def _dense(gram: Matrix) -> Array:
-    return gram.toarray() if sp.issparse(gram) else np.asarray(gram, dtype=np.float64)
 
 
 def _centred(gram: Array) -> Array:
@@ -438,7 +423,7 @@ def _significant(number: Any, digits: int = 5) -> float:
     return float(f"{number:.{digits}g}")
 
 
-def _numbers(values: Any) -> tuple[float, ...] | None:
+def _significant_numbers(values: Any) -> tuple[float, ...] | None:
     return None if values is None else tuple(map(_significant, values))
 
 

@@ -23,16 +23,6 @@ def shortened_directions(scores: Array, numbers: Numbers) -> Array:
 
     Samples of a cluster lie on one ray, and those near the origin are near to every ray. A row of at least the median
     norm of its cluster gets norm 1, a row of half that norm 1/2, and so on down to rows of zeros.
-
-    Parameters
-    ----------
-    scores : array of shape (n_samples, n_components)
-    numbers : array of shape (n_samples,)
-        Cluster of each sample, as 0, 1, …
-
-    Returns
-    -------
-    array of shape (n_samples, n_components)
     """
     directions: Array = l2_normalize(scores.astype(np.float64, copy=False))
     lengths = np.einsum("ij,ij->i", directions, scores)
@@ -48,20 +38,7 @@ def margins(points: Array, numbers: Numbers, n_clusters: int) -> tuple[Array, Nu
 
     The centre of a cluster is the mean direction of its members. With the distance a to the own centre and b to the
     nearest other one, the margin is (b - a) / (b + a): 1 at the own centre, 0 at equal distances, as at the origin, and
-    negative if another centre is nearer.
-
-    Parameters
-    ----------
-    points : array of shape (n_samples, n_components)
-        As from `shortened_directions`.
-    numbers : array of shape (n_samples,)
-        Cluster of each sample, as 0 to n_clusters - 1.
-    n_clusters : int
-        At least 2.
-
-    Returns
-    -------
-    two arrays of shape (n_samples,)
+    negative if another centre is nearer. The points are those of `shortened_directions`, in at least two clusters.
     """
     centres = l2_normalize(indicators(numbers, n_clusters) @ points)
     found, others = np.empty(len(points)), np.empty(len(points), dtype=np.intp)

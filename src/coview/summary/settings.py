@@ -48,11 +48,8 @@ def _steps_in_words(model: Any) -> dict[str, list[str]]:
         if isinstance(inner, MultiViewClusterer):
             inside = _steps_in_words(inner)
             # The table of Concat is one view, under a name of its own.
-            words += (
-                [f"{each} (of all columns)" for each in inside.popitem()[1]]
-                if isinstance(model, Concat)
-                else inside[name]
-            )
+            table = [f"{each} (of all columns)" for each in inside.popitem()[1]] if isinstance(model, Concat) else None
+            words += inside[name] if table is None else table
     return found
 
 
@@ -83,10 +80,6 @@ def versions() -> dict[str, str]:
     import scipy
     import sklearn
 
-    return {
-        "coview": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-    }
+    modules = {"numpy": np, "scipy": scipy, "scikit-learn": sklearn}
+    found = {"coview": __version__, "python": platform.python_version()}
+    return found | {name: module.__version__ for name, module in modules.items()}

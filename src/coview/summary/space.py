@@ -56,15 +56,7 @@ def is_training_set(model: Any, views: Views) -> bool:
 
 
 def all_scores(nested: Nested, views: Views, fitted: bool) -> Array | None:
-    """Return the scores of the samples; None if the method has no score space.
-
-    Parameters
-    ----------
-    nested : Nested
-    views : Views
-    fitted : bool
-        Whether these are the training samples, whose scores the method may keep.
-    """
+    """Return the scores of the samples, which the method may keep if it is fitted on them; None without score space."""
     method = nested.method
     for name in ("scores_", "consensus_", "embedding_"):
         known = getattr(method, name, None)

@@ -52,16 +52,7 @@ def compare_numbers(gaps: Mapping[int, Array], criteria: Mapping[int, Array]) ->
     """Return the criterion of each candidate in a form that is comparable between numbers of clusters.
 
     Few clusters agree more easily than many, so the criterion is raised by the logarithm of their number, and by a
-    large eigengap after the last eigenvalue that is used.
-
-    Parameters
-    ----------
-    gaps, criteria : mappings
-        The eigengap and the criterion of each candidate, by number of clusters.
-
-    Returns
-    -------
-    dict of arrays, by number of clusters
+    large eigengap after the last eigenvalue that is used. All arguments are by number of clusters.
     """
     largest = np.maximum.reduce(list(gaps.values()))
     compared = {}
@@ -101,14 +92,8 @@ def line_fit(scores: Array, labels: Labels, degrees: Array) -> float:
     """Return the balanced line fit (Alzate and Suykens, 2010): 1 for clusters of one size whose scores lie on lines.
 
     Its first term, of weight 3/4, is the excess of the largest eigenvalue of a cluster's covariance over equal
-    eigenvalues, as a mean over the clusters that have members. The second is the smallest size over the largest.
-
-    Parameters
-    ----------
-    scores : (n_samples, n_clusters - 1)
-    labels : (n_samples,)
-    degrees : (n_samples,)
-        Mean similarities with the training samples: the second coordinate of two clusters, whose scores have only one.
+    eigenvalues, as a mean over the clusters that have members. The second is the smallest size over the largest. For
+    two clusters, whose scores have one column, the mean similarities to the training samples are the second column.
     """
     points = scores if scores.shape[1] > 1 else np.column_stack([scores, degrees])
     width, fits, sizes = points.shape[1], [], []
@@ -124,15 +109,8 @@ def line_fit(scores: Array, labels: Labels, degrees: Array) -> float:
 def membership_strength(scores: Array, labels: Labels, centres: Array) -> float:
     """Return the mean membership of samples in their own cluster, by cosine distances (Langone et al., 2013).
 
-    It is a mean over the clusters that have members. It is near 1 for two clusters, because their scores have one
-    dimension and only signs as directions.
-
-    Parameters
-    ----------
-    scores : (n_samples, n_components)
-    labels : (n_samples,)
-    centres : (n_clusters, n_components)
-        Mean scores of each cluster.
+    It is a mean over the clusters that have members; `centres` has the mean scores of each. It is near 1 for two
+    clusters, because their scores have one dimension and only signs as directions.
     """
     distances = np.clip(1 - l2_normalize(scores) @ l2_normalize(centres).T, 1e-12, None)
     closeness = 1 / distances  # the product of the distances to all other centres, up to a factor of the sample

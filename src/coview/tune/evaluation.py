@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import compress
 from typing import Any, NamedTuple
 
@@ -29,16 +28,11 @@ _ASSIGNER = Directions(n_init=3)  # labels are compared many times, so a single 
 _KEPT_BYTES = 2**29  # of Gram matrices; the similarities of the other halves take as much again
 
 
-@dataclass(frozen=True)
-class Blocks:
+class Blocks(NamedTuple):
     """Gram matrices of a training set, and the similarities of other rows to it, by view."""
 
     grams: Mapping[str, Array]
     new: Mapping[str, Array]
-
-    @property
-    def n_samples(self) -> int:
-        return len(next(iter(self.grams.values())))
 
 
 class Evaluator:
@@ -88,24 +82,20 @@ class Evaluator:
     def _evaluate(self, candidate: Candidate, numbers: Sequence[int]) -> list[Evaluation]:
         if not any(self._varying):
             raise InputError(f"all views are constant among {self.n_samples} samples that are drawn at random")
-        most = min(max(numbers) + 1, self.n_samples)  # one component more, for the last eigengap
+        most = max(numbers) + 1  # one component more, for the last eigengap
         whole, *parts = self._gather(candidate)
         model = self._fitted(candidate, whole.grams, most)
         of_views = list(model.transform(whole.grams, per_view=True).values())
-        halves = [
-            _Half(self._fitted(candidate, part.grams, min(most, part.n_samples)), part, self._seed) for part in parts
-        ]
+        halves = [_Half.of(self._fitted(candidate, part.grams, most), part) for part in parts]
         evaluations = []
         for k in numbers:
             labels = _labels(model.scores_, k, self._seed)
-            learnt = [half.learn(k) for half in halves]
-            pairs = zip(learnt[::2], learnt[1::2], strict=True)
+            learnt = [half.learn(k, self._seed) for half in halves]
+            pairs = [pair for a, b in zip(learnt[::2], learnt[1::2], strict=True) for pair in ((a, b), (b, a))]
             record = self.record(
                 candidate,
                 k,
-                stability=_mean(
-                    [adjusted_rand(a.labels, b.new_labels) for pair in pairs for a, b in (pair, pair[::-1])]
-                ),
+                stability=_mean([adjusted_rand(a.labels, b.new_labels) for a, b in pairs]),
                 agreement=_mean([adjusted_rand(labels, _labels(scores, k, self._seed)) for scores in of_views]),
                 size_entropy=size_entropy(labels, k),
                 line_fit=_mean([half.line_fit for half in learnt]),
@@ -118,7 +108,7 @@ class Evaluator:
     def _fitted(self, candidate: Candidate, grams: Mapping[str, Array], n_clusters: int) -> TMvKSCR:
         kappa = list(compress(candidate.kappa, self._varying))
         model = TMvKSCR(
-            n_clusters,
+            min(n_clusters, *map(len, grams.values())),
             kernel="precomputed",
             rho=candidate.rho,
             kappa=kappa if any(kappa) else None,
@@ -190,23 +180,26 @@ class _HalfLabels(NamedTuple):
     membership: float
 
 
-class _Half:
-    """A model of one half of the samples, and the scores of the other half."""
+class _Half(NamedTuple):
+    """Scores of one half of the samples by its model, and scores and mean similarities of the other half."""
 
-    def __init__(self, model: TMvKSCR, part: Blocks, seed: int) -> None:
-        self._scores = model.scores_
-        self._new_scores = model.transform(part.new)
-        self._degrees = np.mean([block.mean(axis=1) for block in part.new.values()], axis=0)
-        self._seed = seed
+    scores: Array
+    new_scores: Array
+    degrees: Array
 
-    def learn(self, k: int) -> _HalfLabels:
-        scores, new_scores = self._scores[:, : k - 1], self._new_scores[:, : k - 1]
-        assignment = _fitted_assignment(scores, k, self._seed)
+    @classmethod
+    def of(cls, model: TMvKSCR, part: Blocks) -> _Half:
+        degrees = np.mean([block.mean(axis=1) for block in part.new.values()], axis=0)
+        return cls(model.scores_, model.transform(part.new), degrees)
+
+    def learn(self, k: int, seed: int) -> _HalfLabels:
+        scores, new_scores = self.scores[:, : k - 1], self.new_scores[:, : k - 1]
+        assignment = _fitted_assignment(scores, k, seed)
         labels, new_labels = assignment.assign(scores), assignment.assign(new_scores)
         centres = np.stack([scores[labels == cluster].mean(axis=0) for cluster in range(assignment.n_found)])
         return _HalfLabels(
             labels,
             new_labels,
-            line_fit(new_scores, new_labels, self._degrees),
+            line_fit(new_scores, new_labels, self.degrees),
             membership_strength(new_scores, new_labels, centres),
         )

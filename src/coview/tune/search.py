@@ -50,18 +50,7 @@ class SearchResult:
 
 
 class Search:
-    """Evaluate candidates in rounds, from few samples to more.
-
-    Parameters
-    ----------
-    views : Views
-    cluster_numbers : sequence of int
-        Numbers of clusters to select from.
-    rounds : sequence of Round
-    seed : int
-    progress : callable, optional
-        Called as progress(stage, done, total).
-    """
+    """Evaluate candidates in rounds, from few samples to more, for these numbers of clusters."""
 
     def __init__(
         self,
