@@ -37,7 +37,7 @@ MOST_SAMPLES: Mapping[str, int] = {"tsvdmsc": 3_000, "comic": 5_000, "coreg": 10
 
 @dataclass(frozen=True)
 class MethodResult:
-    """The result of one method; without labels there is an error, a sentence that says why, and most values are None.
+    """The result of one method. A method that fails has an error instead, and its measures are None.
 
     Attributes
     ----------
