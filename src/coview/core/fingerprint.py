@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from coview.views import Views
 
-_VALUES = 2**13  # hashed per view, so that a fingerprint takes less than a millisecond
+_VALUES = 2**13  # hashed per view, so that a fingerprint takes about a millisecond
 _LEAST_ROWS = 8
 
 

@@ -47,9 +47,10 @@ def _steps_in_words(model: Any) -> dict[str, list[str]]:
         inner = model.estimators_[name] if isinstance(model, PerView) else model.inner_model
         if isinstance(inner, MultiViewClusterer):
             inside = _steps_in_words(inner)
-            # The table of Concat is one view, under a name of its own.
-            table = [f"{each} (of all columns)" for each in inside.popitem()[1]] if isinstance(model, Concat) else None
-            words += inside[name] if table is None else table
+            if isinstance(model, Concat):  # its table is one view, under a name of its own
+                words += [f"{each} (of all columns)" for each in inside.popitem()[1]]
+            else:
+                words += inside[name]
     return found
 
 
