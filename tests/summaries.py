@@ -1,16 +1,17 @@
-"""Summaries made by hand for the tests of report: no model is fitted, and every part can be left out."""
+"""Made-up summaries for the tests of plots and report: no model is fitted, and every part can be left out."""
 
 from dataclasses import replace
 
 import numpy as np
 
-from coview.summary import Cluster, Feature, Points, Similarities, Summary, Tried, Truth, Tuning, Uncertain, View
+from coview.summary import Cluster, Feature, Points, Similarities, Summary, Truth, Uncertain, View
+from coview.tune.record import MEASURES, EvaluatedSetting, Tuning
 
 VIEWS = {"pixels": 64, "fourier": 40, "gradients": 32}
 
 
 def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_components=None, seed=0, views=VIEWS):
-    """A summary as of handwritten digits: clusters on rays, three views that see them more or less clearly."""
+    """A summary like that of handwritten digits: clusters on rays, in three views of different noise."""
     rng = np.random.default_rng(seed)
     n_components = n_clusters - 1 if n_components is None else n_components
     truth = np.arange(n_samples) % n_clusters
@@ -85,7 +86,7 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_components=None, 
             view_labels={name: tuple(theirs[drawn].tolist()) for name, theirs in own.items()},
             view_scores={name: _rays(centres[labels[drawn]], rng) for name in views},
         ),
-        similarities=Similarities(tuple(compared.tolist()), tuple(map(tuple, alike.tolist()))),
+        similarities=Similarities("fused similarity", tuple(compared.tolist()), tuple(map(tuple, alike.tolist()))),
         tuning=None,
         notes=("2 samples of view pixels were dropped, because no other view has them.",),
         seconds={"read": 0.02, "fit": 3.5},
@@ -95,10 +96,10 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_components=None, 
 
 
 def make_tuning(n_clusters=10, n_views=3, numbers=range(2, 13)):
-    """A search over ten settings and some numbers of clusters; half of the settings went on, then weights."""
+    """A search over nine settings and some numbers of clusters, five settings in a second round, then weights."""
     settings = [
-        (way, kernel, rho)
-        for way in ("l2", "tfidf+l2", "log1p+l2")
+        (steps, kernel, rho)
+        for steps in ("l2", "tfidf+l2", "log1p+l2")
         for kernel, rho in (
             ("NeighborGraph(n_neighbors=10)", 1.0),
             ("NeighborGraph(n_neighbors=10)", 0.25),
@@ -108,12 +109,12 @@ def make_tuning(n_clusters=10, n_views=3, numbers=range(2, 13)):
     even = (1.0,) * n_views
 
     def row(number, n_samples, setting, k, criterion, kappa=even):
-        way, kernel, rho = setting
+        steps, kernel, rho = setting
         measures = dict.fromkeys(("consensus", "stability", "agreement", "size_entropy", "line_fit", "membership"), 0.8)
-        return Tried(
+        return EvaluatedSetting(
             round=number,
             n_samples=n_samples,
-            steps=("l2", *(way,) * (n_views - 1)),
+            steps=("l2", *(steps,) * (n_views - 1)),
             kernel=kernel,
             rho=rho,
             kappa=kappa,
@@ -132,10 +133,9 @@ def make_tuning(n_clusters=10, n_views=3, numbers=range(2, 13)):
     rows += [row(2, 1500, setting, n_clusters, 0.85 - 0.02 * i) for i, setting in enumerate(settings[:5])]
     rows += [row(1, 500, settings[0], n_clusters, 0.84, kappa=(0.0, *even[1:]))]
     failed = row(1, 500, ("none", "Linear()", 0.5), n_clusters, None)
-    names = ("consensus", "stability", "agreement", "size_entropy", "line_fit", "membership", "eigengap")
-    rows += [replace(failed, **dict.fromkeys(names), error="view 'text' has 3 samples with degree <= 0")]
-    chosen = next(i for i, one in enumerate(rows) if one.round == 2)
-    return Tuning("Of 10 settings, most speaks for NeighborGraph(n_neighbors=10).", chosen, tuple(rows))
+    rows += [replace(failed, **dict.fromkeys(MEASURES), error="view 'text' has 3 samples with degree <= 0")]
+    selected = next(i for i, one in enumerate(rows) if one.round == 2)
+    return Tuning("Selected NeighborGraph(n_neighbors=10), the best of 10 settings.", selected, tuple(rows))
 
 
 def _rays(centres, rng):
@@ -144,7 +144,7 @@ def _rays(centres, rng):
 
 
 def bare(summary):
-    """The same without anything that a summary may lack."""
+    """The same summary without its optional parts."""
     return replace(
         summary,
         views=tuple(replace(view, kernel=None, agreement=None) for view in summary.views),
@@ -172,9 +172,9 @@ def bare(summary):
 
 
 def make_split_tuning():
-    """A search whose last round speaks for the second setting, and both rounds together for the first, the chosen."""
+    """A search in which the second setting leads the last round, and the first, selected one leads on average."""
     tuning = make_tuning(10)
-    rows = list(tuning.rows)
-    assert rows[tuning.chosen].criterion == 0.85
-    rows[tuning.chosen + 1] = replace(rows[tuning.chosen + 1], criterion=0.86)
-    return replace(tuning, rows=tuple(rows))
+    rows = list(tuning.evaluations)
+    assert rows[tuning.selected].criterion == 0.85
+    rows[tuning.selected + 1] = replace(rows[tuning.selected + 1], criterion=0.86)
+    return replace(tuning, evaluations=tuple(rows))

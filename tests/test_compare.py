@@ -1,11 +1,11 @@
-"""Methods side by side: their answers, their failures, and their agreement."""
+"""Comparison of methods: results, failures and agreement."""
 
 import json
 
 import numpy as np
 import pytest
 
-from coview import KSC, METHODS, OPMC, Concat, InputError, TMvKSCR, Tuned
+from coview import KSC, METHODS, OPMC, Concat, InputError, TMvKSCR, Tuned, summarize
 from coview.compare import COMPARABLE, MOST_SAMPLES, compare, for_views, method_names
 from coview.compose import Preprocessed
 from tests.conftest import make_blobs
@@ -26,17 +26,17 @@ def test_all_methods_run_and_find_clear_clusters(everything):
         assert sum(method.sizes) == 60
         assert method.n_found == len(method.sizes) == len(set(everything.labels[method.name]))
         assert method.seconds > 0
-        if method.name != "comic":  # which decides on the number of clusters by itself
+        if method.name != "comic":  # which finds the number of clusters itself
             assert (method.ari, method.nmi, method.accuracy, method.purity) == (1.0, 1.0, 1.0, 1.0)
 
 
-def test_what_was_special_about_a_method_is_noted(everything):
+def test_particularities_of_a_method_are_noted(everything):
     notes = {method.name: " ".join(method.notes) for method in everything.methods}
-    assert "side by side" in notes["ksc"]
-    assert "side by side" in notes["kpca"]
-    assert "finds the number of clusters by itself" in notes["comic"]
-    assert "side by side" not in notes["tmvkscr"]
-    assert "most speaks for" in notes["tuned"]
+    assert "columns of all views" in notes["ksc"]
+    assert "columns of all views" in notes["kpca"]
+    assert "finds the number of clusters itself" in notes["comic"]
+    assert "columns of all views" not in notes["tmvkscr"]
+    assert notes["tuned"].startswith("Selected ")
 
 
 def test_labels_are_those_of_the_methods_themselves(everything):
@@ -52,9 +52,16 @@ def test_labels_are_those_of_the_methods_themselves(everything):
 
 def test_only_methods_with_scores_have_a_silhouette(everything):
     silhouettes = {method.name: method.silhouette for method in everything.methods}
-    with_scores = {"tuned", "tmvkscr", "ksc", "kpca", "mvksc"}
+    with_scores = {"tuned", "tmvkscr", "ksc", "kpca", "mvksc", "coreg", "oplfmvc", "mvscbp"}
     assert {name for name, value in silhouettes.items() if value is not None} == with_scores
     assert all(silhouettes[name] > 0.5 for name in with_scores)
+
+
+@pytest.mark.parametrize("name", ["tmvkscr", "mvksc", "coreg", "mvscbp"])
+def test_the_silhouette_is_that_of_the_summary(everything, name):
+    views, _ = make_blobs(60)
+    summary = summarize(METHODS[name](3, random_state=0).fit(views), views)
+    assert {method.name: method.silhouette for method in everything.methods}[name] == summary.silhouette
 
 
 def test_agreements_are_symmetric_with_ones_for_equal_labels(everything):
@@ -98,15 +105,15 @@ def test_a_method_that_fails_is_recorded_and_the_others_go_on(blobs, monkeypatch
     assert "<li>opmc: MemoryError</li>" in found._repr_html_()
 
 
-def test_a_method_that_would_take_too_long_is_left_out(blobs, monkeypatch):
+def test_a_method_that_takes_too_long_is_left_out(blobs, monkeypatch):
     monkeypatch.setattr("coview.compare.MOST_SAMPLES", {"opmc": 89})
     found = compare(blobs[0], 3, methods=["opmc"])
-    assert found.methods[0].error == "left out: it would take very long for more than 89 samples"
+    assert found.methods[0].error == "left out: it takes very long for more than 89 samples"
     monkeypatch.setattr("coview.compare.MOST_SAMPLES", {"opmc": 90})
     assert compare(blobs[0], 3, methods=["opmc"]).methods[0].error is None
 
 
-def test_the_documentation_tells_the_limits():
+def test_the_limits_are_documented():
     for name, most in MOST_SAMPLES.items():
         assert f"{METHODS[name].__name__} above {most:,}" in " ".join(compare.__doc__.split())
 
@@ -131,7 +138,7 @@ def test_without_truth_there_are_no_scores(blobs):
     assert "ARI" not in repr(found)
 
 
-def test_views_can_be_scaled(blobs):
+def test_views_can_be_preprocessed(blobs):
     views, truth = blobs
     rng = np.random.default_rng(1)
     far = {**views, "a": np.column_stack([views["a"], 1e6 * rng.normal(size=len(truth))])}
@@ -144,7 +151,7 @@ def test_views_can_be_scaled(blobs):
     assert found.preprocess == {"a": "standard", "b": "standard", "c": "standard"}
 
 
-def test_views_can_be_scaled_each_in_its_own_way(blobs):
+def test_each_view_can_have_its_own_preprocessing(blobs):
     views, _ = blobs
     found = compare(views, 3, methods=["tmvkscr"], preprocess={"a": "l2", "b": "standard+pca2"})
     expected = Preprocessed(TMvKSCR(3, random_state=0), ["l2", "standard+pca2", "none"]).fit(views)
@@ -153,7 +160,7 @@ def test_views_can_be_scaled_each_in_its_own_way(blobs):
     assert "'b': 'standard+pca2'" in found.methods[0].estimator
 
 
-def test_one_view_is_not_put_side_by_side(blobs):
+def test_one_view_is_not_concatenated(blobs):
     found = compare({"a": blobs[0]["a"]}, 3, methods=["ksc"])
     assert found.methods[0].notes == ()
     assert for_views(KSC(3), 1).__class__ is KSC
@@ -161,10 +168,10 @@ def test_one_view_is_not_put_side_by_side(blobs):
     assert for_views(TMvKSCR(3), 2).__class__ is TMvKSCR
 
 
-def test_progress_is_told_what_starts(blobs):
-    told = []
-    compare(blobs[0], 3, methods=["opmc", "tmvkscr"], progress=lambda *stage: told.append(stage))
-    assert told == [("opmc", 0, 2), ("tmvkscr", 1, 2), ("agreement", 2, 2)]
+def test_progress_is_called_before_each_method(blobs):
+    calls = []
+    compare(blobs[0], 3, methods=["opmc", "tmvkscr"], progress=lambda *stage: calls.append(stage))
+    assert calls == [("opmc", 0, 2), ("tmvkscr", 1, 2), ("agreement", 2, 2)]
 
 
 def test_the_table_puts_the_best_first():
@@ -185,9 +192,9 @@ def test_names_are_checked_and_suggested():
     assert method_names("all") == ("tuned", *METHODS)
     assert method_names("ksc") == ("ksc",)
     assert method_names(["ksc", "opmc", "ksc"]) == ("ksc", "opmc")
-    with pytest.raises(InputError, match=r"no method 'tmvksc'; did you mean 'tmvkscr'\?"):
+    with pytest.raises(InputError, match=r"method 'tmvksc' is unknown; did you mean 'tmvkscr'\?"):
         method_names(["tmvksc"])
-    with pytest.raises(InputError, match=r"no method 'spam'\. Known methods: tuned, tmvkscr"):
+    with pytest.raises(InputError, match=r"method 'spam' is unknown\. Known: tuned, tmvkscr"):
         method_names("spam")
     with pytest.raises(InputError, match="methods is empty"):
         method_names([])
@@ -196,9 +203,10 @@ def test_names_are_checked_and_suggested():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"n_clusters": 1}, "n_clusters=1 must be a whole number from 2 to n_samples=90"),
-        ({"n_clusters": 91}, "n_clusters=91 must be"),
-        ({"n_clusters": 2.5}, "n_clusters=2.5 must be"),
+        ({"n_clusters": 1}, "n_clusters=1: expected an integer of at least 2"),
+        ({"n_clusters": True}, "n_clusters=True: expected an integer"),
+        ({"n_clusters": 91}, "n_clusters=91: expected an integer of at most n_samples=90"),
+        ({"n_clusters": 2.5}, "n_clusters=2.5: expected an integer"),
         ({"preprocess": "max"}, r"preprocess 'max' is unknown\. Known: none, standard, l2"),
         ({"preprocess": {"d": "l2"}}, r"preprocess names the view 'd'\. Views: a, b, c"),
         ({"truth": [0, 1]}, r"truth has shape \(2,\); give one class for each of the 90 samples"),
@@ -209,7 +217,7 @@ def test_bad_arguments_are_refused_before_the_work(blobs, arguments, sentence):
         compare(blobs[0], **{"n_clusters": 3, **arguments})
 
 
-def test_tuned_prepares_the_views_by_itself(blobs):
+def test_tuned_selects_its_own_preprocessing(blobs):
     tuned, opmc = compare(blobs[0], 3, methods=["tuned", "opmc"], preprocess="l2").methods
     assert "Preprocessed" not in tuned.estimator
     assert "Preprocessed" in opmc.estimator

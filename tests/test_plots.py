@@ -1,6 +1,6 @@
 import subprocess
 import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -262,7 +262,7 @@ def test_the_surface_is_a_grid_with_a_star_at_the_best():
 
 def as_table(tuning):
     """Return the rows in the form of Tuned.evaluations_."""
-    return [{**asdict(row), "steps": list(row.steps), "kappa": list(row.kappa)} for row in tuning.rows]
+    return tuning.evaluations
 
 
 def test_settings_are_drawn_by_round_and_the_selected_one_is_circled():
@@ -270,7 +270,7 @@ def test_settings_are_drawn_by_round_and_the_selected_one_is_circled():
     ax = rendered(plots.tuning_candidates(tuning))
     first, second, circle = ax.collections
     assert (len(first.get_offsets()), len(second.get_offsets())) == (10, 5)
-    selected = tuning.rows[tuning.chosen]
+    selected = tuning.evaluations[tuning.selected]
     labels = [text.get_text() for text in ax.get_yticklabels()]
     place, height = circle.get_offsets()[0]
     assert (place, labels[int(height)]) == (selected.criterion, selected.label)
@@ -288,14 +288,14 @@ def test_settings_are_ranked_by_all_of_their_rounds():
     tuning = make_split_tuning()
     ax = rendered(plots.tuning_candidates(tuning))
     shown = [text.get_text() for text in ax.get_yticklabels()]
-    assert shown[:-3:-1] == [row.label for row in tuning.rows[tuning.chosen : tuning.chosen + 2]]
+    assert shown[:-3:-1] == [row.label for row in tuning.evaluations[tuning.selected : tuning.selected + 2]]
 
 
 def test_a_table_of_evaluations_has_no_selected_setting():
     ax = rendered(plots.tuning_candidates(as_table(make_tuning(10))))
     assert len(ax.collections) == 2
     assert ax.get_xlabel() == "criterion for 10 clusters"
-    only_first = [row for row in as_table(make_tuning(7)) if row["round"] == 1]
+    only_first = [row for row in as_table(make_tuning(7)) if row.round == 1]
     assert plots.tuning_candidates(only_first).get_xlabel() == "criterion for 7 clusters"
 
 
@@ -312,7 +312,7 @@ def test_the_criterion_is_drawn_with_criteria_from_the_literature():
 
 
 def test_eigengaps_of_zero_are_drawn_as_zeros():
-    table = [row | {"eigengap": 0.0} for row in as_table(make_tuning(10)) if row["criterion"] is not None]
+    table = [replace(row, eigengap=0.0) for row in as_table(make_tuning(10)) if row.criterion is not None]
     assert set(plots.tuning_clusters(table).lines[3].get_ydata()) == {0.0}
 
 
@@ -324,7 +324,7 @@ def test_a_single_number_of_clusters_is_refused():
 @pytest.mark.parametrize(
     ("draw", "table", "message"),
     [
-        (plots.tuning_candidates, 5, "table must be a list of dictionaries"),
+        (plots.tuning_candidates, 5, "expected summary.tuning or Tuned.evaluations_"),
         (plots.rho_curve, {"kappa": [1], "ari": [1]}, "has the columns kappa, ari: expected 'rho'"),
         (plots.rho_curve, {"rho": [1]}, "expected 'rho' and one or more columns of results"),
         (plots.rho_curve, {"rho": [1], "ari": ["high"]}, "remove columns of strings"),

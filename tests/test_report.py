@@ -281,7 +281,7 @@ def test_a_report_of_fifty_thousand_samples_is_small_and_states_how_many_it_plot
 def test_points_and_similarities_above_the_limits_are_thinned(summary):
     n = 2 * MAX_SIMILARITIES
     labels = tuple(range(n))
-    similarities = Similarities(labels, tuple(map(tuple, np.eye(n).tolist())))
+    similarities = Similarities("mean similarity", labels, tuple(map(tuple, np.eye(n).tolist())))
     data = chart_data(replace(make_summary(9000, 3, n_drawn=9000), similarities=similarities))
     assert len(data["points"]["samples"]) == 5000
     assert len(data["similarities"]["labels"]) == MAX_SIMILARITIES
@@ -307,7 +307,7 @@ def test_the_selection_of_settings_has_a_table_and_two_plots(summary):
     data = page.data()["tuning"]
     place, value = data["selected"]
     assert data["labels"][place] == "graph · l2 · ρ 1"
-    assert value == tuned.tuning.rows[tuned.tuning.chosen].criterion
+    assert value == tuned.tuning.evaluations[tuned.tuning.selected].criterion
     assert [len(each["values"]) for each in data["rounds"]] == [10, 5]
     assert data["numbers"]["places"] == list(range(2, 13))
     assert max(data["numbers"]["lines"]["eigengap (relative)"]) == 1
@@ -324,9 +324,9 @@ def test_a_single_number_of_clusters_has_no_plot_of_numbers(summary):
 
 def test_the_selected_setting_is_shown_even_if_others_rank_higher(summary):
     tuning = make_tuning(10)
-    selected = tuning.rows[tuning.chosen]
+    selected = tuning.evaluations[tuning.selected]
     better = [replace(selected, kappa=(1.0, 1.0, 2.0 + i), criterion=0.89) for i in range(40)]
-    many = replace(tuning, rows=(*tuning.rows, *better))
+    many = replace(tuning, evaluations=(*tuning.evaluations, *better))
     shown = tuning_table(many)["rows"]
     assert shown[-1] is selected
     assert len(shown) == 20
@@ -337,7 +337,7 @@ def test_the_selected_setting_is_shown_even_if_others_rank_higher(summary):
 
 def test_settings_are_ranked_by_all_of_their_rounds(summary):
     tuning = make_split_tuning()
-    first, second = tuning.rows[tuning.chosen], tuning.rows[tuning.chosen + 1]
+    first, second = tuning.evaluations[tuning.selected], tuning.evaluations[tuning.selected + 1]
     tuned = replace(summary, tuning=tuning)
     assert tuning_table(tuning)["rows"][:2] == [first, second]
     assert chart_data(tuned)["tuning"]["labels"][:-3:-1] == [first.label, second.label]
@@ -347,13 +347,13 @@ def test_settings_are_ranked_by_all_of_their_rounds(summary):
 
 def test_names_of_settings_are_escaped(summary):
     tuning = make_tuning(10)
-    rows = tuple(replace(row, kernel=NASTY, steps=(NASTY,) * 3) for row in tuning.rows)
-    html = render(replace(summary, tuning=replace(tuning, reason=NASTY, rows=rows)))
+    rows = tuple(replace(row, kernel=NASTY, steps=(NASTY,) * 3) for row in tuning.evaluations)
+    html = render(replace(summary, tuning=replace(tuning, reason=NASTY, evaluations=rows)))
     assert "alert(1)</script>" not in html
 
 
 def test_a_single_similarity_can_be_drawn(summary):
-    data = chart_data(replace(summary, similarities=Similarities((0,), ((1.0,),))))
+    data = chart_data(replace(summary, similarities=Similarities("mean similarity", (0,), ((1.0,),))))
     assert data["similarities"]["range"] == [0.0, 1.0]
 
 

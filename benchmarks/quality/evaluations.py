@@ -18,8 +18,8 @@ import coview
 from benchmarks.data import load, stored_names
 from coview.core.select import draw_rows
 from coview.tune.candidates import candidates
-from coview.tune.criterion import consensus
-from coview.tune.evaluation import Trials
+from coview.tune.criterion import consensus_values
+from coview.tune.evaluation import Evaluator
 from coview.views import Views, as_views
 
 SAMPLES = 500
@@ -47,21 +47,21 @@ def measure(name: str, seed: int) -> dict[str, Any]:
     views, truth = _draw(name, seed)
     k = len(np.unique(truth))
     numbers = list(NUMBERS) if k <= max(NUMBERS) else [k]
-    evaluator = Trials(views, n_splits=1, seed=seed)
-    found = [evaluator.evidence(candidate, numbers) for candidate in candidates(views)]
+    evaluator = Evaluator(views, n_splits=1, seed=seed)
+    found = [evaluator.evaluate(candidate, numbers) for candidate in candidates(views)]
     table = []
     for of_number in zip(*found, strict=True):
-        for i, (one, shared) in enumerate(zip(of_number, consensus(of_number), strict=True)):
+        for i, (one, shared) in enumerate(zip(of_number, consensus_values(of_number), strict=True)):
             measures = {
-                "stability": one.stability,
-                "agreement": one.agreement,
+                "stability": one.record.stability,
+                "agreement": one.record.agreement,
                 "consensus": shared,
-                "size_entropy": one.size_entropy,
-                "eigengap": one.eigengap,
+                "size_entropy": one.record.size_entropy,
+                "eigengap": one.record.eigengap,
                 "ari": adjusted_rand_score(truth, one.labels),
             }
             rounded = {title: float(f"{value:.5g}") for title, value in measures.items()}
-            table.append({"candidate": i, "n_clusters": one.n_clusters} | rounded)
+            table.append({"candidate": i, "n_clusters": one.record.n_clusters} | rounded)
     return {"version": version(), "data": name, "seed": seed, "clusters": k, "table": table}
 
 

@@ -133,9 +133,11 @@ def _selected(tuned: Tuned) -> dict[str, Any]:
     return {"candidate": [tuned.estimator_.steps, type(method.kernel).__name__, method.rho], "kappa": method.kappa}
 
 
-def _rounded(table: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _rounded(evaluations: Sequence[Any]) -> list[dict[str, Any]]:
     """Return the rows of a search with five digits."""
-    return [{name: float(f"{v:.5g}") if isinstance(v, float) else v for name, v in row.items()} for row in table]
+    return [
+        {name: float(f"{v:.5g}") if isinstance(v, float) else v for name, v in vars(row).items()} for row in evaluations
+    ]
 
 
 def _resume(

@@ -1,16 +1,14 @@
-"""Several methods on the same views: who finds what, in which time, and who agrees with whom."""
+"""Comparison of methods on the same views: clusters, times, and agreement between methods."""
 
 from __future__ import annotations
 
 import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from difflib import get_close_matches
+from dataclasses import asdict, dataclass, replace
 from html import escape
 from inspect import signature
 from itertools import combinations
-from numbers import Integral
 from time import perf_counter
 from typing import Any
 
@@ -22,43 +20,77 @@ from coview.errors import InputError
 from coview.methods import METHODS
 from coview.methods.base import MultiViewClusterer
 from coview.metrics import scores as truth_scores
+from coview.parameters import check_integer
 from coview.preprocess.steps import preprocessing_per_view
+from coview.registry import lookup
+from coview.summary.gather import training_silhouette
+from coview.summary.values import fixed, html_table
 from coview.tune import Tuned
 from coview.views import Array, Views, as_views
 
-# What can be compared: every method as it comes, and TMvKSCR with settings chosen from the data.
+# Every method with its default settings, and TMvKSCR with settings selected from the data.
 COMPARABLE: Mapping[str, type[MultiViewClusterer]] = {"tuned": Tuned, **METHODS}
 
-# Beyond these numbers of samples a method would need many minutes, or hours: it is left out rather than waited for.
+# Above these numbers of samples a method takes many minutes or hours, so it is left out.
 MOST_SAMPLES: Mapping[str, int] = {"tsvdmsc": 3_000, "comic": 5_000, "coreg": 10_000}
-
-_SILHOUETTE_ROWS = 2_000
 
 
 @dataclass(frozen=True)
 class MethodResult:
-    """What one method made of the views; without labels there is an error, a sentence that says why."""
+    """The result of one method. A method that fails has an error instead, and its measures are None.
+
+    Attributes
+    ----------
+    name, estimator : str
+        The name in COMPARABLE, and the estimator with its parameters.
+    seconds : float
+        Time of the fit.
+    error : str
+    n_found : int
+        Number of clusters found.
+    sizes : tuple of int
+        Cluster sizes.
+    silhouette : float
+        Mean silhouette in the method's own score space, which is not comparable between methods.
+    ari, nmi, accuracy, purity : float
+        Agreement with known classes.
+    notes : tuple of str
+    """
 
     name: str
-    estimator: str  # as it was called
-    seconds: float | None
-    error: str | None
-    n_found: int | None  # clusters
-    sizes: tuple[int, ...] | None
-    silhouette: float | None  # in the method's own score space, so of no use to rank different methods by
-    ari: float | None  # this and what follows: beside known classes
-    nmi: float | None
-    accuracy: float | None
-    purity: float | None
-    notes: tuple[str, ...]
+    estimator: str
+    seconds: float | None = None
+    error: str | None = None
+    n_found: int | None = None
+    sizes: tuple[int, ...] | None = None
+    silhouette: float | None = None
+    ari: float | None = None
+    nmi: float | None = None
+    accuracy: float | None = None
+    purity: float | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Methods side by side, as plain values that can be written as JSON.
+    """The results of several methods, as plain values that can be written as JSON.
 
-    `agreements` has a row and a column for each method, in their order: the adjusted Rand index of their labels, None
-    where one has none. `labels` has the methods that have labels.
+    Attributes
+    ----------
+    methods : tuple of MethodResult
+    agreements : tuple of tuples
+        Adjusted Rand index between the labels of two methods, in their order; None if one has no labels.
+    labels : dict
+        Labels by method, for methods without an error.
+    n_clusters, n_samples : int
+    views : dict
+        Number of columns by view.
+    preprocess : dict
+        Preprocessing steps by view, which `Tuned` does not use.
+    random_state : int
+    has_truth : bool
+        Whether known classes were given.
+    version : str
     """
 
     methods: tuple[MethodResult, ...]
@@ -66,63 +98,52 @@ class Comparison:
     labels: dict[str, tuple[int, ...]]
     n_clusters: int
     n_samples: int
-    views: dict[str, int]  # columns of each
-    preprocess: dict[str, str]  # how each was prepared, but for `Tuned`
+    views: dict[str, int]
+    preprocess: dict[str, str]
     random_state: int
     has_truth: bool
     version: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as dictionaries, lists, numbers and text."""
+        """Return all values as dictionaries, tuples, numbers and strings."""
         return asdict(self)
 
     def to_json(self) -> str:
-        """Return everything as JSON."""
+        """Return all values as JSON."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-        """Return the headings and the rows of a table of the methods; the best by known classes comes first.
+        """Return the header and the rows of a table of the methods; the best by known classes comes first.
 
         The column `agreement` is the mean adjusted Rand index with the other methods.
         """
         measures = ("ari", "nmi", "accuracy", "purity") if self.has_truth else ()
-        headings = (
-            "method",
-            "seconds",
-            "clusters",
-            "agreement",
-            *(name.upper() if len(name) == 3 else name for name in measures),
-        )
+        header = "method", "seconds", "clusters", "agreement", *(n.upper() if len(n) == 3 else n for n in measures)
         ordered = sorted(self.methods, key=lambda m: (m.error is not None, -(m.ari or 0.0) if self.has_truth else 0.0))
         agreements = dict(zip((m.name for m in self.methods), map(_mean_with_others, self.agreements), strict=True))
         rows = []
         for m in ordered:
-            measured = (_number(value, 3) for value in (agreements[m.name], *(getattr(m, x) for x in measures)))
-            rows.append((m.name, _number(m.seconds, 2), str(m.n_found or "–"), *measured))
-        return headings, rows
+            measured = (fixed(value, 3) for value in (agreements[m.name], *(getattr(m, x) for x in measures)))
+            rows.append((m.name, fixed(m.seconds), str(m.n_found or "–"), *measured))
+        return header, rows
 
     def __repr__(self) -> str:
-        headings, rows = self.table()
-        widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+        header, rows = self.table()
+        widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
         lines = [
             f"Comparison({len(self.methods)} methods; {self.n_samples} samples; "
             f"{', '.join(f'{name}: {width}' for name, width in self.views.items())})"
         ]
-        for row in (headings, *rows):
+        for row in (header, *rows):
             cells = [row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]
             lines.append("  ".join(cells).rstrip())
         lines += [f"{m.name}: {m.error}" for m in self.methods if m.error]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """Show the table in a notebook."""
-        headings, rows = self.table()
-        head = "".join(f"<th>{escape(cell)}</th>" for cell in headings)
-        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+        """Return the table for notebooks."""
         failed = "".join(f"<li>{escape(m.name)}: {escape(m.error)}</li>" for m in self.methods if m.error)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" + (
-            f"<ul>{failed}</ul>" if failed else ""
-        )
+        return html_table(*self.table()) + (f"<ul>{failed}</ul>" if failed else "")
 
 
 def compare(
@@ -135,25 +156,29 @@ def compare(
     random_state: int = 0,
     progress: Callable[[str, int, int], object] | None = None,
 ) -> Comparison:
-    """Run methods one after another on the same views, each with its default settings, and `Tuned` beside them.
+    """Return the results of several methods on the same views, each with its default settings, and of `Tuned`.
 
-    A method that fails is recorded with its reason, and the others go on. Methods that know one view get the columns of
-    all views side by side (`Concat`). COMIC finds the number of clusters by itself. Methods that would take very long
-    are left out, with a note, above a number of samples: TSVDMSC above 3,000, COMIC above 5,000, CoReg above 10,000.
+    A method that fails is recorded with its error, and the others go on. Methods of one view cluster the columns of all
+    views (`Concat`). COMIC finds the number of clusters itself. Methods that take very long are left out, with a note,
+    above a number of samples: TSVDMSC above 3,000, COMIC above 5,000, CoReg above 10,000.
 
     Parameters
     ----------
     views : views, as in `as_views`
     n_clusters : int
-    methods : "all", or names of COMPARABLE
+    methods : "all", or names in COMPARABLE
     truth : list of length n_samples, optional
-        Known classes to compare with. They play no part in the clustering.
+        Known classes to compare with. The clusters do not depend on them.
     preprocess : name, list or mapping
-        How views are prepared, such as "standard" or {"text": "tfidf+l2"}: the `steps` of `Preprocessed`. `Tuned`
-        chooses its own.
+        Preprocessing steps, such as "standard" or {"text": "tfidf+l2"}: the `steps` of `Preprocessed`. `Tuned` selects
+        its own.
     random_state : int
-    progress : function, optional
-        Is told the method that starts, how many are done, and how many there are.
+    progress : callable, optional
+        Called as progress(method, done, total) before each method.
+
+    Returns
+    -------
+    Comparison
 
     Examples
     --------
@@ -167,9 +192,9 @@ def compare(
     """
     names = method_names(methods)
     views = as_views(views)
-    if not (isinstance(n_clusters, Integral) and 2 <= n_clusters <= views.n_samples):
-        raise InputError(f"n_clusters={n_clusters!r} must be a whole number from 2 to n_samples={views.n_samples}")
-    prepared = {name: each.name for name, each in preprocessing_per_view(preprocess, views.names, "preprocess").items()}
+    if check_integer("n_clusters", n_clusters, 2) > views.n_samples:
+        raise InputError(f"n_clusters={n_clusters}: expected an integer of at most n_samples={views.n_samples}")
+    steps = {name: each.name for name, each in preprocessing_per_view(preprocess, views.names, "preprocess").items()}
     known = None if truth is None else np.asarray(truth)
     if known is not None and known.shape != (views.n_samples,):
         raise InputError(f"truth has shape {known.shape}; give one class for each of the {views.n_samples} samples")
@@ -178,7 +203,7 @@ def compare(
     for done, name in enumerate(names):
         if progress is not None:
             progress(name, done, len(names))
-        result, found = _run(name, views, n_clusters, prepared, random_state, known)
+        result, found = _run_method(name, views, n_clusters, steps, random_state, known)
         results.append(result)
         if found is not None:
             labels[name] = found
@@ -191,7 +216,7 @@ def compare(
         n_clusters=int(n_clusters),
         n_samples=views.n_samples,
         views=views.n_features,
-        preprocess=prepared,
+        preprocess=steps,
         random_state=random_state,
         has_truth=known is not None,
         version=__version__,
@@ -199,21 +224,18 @@ def compare(
 
 
 def method_names(methods: str | Sequence[str]) -> tuple[str, ...]:
-    """Check names of methods, and return them without repeats; "all" is all of them."""
+    """Return the names of methods without duplicates, all of them for "all", or raise an InputError."""
     if isinstance(methods, str):
         methods = tuple(COMPARABLE) if methods == "all" else (methods,)
     if not methods:
         raise InputError(f"methods is empty; name some of {', '.join(COMPARABLE)}, or 'all'")
     for name in methods:
-        if name not in COMPARABLE:
-            close = get_close_matches(str(name).lower(), COMPARABLE, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else "."
-            raise InputError(f"there is no method {name!r}{hint} Known methods: {', '.join(COMPARABLE)}")
+        lookup("method", name, COMPARABLE)
     return tuple(dict.fromkeys(methods))
 
 
 def for_views(estimator: MultiViewClusterer, n_views: int) -> MultiViewClusterer:
-    """Return the estimator, wrapped as Concat where it knows one view and there are several."""
+    """Return the estimator, wrapped as Concat if it is of one view and there are several."""
     return Concat(estimator) if n_views > 1 and "views" not in estimator.get_params(deep=False) else estimator
 
 
@@ -231,68 +253,43 @@ def _estimator(name: str, n_clusters: int, steps: dict[str, str], random_state: 
     return preprocessed(for_views(method(**given, random_state=random_state), len(steps)), steps)
 
 
-def _run(
+def _run_method(
     name: str, views: Views, n_clusters: int, steps: dict[str, str], random_state: int, truth: Array | None
 ) -> tuple[MethodResult, Array | None]:
-    """Run one method; whatever goes wrong becomes part of the result."""
+    """Return the result of one method, or its error, and its labels."""
     estimator = _estimator(name, n_clusters, steps, random_state)
-    called = " ".join(repr(estimator).split())
+    result = MethodResult(name, " ".join(repr(estimator).split()))
     most = MOST_SAMPLES.get(name)
     if most is not None and views.n_samples > most:
-        return _failed(name, called, f"left out: it would take very long for more than {most} samples"), None
+        return replace(result, error=f"left out: it takes very long for more than {most} samples"), None
     start = perf_counter()
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             estimator.fit(views)
     except Exception as error:
-        reason = str(error) or type(error).__name__
-        return _failed(name, called, " ".join(reason.split())), None
+        return replace(result, error=" ".join((str(error) or type(error).__name__).split())), None
     seconds = perf_counter() - start
     labels = np.asarray(estimator.labels_)
     sizes = np.unique(labels, return_counts=True)[1]
     notes = list(dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught))
-    if "Concat(" in called:
-        notes.insert(0, "knows one view: the columns of all views were put side by side")
+    if "Concat(" in result.estimator:
+        notes.insert(0, "clusters one table with the columns of all views")
     if "n_clusters" not in signature(COMPARABLE[name]).parameters:
-        notes.insert(0, "finds the number of clusters by itself")
+        notes.insert(0, "finds the number of clusters itself")
     if isinstance(estimator, Tuned):
         notes.insert(0, estimator.reason_)
-    beside = {} if truth is None else truth_scores(truth, labels)
-    result = MethodResult(
-        name=name,
-        estimator=called,
+    measures: dict[str, Any] = {} if truth is None else dict(truth_scores(truth, labels))
+    result = replace(
+        result,
         seconds=seconds,
-        error=None,
         n_found=len(sizes),
         sizes=tuple(sizes.tolist()),
-        silhouette=_silhouette(estimator, labels, random_state),
-        ari=beside.get("ari"),
-        nmi=beside.get("nmi"),
-        accuracy=beside.get("accuracy"),
-        purity=beside.get("purity"),
+        silhouette=training_silhouette(estimator, views),
         notes=tuple(notes),
+        **measures,
     )
     return result, labels
-
-
-def _failed(name: str, called: str, reason: str) -> MethodResult:
-    return MethodResult(name, called, None, reason, None, None, None, None, None, None, None, ())
-
-
-def _silhouette(estimator: Any, labels: Array, random_state: int) -> float | None:
-    """Mean silhouette of some samples in the space of the method's scores, where it has such a space."""
-    from sklearn.metrics import silhouette_score
-
-    while not hasattr(estimator, "scores_") and hasattr(estimator, "estimator_"):
-        estimator = estimator.estimator_
-    scores = getattr(estimator, "scores_", None)
-    if scores is None:
-        return None
-    rows = np.random.default_rng(random_state).permutation(len(labels))[:_SILHOUETTE_ROWS]
-    if not 2 <= len(np.unique(labels[rows])) < len(rows):
-        return None
-    return float(silhouette_score(np.asarray(scores)[rows], labels[rows]))
 
 
 def _agreements(names: Sequence[str], labels: Mapping[str, Array]) -> tuple[tuple[float | None, ...], ...]:
@@ -307,7 +304,3 @@ def _agreements(names: Sequence[str], labels: Mapping[str, Array]) -> tuple[tupl
 def _mean_with_others(agreements: Sequence[float | None]) -> float | None:
     known = [value for value in agreements if value is not None]
     return (sum(known) - 1) / (len(known) - 1) if len(known) > 1 else None  # without the method itself
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"

@@ -16,8 +16,9 @@ import numpy as np
 from coview.errors import InputError
 from coview.extras import load_extra
 from coview.parameters import is_integer
-from coview.summary.values import Summary, Tried, Tuning
-from coview.tune.record import numbers_tried, settings_tried, tried
+from coview.summary.values import Summary
+from coview.tune.criterion import evaluated_numbers
+from coview.tune.record import EvaluatedSetting, Tuning, ranked_settings
 from coview.views import Array
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 # Ten colours that colour-blind readers can distinguish on white and on black (Petroff, arXiv 2107.02270).
 PALETTE = ("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6", "#a96b59", "#e76300", "#b9ac70", "#717581", "#92dadd")
 MARKERS = ("o", "s", "D", "^", "P", "X", "v", "p", "h", "*")
-SIMILARITY = "mean similarity"  # the name of `Summary.similarities` in every figure and in the report
 _LINES = ("-", "--", ":", "-.")
 
 
@@ -191,7 +191,7 @@ def similarity_matrix(summary: Summary, ax: Axes | None = None) -> Axes:
     ax = _axes_or_new(ax, width=6.4, height=5.4)
     values = np.array(summary.similarities.values)
     image = ax.imshow(values, cmap="Blues", vmin=min(0.0, values.min()), vmax=max(1.0, values.max()))
-    ax.figure.colorbar(image, ax=ax, label=SIMILARITY, shrink=0.85)
+    ax.figure.colorbar(image, ax=ax, label=summary.similarities.name, shrink=0.85)
     ticks, borders = _cluster_blocks(np.array(summary.similarities.labels))
     for start, end in pairwise([-0.5, *borders, len(values) - 0.5]):
         box = ([start, end, end, start, start], [start, start, end, end, start])
@@ -329,7 +329,7 @@ def tuning_candidates(table: Any, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    table : Tuning, or list of dictionaries
+    table : Tuning, or sequence of EvaluatedSetting
         `summary.tuning`, of which the selected setting is circled, or `Tuned.evaluations_`.
     ax : matplotlib axes, optional
         By default a new figure.
@@ -340,7 +340,7 @@ def tuning_candidates(table: Any, ax: Axes | None = None) -> Axes:
     """
     rows, selected = _evaluated_settings(table)
     number = selected.n_clusters if selected else _best_number(rows)
-    order = settings_tried(rows, number)[::-1]  # the best on top
+    order = ranked_settings(rows, number)[::-1]  # the best on top
     ax = _axes_or_new(ax, width=8.0, height=1.4 + 0.32 * len(order))
     for i, (name, (positions, values)) in enumerate(criterion_by_round(rows, order).items()):
         colour, marker = PALETTE[i % len(PALETTE)], MARKERS[i % len(MARKERS)]
@@ -364,7 +364,7 @@ def tuning_clusters(table: Any, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    table : Tuning, or list of dictionaries
+    table : Tuning, or sequence of EvaluatedSetting
         `summary.tuning`, of which the selected number is marked, or `Tuned.evaluations_`.
     ax : matplotlib axes, optional
         By default a new figure.
@@ -389,14 +389,18 @@ def tuning_clusters(table: Any, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _evaluated_settings(table: Any) -> tuple[Sequence[Tried], Tried | None]:
+def _evaluated_settings(table: Any) -> tuple[Sequence[EvaluatedSetting], EvaluatedSetting | None]:
     """Return the evaluated settings and the selected one, which is None if the table does not name it."""
     if isinstance(table, Tuning):
-        return table.rows, table.rows[table.chosen]
-    return tried(table), None
+        return table.evaluations, table.evaluations[table.selected]
+    if not (isinstance(table, (list, tuple)) and table and all(isinstance(row, EvaluatedSetting) for row in table)):
+        raise InputError("table: expected summary.tuning or Tuned.evaluations_ with at least one evaluation")
+    return table, None
 
 
-def criterion_by_round(rows: Sequence[Tried], order: Sequence[Tried]) -> dict[str, tuple[list[int], list[float]]]:
+def criterion_by_round(
+    rows: Sequence[EvaluatedSetting], order: Sequence[EvaluatedSetting]
+) -> dict[str, tuple[list[int], list[float]]]:
     """Return by round the positions in `order` and the criteria of its settings, for its number of clusters."""
     places = {row.setting: i for i, row in enumerate(order)}
     found: dict[str, tuple[list[int], list[float]]] = {}
@@ -408,9 +412,9 @@ def criterion_by_round(rows: Sequence[Tried], order: Sequence[Tried]) -> dict[st
     return found
 
 
-def criteria_by_number(rows: Sequence[Tried]) -> tuple[list[int], dict[str, list[float]]]:
+def criteria_by_number(rows: Sequence[EvaluatedSetting]) -> tuple[list[int], dict[str, list[float]]]:
     """Return the numbers of clusters, and by name the criteria of the best setting of each."""
-    numbers = numbers_tried(rows)
+    numbers = evaluated_numbers(rows)
     gaps = [number.best.eigengap or 0.0 for number in numbers]
     return [number.n_clusters for number in numbers], {
         "criterion": [number.criterion for number in numbers],
@@ -420,13 +424,13 @@ def criteria_by_number(rows: Sequence[Tried]) -> tuple[list[int], dict[str, list
     }
 
 
-def _best_number(rows: Sequence[Tried]) -> int:
+def _best_number(rows: Sequence[EvaluatedSetting]) -> int:
     """The number of clusters of the last round, or the one with the best criterion if that has several."""
     last = max(row.round for row in rows)
     numbers = {row.n_clusters for row in rows if row.round == last}
     if len(numbers) == 1:
         return numbers.pop()
-    return max(numbers_tried(rows), key=lambda number: number.criterion).n_clusters
+    return max(evaluated_numbers(rows), key=lambda number: number.criterion).n_clusters
 
 
 def _matplotlib(module: str) -> Any:

@@ -17,7 +17,7 @@ def test_methods_are_compared(data, tmp_path, capsys):
     code, out, err = call(capsys, *command, "-o", tmp_path / "found")
     assert code == 0
     assert [line.split()[1] for line in out.splitlines() if "1.000" in line] == ["tuned", "ksc", "opmc"]
-    assert "Note: ksc: knows one view" in err
+    assert "Note: ksc: clusters one table" in err
     stored = json.loads((tmp_path / "found" / "comparison.json").read_text())
     assert stored["preprocess"] == {"a": "standard", "b": "standard", "c": "standard"}
     assert "<html" in (tmp_path / "found" / "comparison.html").read_text()

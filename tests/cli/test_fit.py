@@ -102,7 +102,7 @@ def test_fit_prints_json(data, tmp_path, capsys):
     assert answer["truth"] == {"ari": 1.0, "nmi": 1.0, "accuracy": 1.0, "purity": 1.0}
     assert answer["files"] == ["model.safetensors", "labels.parquet", "summary.json", "tuning.csv"]
     assert answer["tuning"]["steps"] == dict.fromkeys("abc", "standard")
-    assert answer["tuning"]["reason"].startswith("Of ")
+    assert answer["tuning"]["reason"].startswith("Selected ")
     assert parquet.read_table(tmp_path / "run" / "labels.parquet").column_names == ["id", "cluster"]
 
 

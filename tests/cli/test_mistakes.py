@@ -69,7 +69,7 @@ def test_mistakes_give_one_line(data, fitted, tmp_path, capsys, monkeypatch):
         (["compare", *files, "-k3", "--preprocess=bb=l2"], "--preprocess names the view 'bb'; did you mean 'b'?"),
         (["fit", *files, "-k3", "-m", "tmvkscr", "--preprocess=b=tfidf+max"], "--preprocess 'max' is unknown"),
         (["fit", *files, "-k3", "--ids=id", "-m", "tmvkscr", "--preprocess=b=tfidf"], "view 'b' has the value "),
-        (["compare", *files, "-k91", "--ids=id"], "n_clusters=91 must be"),
+        (["compare", *files, "-k91", "--ids=id"], "n_clusters=91: expected"),
         (["compare", *files, "-k1"], "-k"),
         (["fit", *files, "-k1"], "-k"),
         (["predict", "missing", *new], "missing"),

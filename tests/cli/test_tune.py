@@ -45,11 +45,11 @@ def test_all_evaluated_settings_are_written_as_a_table(data, tmp_path, capsys):
     table = Tuned([2, 3], budget="small", random_state=0).fit(data["train"]).evaluations_
     with (run / "tuning.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert [float(row["criterion"]) for row in rows] == [row["criterion"] for row in table]
-    assert [[row[f"preprocess {view}"] for view in "abc"] for row in rows] == [row["steps"] for row in table]
-    assert [[float(row[f"kappa {view}"]) for view in "abc"] for row in rows] == [row["kappa"] for row in table]
+    assert [float(row["criterion"]) for row in rows] == [row.criterion for row in table]
+    assert [[row[f"preprocess {view}"] for view in "abc"] for row in rows] == [list(row.steps) for row in table]
+    assert [[float(row[f"kappa {view}"]) for view in "abc"] for row in rows] == [list(row.kappa) for row in table]
     tuning = Summary.from_json((run / "summary.json").read_text()).tuning
-    assert [row["selected"] for row in rows].index("1") == tuning.chosen
+    assert [row["selected"] for row in rows].index("1") == tuning.selected
 
 
 def test_tune_selects_the_number_by_default_and_prints_json(data, tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""Wrappers: scaled views, all views as one table, one model for each view, a model of some of the samples."""
+"""Wrappers: preprocessed views, all views as one table, one model per view, training on a subset."""
 
 import pickle
 import tracemalloc
@@ -31,6 +31,7 @@ from coview import (
     as_views,
     stack_views,
 )
+from coview.compose.wrapper import nested_models
 from coview.preprocess.steps import preprocessing_per_view
 from tests.conftest import make_blobs
 
@@ -61,7 +62,7 @@ def test_per_view_has_every_views_own_clusters():
     np.testing.assert_array_equal(model.predict(views), model.labels_)
 
 
-def test_the_view_that_the_others_confirm_is_chosen():
+def test_the_view_that_agrees_best_with_the_others_is_selected():
     views, truth = make_blobs()
     noise = np.random.default_rng(5).normal(size=(90, 4))
     model = PerView(KSC(3, random_state=0)).fit({"noise": noise, **views})
@@ -69,19 +70,19 @@ def test_the_view_that_the_others_confirm_is_chosen():
     assert model.merits_["noise"] < 0.1 < model.merits_["a"]
 
 
-def test_merit_is_agreement_times_balance():
+def test_merit_is_agreement_times_size_entropy():
     x = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
-    crumbs = np.array([[0.0], [0.1], [0.2], [0.3], [0.4], [9.0]])
-    model = PerView(KMeans(2, n_init=3, random_state=0)).fit([x, 2 * x, crumbs])
+    uneven = np.array([[0.0], [0.1], [0.2], [0.3], [0.4], [9.0]])
+    model = PerView(KMeans(2, n_init=3, random_state=0)).fit([x, 2 * x, uneven])
     agreement = adjusted_rand_score([0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 0, 1])
-    balance = -(5 / 6 * np.log2(5 / 6) + 1 / 6 * np.log2(1 / 6))
+    entropy = -(5 / 6 * np.log2(5 / 6) + 1 / 6 * np.log2(1 / 6))
     np.testing.assert_allclose(
-        list(model.merits_.values()), [(1 + agreement) / 2, (1 + agreement) / 2, agreement * balance]
+        list(model.merits_.values()), [(1 + agreement) / 2, (1 + agreement) / 2, agreement * entropy]
     )
     assert model.best_view_ == "view0"
 
 
-def test_a_view_without_clusters_is_not_chosen():
+def test_a_view_without_clusters_is_not_selected():
     views, truth = make_blobs()
     constant = {"constant": np.ones((90, 2)), "a": views["a"]}
     with pytest.warns(ConvergenceWarning, match="found 1 distinct"):
@@ -97,7 +98,7 @@ def test_pipelines_can_be_wrapped():
     np.testing.assert_array_equal(model.predict(views), model.labels_)
 
 
-def test_one_view_is_confirmed_by_nobody_and_chosen():
+def test_a_single_view_is_selected():
     views, truth = make_blobs()
     model = PerView(KSC(3, random_state=0)).fit({"a": views["a"]})
     assert model.best_view_ == "a"
@@ -114,7 +115,7 @@ def test_views_can_have_estimators_of_their_own():
 
 
 @WRAPPER
-def test_what_the_estimator_cannot_do_the_wrapper_does_not_offer(wrapper):
+def test_wrappers_predict_only_if_the_estimator_does(wrapper):
     views, _ = make_blobs()
     model = wrapper(AgglomerativeClustering(3)).fit({"a": views["a"]} if wrapper is PerView else views["a"])
     assert not hasattr(model, "predict")
@@ -144,9 +145,10 @@ def test_new_views_are_checked_against_those_of_fit(wrapper):
 
 @WRAPPER
 @pytest.mark.parametrize(
-    ("estimator", "message"), [(3, "must be a clusterer"), (KSC, r"KSC is a class; give .* KSC\(3\)")]
+    ("estimator", "message"),
+    [(3, "estimator=3: expected a clusterer"), (KSC, r"estimator=KSC: expected an instance such as KSC\(3\)")],
 )
-def test_only_clusterers_can_be_wrapped(wrapper, estimator, message):
+def test_only_instances_of_clusterers_can_be_wrapped(wrapper, estimator, message):
     with pytest.raises(InputError, match=message):
         wrapper(estimator).fit(make_blobs()[0])
 
@@ -164,7 +166,7 @@ def test_one_view_methods_point_to_the_wrappers():
 
 
 class Rows:
-    """A source that hands out rows and remembers which."""
+    """A source that records the rows that are read."""
 
     def __init__(self, views):
         self.views, self.asked = as_views(views), []
@@ -196,7 +198,7 @@ def test_fixed_size_learns_clusters_from_more_samples_than_its_latent_space():
     views, truth = make_blobs(900, spread=1.0)
     model = FixedSize(TMvKSCR(3, random_state=0), n_train=30, random_state=0).fit(views)
     alone = TMvKSCR(3, random_state=0).fit(as_views(views).take(model.train_rows_))
-    np.testing.assert_array_equal(model.latent_, alone.latent_)
+    np.testing.assert_array_equal(model.estimator_.latent_, alone.latent_)
     np.testing.assert_array_equal(model.transform(views), alone.transform(views))
     sizes = np.bincount(model.labels_)
     assert (np.diff(sizes) <= 0).all()  # numbered by their size among all samples, not among the training samples
@@ -204,10 +206,10 @@ def test_fixed_size_learns_clusters_from_more_samples_than_its_latent_space():
     np.testing.assert_array_equal(model.estimator_.labels_, model.labels_[model.train_rows_])
 
 
-def test_fixed_size_has_what_the_model_inside_has():
+def test_fixed_size_has_the_fitted_attributes_of_its_estimator():
     views, _ = make_blobs(300)
     model = FixedSize(TMvKSCR(3, random_state=0), n_train=60, random_state=0).fit(views)
-    assert model.latent_.shape == (60, 2)
+    assert model.explained_variance_ratio_.shape == (2,)
     np.testing.assert_array_equal(model.eigenvalues_, model.estimator_.eigenvalues_)
     np.testing.assert_array_equal(model.transform(views), model.estimator_.transform(views))
     assert set(model.predict(views, per_view=True)) == {"a", "b", "c"}
@@ -225,13 +227,71 @@ def test_the_number_of_training_samples_can_be_given_in_three_ways(n_train, coun
     assert len(model.train_rows_) == count
 
 
+def test_fixed_size_does_not_forward_rows_of_the_training_samples():
+    views, _ = make_blobs()
+    model = FixedSize(TMvKSCR(3, random_state=0), n_train=45, random_state=0).fit(views)
+    for name in ("scores_", "latent_", "view_labels_"):
+        assert hasattr(model.estimator_, name)
+        for wrapped in (model, Preprocessed(model).fit(views)):
+            with pytest.raises(
+                AttributeError, match=rf"{name}, .* each of the 45 training samples; read estimator_\.{name}"
+            ):
+                getattr(wrapped, name)
+    assert model.eigenvalues_ is model.estimator_.eigenvalues_
+    assert set(model.kernels_) == set(views)
+    assert model.transform(views).shape == (90, 2)
+    assert not hasattr(FixedSize(MVSCBP(3, random_state=0), n_train=45, random_state=0).fit(views), "embedding_")
+
+
+def test_labels_are_numbered_by_size_among_the_samples_that_the_clusters_are_learnt_from():
+    rng = np.random.default_rng(0)
+    truth = rng.permutation(np.repeat([0, 1, 2], [500, 300, 200]))
+    views = [rng.normal(size=(3, d))[truth] * 9 + rng.normal(size=(1000, d)) for d in (4, 6)]
+    few = np.flatnonzero(truth != 0)[:40].tolist() + np.flatnonzero(truth == 0)[:5].tolist()
+    kernel = FixedSize(TMvKSCR(3, random_state=0), n_train=45, select=Chosen(few), random_state=0).fit(views)
+    assert np.bincount(kernel.labels_).tolist() == [500, 300, 200]  # clusters are learnt from all samples
+    other = FixedSize(OPMC(3, random_state=0), n_train=45, select=Chosen(few), random_state=0).fit(views)
+    sizes = np.bincount(other.estimator_.labels_)
+    assert sizes.tolist() == sorted(sizes, reverse=True)
+    np.testing.assert_array_equal(other.labels_[other.train_rows_], other.estimator_.labels_)
+
+
+class Chosen(Uniform):
+    """The given rows."""
+
+    def __init__(self, rows):
+        object.__setattr__(self, "_chosen", np.sort(rows))
+
+    def rows(self, source, count, rng, kernels):
+        return self._chosen
+
+
+@pytest.mark.parametrize("wrap", [FixedSize, Preprocessed, Concat, PerView])
+def test_the_inner_model_predicts_from_the_inner_views(wrap):
+    views = as_views(make_blobs()[0])
+    model = wrap(TMvKSCR(3, random_state=0))
+    assert model.inner_model is None
+    model.fit(views)
+    assert list(nested_models(model)) == [model, model.inner_model]
+    assert isinstance(model.inner_model, TMvKSCR)
+    assert model.inner_model.inner_model is None
+    np.testing.assert_array_equal(model.inner_model.predict(model.inner_views(views)), model.predict(views))
+    assert model.inner_model.inner_views(views) is views
+
+
+def test_models_are_nested_from_the_wrapper_to_the_method():
+    views, _ = make_blobs()
+    model = FixedSize(Preprocessed(Concat(KMeans(3, n_init=1, random_state=0))), n_train=45, random_state=0).fit(views)
+    assert [type(each) for each in nested_models(model)] == [FixedSize, Preprocessed, Concat, KMeans]
+
+
 def test_auto_grows_with_the_number_of_clusters():
     views = {"a": np.random.default_rng(0).normal(size=(4000, 2))}
     assert len(FixedSize(OPMC(2, n_init=1), random_state=0).fit(views).train_rows_) == 2000
     assert len(FixedSize(OPMC(50, n_init=1), random_state=0).fit(views).train_rows_) == 2500
 
 
-def test_the_repeat_that_the_others_confirm_is_kept():
+def test_the_repeat_that_agrees_best_with_the_others_is_kept():
     views, _ = make_blobs(600, spread=1.0)
     model = FixedSize(KSC(3, random_state=0), n_train=25, n_repeats=5, random_state=0).fit(views["a"])
     assert model.agreements_.shape == (5,)
@@ -245,7 +305,7 @@ def test_the_repeat_that_the_others_confirm_is_kept():
 
 
 @pytest.mark.parametrize("select", ["uniform", "entropy", "kmeans"])
-def test_training_on_a_source_asks_for_few_rows(select, monkeypatch):
+def test_training_on_a_source_reads_few_rows(select, monkeypatch):
     views, truth = make_blobs(20_000, spread=8.0)
     monkeypatch.setattr("coview.compose.fixed_size._MORE_ROWS", 500)
     source = Rows(views)
@@ -262,7 +322,7 @@ def test_training_on_a_source_asks_for_few_rows(select, monkeypatch):
 
 
 def test_clusters_are_not_learnt_from_fewer_samples_than_the_latent_space(monkeypatch):
-    """With all samples for training, nothing but the method itself is left."""
+    """With all samples for training, the result is that of the method itself."""
     monkeypatch.setattr("coview.compose.fixed_size._MORE_ROWS", 30)
     views, _ = make_blobs(90, spread=1.0)
     model = FixedSize(TMvKSCR(3, random_state=0), n_train=1.0, random_state=0).fit(views)
@@ -270,7 +330,7 @@ def test_clusters_are_not_learnt_from_fewer_samples_than_the_latent_space(monkey
 
 
 class Endless:
-    """So many rows that one number for each is too much."""
+    """A source with too many rows to hold one number for each."""
 
     n_samples = 50_000_000
 
@@ -287,15 +347,15 @@ def test_memory_of_training_does_not_grow_with_the_rows(select):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < Endless.n_samples  # bytes: not even one for each row
+    assert peak < Endless.n_samples  # bytes: less than one per row
 
 
-def test_training_says_what_it_can_be_given():
+def test_training_needs_a_source_of_rows():
     views, _ = make_blobs()
     for given in (views, views["a"]):
         with pytest.raises(InputError, match="give Views, a ViewsReader or DaskViews, or call fit with tables"):
             FixedSize(TMvKSCR(3)).train(given)
-    with pytest.raises(InputError, match=r"X is a Rows, whose rows may not fit into memory; train\(\) learns from it"):
+    with pytest.raises(InputError, match=r"X is a Rows, whose rows may not fit into memory; call train"):
         FixedSize(TMvKSCR(3)).fit(Rows(views))
 
 
@@ -303,7 +363,7 @@ def test_training_that_fails_changes_nothing():
     views, _ = make_blobs(100)
     model = FixedSize(TMvKSCR(3, random_state=0), n_train=50, random_state=0).fit(views)
     labels = model.labels_
-    with pytest.raises(InputError, match="n_train=500 must be"):
+    with pytest.raises(InputError, match="n_train=500: expected"):
         model.set_params(n_train=500).train(Rows(views))
     assert model.labels_ is labels
 
@@ -313,22 +373,23 @@ def test_training_that_fails_changes_nothing():
     [
         (
             {"n_train": 0},
-            r"n_train=0 must be 'auto', or .* at least 3 \(n_clusters\) and at most n_samples=90",
+            r"n_train=0: expected 'auto', an integer from 3 \(n_clusters\) to n_samples=90, or a fraction",
         ),
-        ({"n_train": 2}, "n_train=2 must be"),
-        ({"n_train": True}, "n_train=True must be"),
+        ({"n_train": 2}, "n_train=2: expected"),
+        ({"n_train": True}, "n_train=True: expected"),
         ({"n_train": 1.5}, "n_train=1.5"),
         ({"n_train": "many"}, "n_train='many'"),
-        ({"n_repeats": 0}, "n_repeats=0 must be a whole number"),
+        ({"n_repeats": 0}, "n_repeats=0: expected an integer of at least 1"),
+        ({"n_repeats": True}, "n_repeats=True: expected an integer"),
         ({"select": "best"}, "select='best': expected one of"),
     ],
 )
-def test_fixed_size_names_settings_that_cannot_be_used(settings, message):
+def test_fixed_size_refuses_wrong_parameters(settings, message):
     with pytest.raises(InputError, match=message):
         FixedSize(TMvKSCR(3), **settings).fit(make_blobs()[0])
 
 
-def test_fixed_size_says_what_it_cannot_train():
+def test_fixed_size_names_what_it_cannot_train():
     views, _ = make_blobs()
     with pytest.raises(InputError, match=r"wrap KMeans, as in Concat\(KMeans\(…\)\)"):
         FixedSize(KMeans(3)).fit(views)
@@ -342,13 +403,13 @@ def test_fixed_size_says_what_it_cannot_train():
 
 
 @pytest.mark.parametrize("method", [m for m in METHODS.values() if not hasattr(m, "predict")])
-def test_methods_that_cannot_label_new_samples_cannot_be_of_fixed_size(method):
+def test_fixed_size_needs_a_method_that_labels_new_samples(method):
     with pytest.raises(InputError, match=f"{method.__name__} cannot label new samples"):
         FixedSize(method()).fit(make_blobs()[0])
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_scaled_is_the_method_on_standardised_views(sparse):
+def test_preprocessed_is_the_method_on_standardised_views(sparse):
     views, _ = make_blobs(spread=1.0)
     given = {name: sp.csr_array(x) if sparse else 1e6 + x for name, x in views.items()}
     by_hand = {name: StandardScaler(with_mean=not sparse).fit_transform(x) for name, x in given.items()}
@@ -362,7 +423,7 @@ def test_scaled_is_the_method_on_standardised_views(sparse):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_new_samples_may_be_sparse_where_those_of_the_training_were_not(sparse):
+def test_new_samples_may_be_sparse_if_training_samples_are_dense_and_vice_versa(sparse):
     views = {name: 10 + x for name, x in make_blobs(spread=1.0)[0].items()}
     other = {name: sp.csr_array(x) for name, x in views.items()}
     if sparse:
@@ -372,7 +433,7 @@ def test_new_samples_may_be_sparse_where_those_of_the_training_were_not(sparse):
     np.testing.assert_allclose(model.transform(other), model.transform(views), atol=1e-7)
 
 
-def test_scaled_rows_have_length_one():
+def test_l2_normalises_rows():
     views, _ = make_blobs(spread=1.0)
     model = Preprocessed(TMvKSCR(3, random_state=0), "l2").fit(views)
     alone = TMvKSCR(3, random_state=0).fit({name: normalize(x) for name, x in views.items()})
@@ -380,7 +441,7 @@ def test_scaled_rows_have_length_one():
     np.testing.assert_array_equal(model.predict({name: 7 * x for name, x in views.items()}), alone.labels_)
 
 
-def test_scaled_predicts_as_it_was_fitted_until_it_is_fitted_again():
+def test_new_steps_have_no_effect_before_the_next_fit():
     views, _ = make_blobs(spread=1.0)
     model = Preprocessed(TMvKSCR(3, random_state=0)).fit(views)
     before = model.transform(views)
@@ -390,7 +451,7 @@ def test_scaled_predicts_as_it_was_fitted_until_it_is_fitted_again():
     )
 
 
-def test_new_samples_are_scaled_like_those_of_the_training():
+def test_new_samples_are_preprocessed_like_the_training_samples():
     """A single row has no standard deviation of its own."""
     views, _ = make_blobs(spread=1.0)
     model = Preprocessed(TMvKSCR(3, random_state=0)).fit(views)
@@ -398,12 +459,12 @@ def test_new_samples_are_scaled_like_those_of_the_training():
     np.testing.assert_array_equal(one_by_one, model.labels_)
 
 
-def test_scaled_labels_in_blocks_and_keeps_the_type(monkeypatch):
+def test_preprocessed_works_in_blocks_and_keeps_the_dtype(monkeypatch):
     views, _ = make_blobs(spread=1.0)
     views = {name: x.astype(np.float32) for name, x in views.items()}
     model = Preprocessed(TMvKSCR(3, random_state=0)).fit(views)
     whole = model.predict(views), model.transform(views), model.predict(views, per_view=True)
-    monkeypatch.setattr("coview.compose.preprocessed._SCALED_ROWS", 7)
+    monkeypatch.setattr("coview.compose.preprocessed._BLOCK_OF_ROWS", 7)
     np.testing.assert_array_equal(model.predict(views), whole[0])
     np.testing.assert_allclose(model.transform(views), whole[1], atol=1e-6)
     for name, labels in model.predict(views, per_view=True).items():
@@ -411,7 +472,7 @@ def test_scaled_labels_in_blocks_and_keeps_the_type(monkeypatch):
     assert model.transform(views).dtype == np.float32
 
 
-def test_constant_columns_are_only_moved():
+def test_constant_columns_are_centred_only():
     views, _ = make_blobs()
     views["a"][:, 0] = 0.1
     model = Preprocessed(TMvKSCR(3, random_state=0)).fit(views)
@@ -419,13 +480,13 @@ def test_constant_columns_are_only_moved():
     assert step.spreads[0] == 1.0
 
 
-def test_fixed_size_around_scaled_takes_the_methods_own_settings():
+def test_fixed_size_around_preprocessed_reads_the_parameters_of_the_method():
     views, _ = make_blobs(spread=1.0)
     model = FixedSize(Preprocessed(TMvKSCR(3, random_state=0)), n_train=45, select="entropy", random_state=0).fit(views)
     rows = {name: x[model.train_rows_] for name, x in views.items()}
     alone = Preprocessed(TMvKSCR(3, random_state=0)).fit(rows).recluster(views)
     np.testing.assert_array_equal(model.labels_, alone.predict(views))
-    with pytest.raises(InputError, match=r"at least 3 \(n_clusters\)"):
+    with pytest.raises(InputError, match=r"an integer from 3 \(n_clusters\)"):
         FixedSize(Preprocessed(TMvKSCR(3)), n_train=2).fit(views)
 
 
@@ -437,7 +498,7 @@ def make_counts(n_samples=90, seed=0):
     return {"words": words.astype(float), "measured": make_blobs(n_samples)[0]["a"]}
 
 
-PREPARED = [
+STEPS = [
     {"words": "tfidf+l2", "measured": "standard"},
     ["total+log1p+pca4", "none"],
     {"words": "log1p"},
@@ -445,14 +506,14 @@ PREPARED = [
 ]
 
 
-@pytest.mark.parametrize("how", PREPARED)
+@pytest.mark.parametrize("steps", STEPS)
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-def test_each_view_is_prepared_in_its_own_way(how, form):
+def test_each_view_has_its_own_steps(steps, form):
     views = make_counts()
     views["words"] = form(views["words"])
     before = {name: x.copy() for name, x in views.items()}
-    model = Preprocessed(TMvKSCR(3, random_state=0), how).fit(views)
-    chosen = preprocessing_per_view(how, ("words", "measured"))
+    model = Preprocessed(TMvKSCR(3, random_state=0), steps).fit(views)
+    chosen = preprocessing_per_view(steps, ("words", "measured"))
     by_hand = {name: chosen[name].learn(x)(x) for name, x in views.items()}
     alone = TMvKSCR(3, random_state=0).fit(by_hand)
     np.testing.assert_array_equal(model.labels_, alone.labels_)
@@ -464,13 +525,18 @@ def test_each_view_is_prepared_in_its_own_way(how, form):
         assert (x != before[name]).sum() == 0
 
 
-@pytest.mark.parametrize("how", PREPARED)
-@pytest.mark.parametrize("wrap", [lambda inner, how: FixedSize(Preprocessed(inner, how), n_train=45, random_state=0),
-                                  lambda inner, how: Preprocessed(FixedSize(inner, n_train=45, random_state=0), how),
-                                  lambda inner, how: Preprocessed(Concat(inner), how)])  # fmt: skip
-def test_prepared_views_go_with_other_wrappers(how, wrap):
+@pytest.mark.parametrize("steps", STEPS)
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda inner, steps: FixedSize(Preprocessed(inner, steps), n_train=45, random_state=0),
+        lambda inner, steps: Preprocessed(FixedSize(inner, n_train=45, random_state=0), steps),
+        lambda inner, steps: Preprocessed(Concat(inner), steps),
+    ],
+)
+def test_preprocessing_combines_with_other_wrappers(steps, wrap):
     views = make_counts()
-    model = wrap(OPMC(3, random_state=0), how).fit(views)
+    model = wrap(OPMC(3, random_state=0), steps).fit(views)
     np.testing.assert_array_equal(model.predict(views), model.labels_)
     assert set(model.preprocessing_) == set(views)
 
@@ -482,7 +548,7 @@ def test_columns_keep_their_names_unless_they_become_components():
     assert model.estimator_._view_columns == {"words": None, "measured": tuple(named["measured"])}
 
 
-def test_new_samples_that_a_preparation_cannot_take_are_named():
+def test_new_samples_that_a_step_cannot_take_are_named():
     views = make_counts()
     model = Preprocessed(TMvKSCR(3, random_state=0), {"words": "tfidf+l2"}).fit(views)
     views["words"][0, 0] = -3
@@ -493,7 +559,7 @@ def test_new_samples_that_a_preparation_cannot_take_are_named():
 
 
 @pytest.mark.parametrize("kernel", [[RBF(50.0)], {"view0": RBF(50.0)}])
-def test_a_kernel_of_the_stacked_table_is_not_taken_for_one_of_a_view(kernel):
+def test_a_kernel_of_the_stacked_table_is_not_a_kernel_of_a_view(kernel):
     views, _ = make_blobs()
     expected = Concat(KSC(3, kernel=RBF(50.0), random_state=0))
     given = Concat(KSC(3, kernel=kernel, random_state=0))
@@ -506,7 +572,7 @@ def test_a_kernel_of_the_stacked_table_is_not_taken_for_one_of_a_view(kernel):
         FixedSize(TMvKSCR(3, kernel=kernel), n_train=45).fit(views)
 
 
-def test_scaled_says_what_it_cannot_do():
+def test_preprocessed_refuses_what_it_cannot_wrap():
     views, _ = make_blobs()
     with pytest.raises(InputError, match=r"wrap KMeans, as in Concat\(KMeans\(…\)\)"):
         Preprocessed(KMeans(3)).fit(views)

@@ -20,18 +20,22 @@ from coview import (
     FixedSize,
     InputError,
     Linear,
+    MvKSC,
     PerView,
     TMvKSCR,
     Tuned,
     as_views,
+    load,
+    save,
 )
 from coview.compose import Preprocessed
+from coview.core.fingerprint import fingerprint
 from coview.methods.kernel_clusterer import OneViewKernelClusterer
 from coview.summary import Summary, gather, space, summarize
-from coview.summary.margins import directions_with_doubt
-from coview.summary.settings import n_train, parameters
-from coview.tune.criterion import for_numbers
-from coview.tune.record import leading, numbers_tried, so_far, tried
+from coview.summary.margins import shortened_directions
+from coview.summary.settings import n_training_samples, parameters
+from coview.tune.criterion import compare_numbers, evaluated_numbers
+from coview.tune.record import mean_criteria, ranked_evaluations
 from tests.conftest import make_blobs
 from tests.summaries import make_split_tuning, make_summary, make_tuning
 
@@ -121,7 +125,7 @@ def test_numbers_are_those_of_the_model(blobs):
     np.testing.assert_allclose(summary.points.scores, fitted.scores_, rtol=1e-4)
     for name, scores in fitted.transform(views, per_view=True).items():
         np.testing.assert_allclose(summary.points.view_scores[name], scores, rtol=1e-4)
-    places = directions_with_doubt(fitted.scores_, fitted.labels_)
+    places = shortened_directions(fitted.scores_, fitted.labels_)
     assert summary.silhouette == pytest.approx(silhouette_score(places, fitted.labels_), abs=1e-4)
     assert [view.kernel for view in summary.views] == [repr(kernel) for kernel in fitted.kernels_.values()]
     assert [(view.name, view.n_features, view.sparse) for view in summary.views] == [
@@ -139,10 +143,10 @@ def test_numbers_are_those_of_the_model(blobs):
     assert {"coview", "python", "numpy", "scipy", "scikit-learn"} == set(summary.versions)
 
 
-def test_agreement_says_which_view_drives_which_cluster():
+def test_agreement_shows_which_view_separates_which_cluster():
     rng = np.random.default_rng(0)
     truth = np.repeat([0, 1, 2], 40)
-    # View a tells cluster 0 from the others, and view b cluster 2.
+    # View a separates cluster 0 from the others, and view b cluster 2.
     views = {
         "a": np.array([[0.0], [9.0], [9.0]])[truth] + rng.normal(size=(120, 4)),
         "b": np.array([[0.0], [0.0], [9.0]])[truth] + rng.normal(size=(120, 4)),
@@ -158,8 +162,8 @@ def test_agreement_says_which_view_drives_which_cluster():
 
 
 def test_a_view_with_fewer_clusters_leaves_some_without_a_match():
-    shares = gather._agreement(np.array([0, 0, 0, 1, 1, 2, 2]), np.array([5, 5, 7, 7, 7, 7, 7]), 3)
-    np.testing.assert_allclose(sorted(shares), [0, 2 / 3, 1])
+    fractions = gather._agreement(np.array([0, 0, 0, 1, 1, 2, 2]), np.array([5, 5, 7, 7, 7, 7, 7]), 3)
+    np.testing.assert_allclose(sorted(fractions), [0, 2 / 3, 1])
 
 
 def test_features_have_names_and_the_right_order():
@@ -274,13 +278,15 @@ def test_new_samples_are_labelled_by_the_model(blobs):
     never_labelled = FixedSize(model(), n_train=35, random_state=0).train(as_views(half))
     assert summarize(never_labelled, half).points.labels == tuple(never_labelled.predict(half).tolist())
     assert summarize(PerView(KMeans(3, n_init=2, random_state=0)).fit(half), other).n_samples == 35
-    with pytest.raises(InputError, match="CoReg cannot label new samples: it was fitted on 45, and the views have 35"):
+    with pytest.raises(
+        InputError, match="CoReg cannot label new samples, and these 35 are not the 45 training samples"
+    ):
         summarize(CoReg(3).fit(half), other)
 
 
 @pytest.mark.parametrize("wrap", [lambda m: m, lambda m: FixedSize(m, n_train=40, random_state=0), Preprocessed])
 @pytest.mark.parametrize("method", [TMvKSCR, OPMC])
-def test_as_many_new_samples_are_not_taken_for_those_of_the_fit(method, wrap):
+def test_as_many_new_samples_are_not_taken_for_the_training_samples(method, wrap):
     views, truth = make_blobs(n_samples=120)
     mixed = np.random.default_rng(1).permutation(120)
     train, new = ({name: x[rows] for name, x in views.items()} for rows in (mixed[:60], mixed[60:]))
@@ -291,7 +297,67 @@ def test_as_many_new_samples_are_not_taken_for_those_of_the_fit(method, wrap):
     assert summarize(model, train).points.labels == tuple(model.labels_.tolist())
 
 
-def test_new_samples_with_the_labels_of_the_fit_have_scores_of_their_own(blobs):
+@pytest.mark.parametrize("method", [TMvKSCR, OPMC])
+@pytest.mark.parametrize("wrap", [lambda m: m, lambda m: FixedSize(m, n_train=40, random_state=0)])
+def test_another_batch_that_mostly_shares_its_labels_is_not_taken_for_the_training_samples(method, wrap):
+    """Half of the labels of another batch match by chance for two clusters; here nearly all of them do."""
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1], 40)
+    train = {name: 9.0 * truth[:, None] + rng.normal(size=(80, 4)) for name in "ab"}
+    new = {
+        name: 9.0 * np.where(np.arange(80) % 10, truth, 1 - truth)[:, None] + rng.normal(size=(80, 4)) for name in "ab"
+    }
+    fitted = wrap(method(2, random_state=0)).fit(train)
+    assert 0 < np.mean(fitted.predict(new) != fitted.labels_) < 0.5
+    assert summarize(fitted, new).points.labels == tuple(fitted.predict(new).tolist())
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda views: list(views.values()),
+        lambda views: {name: pd.DataFrame(x) for name, x in views.items()},
+        lambda views: {name: x.astype(np.float32) for name, x in views.items()},
+        lambda views: {name: sp.csr_array(x) for name, x in views.items()},
+        lambda views: dict(reversed(views.items())),
+        as_views,
+    ],
+)
+def test_training_samples_have_one_fingerprint_in_every_form(form, blobs):
+    views, _ = blobs
+    fitted = OPMC(3, random_state=0).fit(views)
+    assert space.is_training_set(fitted, fitted._views_to_predict(form(views)))
+
+
+def test_training_samples_have_one_fingerprint_on_file_and_after_loading(tmp_path, blobs):
+    views, _ = blobs
+    fitted = FixedSize(OPMC(3, random_state=0), n_train=40, random_state=0).fit(views)
+    save(fitted, tmp_path / "model.safetensors")
+    loaded = load(tmp_path / "model.safetensors")
+    for name, x in views.items():
+        np.save(tmp_path / f"{name}.npy", x)
+    mapped = {name: np.load(tmp_path / f"{name}.npy", mmap_mode="r") for name in views}
+    assert space.is_training_set(loaded, as_views(mapped))
+    assert not space.is_training_set(loaded, as_views({name: x[::-1] for name, x in views.items()}))
+
+
+@pytest.mark.parametrize("scale", [1e-250, 1e250])
+def test_fingerprints_distinguish_values_beyond_float32(scale):
+    x = np.random.default_rng(0).normal(size=(20, 3))
+    assert fingerprint(as_views(scale * x)) != fingerprint(as_views(scale * x[::-1]))
+
+
+def test_other_views_of_a_method_without_predict_are_refused(blobs):
+    views, _ = blobs
+    fitted = CoReg(3, random_state=0).fit(views)
+    assert summarize(fitted, views).points.labels == tuple(fitted.labels_.tolist())
+    with pytest.raises(
+        InputError, match="CoReg cannot label new samples, and these 90 are not the 90 training samples"
+    ):
+        summarize(fitted, {name: x[::-1] for name, x in views.items()})
+
+
+def test_new_samples_with_the_labels_of_the_training_samples_have_their_own_scores(blobs):
     views, _ = blobs
     model = TMvKSCR(3, random_state=0).fit(views)
     moved = {name: x + 0.3 * np.random.default_rng(0).normal(size=x.shape) for name, x in views.items()}
@@ -300,7 +366,7 @@ def test_new_samples_with_the_labels_of_the_fit_have_scores_of_their_own(blobs):
 
 
 @pytest.mark.parametrize("wrap", [Preprocessed, Concat, PerView])
-def test_what_a_wrapped_model_has_learnt_from_is_counted(wrap, blobs):
+def test_the_training_samples_of_a_wrapped_model_are_counted(wrap, blobs):
     views, _ = blobs
     inner = FixedSize(KSC(3) if wrap is Concat else TMvKSCR(3), n_train=30, random_state=0)
     assert summarize(wrap(inner).fit(views), views).n_train == 30
@@ -314,12 +380,34 @@ def test_classes_are_in_reading_order(blobs):
     assert summary.truth.classes == ("-1", "2", "10", "gene9", "gene10", "nan", names[-1])
 
 
-def test_similarities_are_the_mean_of_the_normalised_kernels(blobs, monkeypatch):
+def fused(grams, kappa, rho):
+    """Weighted sum and product of centred matrices, entry by entry, scaled to ones on the diagonal."""
+    centred = []
+    for gram in grams:
+        n, weights = len(gram), 1 / gram.sum(axis=1)
+        centring = np.eye(n) - np.outer(np.ones(n), weights / weights.sum())
+        centred.append(centring @ gram @ centring.T)
+    values = rho * sum(k * gram for k, gram in zip(kappa, centred, strict=True)) + (1 - rho) * np.prod(centred, axis=0)
+    return values / np.sqrt(np.outer(values.diagonal(), values.diagonal()))
+
+
+@pytest.mark.parametrize(("kappa", "rho"), [([1.0, 1.0], 0.5), ([0.0, 2.0], 1.0), ([1.0, 1.0], 0.0)])
+def test_fused_similarities_have_the_rho_and_kappa_of_the_model(blobs, monkeypatch, kappa, rho):
     views, _ = blobs
     views = {"a": views["a"], "b": np.abs(views["b"])}
-    monkeypatch.setattr(gather, "COMPARED", 40)
-    fitted = model(kernel=[RBF(), Linear()]).fit(views)
+    monkeypatch.setattr(gather, "COMPARED", 90)
+    fitted = model(kernel=[RBF(), Linear()], kappa=kappa, rho=rho).fit(views)
     found = summarize(fitted, views).similarities
+    order = np.argsort(fitted.labels_, kind="stable")
+    grams = [fitted.kernels_[name](x[order]) for name, x in views.items()]
+    assert found.name == "fused similarity"
+    np.testing.assert_allclose(found.values, fused(grams, kappa, rho), rtol=1e-2, atol=1e-9)
+
+
+def test_some_samples_of_every_cluster_are_compared(blobs, monkeypatch):
+    views, _ = blobs
+    monkeypatch.setattr(gather, "COMPARED", 40)
+    found = summarize(model().fit(views), views).similarities
     assert len(found.labels) == 40
     assert list(found.labels) == sorted(found.labels)
     assert set(found.labels) == {0, 1, 2}
@@ -327,12 +415,18 @@ def test_similarities_are_the_mean_of_the_normalised_kernels(blobs, monkeypatch)
     np.testing.assert_allclose(values, values.T)
     np.testing.assert_allclose(values.diagonal(), 1, atol=1e-3)
 
-    monkeypatch.setattr(gather, "COMPARED", 90)
+
+def test_methods_without_rho_have_the_mean_similarity_of_the_views(blobs):
+    views, _ = blobs
+    views = {"a": views["a"], "b": np.abs(views["b"])}
+    fitted = MvKSC(3, kernel=[RBF(), Linear()], random_state=0).fit(views)
+    found = summarize(fitted, views).similarities
     order = np.argsort(fitted.labels_, kind="stable")
     a = fitted.kernels_["a"](views["a"][order])
     b = views["b"][order] @ views["b"][order].T
     b /= np.sqrt(np.outer(b.diagonal(), b.diagonal()))
-    np.testing.assert_allclose(summarize(fitted, views).similarities.values, (a + b) / 2, rtol=1e-2)
+    assert found.name == "mean similarity"
+    np.testing.assert_allclose(found.values, (a + b) / 2, rtol=1e-2)
 
 
 @pytest.mark.parametrize(
@@ -353,14 +447,14 @@ def test_similarities_are_the_mean_of_the_normalised_kernels(blobs, monkeypatch)
             ("at most 3 principal components, L2-normalised rows", "L2-normalised rows"),
         ),
         (lambda m: PerView({"a": Preprocessed(m), "b": m}), ("standardised columns", "as it is")),
-        (lambda m: Concat(Preprocessed(m, "l2")), ("L2-normalised rows (of all views side by side)",) * 2),
+        (lambda m: Concat(Preprocessed(m, "l2")), ("L2-normalised rows (of all columns)",) * 2),
         (
             lambda m: Preprocessed(Concat(KMeans(3, n_init=1, random_state=0)), "l2"),
             ("L2-normalised rows", "L2-normalised rows"),
         ),
     ],
 )
-def test_views_tell_how_they_were_prepared(blobs, wrap, expected):
+def test_the_preprocessing_of_each_view_is_described(blobs, wrap, expected):
     views = {name: blobs[0][name] for name in "ab"}
     summary = summarize(wrap(model()).fit(views), views)
     for view, words in zip(summary.views, expected, strict=True):
@@ -368,7 +462,7 @@ def test_views_tell_how_they_were_prepared(blobs, wrap, expected):
     assert Summary.from_json(summary.to_json()) == summary
 
 
-def test_similarities_are_those_of_the_scaled_views(blobs):
+def test_similarities_are_those_of_the_preprocessed_views(blobs):
     views, _ = blobs
     fitted = Preprocessed(model()).fit(views)
     found = summarize(fitted, views).similarities
@@ -383,37 +477,37 @@ def test_gram_matrices_have_similarities_but_no_features(blobs, kind):
     fitted = model(kernel="precomputed").fit({name: kind(gram) for name, gram in grams.items()})
     summary = summarize(fitted, {name: kind(gram) for name, gram in grams.items()})
     order = np.argsort(fitted.labels_, kind="stable")
-    expected = np.mean([gram[np.ix_(order, order)] for gram in grams.values()], axis=0)
-    np.testing.assert_allclose(summary.similarities.values, expected, rtol=1e-2)
+    expected = fused([gram[np.ix_(order, order)] for gram in grams.values()], [1, 1, 1], 0.5)
+    np.testing.assert_allclose(summary.similarities.values, expected, rtol=1e-2, atol=1e-9)
     assert all(cluster.features == () for cluster in summary.clusters)
-    assert summary.views[0].notes == ("its columns are similarities to samples, not features",)
+    assert summary.views[0].notes == ("The columns are similarities to samples, not features.",)
     some = summarize(fitted, {name: kind(gram[:30]) for name, gram in grams.items()})
     assert some.similarities is None
     assert len(some.points.scores) == 30
 
 
-def test_rows_without_similarity_to_themselves_are_similar_to_nothing():
+def test_rows_without_self_similarity_have_similarities_of_zero():
     normalised = gather._normalised(np.array([[4.0, 0.0], [0.0, 0.0]]))
     np.testing.assert_array_equal(normalised, [[1, 0], [0, 0]])
 
 
-def test_models_set_to_data_frames_are_left_so(blobs):
+def test_models_set_to_data_frames_stay_so(blobs):
     views, _ = blobs
     fitted = FixedSize(model().set_output(transform="pandas"), n_train=60, random_state=0).fit(views)
     assert np.shape(summarize(fitted, views).points.view_scores["a"]) == (90, 2)
     assert isinstance(fitted.transform(views), pd.DataFrame)
 
 
-def test_fewer_clusters_than_asked_for_are_noted():
+def test_fewer_clusters_than_requested_are_noted():
     view = np.repeat([[0.0], [5.0]], 10, axis=0)
     with pytest.warns(match="found 2 distinct clusters"):
         fitted = KSC(3, kernel=RBF(1.0), random_state=0).fit(view)
     summary = summarize(fitted, view)
     assert summary.n_clusters == 2
-    assert "3 clusters were asked for, and 2 have members." in summary.notes
+    assert "3 clusters were requested, and 2 have members." in summary.notes
 
 
-def test_samples_that_are_clusters_by_themselves_have_no_silhouette():
+def test_clusters_of_one_sample_each_have_no_silhouette():
     view = np.array([[0.0], [5.0], [9.0]])
     summary = summarize(KSC(3, random_state=0).fit(view), view)
     assert summary.n_clusters == 3
@@ -431,7 +525,7 @@ def test_one_cluster_has_neither_margin_nor_features():
     assert "in 1 cluster from 1 view)" in repr(summary)
 
 
-def test_parameters_are_plain(blobs):
+def test_parameters_are_json_values(blobs):
     views, _ = blobs
 
     def quiet(stage, done, total):
@@ -464,8 +558,8 @@ def test_parameters_are_plain(blobs):
     assert several.parameters["estimator"]["b"]["class"] == "KMeans"
 
 
-def test_models_that_do_not_say_what_they_learnt_from_count_the_samples():
-    assert n_train(KMeans(3), 7) == 7
+def test_models_without_labels_count_all_samples():
+    assert n_training_samples(KMeans(3), 7) == 7
 
 
 def test_large_and_infinite_parameters_are_described():
@@ -503,7 +597,7 @@ def test_summaries_of_many_samples_stay_small():
 
 
 def test_memory_grows_by_a_few_numbers_for_each_sample(tmp_path, monkeypatch):
-    """Views on file are read in blocks, whatever their width."""
+    """Views on file are read in blocks."""
     monkeypatch.setattr(gather, "DRAWN", 300)
     monkeypatch.setattr(space, "_BLOCK_ROWS", 1000)
     n, d = 30_000, 200
@@ -534,8 +628,8 @@ def small_summary():
 def changed(path, value):
     """JSON of a summary in which one entry was changed, or taken out."""
     plain = place = json.loads(small_summary().to_json())
-    *way, last = path
-    for key in way:
+    *parents, last = path
+    for key in parents:
         place = place[key]
     if value is KeyError:
         del place[last]
@@ -565,16 +659,16 @@ def test_json_has_no_infinity_and_reads_back():
         (["clusters", 0], [], r"clusters\[0\] must be an object, not list"),
         (["points", "view_scores", "a", 2, 0], "x", r"points.view_scores.a\[2\]\[0\] must be a number"),
         (["silhouette"], 10**400, "silhouette must be finite"),
-        (["format"], "coview summary 99", "no summary of this version"),
-        (["n_clusters"], 4, "contradicts itself in 'n_clusters'"),
-        (["views", 1, "name"], "a", "contradicts itself in 'views'"),
-        (["clusters", 0, "agreement"], {}, "contradicts itself in 'clusters'"),
-        (["points", "samples"], ["0"], "contradicts itself in 'points'"),
-        (["points", "labels", 3], 77, "contradicts itself in 'points'"),
-        (["points", "scores", 3], [1.0], "contradicts itself in 'points'"),
-        (["points", "view_labels", "z"], [0] * 12, "contradicts itself in 'points'"),
-        (["truth", "classes"], ["only"], "contradicts itself in 'truth'"),
-        (["similarities", "labels"], [0], "contradicts itself in 'similarities'"),
+        (["format"], "coview summary 99", "expected a summary of the format"),
+        (["n_clusters"], 4, "is inconsistent in 'n_clusters'"),
+        (["views", 1, "name"], "a", "is inconsistent in 'views'"),
+        (["clusters", 0, "agreement"], {}, "is inconsistent in 'clusters'"),
+        (["points", "samples"], ["0"], "is inconsistent in 'points'"),
+        (["points", "labels", 3], 77, "is inconsistent in 'points'"),
+        (["points", "scores", 3], [1.0], "is inconsistent in 'points'"),
+        (["points", "view_labels", "z"], [0] * 12, "is inconsistent in 'points'"),
+        (["truth", "classes"], ["only"], "is inconsistent in 'truth'"),
+        (["similarities", "labels"], [0], "is inconsistent in 'similarities'"),
     ],
 )
 def test_changed_files_are_refused(path, value, message):
@@ -589,8 +683,8 @@ def test_changed_files_are_refused(path, value, message):
         ("{", "not valid JSON"),
         ("[" * 100_000, "not valid JSON"),
         (b"\xff\xfe\xfa", "not valid JSON"),
-        ("[]", "no summary of this version"),
-        ("{}", "no summary of this version"),
+        ("[]", "expected a summary of the format"),
+        ("{}", "expected a summary of the format"),
         (changed(["silhouette"], float("nan")), "NaN is not a number"),
         (changed(["parameters", "rho"], 5.5).replace("5.5", "1e999"), "parameters.rho must be finite"),
         (changed(["parameters", "views"], [{"a": 5.5}]).replace("5.5", "1e999"), r"views\[0\].a must be finite"),
@@ -615,15 +709,15 @@ def test_summaries_are_short_in_a_terminal():
         "ARI with known classes 1.00)"
     )
     assert repr(summary.points) == "Points(12 samples, 2 components)"
-    assert repr(summary.similarities) == "Similarities(12 samples)"
+    assert repr(summary.similarities) == "Similarities(fused similarity of 12 samples)"
 
 
-def test_notebooks_show_a_table_in_which_nothing_is_markup():
+def test_notebooks_show_a_table_with_escaped_names():
     views, _ = make_blobs()
     views["<b>a</b>"] = views.pop("a")
     html = summarize(model().fit(views), views)._repr_html_()
     assert "<b>a</b>" not in html
-    assert "agrees: &lt;b&gt;a&lt;/b&gt;" in html
+    assert "agreement: &lt;b&gt;a&lt;/b&gt;" in html
     assert html.count("<tr>") == 4
     assert "more clusters" not in html
     views, _ = make_blobs(n_samples=150, n_clusters=25, spread=20.0)
@@ -639,22 +733,19 @@ def tuned():
     return Tuned("auto", budget="small", random_state=0).fit(views), views
 
 
-def test_how_settings_were_chosen_is_told(tuned):
+def test_the_summary_has_the_record_of_the_search(tuned):
     model, views = tuned
     tuning = summarize(model, views).tuning
-    assert tuning.reason == model.reason_
-    assert len(tuning.rows) == len(model.evaluations_)
-    chosen, method = tuning.rows[tuning.chosen], model.estimator_.estimator
-    assert (chosen.n_clusters, chosen.kernel, chosen.rho) == (model.n_clusters_, str(method.kernel), method.rho)
-    assert (list(chosen.steps), list(chosen.kappa)) == (model.estimator_.steps, method.kappa)
-    assert repr(tuning) == f"Tuning({chosen.label}; {len(tuning.rows)} rows)"
+    assert (tuning.reason, tuning.selected, tuning.evaluations) == (model.reason_, model.selected_, model.evaluations_)
+    label = tuning.evaluations[tuning.selected].label
+    assert repr(tuning) == f"Tuning({label}; {len(tuning.evaluations)} evaluations)"
     assert summarize(TMvKSCR(3, random_state=0).fit(views), views).tuning is None
     inside = PerView(Tuned(3, budget="small", random_state=0)).fit({"a": views["a"]})
-    assert summarize(inside, {"a": views["a"]}).tuning.rows
+    assert summarize(inside, {"a": views["a"]}).tuning.evaluations
 
 
 def test_settings_have_short_names():
-    rows = make_tuning(n_views=3).rows
+    rows = make_tuning(n_views=3).evaluations
     assert rows[0].label == "graph · l2 · ρ 1"
     assert rows[4].label == "graph · l2 / tfidf+l2 · ρ 0.25"
     weighted = next(row for row in rows if row.weights)
@@ -664,34 +755,34 @@ def test_settings_have_short_names():
 
 def test_numbers_of_clusters_are_compared_as_the_search_compares_them(tuned):
     model, _ = tuned
-    numbers = numbers_tried(tried(model.evaluations_))
-    first = [row for row in model.evaluations_ if set(row["kappa"]) == {1.0}]
+    numbers = evaluated_numbers(model.evaluations_)
+    first = [row for row in model.evaluations_ if set(row.kappa) == {1.0}]
     gaps, criteria = (
-        {k: np.array([row[name] for row in first if row["n_clusters"] == k]) for k in range(2, 13)}
+        {k: np.array([getattr(row, name) for row in first if row.n_clusters == k]) for k in range(2, 13)}
         for name in ("eigengap", "criterion")
     )
-    compared = for_numbers(gaps, criteria)
+    compared = compare_numbers(gaps, criteria)
     assert [number.n_clusters for number in numbers] == list(range(2, 13))
     assert [number.criterion for number in numbers] == [compared[k].max() for k in range(2, 13)]
     assert max(numbers, key=lambda number: number.criterion).n_clusters == model.n_clusters_
-    assert numbers_tried([row for row in tried(model.evaluations_) if row.round > 1]) == ()
+    assert evaluated_numbers([row for row in model.evaluations_ if row.round > 1]) == ()
 
 
-def test_settings_lead_by_their_rounds_so_far():
+def test_settings_are_ranked_by_the_mean_over_their_rounds():
     tuning = make_split_tuning()
-    first, second = tuning.rows[tuning.chosen], tuning.rows[tuning.chosen + 1]
-    means = so_far(tuning.rows)
+    first, second = tuning.evaluations[tuning.selected], tuning.evaluations[tuning.selected + 1]
+    means = mean_criteria(tuning.evaluations)
     assert (means[first], means[second]) == pytest.approx(((0.9 + 0.85) / 2, (0.88 + 0.86) / 2))
-    rows = leading(tuning.rows, 10)
+    rows = ranked_evaluations(tuning.evaluations, 10)
     assert rows[:2] == [first, second]
     before = [row for row in rows if row.round == 1 and row.n_clusters == 10 and row.criterion is not None]
     assert [row.criterion for row in before] == sorted((row.criterion for row in before), reverse=True)
     assert means[before[0]] == before[0].criterion
-    assert all(row.error is not None for row in tuning.rows if row not in means)
+    assert all(row.error is not None for row in tuning.evaluations if row not in means)
 
 
-def test_the_best_of_the_last_round_leads_and_failures_come_last():
-    rows = leading(make_tuning(10).rows, 10)
+def test_the_best_of_the_last_round_is_first_and_failures_are_last():
+    rows = ranked_evaluations(make_tuning(10).evaluations, 10)
     assert [row.round for row in rows[:6]] == [2] * 5 + [1]
     assert rows[0].criterion == max(row.criterion for row in rows[:5])
     assert rows[5].n_clusters == 10
@@ -699,36 +790,22 @@ def test_the_best_of_the_last_round_leads_and_failures_come_last():
 
 
 @pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        ("table", "table must be a list of dictionaries"),
-        ([], "with at least one row"),
-        ([1], "table must be a list of dictionaries"),
-        ([{"round": 1}], "the table has no 'n_samples'"),
-    ],
-)
-def test_tables_of_something_else_are_refused(table, message):
-    with pytest.raises(InputError, match=message):
-        tried(table)
-
-
-@pytest.mark.parametrize(
     ("path", "value"),
     [
-        (["chosen"], 1000),
-        (["chosen"], -1),
-        (["rows", 0, "kappa"], [1.0]),
-        (["rows", 0, "eigengap"], None),
-        (["rows", 0, "criterion"], None),
-        (["rows"], []),
+        (["selected"], 1000),
+        (["selected"], -1),
+        (["evaluations", 0, "kappa"], [1.0]),
+        (["evaluations", 0, "eigengap"], None),
+        (["evaluations", 0, "criterion"], None),
+        (["evaluations"], []),
     ],
 )
-def test_a_choice_of_settings_that_was_changed_is_refused(path, value):
+def test_a_changed_record_of_the_search_is_refused(path, value):
     plain = json.loads(replace(make_summary(), tuning=make_tuning()).to_json())
     assert Summary.from_json(json.dumps(plain)).tuning == make_tuning()
     place = plain["tuning"]
     for key in path[:-1]:
         place = place[key]
     place[path[-1]] = value
-    with pytest.raises(InputError, match="contradicts itself in 'tuning'"):
+    with pytest.raises(InputError, match="is inconsistent in 'tuning'"):
         Summary.from_json(json.dumps(plain))

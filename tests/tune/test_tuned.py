@@ -1,9 +1,11 @@
-"""Tuned: the settings that the data speak for, and the model that they give."""
+"""Tuned: the settings that are selected from the data, and the fitted model."""
 
 import json
 import pickle
+from dataclasses import asdict, fields
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -12,6 +14,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import check_estimator
 
 from coview import FixedSize, InputError, Preprocessed, TMvKSCR, Tuned, load, save, stack_views, summarize
+from coview.preprocess.steps import parse_steps
+from coview.tune.record import MEASURES, EvaluatedSetting
 from tests.conftest import make_blobs
 
 
@@ -23,10 +27,10 @@ def test_clear_clusters_are_found_with_their_number():
     np.testing.assert_array_equal(model.predict(views), model.labels_)
 
 
-def test_the_winner_is_fitted_on_all_samples_and_answers_for_the_wrapper():
+def test_the_selected_setting_is_fitted_on_all_samples():
     views, _ = make_blobs(600, spread=2.0)
     model = Tuned(3, budget="small", random_state=0).fit(views)
-    assert {row["n_samples"] for row in model.evaluations_} == {400}
+    assert {each.n_samples for each in model.evaluations_} == {400}
     assert model.latent_.shape == (600, 2)
     assert model.transform(views).shape == (600, 2)
     assert set(model.predict(views, per_view=True)) == set(views)
@@ -34,29 +38,41 @@ def test_the_winner_is_fitted_on_all_samples_and_answers_for_the_wrapper():
     assert isinstance(inner, Preprocessed)
     assert isinstance(inner.estimator, TMvKSCR)
     np.testing.assert_array_equal(clone(inner).fit(views).labels_, model.labels_)
-    best = max(model.evaluations_, key=lambda row: row["criterion"])
-    assert [inner.steps, str(inner.estimator.kernel), inner.estimator.rho] == [
-        best["steps"],
-        best["kernel"],
-        best["rho"],
-    ]
+    best = max(model.evaluations_, key=lambda each: each.criterion)
+    assert (tuple(inner.steps), str(inner.estimator.kernel), inner.estimator.rho) == best.setting[:3]
 
 
-def test_the_reason_names_what_was_chosen_and_what_speaks_for_it():
+def test_the_index_of_the_selected_setting_is_recorded_by_the_search():
+    views, _ = make_blobs(600, spread=1.2)
+    views["noise"] = np.random.default_rng(1).normal(size=(600, 30))
+    for budget in ("small", "full"):
+        model = Tuned([2, 3], budget=budget, random_state=0).fit(views)
+        selected, method = model.evaluations_[model.selected_], model.estimator_.estimator
+        assert selected.n_clusters == model.n_clusters_
+        assert selected.setting == (tuple(model.estimator_.steps), str(method.kernel), method.rho, tuple(method.kappa))
+        later = [each for each in model.evaluations_[model.selected_ + 1 :] if each.setting == selected.setting]
+        assert all(each.n_clusters != selected.n_clusters for each in later)
+
+
+def test_the_reason_names_the_selected_setting_and_its_measures():
     views, _ = make_blobs(spread=8.0)
     model = Tuned([2, 3, 4], budget="small", random_state=0).fit(views)
-    assert "3 clusters of 2 to 4" in model.reason_
-    assert f"rho = {model.estimator_.estimator.rho:g}" in model.reason_
-    assert str(model.estimator_.estimator.kernel) in model.reason_
-    assert "standardised columns" in model.reason_ or "L2-normalised rows" in model.reason_
+    selected = model.evaluations_[model.selected_]
+    n_settings = len({each.setting for each in model.evaluations_})
+    steps = parse_steps(selected.steps[0]).description
+    assert model.reason_ == (
+        f"Selected {selected.kernel} on {steps} with rho = {selected.rho:g} and 3 clusters (from 2 to 4), the best of "
+        f"{n_settings} settings. On 90 samples: agreement between views {selected.agreement:.2f}, split-half stability "
+        f"{selected.stability:.2f} (adjusted Rand index), size entropy {selected.size_entropy:.2f}."
+    )
     small = Tuned(3, budget="small", random_state=0).fit(views)
-    assert "clusters of" not in small.reason_
+    assert "clusters" not in small.reason_
     assert "rounds" not in small.reason_
     more, _ = make_blobs(600, spread=8.0)
-    assert "in both rounds together" in Tuned(3, random_state=0).fit(more).reason_
+    assert " settings over 2 rounds. On 600 samples" in Tuned(3, random_state=0).fit(more).reason_
 
 
-def test_the_reason_tells_views_apart_that_are_prepared_differently_or_weigh_differently():
+def test_the_reason_names_views_of_different_preprocessing_or_weight():
     views, truth = make_blobs(120, spread=1.5)
     rng = np.random.default_rng(0)
     words = rng.poisson(0.05 + 0.9 * rng.random((3, 40))[truth]).astype(float)
@@ -67,24 +83,20 @@ def test_the_reason_tells_views_apart_that_are_prepared_differently_or_weigh_dif
     uneven = Tuned(3, budget="small", random_state=0).fit(views | {"noise": noise})
     weights = dict(zip(uneven.view_names_, uneven.estimator_.estimator.kappa, strict=True))
     for name, weight in weights.items():
-        assert (f"{name} counts {weight:g}" in uneven.reason_) == (weight != 1)
+        assert (f"{weight:g} for {name}" in uneven.reason_) == (weight != 1)
+    assert ("kappa = " in uneven.reason_) == (set(weights.values()) != {1.0})
 
 
-def test_the_table_can_be_written_as_json_and_holds_every_measure():
+def test_the_evaluations_are_plain_values_and_become_a_data_frame():
     views, _ = make_blobs(spread=2.0)
-    table = Tuned(range(2, 5), budget="small", random_state=0).fit(views).evaluations_
-    assert json.loads(json.dumps(table)) == table
-    assert {
-        "criterion",
-        "stability",
-        "agreement",
-        "consensus",
-        "size_entropy",
-        "line_fit",
-        "membership",
-        "eigengap",
-    } <= set(table[0])
-    assert {row["n_clusters"] for row in table} == {2, 3, 4}
+    evaluations = Tuned(range(2, 5), budget="small", random_state=0).fit(views).evaluations_
+    stored = json.loads(json.dumps([asdict(each) for each in evaluations]))
+    plain = [each | {"steps": tuple(each["steps"]), "kappa": tuple(each["kappa"])} for each in stored]
+    assert tuple(EvaluatedSetting(**each) for each in plain) == evaluations
+    table = pd.DataFrame(evaluations)
+    assert list(table) == [field.name for field in fields(EvaluatedSetting)]
+    assert set(table["n_clusters"]) == {2, 3, 4}
+    assert table[list(MEASURES)].notna().all(axis=None)
 
 
 def test_the_same_seed_gives_the_same_model():
@@ -97,31 +109,31 @@ def test_the_same_seed_gives_the_same_model():
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(first)).predict(views), first.labels_)
 
 
-def test_one_table_cut_into_views_is_tuned_alike():
+def test_a_stacked_table_is_tuned_like_its_views():
     views, _ = make_blobs(spread=2.0)
     X, layout = stack_views(views)
     stacked = Tuned(3, budget="small", views=layout, random_state=0).fit(X)
     np.testing.assert_array_equal(stacked.labels_, Tuned(3, budget="small", random_state=0).fit(views).labels_)
 
 
-def test_one_view_is_tuned_without_a_word_about_agreement():
+def test_the_reason_of_one_view_does_not_mention_agreement():
     views, truth = make_blobs(spread=8.0)
     model = Tuned("auto", budget="small", random_state=0).fit(views["a"])
     assert adjusted_rand_score(truth, model.labels_) == 1.0
     assert "agree" not in model.reason_
 
 
-def test_one_cluster_of_one_view_leaves_nothing_to_choose(tmp_path):
+def test_one_cluster_of_one_view_needs_no_selection(tmp_path):
     views, _ = make_blobs(spread=8.0)
     model = Tuned(1, random_state=0).fit(views["a"])
     assert set(model.labels_) == {0}
-    assert model.evaluations_ == []
-    assert model.reason_ == "One cluster leaves nothing to choose."
+    assert model.evaluations_ == ()
+    assert model.reason_ == "One cluster needs no selection of settings."
     assert summarize(model, views["a"]).tuning is None
     save(model, tmp_path / "one.safetensors")
     again = load(tmp_path / "one.safetensors")
     np.testing.assert_array_equal(again.predict(views["a"]), model.labels_)
-    assert again.evaluations_ == []
+    assert again.evaluations_ == ()
 
 
 def test_scikit_learns_checks_pass():
@@ -136,10 +148,10 @@ def test_a_view_without_differences_is_refused_by_name():
         Tuned("auto").fit(np.ones((1, 3)))
 
 
-def test_too_many_samples_for_memory_are_refused_with_advice(monkeypatch):
+def test_too_many_samples_for_memory_point_to_fixed_size(monkeypatch):
     monkeypatch.setattr("coview.runtime.available_memory", lambda: 1000)
     views, _ = make_blobs(spread=8.0)
-    many = {f"{name}{i}": x for i in range(3) for name, x in views.items()}  # beyond what is fused sparse
+    many = {f"{name}{i}": x for i in range(3) for name, x in views.items()}  # too many for sparse fusion
     with pytest.raises(MemoryError, match=r"90 samples of 9 views .* FixedSize\(Tuned"):
         Tuned(3, random_state=0).fit(many)
 
@@ -148,31 +160,32 @@ def test_fixed_size_trains_a_tuned_model_on_some_samples():
     views, truth = make_blobs(2500, spread=8.0)
     model = FixedSize(Tuned("auto", budget="small", random_state=0), n_train=300, random_state=0).fit(views)
     assert model.n_clusters_ == 3
-    assert model.latent_.shape == (300, 2)
+    assert model.estimator_.latent_.shape == (300, 2)
     assert adjusted_rand_score(truth, model.labels_) == 1.0
 
 
-def test_progress_is_told_from_the_first_candidate_to_the_labels():
+def test_progress_is_called_from_the_first_candidate_to_the_labels():
     views, _ = make_blobs(spread=8.0)
-    told = []
-    Tuned(3, budget="small", progress=lambda stage, done, total: told.append(stage), random_state=0).fit(views)
-    assert told[0].startswith("candidates on")
-    assert "weights of views" in told
-    assert told[-1] == "labels"
+    stages = []
+    Tuned(3, budget="small", progress=lambda stage, done, total: stages.append(stage), random_state=0).fit(views)
+    assert stages[0].startswith("candidates on")
+    assert "weights of views" in stages
+    assert stages[-1] == "labels"
 
 
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
         ({"n_clusters": 1}, "at least 2"),
-        ({"n_clusters": 2.5}, "must be a whole number, 'auto', or several"),
-        ({"n_clusters": "many"}, "must be a whole number, 'auto', or several"),
-        ({"n_clusters": []}, "whole numbers of at least 2"),
-        ({"n_clusters": 3.0}, "must be a whole number"),
-        ({"n_clusters": [2, True]}, "whole numbers of at least 2"),
+        ({"n_clusters": 2.5}, "n_clusters=2.5: expected an integer of at least 2, 'auto', or several integers"),
+        ({"n_clusters": "many"}, "n_clusters='many': expected an integer of at least 2, 'auto', or several"),
+        ({"n_clusters": []}, "an integer of at least 2"),
+        ({"n_clusters": 3.0}, "expected an integer"),
+        ({"n_clusters": True}, "n_clusters=True: expected an integer"),
+        ({"n_clusters": [2, True]}, "an integer of at least 2"),
         ({"n_clusters": 1000}, "too few for n_clusters=1000"),
-        ({"budget": ["small"]}, "budget=.'small'. is unknown"),
-        ({"budget": "huge"}, "budget='huge' is unknown; use one of 'small', 'full'"),
+        ({"budget": ["small"]}, "budget .'small'. is unknown"),
+        ({"budget": "huge"}, "budget 'huge' is unknown. Known: small, full"),
     ],
 )
 def test_bad_settings_get_one_clear_sentence(settings, words):
@@ -184,13 +197,13 @@ def test_bad_settings_get_one_clear_sentence(settings, words):
         model.predict(views)
 
 
-def test_few_samples_are_enough_for_auto():
+def test_few_samples_can_be_tuned():
     views, _ = make_blobs(9, spread=8.0)
     model = Tuned("auto", random_state=0).fit(views)
     assert 2 <= model.n_clusters_ <= 4
 
 
-def test_nothing_the_caller_owns_is_changed():
+def test_the_views_of_the_caller_are_not_changed():
     views, _ = make_blobs(spread=2.0)
     before = {name: x.copy() for name, x in views.items()}
     Tuned(3, budget="small", random_state=0).fit(views)

@@ -40,7 +40,7 @@ def fit_command(
     if summary.tuning is None:
         terminal.line(f"Method: {model.method}")
     else:
-        found = summary.tuning.rows[summary.tuning.chosen]
+        found = summary.tuning.evaluations[summary.tuning.selected]
         terminal.line(f"Method: tuned; selected {found.n_clusters} clusters, {found.label}; coview tune evaluates more")
     _print_files(terminal, summary, folder.output, written)
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from coview.cli.terminal import Terminal
 
 if TYPE_CHECKING:
-    from coview.summary import Summary, Tuning
+    from coview.summary import Summary
+    from coview.tune.record import Tuning
 
 _MOST_SETTINGS = 10  # rows of the table
 
@@ -37,30 +38,34 @@ def print_clusters(terminal: Terminal, summary: Summary) -> None:
 
 def print_tuning(terminal: Terminal, tuning: Tuning) -> None:
     """Print the best evaluated settings, and the numbers of clusters if several were evaluated."""
-    from coview.tune.record import numbers_tried, settings_tried, so_far
+    from coview.tune.criterion import evaluated_numbers
+    from coview.tune.record import mean_criteria, ranked_settings
 
-    chosen = tuning.rows[tuning.chosen]
-    best, means = settings_tried(tuning.rows, chosen.n_clusters)[:_MOST_SETTINGS], so_far(tuning.rows)
+    selected = tuning.evaluations[tuning.selected]
+    best, means = (
+        ranked_settings(tuning.evaluations, selected.n_clusters)[:_MOST_SETTINGS],
+        mean_criteria(tuning.evaluations),
+    )
     terminal.table(
-        f"Settings for {chosen.n_clusters} clusters (criterion: mean over rounds)",
+        f"Settings for {selected.n_clusters} clusters (criterion: mean over rounds)",
         ("setting", "samples", "criterion", "agree", "stable", "size\nentropy"),
         [
             (
-                f"→ {row.label}" if row is chosen else row.label,
+                f"→ {row.label}" if row is selected else row.label,
                 str(row.n_samples),
                 *map(_three_digits, (means[row], row.agreement, row.stability, row.size_entropy)),
             )
-            for row in (best if chosen in best else [*best[:-1], chosen])
+            for row in (best if selected in best else [*best[:-1], selected])
         ],
     )
-    numbers = numbers_tried(tuning.rows)
+    numbers = evaluated_numbers(tuning.evaluations)
     if len(numbers) > 1:
         terminal.table(
             "Numbers of clusters",
             ("clusters", "criterion", "line fit", "membership", "eigengap"),
             [
                 (
-                    f"{'→ ' if number.n_clusters == chosen.n_clusters else ''}{number.n_clusters}",
+                    f"{'→ ' if number.n_clusters == selected.n_clusters else ''}{number.n_clusters}",
                     *map(_three_digits, (number.criterion, number.best.line_fit, number.best.membership)),
                     f"{number.best.eigengap:.4f}",
                 )

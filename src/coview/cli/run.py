@@ -112,15 +112,14 @@ def run(
 
 def _fitted(estimator: Any, views: Views, progress: Progress) -> Any:
     """Return the fitted estimator; its stages are reported if it has a parameter `progress`."""
+    from coview.compose.wrapper import nested_models
 
     def stage(name: str, done: int, total: int) -> None:
         progress(f"fitting: {name}", done, total)
 
     _report_to(stage, estimator)
-    model = estimator.fit(views)
-    while model is not None:  # the fitted clones inside wrappers are saved, too
+    for model in nested_models(estimator.fit(views)):  # fitted models are saved or kept without the callback
         _report_to(None, model)
-        model = vars(model).get("estimator_")
     return estimator
 
 
@@ -130,19 +129,21 @@ def _report_to(stage: Any, estimator: Any) -> None:
 
 
 def _save(model: Any, path: Path, terminal: Terminal) -> None:
+    from coview.compose.wrapper import nested_models
     from coview.persist import save
 
     if hasattr(model, "predict"):
         save(model, path)
     else:
-        terminal.note(f"{_innermost(model)} cannot label new samples, so no model is saved")
+        *_, method = nested_models(model)
+        terminal.note(f"{type(method).__name__} cannot label new samples, so no model is saved")
 
 
 def _write_tuning(summary: Summary, path: Path) -> None:
     """Write one row for each evaluated setting, number of clusters and round, if settings were selected."""
     if summary.tuning is None:
         return
-    views, rows = [view.name for view in summary.views], summary.tuning.rows
+    views, rows = [view.name for view in summary.views], summary.tuning.evaluations
     plain = [field.name for field in fields(rows[0]) if field.name not in ("steps", "kappa")]
     by_view = [f"{what} {view}" for what in ("preprocess", "kappa") for view in views]
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -150,13 +151,7 @@ def _write_tuning(summary: Summary, path: Path) -> None:
         table.writerow(["selected", *plain, *by_view])
         for i, row in enumerate(rows):
             numbers = (getattr(row, name) for name in plain)
-            table.writerow([int(i == summary.tuning.chosen), *numbers, *row.steps, *row.kappa])
-
-
-def _innermost(model: Any) -> str:
-    while hasattr(model, "estimator"):
-        model = model.estimator
-    return type(model).__name__
+            table.writerow([int(i == summary.tuning.selected), *numbers, *row.steps, *row.kappa])
 
 
 def brief(summary: Summary) -> dict[str, Any]:
@@ -179,7 +174,7 @@ def brief(summary: Summary) -> dict[str, Any]:
 def _brief_tuning(summary: Summary) -> dict[str, Any] | None:
     if summary.tuning is None:
         return None
-    found, views = summary.tuning.rows[summary.tuning.chosen], [view.name for view in summary.views]
+    found, views = summary.tuning.evaluations[summary.tuning.selected], [view.name for view in summary.views]
     return {
         "reason": summary.tuning.reason,
         "kernel": found.kernel,
@@ -187,5 +182,5 @@ def _brief_tuning(summary: Summary) -> dict[str, Any] | None:
         "rho": found.rho,
         "kappa": dict(zip(views, found.kappa, strict=True)),
         "criterion": found.criterion,
-        "n_evaluated": len({row.setting for row in summary.tuning.rows}),
+        "n_evaluated": len({row.setting for row in summary.tuning.evaluations}),
     }

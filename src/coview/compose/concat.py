@@ -1,4 +1,4 @@
-"""Concat: the columns of all views side by side, as one table."""
+"""Concat: early fusion, the columns of all views in one table."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from sklearn.base import clone
 from coview.compose.wrapper import inner_has, require_clusterer
 from coview.core.assign import Labels
 from coview.methods.base import MultiViewClusterer
-from coview.views import Matrix, Views, stack_views
+from coview.views import Views, stack_views
 
 
 class Concat(MultiViewClusterer):
-    """Cluster the columns of all views side by side, as one table (early fusion).
+    """Cluster one table that has the columns of all views (early fusion).
 
-    Columns count as they are: scale the views first when their units differ.
+    Columns are not rescaled: preprocess the views first if their units differ.
 
     Parameters
     ----------
     estimator : clusterer
-        What clusters the table, for example KSC(3); clusterers of scikit-learn serve as well.
+        The estimator of the stacked table, such as KSC(3) or a clusterer of scikit-learn.
     views : list or mapping, optional
-        How to cut a stacked X into views; see `as_views`. It changes nothing but the checks of new samples.
+        How a stacked X is split into views; see `as_views`. Only the validation of new samples depends on it.
 
     Attributes
     ----------
@@ -45,14 +45,24 @@ class Concat(MultiViewClusterer):
         self.estimator = estimator
         self.views = views
 
+    @property
+    def inner_model(self) -> Any:
+        """The fitted estimator; None before fit."""
+        return vars(self).get("estimator_")
+
+    def inner_views(self, views: Views) -> Views:
+        """Return the stacked table as one view, under the name by which the estimator knows it."""
+        name = getattr(self.estimator_, "view_names_", ("all",))[0]
+        return Views.trusted({name: stack_views(views)[0]}, {name: None})
+
     def _check_n_clusters(self, views: Views) -> None:
-        """The wrapped estimator does."""
+        """The wrapped estimator checks it."""
 
     def _fit(self, X: Any) -> None:
         require_clusterer(self.estimator)
         views = self._views_to_fit(X)
         self.estimator_ = clone(self.estimator)
-        self.labels_ = self.estimator_.fit_predict(_side_by_side(views))
+        self.labels_ = self.estimator_.fit_predict(stack_views(views)[0])
 
     @inner_has("predict")  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Labels:
@@ -61,11 +71,11 @@ class Concat(MultiViewClusterer):
         Parameters
         ----------
         X : views, as in `as_views`
+
+        Returns
+        -------
+        array of shape (n_samples,)
         """
-        views = self._views_to_predict(X)
-        labels: Labels = self.estimator_.predict(_side_by_side(views))
+        table = stack_views(self._views_to_predict(X))[0]
+        labels: Labels = self.estimator_.predict(table)
         return labels
-
-
-def _side_by_side(views: Views) -> Matrix:
-    return stack_views(views)[0]

@@ -1,8 +1,7 @@
-"""FixedSize: a model of some samples, which labels all of them."""
+"""FixedSize: a model that is trained on a subset of the samples and labels all of them."""
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -12,46 +11,49 @@ from coview.compose.wrapper import Wrapper, setting
 from coview.core.agreement import mean_agreements
 from coview.core.select import RowSource, as_selector, draw_rows
 from coview.errors import InputError, InputTypeError
+from coview.parameters import check_integer, is_integer, is_number
 from coview.views import Views
 
 _MORE_ROWS = 10_000
+_ONE_ROW_PER_TRAINING_SAMPLE = ("scores_", "latent_", "view_labels_", "embedding_")
 
 
 class FixedSize(Wrapper):
-    """Train on some of the samples, and label all of them by the method's own rule for new samples.
+    """Train on a subset of the samples, and label all samples by the method's own rule for new samples.
 
-    A kernel method learns its latent space from the training samples, and its clusters, if these are fewer than 10,000,
-    from the scores of up to 10,000 samples: scores cost little, and the clusters depend less on which samples were
-    chosen. A fit costs what the method costs for n_train samples, and then time and memory linear in all of them:
-    labels are made in blocks. Views may be memory-mapped files: they are never read whole.
+    A kernel method learns its latent space from the training samples. If these are fewer than 10,000, it learns its
+    clusters from the scores of up to 10,000 samples: scores cost little, and the clusters then depend less on the
+    selection. A fit costs what the method costs for n_train samples, plus time and memory linear in the number of
+    samples, which are labelled in blocks. Views may be memory-mapped files: they are never read into memory as a whole.
 
     Parameters
     ----------
     estimator : clusterer with predict
-        What is trained, for example TMvKSCR(6).
+        The method to train, such as TMvKSCR(6).
     n_train : int, float or "auto"
-        Number of training samples, or their share. "auto" is 2000, or 50 for each cluster if that is more.
+        Number of training samples, or their fraction of all samples. "auto" is 2000, or 50 per cluster if that is more.
     select : selector or name
-        How training samples are chosen: "uniform" (at random), "entropy" (far apart), "kmeans" (near k-means centres),
-        or a value such as Stratified(days). See `coview.core.select`.
+        Rule that selects the training samples: "uniform" (at random), "entropy" (large quadratic Rényi entropy),
+        "kmeans" (nearest to k-means centres), or a value such as Stratified(days). See `coview.core.select`.
     n_repeats : int
-        Train on so many choices of samples and keep the model whose labels agree best with those of the others (on at
-        most 10,000 samples): a choice can be unlucky.
+        Number of selections. The model is kept whose labels agree best with those of the other selections, on at most
+        10,000 samples.
     views : list or mapping, optional
-        How to cut a stacked X into views; see `as_views`.
+        How a stacked X is split into views; see `as_views`.
     random_state : int, Generator, RandomState or None
-        Source of randomness of the choice; the estimator has its own.
+        Seed of the selection; the estimator has its own.
 
     Attributes
     ----------
     estimator_ : clusterer
-        The trained estimator. What it has learnt can be had from this object as well, as in model.eigenvalues_.
+        The fitted estimator. Its fitted attributes are also attributes of this object, as in model.eigenvalues_,
+        except those with one row per training sample, such as model.estimator_.scores_.
     train_rows_ : array of shape (n_train,)
-        The samples that it was trained on, in increasing order.
+        Row numbers of the training samples, in increasing order.
     labels_ : array of shape (n_samples,)
-        Clusters of all samples.
+        Clusters of all samples, numbered by decreasing size among the samples that the clusters are learnt from.
     agreements_ : array of shape (n_repeats,)
-        Mean adjusted Rand index of each repeat's labels with those of the others; 1 for a single repeat.
+        Mean adjusted Rand index between the labels of each repeat and those of the others; 1 for a single repeat.
 
     Examples
     --------
@@ -61,8 +63,8 @@ class FixedSize(Wrapper):
     >>> truth = rng.integers(3, size=5000)
     >>> text, image = (rng.normal(size=(3, d))[truth] * 4 + rng.normal(size=(5000, d)) for d in (5, 8))
     >>> model = FixedSize(TMvKSCR(3, random_state=0), n_train=300, random_state=0).fit([text, image])
-    >>> model.labels_.shape, model.train_rows_.shape, model.latent_.shape
-    ((5000,), (300,), (300, 2))
+    >>> model.labels_.shape, model.train_rows_.shape, model.transform([text, image]).shape
+    ((5000,), (300,), (5000, 2))
     """
 
     def __init__(
@@ -82,25 +84,38 @@ class FixedSize(Wrapper):
         self.views = views
         self.random_state = random_state
 
+    def __getattr__(self, name: str) -> Any:
+        """Return what the fitted estimator has learnt, except what has one row per training sample."""
+        if name in _ONE_ROW_PER_TRAINING_SAMPLE and "estimator_" in self.__dict__:
+            raise AttributeError(
+                f"FixedSize has no {name}, which has one row for each of the {len(self.train_rows_)} training samples; "
+                f"read estimator_.{name}, whose rows are train_rows_, or call transform or predict(…, per_view=True)"
+            )
+        return super().__getattr__(name)
+
     def _fit(self, X: Any) -> None:
-        if _hands_out_rows(X) and not isinstance(X, Views):
+        if _is_source(X) and not isinstance(X, Views):
             raise InputTypeError(
-                f"X is a {type(X).__name__}, whose rows may not fit into memory; train() learns from it without "
-                "labelling all rows"
+                f"X is a {type(X).__name__}, whose rows may not fit into memory; call train, which does not label all "
+                "rows"
             )
         views = self._views_to_fit(X)
         self._train(views)
         self.labels_ = self.estimator_.predict(views)
 
     def train(self, source: RowSource) -> Self:
-        """Train on rows of any source, without labelling the others: then there is no labels_, use predict.
+        """Train on rows of a source without labelling the others: there is no labels_ afterwards, use predict.
 
         Parameters
         ----------
         source : object with n_samples and take(rows)
-            `take` returns the chosen rows as Views; increasing row numbers are asked for.
+            `take` returns the rows of these increasing numbers as Views.
+
+        Returns
+        -------
+        self
         """
-        if not _hands_out_rows(source):
+        if not _is_source(source):
             raise InputTypeError(
                 f"source is a {type(source).__name__}; give Views, a ViewsReader or DaskViews, or call fit with tables"
             )
@@ -115,10 +130,16 @@ class FixedSize(Wrapper):
         return self
 
     def _train(self, source: RowSource) -> None:
-        self._check_settings()
-        count, rng, selector = self._count(source.n_samples), self._generator(), as_selector(self.select)
+        self._require_method("trains")
+        if not hasattr(self.estimator, "predict"):
+            raise InputError(
+                f"{type(self.estimator).__name__} cannot label new samples; FixedSize needs a method that can, such as "
+                "TMvKSCR, MvKSC, OPMC or MVSCBP"
+            )
+        n_repeats = check_integer("n_repeats", self.n_repeats, 1)
+        count, rng, selector = self._n_selected(source.n_samples), self._generator(), as_selector(self.select)
         trained = []
-        for _ in range(self.n_repeats):
+        for _ in range(n_repeats):
             rows = selector.rows(source, count, rng, self._kernels())
             trained.append((rows, clone(self.estimator).fit(source.take(rows))))
         more = hasattr(self.estimator, "recluster") and count < min(source.n_samples, _MORE_ROWS)
@@ -131,33 +152,22 @@ class FixedSize(Wrapper):
             self.agreements_ = mean_agreements([estimator.predict(some) for _, estimator in trained])
         self.train_rows_, self.estimator_ = trained[int(self.agreements_.argmax())]
 
-    def _check_settings(self) -> None:
-        self._require_method("trains")
-        if not hasattr(self.estimator, "predict"):
-            raise InputError(
-                f"{type(self.estimator).__name__} cannot label new samples, and FixedSize needs a method that can, "
-                "such as TMvKSCR, MvKSC, OPMC or MVSCBP"
-            )
-        if not (isinstance(self.n_repeats, Integral) and self.n_repeats >= 1):
-            raise InputError(f"n_repeats={self.n_repeats!r} must be a whole number of at least 1")
-
-    def _count(self, n: int) -> int:
+    def _n_selected(self, n: int) -> int:
         wanted, n_clusters = self.n_train, setting(self.estimator, "n_clusters", 1)
-        n_clusters = int(n_clusters) if isinstance(n_clusters, Integral) else 1  # the method itself refuses others
+        n_clusters = int(n_clusters) if is_integer(n_clusters) else 1  # the method itself refuses other values
         if isinstance(wanted, str) and wanted == "auto":
             return min(n, max(2000, 50 * n_clusters))
-        whole = isinstance(wanted, Integral) and not isinstance(wanted, bool)
-        share = isinstance(wanted, Real) and not isinstance(wanted, Integral) and 0 < float(wanted) <= 1
-        count = int(wanted) if whole else round(float(wanted) * n) if share else 0
+        fraction = is_number(wanted) and not is_integer(wanted) and 0 < wanted <= 1
+        count = int(wanted) if is_integer(wanted) else round(wanted * n) if fraction else 0
         least = min(max(2, n_clusters), n)
         if not least <= count <= n:
             raise InputError(
-                f"n_train={wanted!r} must be 'auto', or a number of samples, or a share of them, that comes to at "
-                f"least {least} (n_clusters) and at most n_samples={n}"
+                f"n_train={wanted!r}: expected 'auto', an integer from {least} (n_clusters) to n_samples={n}, or a "
+                "fraction of the samples within these bounds"
             )
         return count
 
 
-def _hands_out_rows(source: Any) -> bool:
+def _is_source(source: Any) -> bool:
     """Whether this is a `RowSource`; arrays have a take of their own."""
     return hasattr(source, "take") and hasattr(source, "n_samples")

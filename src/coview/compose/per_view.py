@@ -1,4 +1,4 @@
-"""PerView: one model for each view, and the view whose clusters the others confirm best."""
+"""PerView: one model for each view, and the view whose clusters agree best with those of the others."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ from coview.views import Views
 
 
 class PerView(MultiViewClusterer):
-    """Cluster each view by itself, and choose the view whose clusters the others confirm best.
+    """Cluster each view separately, and select the view whose clusters agree best with those of the others.
 
-    No labels are needed. The merit of a view is the mean adjusted Rand index between its clusters and those of every
-    other view (0 if negative), times the normalised entropy of its cluster sizes, because one huge cluster and a few
-    tiny ones are not informative. Two views agree with each other equally, so the size entropy decides.
-    `view_labels_` has the clusters of every view.
+    No known classes are used. The merit of a view is the mean adjusted Rand index between its clusters and those of
+    every other view (0 if negative), times the normalised entropy of its cluster sizes, because one large cluster and a
+    few tiny ones are not informative. Two views agree with each other equally, so the size entropy decides.
 
     Parameters
     ----------
     estimator : clusterer, or mapping from view name to clusterer
-        What clusters a view, for example KSC(3); clusterers of scikit-learn serve as well.
+        The estimator of a view, such as KSC(3) or a clusterer of scikit-learn.
     views : list or mapping, optional
-        How to cut a stacked X into views; see `as_views`.
+        How a stacked X is split into views; see `as_views`.
 
     Attributes
     ----------
@@ -60,8 +59,17 @@ class PerView(MultiViewClusterer):
         self.estimator = estimator
         self.views = views
 
+    @property
+    def inner_model(self) -> Any:
+        """The fitted estimator of the best view; None before fit."""
+        return self.estimators_[self.best_view_] if hasattr(self, "best_view_") else None
+
+    def inner_views(self, views: Views) -> Views:
+        """Return the best view."""
+        return views.select([self.best_view_])
+
     def _check_n_clusters(self, views: Views) -> None:
-        """The wrapped estimators do."""
+        """The wrapped estimators check it."""
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
@@ -71,9 +79,7 @@ class PerView(MultiViewClusterer):
         for estimator in estimators.values():
             require_clusterer(estimator)
         self.estimators_ = {name: clone(estimators[name]) for name in views}
-        self.view_labels_ = {
-            name: estimator.fit_predict(_one(views, name, estimator)) for name, estimator in self.estimators_.items()
-        }
+        self.view_labels_ = {name: e.fit_predict(_one(views, name, e)) for name, e in self.estimators_.items()}
         self.merits_, size_entropies = _merits(self.view_labels_)
         self.best_view_ = max(views, key=lambda name: (self.merits_[name], size_entropies[name]))
         self.labels_ = self.view_labels_[self.best_view_]
@@ -86,7 +92,11 @@ class PerView(MultiViewClusterer):
         ----------
         X : views, as in `as_views`
         per_view : bool
-            Return a dictionary of labels by every view instead.
+            Return the labels by every view instead.
+
+        Returns
+        -------
+        array of shape (n_samples,), or a dictionary of such arrays by view
         """
         views = self._views_to_predict(X)
         names = views.names if per_view else [self.best_view_]
@@ -98,13 +108,12 @@ def _merits(view_labels: Mapping[str, Labels]) -> tuple[dict[str, float], dict[s
     """Return agreement with the other views times size entropy, and the size entropy, which decides ties."""
     most = max(len(np.unique(labels)) for labels in view_labels.values())
     size_entropies = {name: size_entropy(labels, most) for name, labels in view_labels.items()}
-    # No agreement at all is as bad as any disagreement: below zero, size_entropy would count against a view.
-    confirmed = np.maximum(mean_agreements(list(view_labels.values())), 0.0)
-    return {
-        name: float(a * size_entropies[name]) for name, a in zip(view_labels, confirmed, strict=True)
-    }, size_entropies
+    # Agreement below chance counts as none: otherwise a larger size entropy would lower the merit.
+    agreements = np.maximum(mean_agreements(list(view_labels.values())), 0.0)
+    merits = {name: float(a * size_entropies[name]) for name, a in zip(view_labels, agreements, strict=True)}
+    return merits, size_entropies
 
 
 def _one(views: Views, name: str, estimator: Any) -> Any:
-    """One view, under its name where the estimator knows views: its messages then say which."""
+    """Return one view, under its name if the estimator knows views, because its messages then name the view."""
     return views.select([name]) if isinstance(estimator, MultiViewClusterer) else views[name]

@@ -1,4 +1,4 @@
-"""Preprocessed: views are prepared before the method sees them."""
+"""Preprocessed: the views are preprocessed before the method sees them."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from coview.compose.wrapper import Wrapper, inner_has
 from coview.preprocess.steps import preprocessing_per_view
 from coview.views import Views
 
-_SCALED_ROWS = 16_384
+_BLOCK_OF_ROWS = 16_384
 
 
 class Preprocessed(Wrapper):
-    """Prepare the views before the method sees them, new samples like those of the training.
+    """Preprocess the views before the method sees them, new samples like the training samples.
 
     Parameters
     ----------
     estimator : clusterer
-        What is trained on the prepared views, for example TMvKSCR(6).
+        The method that is fitted on the preprocessed views, such as TMvKSCR(6).
     steps : name, list of names in the order of the views, or mapping from view name to name
-        Views that a mapping does not list stay as they are. Names can be joined by "+", for one after another:
+        Views that a mapping does not list are not changed. Steps joined by "+" are applied in that order:
 
         - "standard": every column has mean 0 and standard deviation 1 over the training samples; columns of sparse
-          views are only divided, so that zeros stay zeros;
-        - "l2": every row has length 1;
-        - "tfidf": columns of counts are weighted by how few training samples have them; "tfidf+l2" is usual for words;
+          views are divided by the standard deviation only, so that zeros stay zeros;
+        - "l2": rows are L2-normalised;
+        - "tfidf": columns of counts are weighted by inverse document frequency; "tfidf+l2" is usual for words;
         - "log1p": log(1 + x) of every value;
-        - "total": every row of counts has the median sum of the training samples; "total+log1p+pca50" is usual for
-          single cells;
-        - "pcaN", such as "pca50": at most so many principal components; of sparse views those of the truncated singular
-          value decomposition, which does not centre them;
-        - "none": as it is.
+        - "total": every row of counts has the median total of the training samples; "total+log1p+pca50" is usual for
+          single-cell data;
+        - "pcaN", such as "pca50": at most N principal components, or for sparse views those of the truncated singular
+          value decomposition, without centring;
+        - "none": no change.
     views : list or mapping, optional
-        How to cut a stacked X into views; see `as_views`.
+        How a stacked X is split into views; see `as_views`.
 
     Attributes
     ----------
     estimator_ : clusterer
-        The trained estimator. What it has learnt can be had from this object as well, as in model.eigenvalues_.
+        The fitted estimator. Its fitted attributes are also attributes of this object, as in model.eigenvalues_.
     preprocessing_ : dict
-        How each view is prepared, with what was learnt: call one with rows of its view to get them prepared.
+        The fitted preprocessing of each view, by view name: a function of rows of that view.
     labels_ : array of shape (n_samples,)
         Clusters of the training samples.
 
@@ -63,40 +63,46 @@ class Preprocessed(Wrapper):
         self.steps = steps
         self.views = views
 
+    def inner_views(self, views: Views) -> Views:
+        """Return the preprocessed views."""
+        changed = {name: self.preprocessing_[name](x, name) for name, x in views.items()}
+        columns = {name: views.columns[name] if self.preprocessing_[name].keeps_columns else None for name in views}
+        return Views.trusted(changed, columns)
+
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
-        self._require_method("prepares the views of")
-        chosen = preprocessing_per_view(self.steps, views.names)
-        self.preprocessing_ = {name: chosen[name].learn(x, name) for name, x in views.items()}
-        self.estimator_ = clone(self.estimator).fit(self._prepared(views))
+        self._require_method("preprocesses the views of")
+        steps = preprocessing_per_view(self.steps, views.names)
+        self.preprocessing_ = {name: steps[name].learn(x, name) for name, x in views.items()}
+        self.estimator_ = clone(self.estimator).fit(self.inner_views(views))
         self.labels_ = self.estimator_.labels_
-
-    def _prepared(self, views: Views) -> Views:
-        prepared = {name: self.preprocessing_[name](x, name) for name, x in views.items()}
-        columns = {name: views.columns[name] if self.preprocessing_[name].keeps_columns else None for name in views}
-        return Views.trusted(prepared, columns)
 
     @inner_has("recluster")  # type: ignore[untyped-decorator]
     def recluster(self, X: Any) -> Self:
-        """Find the clusters again, among the scores of these samples; the latent space stays as it is.
+        """Learn the clusters again, from the scores of these samples; the latent space does not change.
 
         Parameters
         ----------
         X : views, as in `as_views`
+            Samples among which all clusters occur.
+
+        Returns
+        -------
+        self
         """
-        self.estimator_.recluster(self._prepared(self._views_to_predict(X)))
+        self.estimator_.recluster(self.inner_views(self._views_to_predict(X)))
         self.labels_ = self.estimator_.labels_
         return self
 
     def _ask(self, method: str, views: Views, settings: Mapping[str, Any]) -> Any:
-        """In blocks: a prepared copy of everything may not fit into memory."""
-        starts = range(0, views.n_samples, _SCALED_ROWS)
-        blocks = (views.take(slice(start, start + _SCALED_ROWS)) for start in starts)
-        return _joined([super(Preprocessed, self)._ask(method, self._prepared(block), settings) for block in blocks])
+        """Work in blocks of rows, because a preprocessed copy of all rows may not fit into memory."""
+        starts = range(0, views.n_samples, _BLOCK_OF_ROWS)
+        blocks = (views.take(slice(start, start + _BLOCK_OF_ROWS)) for start in starts)
+        return _concatenate([super(Preprocessed, self)._ask(method, block, settings) for block in blocks])
 
 
-def _joined(blocks: Sequence[Any]) -> Any:
-    """Answers for blocks of rows as one, whether they come as arrays or by view."""
+def _concatenate(blocks: Sequence[Any]) -> Any:
+    """Return the results of all blocks as one array, or as one array by view."""
     if isinstance(blocks[0], Mapping):
-        return {name: _joined([block[name] for block in blocks]) for name in blocks[0]}
+        return {name: _concatenate([block[name] for block in blocks]) for name in blocks[0]}
     return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)

@@ -1,8 +1,8 @@
-"""What wrappers share: which estimators they take, and how a trained one answers for its wrapper."""
+"""What wrappers share: the estimators that they accept, and how the fitted estimator answers for its wrapper."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sklearn.utils import get_tags
@@ -14,8 +14,15 @@ from coview.methods.base import MultiViewClusterer
 from coview.views import Views
 
 
+def nested_models(model: Any) -> Iterator[Any]:
+    """Yield a fitted model and the models inside it, from the outermost wrapper to the method."""
+    while model is not None:
+        yield model
+        model = getattr(model, "inner_model", None)
+
+
 def inner_has(method: str) -> Any:
-    """Offer a method only when the wrapped estimators have it."""
+    """Return a decorator that offers a method only if the wrapped estimators have it."""
 
     def check(wrapper: Any) -> bool:
         inner = wrapper.estimator
@@ -25,22 +32,23 @@ def inner_has(method: str) -> Any:
 
 
 def require_clusterer(estimator: Any) -> None:
-    """Refuse what cannot be wrapped."""
-    if not (hasattr(estimator, "fit_predict") and hasattr(estimator, "get_params")):
-        raise InputTypeError(f"estimator={estimator!r} must be a clusterer such as KSC(3)")
+    """Raise an error if this is not an instance of a clusterer."""
     if isinstance(estimator, type):
-        raise InputError(f"estimator={estimator.__name__} is a class; give an instance such as {estimator.__name__}(3)")
+        name = estimator.__name__
+        raise InputError(f"estimator={name}: expected an instance such as {name}(3), got the class")
+    if not (hasattr(estimator, "fit_predict") and hasattr(estimator, "get_params")):
+        raise InputTypeError(f"estimator={estimator!r}: expected a clusterer such as KSC(3)")
 
 
 def setting(estimator: Any, name: str, default: Any) -> Any:
-    """A parameter of the innermost method of one or more wrappers."""
+    """Return a parameter of an estimator or, if it is a wrapper without that parameter, of the estimator inside."""
     while not hasattr(estimator, name) and isinstance(getattr(estimator, "estimator", None), MultiViewClusterer):
         estimator = estimator.estimator
     return getattr(estimator, name, default)
 
 
 class Wrapper(MultiViewClusterer):
-    """A wrapper whose trained estimator answers for it: it predicts, transforms and shows what it has learnt."""
+    """A wrapper that predicts, transforms and has the fitted attributes as its fitted estimator does."""
 
     estimator: Any
     estimator_: Any
@@ -51,8 +59,13 @@ class Wrapper(MultiViewClusterer):
             tags.transformer_tags = get_tags(self.estimator).transformer_tags
         return tags
 
+    @property
+    def inner_model(self) -> Any:
+        """The fitted estimator; None before fit."""
+        return vars(self).get("estimator_")
+
     def _check_n_clusters(self, views: Views) -> None:
-        """The wrapped estimator does."""
+        """The wrapped estimator checks it."""
 
     def _require_method(self, purpose: str) -> None:
         require_clusterer(self.estimator)
@@ -67,47 +80,64 @@ class Wrapper(MultiViewClusterer):
             )
 
     def _kernels(self) -> dict[str, Kernel]:
-        """The kernels of the innermost method, which may be wrapped more than once."""
+        """Return the kernels of the method inside one or more wrappers."""
         kernel = setting(self.estimator, "kernel", RBF())
         if isinstance(kernel, (Mapping, list, tuple)) and len(kernel) == 1:
-            # Of the one view that the method sees: inside Concat it is not one of these views.
+            # The kernel of the one view that the method sees, which inside Concat is not one of these views.
             (kernel,) = kernel.values() if isinstance(kernel, Mapping) else kernel
         return kernel_per_view(kernel, self.view_names_)
 
     def __getattr__(self, name: str) -> Any:
-        """What the trained estimator has learnt is learnt here, too."""
-        learnt = name.endswith("_") and not name.startswith("_") and name != "labels_"  # theirs may be of some samples
-        if learnt and "estimator_" in self.__dict__:
+        """Return what the fitted estimator has learnt, except labels_, which may belong to some of the samples."""
+        if name.endswith("_") and not name.startswith("_") and name != "labels_" and "estimator_" in self.__dict__:
             return getattr(self.estimator_, name)
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def _ask(self, method: str, views: Views, settings: Mapping[str, Any]) -> Any:
-        """What the trained estimator says about new samples."""
-        return getattr(self.estimator_, method)(views, **settings)
+        """Return what a method of the fitted estimator returns for these samples."""
+        return getattr(self.estimator_, method)(self.inner_views(views), **settings)
 
     @inner_has("predict")  # type: ignore[untyped-decorator]
     def predict(self, X: Any, **settings: Any) -> Any:
-        """Return the cluster of each sample, as the trained estimator gives it.
+        """Return the cluster of each sample, as the fitted estimator predicts it.
 
         Parameters
         ----------
         X : views, as in `as_views`
-        **settings : passed on, such as per_view=True
+        **settings : keyword arguments of the estimator's predict, such as per_view=True
+
+        Returns
+        -------
+        array of shape (n_samples,), or a dictionary of such arrays by view
         """
         return self._ask("predict", self._views_to_predict(X), settings)
 
     @inner_has("transform")  # type: ignore[untyped-decorator]
     def transform(self, X: Any, **settings: Any) -> Any:
-        """Return the score variables of these samples, as the trained estimator gives them.
+        """Return the score variables of these samples, as the fitted estimator computes them.
 
         Parameters
         ----------
         X : views, as in `as_views`
-        **settings : passed on, such as per_view=True
+        **settings : keyword arguments of the estimator's transform, such as per_view=True
+
+        Returns
+        -------
+        array of shape (n_samples, n_components), or a dictionary of such arrays by view
         """
         return self._ask("transform", self._views_to_predict(X), settings)
 
     @inner_has("transform")  # type: ignore[untyped-decorator]
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Fit, and return the score variables of all samples."""
+        """Fit, and return the score variables of all samples.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+        y : ignored
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+        """
         return self.fit(X).transform(X)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coview.core.alternate import Alternation
 from coview.core.assign import Labels, number_by_size
+from coview.core.fingerprint import fingerprint
 from coview.errors import InputError
 from coview.kernels import by_view_name
 from coview.parameters import check_integer, check_number, is_number
@@ -34,6 +35,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
     view_names_: tuple[str, ...]
     view_n_features_: dict[str, int]
     _view_columns: dict[str, tuple[str, ...] | None]
+    _fingerprint: str  # of the training samples
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -93,6 +95,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         self.view_names_ = views.names
         self.view_n_features_ = views.n_features
         self._view_columns = views.columns
+        self._fingerprint = fingerprint(views)
         return views
 
     def _check_n_clusters(self, views: Views) -> None:

@@ -193,6 +193,7 @@ _VIEWS: Mapping[str, Kind] = {
     "view_names_": Names("views"),
     "view_n_features_": ByView(Whole(least=1)),
     "_view_columns": VIEW_COLUMNS,
+    "_fingerprint": Text(),
     "n_features_in_": Whole(least=1),
     "feature_names_in_": Maybe(NameArray("stacked columns")),
     "_sklearn_output_config": Maybe(SETTING),
@@ -333,6 +334,7 @@ _LEARNT: Mapping[type, Mapping[str, Kind]] = {
             "n_clusters_": Whole(least=1),
             "reason_": Text(),
             "evaluations_": TriedTable(),
+            "selected_": Whole(),
         },
         FixedSize: {
             "estimator_": MODEL,
@@ -444,6 +446,7 @@ def _check_tuned(model: Any) -> None:
     require(isinstance(model.estimator_, Preprocessed), "has chosen something else than prepared views")
     inner = getattr(model.estimator_.estimator_, "n_clusters", None)
     require(inner == model.n_clusters_, "has chosen another number of clusters")
+    require(model.selected_ < max(1, len(model.evaluations_)), "has selected a setting that was not evaluated")
 
 
 def _check_fixed_size(model: Any) -> None:

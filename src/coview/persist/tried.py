@@ -19,6 +19,7 @@ from coview.persist.kinds import (
     part,
     require,
 )
+from coview.tune.record import EvaluatedSetting
 
 _MEASURE = OrNone(Number())
 
@@ -47,10 +48,15 @@ class TriedTable(Kind):
     """A row for each candidate, number of clusters and round."""
 
     def write(self, value: Any, tensors: Tensors, sizes: Sizes) -> Json:
-        return _rows(value, lambda kind, item: kind.write(item, tensors, sizes))
+        rows = [{k: list(v) if isinstance(v, tuple) else v for k, v in vars(row).items()} for row in value]
+        return _rows(rows, lambda kind, item: kind.write(item, tensors, sizes))
 
-    def read(self, node: Json, tensors: Tensors, sizes: Sizes) -> list[dict[str, Any]]:
-        return _rows(node, lambda kind, item: kind.read(item, tensors, sizes))
+    def read(self, node: Json, tensors: Tensors, sizes: Sizes) -> tuple[EvaluatedSetting, ...]:
+        rows = _rows(node, lambda kind, item: kind.read(item, tensors, sizes))
+        plain: list[dict[str, Any]] = [
+            {key: tuple(v) if isinstance(v, list) else v for key, v in row.items()} for row in rows
+        ]
+        return tuple(EvaluatedSetting(**row) for row in plain)
 
 
 def _rows(rows: Any, one: Callable[[Kind, Any], Any]) -> list[dict[str, Any]]:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from coview.compare import Comparison
 from coview.io.atomic import complete_or_absent
-from coview.plots import SIMILARITY
 from coview.report.charts import chart_data, has_scores
 from coview.report.page import fill
 from coview.report.sentences import comparison_overview, overview, preprocessing_descriptions
@@ -41,7 +40,6 @@ def render(result: Summary | Comparison) -> str:
         overview=overview(result),
         splits=splits(result),
         crossed=cross_table(result.truth) if result.truth else None,
-        similarity=SIMILARITY,
         tuning=tuning_table(result.tuning) if result.tuning else None,
     )
 

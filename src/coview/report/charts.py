@@ -11,11 +11,12 @@ import numpy as np
 
 from coview.plots import PALETTE, cluster_style, criteria_by_number, criterion_by_round
 from coview.summary.values import reading_order
-from coview.tune.record import settings_tried
+from coview.tune.record import ranked_settings
 from coview.views import Array
 
 if TYPE_CHECKING:
-    from coview.summary import Points, Similarities, Summary, Tuning
+    from coview.summary import Points, Similarities, Summary
+    from coview.tune.record import Tuning
 
 MAX_POINTS = 5000
 MAX_COORDINATES = 600_000  # 1.6 MB of JSON for any number of clusters and views
@@ -132,8 +133,8 @@ def _heatmap_data(similarities: Similarities) -> dict[str, Any]:
 
 def _tuning_data(tuning: Tuning) -> dict[str, Any]:
     """The criterion of the best settings by round, best last, and by number of clusters if there are several."""
-    rows, selected = tuning.rows, tuning.rows[tuning.chosen]
-    order = settings_tried(rows, selected.n_clusters)[:MAX_SETTINGS]
+    rows, selected = tuning.evaluations, tuning.evaluations[tuning.selected]
+    order = ranked_settings(rows, selected.n_clusters)[:MAX_SETTINGS]
     if selected.setting not in [row.setting for row in order]:
         order[-1] = selected
     order.reverse()

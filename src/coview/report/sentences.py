@@ -51,8 +51,8 @@ def _method(summary: Summary) -> list[str]:
         f"based on {_described_views(views)}."
     ]
     if summary.tuning:
-        settings = {row.setting for row in summary.tuning.rows}
-        numbers = {row.n_clusters for row in summary.tuning.rows}
+        settings = {row.setting for row in summary.tuning.evaluations}
+        numbers = {row.n_clusters for row in summary.tuning.evaluations}
         also = f", and the number of clusters from {min(numbers)} to {max(numbers)}," if len(numbers) > 1 else ""
         sentences.append(
             f"The settings were selected from {plural(len(settings), 'candidate')}{also} by a criterion that uses no "

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from coview.tune.record import leading, numbers_tried, so_far
+from coview.tune.criterion import evaluated_numbers
+from coview.tune.record import mean_criteria, ranked_evaluations
 
 if TYPE_CHECKING:
-    from coview.summary import Summary, Truth, Tuning
+    from coview.summary import Summary, Truth
+    from coview.tune.record import Tuning
 
 MAX_CLASSES = 40  # columns of the contingency table; a wider table is unreadable
 MAX_SPLITS = 5
@@ -49,12 +51,12 @@ def splits(summary: Summary) -> dict[str, list[Split]]:
 
 def tuning_table(tuning: Tuning) -> dict[str, Any]:
     """Return the best evaluations with the selected one among them, and the mean criterion of each over its rounds."""
-    rows, selected = tuning.rows, tuning.rows[tuning.chosen]
-    shown = leading(rows, selected.n_clusters)[:MAX_EVALUATIONS]
+    rows, selected = tuning.evaluations, tuning.evaluations[tuning.selected]
+    shown = ranked_evaluations(rows, selected.n_clusters)[:MAX_EVALUATIONS]
     if selected not in shown:
         shown[-1] = selected
-    table = {"rows": shown, "n_rows": len(rows), "selected": selected, "means": so_far(rows)}
-    return {**table, "several_numbers": len(numbers_tried(rows)) > 1}
+    table = {"rows": shown, "n_rows": len(rows), "selected": selected, "means": mean_criteria(rows)}
+    return {**table, "several_numbers": len(evaluated_numbers(rows)) > 1}
 
 
 def cross_table(truth: Truth) -> CrossTable:

@@ -1,18 +1,6 @@
-"""Every number that a report shows, gathered once into plain values; plots and report only read them."""
+"""Summaries: all numbers of a report as plain values; plots and report only read them."""
 
 from coview.summary.gather import summarize
-from coview.summary.values import Cluster, Feature, Points, Similarities, Summary, Tried, Truth, Tuning, Uncertain, View
+from coview.summary.values import Cluster, Feature, Points, Similarities, Summary, Truth, Uncertain, View
 
-__all__ = [
-    "Cluster",
-    "Feature",
-    "Points",
-    "Similarities",
-    "Summary",
-    "Tried",
-    "Truth",
-    "Tuning",
-    "Uncertain",
-    "View",
-    "summarize",
-]
+__all__ = ["Cluster", "Feature", "Points", "Similarities", "Summary", "Truth", "Uncertain", "View", "summarize"]

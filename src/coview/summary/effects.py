@@ -1,4 +1,4 @@
-"""Which columns of a view separate each cluster from the other samples, in two passes over its rows."""
+"""Effect sizes: the columns of a view that separate each cluster from the other samples."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from coview.rows import row_blocks
 from coview.summary.margins import Numbers, indicators
 from coview.views import Array, Matrix
 
-LARGEST = 1000.0  # effects beyond this are given as this; a column without spread inside the groups would be infinite
+LARGEST = 1000.0  # effects are clipped here: that of a column without variance within the groups would be infinite
 _SLAB_NUMBERS = 2**22
 
 
@@ -36,17 +36,11 @@ class Effects:
 
 
 def effects(x: Matrix, numbers: Numbers, n_clusters: int) -> Iterator[Effects]:
-    """Yield the effects of all columns, some columns at a time, in memory that does not grow with the view.
+    """Yield the effects of all columns, a block of columns at a time, in bounded memory.
 
     The effect size is the mean inside minus the mean outside, over the standard deviation within the two groups
-    (pooled, n - 2 degrees of freedom). Every column is shifted by its mean and divided by its largest deviation first,
-    so that neither a large offset nor a large unit costs digits. O(n d) in time; sparse rows stay sparse.
-
-    Parameters
-    ----------
-    x : array or csr_array of shape (n_samples, n_features)
-    numbers : array of shape (n_samples,)
-        Cluster of each sample, as 0 to n_clusters - 1.
+    (pooled, n - 2 degrees of freedom). Every column is first shifted by its mean and divided by its largest deviation,
+    because large offsets and units would cost precision. O(n d) in time; sparse rows stay sparse.
     """
     step = max(1, _SLAB_NUMBERS // max(n_clusters, 1))
     for start in range(0, x.shape[1], step):
@@ -81,7 +75,7 @@ def _row_blocks(x: Matrix, width: int) -> Iterator[slice]:
 
 
 def _ranges(x: Matrix, columns: slice) -> tuple[Array, Array, Array]:
-    """Mean, least and largest value of each column."""
+    """Return the mean, the smallest and the largest value of each column."""
     parts = []
     for rows in _row_blocks(x, columns.stop - columns.start):
         block = x[rows, columns]
@@ -91,17 +85,17 @@ def _ranges(x: Matrix, columns: slice) -> tuple[Array, Array, Array]:
     totals, least, most = (np.asarray(part, dtype=np.float64) for part in zip(*parts, strict=True))
     low, high = least.min(axis=0), most.max(axis=0)
     mean = totals.sum(axis=0) / x.shape[0]
-    # The mean of a constant column can be off by rounding, and that of huge numbers can be lost.
+    # The mean of a constant column can have a rounding error, and that of huge numbers can overflow.
     mean = np.where(low == high, low, np.where(np.isfinite(mean), mean, low / 2 + high / 2))
     return mean, low, high
 
 
 def _sums(block: Matrix, mean: Array, scale: Array, members: sp.csr_array) -> tuple[Array, Array]:
-    """Sums of the scaled deviations by cluster, and sums of their squares."""
+    """Return the sums of the scaled deviations by cluster, and the sums of their squares."""
     if not sp.issparse(block):
         deviations = (block - mean) / scale
         return members @ deviations, np.square(deviations).sum(axis=0)
-    # Entries that are not stored all deviate by the same: it is enough to count them.
+    # Entries that are not stored all have the same deviation, so it is enough to count them.
     deviations = block.astype(np.float64)
     deviations.data = (deviations.data - mean[block.indices]) / scale[block.indices]
     stored = sp.csr_array((np.ones_like(deviations.data), block.indices, block.indptr), shape=block.shape)

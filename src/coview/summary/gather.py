@@ -1,4 +1,4 @@
-"""Gather every number of a summary from a fitted model and its views."""
+"""Gather all numbers of a summary from a fitted model and its views."""
 
 from __future__ import annotations
 
@@ -9,27 +9,20 @@ import numpy as np
 import scipy.sparse as sp
 
 from coview import metrics
+from coview.compose.wrapper import nested_models
 from coview.core.assign import Labels
+from coview.core.gram import Centering
 from coview.errors import InputError, InputTypeError
 from coview.kernels import Precomputed
 from coview.methods.base import MultiViewClusterer
 from coview.summary.effects import effects
-from coview.summary.margins import Numbers, directions_with_doubt, margins
-from coview.summary.settings import n_train, nested_name, parameters, prepared_in_words, versions
-from coview.summary.space import Inner, all_scores, innermost, is_of_the_fit, view_labels, view_scores
-from coview.summary.values import (
-    Cluster,
-    Feature,
-    Points,
-    Similarities,
-    Summary,
-    Truth,
-    Uncertain,
-    View,
-    reading_order,
-)
-from coview.tune.record import tuning
-from coview.views import Array, Matrix, Views
+from coview.summary.margins import Numbers, margins, shortened_directions
+from coview.summary.settings import describe_preprocessing, n_training_samples, nested_name, parameters, versions
+from coview.summary.space import Nested, all_scores, is_training_set, view_labels, view_scores
+from coview.summary.values import Cluster, Feature, Points, Similarities, Summary, Truth, Uncertain, View, reading_order
+from coview.tune import Tuned
+from coview.tune.record import Tuning
+from coview.views import Array, Views
 
 DRAWN = 5000
 COMPARED = 200
@@ -49,26 +42,30 @@ def summarize(
     notes: Iterable[str] = (),
     command: str | None = None,
 ) -> Summary:
-    """Return what a fitted model found in these views: clusters, how clear they are, and what makes them so.
+    """Return what a fitted model found in these views: clusters, their separation and their distinguishing features.
 
-    What each number means is explained in docs/reading-a-summary.md. Views are read in blocks, and what would grow
-    with the square of the samples is computed for a random part of them, which is noted.
+    docs/reading-a-summary.md explains each number. Views are read in blocks. Numbers whose cost grows with the square
+    of the samples are computed for a random subset, which is noted.
 
     Parameters
     ----------
     model : fitted estimator of this library
     views : views, as in `as_views`
-        The samples of the fit, in their order; or others, for models that can label them.
+        The training samples, in their order, or new samples for models that can label them.
     ids : sequence, optional
         Names of the samples; by default their row numbers.
     truth : sequence, optional
         Known class of each sample, to compare the clusters with.
     seconds : mapping, optional
         Times to report, by stage.
-    notes : texts, optional
-        What the reader should know besides.
+    notes : strings, optional
+        Further notes for the reader.
     command : str, optional
-        How to repeat the run.
+        The command that repeats the run.
+
+    Returns
+    -------
+    Summary
 
     Examples
     --------
@@ -87,24 +84,24 @@ def summarize(
     views = model._views_to_predict(views)
     found = _find(model, views, _names("ids", ids, views.n_samples))
     classes = None if truth is None else _names("truth", truth, views.n_samples)
-    clear = _clearness(found)
+    separation = _separation(found.scores, found.numbers, found.drawn)
     features, constant = _features(found)
     return Summary(
         method=nested_name(model),
         parameters=parameters(model),
         n_samples=views.n_samples,
-        n_train=n_train(model, views.n_samples),
+        n_train=n_training_samples(model, views.n_samples),
         n_clusters=len(found.names),
-        views=_views(found, constant, prepared_in_words(model)),
-        clusters=_clusters(found, clear, features, classes),
-        silhouette=None if clear.silhouettes is None else _rounded(clear.silhouettes @ found.shares),
-        eigenvalues=_numbers(getattr(found.inner.method, "eigenvalues_", None)),
-        explained_variance_ratio=_numbers(getattr(found.inner.method, "explained_variance_ratio_", None)),
-        uncertain=_uncertain(found, clear),
+        views=_describe_views(found, constant, describe_preprocessing(model)),
+        clusters=_describe_clusters(found, separation, features, classes),
+        silhouette=separation.silhouette,
+        eigenvalues=_significant_numbers(getattr(found.nested.method, "eigenvalues_", None)),
+        explained_variance_ratio=_significant_numbers(getattr(found.nested.method, "explained_variance_ratio_", None)),
+        uncertain=_uncertain(found, separation),
         truth=None if classes is None else _truth(found, classes),
-        points=_points(found, clear, classes),
-        similarities=_similarities(found),
-        tuning=tuning(model),
+        points=_plotted(found, separation, classes),
+        similarities=_sample_similarities(found),
+        tuning=_tuning_record(model),
         notes=(*map(str, notes), *_notes(found)),
         seconds={str(stage): float(time) for stage, time in (seconds or {}).items()},
         versions=versions(),
@@ -112,43 +109,42 @@ def summarize(
     )
 
 
+def training_silhouette(model: MultiViewClusterer, views: Views) -> float | None:
+    """Return the mean silhouette of the training samples, as `summarize` does; None without a score space."""
+    numbers = np.unique(model.labels_, return_inverse=True)[1]
+    scores = all_scores(Nested(tuple(nested_models(model))), views, fitted=True)
+    return _separation(scores, numbers, _draw_by_cluster(numbers, DRAWN)).silhouette
+
+
 class _Found(NamedTuple):
-    """The samples, their clusters, and where the method sees them."""
+    """The samples, their clusters, and the method with its scores."""
 
     views: Views
     samples: tuple[str, ...]
-    fitted: bool  # these are the samples of the fit
+    fitted: bool  # these are the training samples
     labels: Labels
     names: Labels  # the labels that occur
-    numbers: Numbers  # the place of each label among the names
-    drawn: Numbers  # rows for what would be too much for all of them
-    inner: Inner
+    numbers: Numbers  # index of each label among the names
+    drawn: Numbers  # rows for what costs too much for all rows
+    nested: Nested
     scores: Array | None
     view_labels: Mapping[str, Labels]
-    labelled: Numbers  # the rows that these are of
-
-    @property
-    def shares(self) -> Array:
-        """The share of the samples that each cluster has."""
-        shares: Array = np.bincount(self.numbers) / len(self.numbers)
-        return shares
-
-    @property
-    def kernels(self) -> dict[str, Any]:
-        """The kernels of views that the method sees as such."""
-        kernels = getattr(self.inner.method, "kernels_", {})
-        return {name: kernels[name] for name in self.inner.view_names if name in kernels}
+    labelled: Numbers  # the rows of view_labels
 
 
 def _find(model: Any, views: Views, samples: tuple[str, ...]) -> _Found:
-    inner = innermost(model)
-    fitted = is_of_the_fit(model, inner, views)
-    labels = np.asarray(model.labels_) if fitted else _new_labels(model, views)
+    nested, fitted = Nested(tuple(nested_models(model))), is_training_set(model, views)
+    if not fitted and not hasattr(model, "predict"):
+        raise InputError(
+            f"{type(model).__name__} cannot label new samples, and these {views.n_samples} are not the "
+            f"{len(model.labels_)} training samples; give the views of the fit"
+        )
+    labels = np.asarray(model.labels_ if fitted else model.predict(views))
     names, numbers = np.unique(labels, return_inverse=True)
-    drawn = _draw(numbers, DRAWN)
-    scores = all_scores(inner, views, fitted)
+    drawn = _draw_by_cluster(numbers, DRAWN)
+    scores = all_scores(nested, views, fitted)
     by_view, labelled = view_labels(model, views, fitted, drawn)
-    return _Found(views, samples, fitted, labels, names, numbers, drawn, inner, scores, by_view, labelled)
+    return _Found(views, samples, fitted, labels, names, numbers, drawn, nested, scores, by_view, labelled)
 
 
 def _names(parameter: str, given: Any, n: int) -> tuple[str, ...]:
@@ -158,17 +154,8 @@ def _names(parameter: str, given: Any, n: int) -> tuple[str, ...]:
     return names
 
 
-def _new_labels(model: Any, views: Views) -> Labels:
-    if not hasattr(model, "predict"):
-        raise InputError(
-            f"{type(model).__name__} cannot label new samples: it was fitted on {len(model.labels_)}, and the views "
-            f"have {views.n_samples}; give the views of the fit"
-        )
-    return np.asarray(model.predict(views))
-
-
-def _draw(numbers: Numbers, most: int) -> Numbers:
-    """Rows for what would be too much for all of them: at random, but some of every cluster, in increasing order."""
+def _draw_by_cluster(numbers: Numbers, most: int) -> Numbers:
+    """Return at most this many rows, at random but with some of every cluster, in increasing order."""
     if len(numbers) <= most:
         return np.arange(len(numbers))
     mixed = np.random.default_rng(0).permutation(len(numbers))
@@ -176,65 +163,72 @@ def _draw(numbers: Numbers, most: int) -> Numbers:
     sizes = np.bincount(numbers)
     place = np.arange(len(numbers)) - np.repeat(np.cumsum(sizes) - sizes, sizes)  # within the cluster
     first = place < max(1, most // (4 * len(sizes)))
-    chosen = np.concatenate([by_cluster[first], mixed[~np.isin(mixed, by_cluster[first])]])
-    return np.sort(chosen[:most])
+    drawn = np.concatenate([by_cluster[first], mixed[~np.isin(mixed, by_cluster[first])]])
+    return np.sort(drawn[:most])
 
 
-class _Clearness(NamedTuple):
-    """How clearly samples and clusters stand apart, where there are scores and more than one cluster."""
+class _Separation(NamedTuple):
+    """How well samples and clusters are separated; None without scores or with a single cluster."""
 
     margins: Array | None = None
     runners_up: Numbers | None = None
-    silhouettes: Array | None = None  # by cluster
+    cluster_margins: tuple[float, ...] | None = None  # medians
+    silhouettes: tuple[float, ...] | None = None  # by cluster
+    silhouette: float | None = None
 
 
-def _clearness(found: _Found) -> _Clearness:
+def _separation(scores: Array | None, numbers: Numbers, drawn: Numbers) -> _Separation:
     from sklearn.metrics import silhouette_samples
 
-    scores, numbers, drawn, n_clusters = found.scores, found.numbers, found.drawn, len(found.names)
-    if scores is None or n_clusters < 2:
-        return _Clearness()
-    points = directions_with_doubt(scores, numbers)
-    by_sample, runners_up = margins(points, numbers, n_clusters)
-    if n_clusters == len(drawn):  # every sample by itself
-        return _Clearness(by_sample, runners_up)
+    sizes = np.bincount(numbers)
+    if scores is None or len(sizes) < 2:
+        return _Separation()
+    points = shortened_directions(scores, numbers)
+    by_sample, runners_up = margins(points, numbers, len(sizes))
+    medians = _significant_numbers(np.median(by_sample[numbers == c]) for c in range(len(sizes)))
+    if len(sizes) == len(drawn):  # each sample is a cluster
+        return _Separation(by_sample, runners_up, medians)
     silhouettes = silhouette_samples(points[drawn], numbers[drawn])
-    return _Clearness(by_sample, runners_up, np.bincount(numbers[drawn], silhouettes) / np.bincount(numbers[drawn]))
+    by_cluster = np.bincount(numbers[drawn], silhouettes) / np.bincount(numbers[drawn])
+    overall = _significant(by_cluster @ sizes / len(numbers))
+    return _Separation(by_sample, runners_up, medians, _significant_numbers(by_cluster), overall)
 
 
-def _views(found: _Found, constant: Mapping[str, Sequence[int]], prepared: Mapping[str, str]) -> tuple[View, ...]:
-    consensus = found.labels[found.labelled]
+def _describe_views(
+    found: _Found, constant: Mapping[str, Sequence[int]], preprocessing: Mapping[str, str]
+) -> tuple[View, ...]:
+    kernels, joint = found.nested.kernels, found.labels[found.labelled]
     return tuple(
         View(
             name=name,
             n_features=x.shape[1],
             sparse=sp.issparse(x),
-            preprocessing=prepared[name],
-            kernel=repr(found.kernels[name]) if name in found.kernels else None,
-            agreement=_rand_index(found.view_labels[name], consensus) if name in found.view_labels else None,
+            preprocessing=preprocessing[name],
+            kernel=repr(kernels[name]) if name in kernels else None,
+            agreement=_rand_index(found.view_labels[name], joint) if name in found.view_labels else None,
             notes=_column_notes(found, name, constant[name]),
         )
         for name, x in found.views.items()
     )
 
 
-def _clusters(
-    found: _Found, clear: _Clearness, features: Sequence[tuple[Feature, ...]], classes: Sequence[str] | None
+def _describe_clusters(
+    found: _Found, separation: _Separation, features: Sequence[tuple[Feature, ...]], classes: Sequence[str] | None
 ) -> tuple[Cluster, ...]:
-    n_clusters, sizes = len(found.names), np.bincount(found.numbers)
+    sizes = np.bincount(found.numbers)
     contingency = None if classes is None else _contingency(classes, found.numbers)
     agreement = {
-        name: _agreement(found.numbers[found.labelled], theirs, n_clusters)
+        name: _agreement(found.numbers[found.labelled], theirs, len(sizes))
         for name, theirs in found.view_labels.items()
     }
     return tuple(
         Cluster(
             label=int(label),
             size=int(sizes[c]),
-            share=_rounded(found.shares[c]),
-            silhouette=None if clear.silhouettes is None else _rounded(clear.silhouettes[c]),
-            margin=None if clear.margins is None else _rounded(np.median(clear.margins[found.numbers == c])),
-            agreement={name: _rounded(shares[c]) for name, shares in agreement.items()},
+            share=_significant(sizes[c] / len(found.numbers)),
+            silhouette=None if separation.silhouettes is None else separation.silhouettes[c],
+            margin=None if separation.cluster_margins is None else separation.cluster_margins[c],
+            agreement={name: _significant(fractions[c]) for name, fractions in agreement.items()},
             features=features[c],
             classes=None if contingency is None else _most_frequent(*contingency, c),
         )
@@ -243,12 +237,12 @@ def _clusters(
 
 
 def _features(found: _Found) -> tuple[list[tuple[Feature, ...]], dict[str, list[int]]]:
-    """The columns with the largest effects for each cluster, over all views; and each view's constant columns."""
-    n_clusters = len(found.names)
+    """Return the columns of largest effect for each cluster, over all views, and the constant columns of each view."""
+    n_clusters, kernels = len(found.names), found.nested.kernels
     largest: list[list[Feature]] = [[] for _ in range(n_clusters)]
     constant: dict[str, list[int]] = {name: [] for name in found.views}
     for name, x in found.views.items():
-        if isinstance(found.kernels.get(name), Precomputed):
+        if isinstance(kernels.get(name), Precomputed):
             continue  # columns are samples
         for part in effects(x, found.numbers, n_clusters):
             constant[name] += part.columns[part.constant].tolist()
@@ -258,9 +252,9 @@ def _features(found: _Found) -> tuple[list[tuple[Feature, ...]], dict[str, list[
                     Feature(
                         view=name,
                         name=_column_name(found.views, name, int(part.columns[j])),
-                        effect=_rounded(part.values[c, j]),
-                        inside=_rounded(part.inside[c, j]),
-                        outside=_rounded(part.outside[c, j]),
+                        effect=_significant(part.values[c, j]),
+                        inside=_significant(part.inside[c, j]),
+                        outside=_significant(part.outside[c, j]),
                     )
                     for j in order
                     if part.values[c, j] != 0
@@ -275,8 +269,8 @@ def _column_name(views: Views, view: str, column: int) -> str:
 
 
 def _column_notes(found: _Found, view: str, constant: Sequence[int]) -> tuple[str, ...]:
-    if isinstance(found.kernels.get(view), Precomputed):
-        return ("its columns are similarities to samples, not features",)
+    if isinstance(found.nested.kernels.get(view), Precomputed):
+        return ("The columns are similarities to samples, not features.",)
     if not constant:
         return ()
     named = ", ".join(_column_name(found.views, view, column) for column in constant[:5])
@@ -285,31 +279,34 @@ def _column_notes(found: _Found, view: str, constant: Sequence[int]) -> tuple[st
 
 
 def _agreement(numbers: Numbers, theirs: Labels, n_clusters: int) -> Array:
-    """Share of each cluster's members that are in the one cluster of the view that is matched to it."""
+    """Return the fraction of each cluster's members that are in the view's cluster matched to it."""
     from scipy.optimize import linear_sum_assignment
 
-    columns, their_numbers = np.unique(theirs, return_inverse=True)
-    counts = np.zeros((n_clusters, len(columns)))
-    np.add.at(counts, (numbers, their_numbers), 1)
-    shares = np.zeros(n_clusters)
+    counts = _counts_by_cluster(numbers, np.unique(theirs, return_inverse=True)[1])
+    fractions = np.zeros(n_clusters)
     rows, matched = linear_sum_assignment(counts, maximize=True)
-    shares[rows] = counts[rows, matched] / counts.sum(axis=1)[rows]
-    return shares
+    fractions[rows] = counts[rows, matched] / counts.sum(axis=1)[rows]
+    return fractions
+
+
+def _counts_by_cluster(numbers: Numbers, groups: Numbers) -> Array:
+    """Return how many members of each cluster (rows) are in each group (columns)."""
+    counts = np.zeros((numbers.max() + 1, groups.max() + 1), dtype=np.int64)
+    np.add.at(counts, (numbers, groups), 1)
+    return counts
 
 
 def _rand_index(a: Any, b: Any) -> float:
     from sklearn.metrics import adjusted_rand_score
 
-    return _rounded(adjusted_rand_score(a, b))
+    return _significant(adjusted_rand_score(a, b))
 
 
 def _contingency(classes: Sequence[str], numbers: Numbers) -> tuple[tuple[str, ...], Array]:
-    """The classes in reading order, and how many members of each cluster (rows) are of each class (columns)."""
+    """Return the classes in reading order, and the members of each cluster (rows) in each class (columns)."""
     ordered = tuple(sorted(set(classes), key=reading_order))
     place = {name: column for column, name in enumerate(ordered)}
-    counts = np.zeros((numbers.max() + 1, len(ordered)), dtype=np.int64)
-    np.add.at(counts, (numbers, np.array([place[name] for name in classes])), 1)
-    return ordered, counts
+    return ordered, _counts_by_cluster(numbers, np.array([place[name] for name in classes]))
 
 
 def _most_frequent(ordered: Sequence[str], counts: Array, c: int) -> dict[str, int]:
@@ -319,73 +316,96 @@ def _most_frequent(ordered: Sequence[str], counts: Array, c: int) -> dict[str, i
 
 def _truth(found: _Found, classes: Sequence[str]) -> Truth:
     ordered, counts = _contingency(classes, found.numbers)
-    measures = {name: _rounded(value) for name, value in metrics.scores(classes, found.labels).items()}
+    measures = {name: _significant(value) for name, value in metrics.scores(classes, found.labels).items()}
     return Truth(ordered, tuple(map(tuple, counts.tolist())), **measures)
 
 
-def _uncertain(found: _Found, clear: _Clearness) -> tuple[Uncertain, ...]:
-    if clear.margins is None or clear.runners_up is None:
+def _uncertain(found: _Found, separation: _Separation) -> tuple[Uncertain, ...]:
+    if separation.margins is None or separation.runners_up is None:
         return ()
     return tuple(
         Uncertain(
             row=row,
             sample=found.samples[row],
             label=int(found.labels[row]),
-            runner_up=int(found.names[clear.runners_up[row]]),
-            margin=_rounded(clear.margins[row]),
+            runner_up=int(found.names[separation.runners_up[row]]),
+            margin=_significant(separation.margins[row]),
         )
-        for row in np.argsort(clear.margins, kind="stable")[:UNCERTAIN].tolist()
+        for row in np.argsort(separation.margins, kind="stable")[:UNCERTAIN].tolist()
     )
 
 
-def _points(found: _Found, clear: _Clearness, classes: Sequence[str] | None) -> Points:
+def _plotted(found: _Found, separation: _Separation, classes: Sequence[str] | None) -> Points:
     drawn, rows = found.drawn, found.drawn.tolist()
     places = np.searchsorted(found.labelled, drawn)
-    by_view = view_scores(found.inner, found.views, found.fitted, drawn)
+    by_view = view_scores(found.nested, found.views, found.fitted, drawn)
     view_components = min(COMPONENTS, max(2, VIEW_COMPONENTS // len(found.views)))
     return Points(
         rows=tuple(rows),
         samples=tuple(found.samples[row] for row in rows),
         labels=tuple(found.labels[drawn].tolist()),
         classes=None if classes is None else tuple(classes[row] for row in rows),
-        margins=None if clear.margins is None else tuple(map(_rounded, clear.margins[drawn])),
-        scores=() if found.scores is None else _table(found.scores[drawn, :COMPONENTS]),
+        margins=_significant_numbers(None if separation.margins is None else separation.margins[drawn]),
+        scores=() if found.scores is None else _as_tuples(found.scores[drawn, :COMPONENTS]),
         view_labels={name: tuple(theirs[places].tolist()) for name, theirs in found.view_labels.items()},
-        view_scores={name: _table(theirs[:, :view_components]) for name, theirs in by_view.items()},
+        view_scores={name: _as_tuples(theirs[:, :view_components]) for name, theirs in by_view.items()},
     )
 
 
-def _similarities(found: _Found) -> Similarities | None:
-    """Mean over the views of the kernels' similarities, each divided by the self-similarities."""
-    kernels = getattr(found.inner.method, "kernels_", {})
-    given = any(isinstance(kernel, Precomputed) for kernel in kernels.values())
-    if not kernels or (given and not found.fitted):  # then the samples' similarities with each other are not known
+def _sample_similarities(found: _Found) -> Similarities | None:
+    """Return the fused similarities of some samples, or the mean of the views' similarities for methods without rho."""
+    method, kernels = found.nested.method, getattr(found.nested.method, "kernels_", {})
+    precomputed = any(isinstance(kernel, Precomputed) for kernel in kernels.values())
+    if not kernels or (precomputed and not found.fitted):  # similarities among new samples are then not available
         return None
-    some = found.drawn[_draw(found.numbers[found.drawn], COMPARED)]
+    some = found.drawn[_draw_by_cluster(found.numbers[found.drawn], COMPARED)]
     some = some[np.argsort(found.numbers[some], kind="stable")]
-    rows = found.inner.rows(found.views.take(some))
-    grams = [
-        _normalised(rows[name][:, some] if isinstance(kernel, Precomputed) else kernel(rows[name]))
-        for name, kernel in kernels.items()
-    ]
-    return Similarities(tuple(found.labels[some].tolist()), _table(np.mean(grams, axis=0), digits=3))
+    rows = found.nested.rows(found.views.take(some))
+    grams = [rows[n][:, some] if isinstance(kernel, Precomputed) else kernel(rows[n]) for n, kernel in kernels.items()]
+    grams = [gram.toarray() if sp.issparse(gram) else np.asarray(gram, dtype=np.float64) for gram in grams]
+    name, values = "mean similarity", np.mean([_normalised(gram) for gram in grams], axis=0)
+    if hasattr(method, "rho"):
+        name, kappa = "fused similarity", np.array([method._kappa[view] for view in kernels])
+        centred = np.array([_centred(gram) for gram in grams])
+        with np.errstate(over="ignore", invalid="ignore"):  # kernels of huge values
+            fused = method.rho * np.tensordot(kappa, centred, 1) + (1 - method.rho) * centred.prod(axis=0)
+            values = _normalised(fused)
+    if not np.isfinite(values).all():
+        return None
+    return Similarities(name, tuple(found.labels[some].tolist()), _as_tuples(values, digits=3))
 
 
-def _normalised(gram: Matrix) -> Array:
-    gram = gram.toarray() if sp.issparse(gram) else np.asarray(gram, dtype=np.float64)
+def _centred(gram: Array) -> Array:
+    """Return the matrix centred as the kernel methods do, with weights 1 / degree, if all degrees are positive."""
+    degree, centred, every = gram.sum(axis=1), gram.copy(), slice(None)
+    weights = degree.min() / degree if degree.min() > 0 else np.ones(len(degree))
+    Centering.learn(gram, weights).centre(centred, every, every)
+    return centred
+
+
+def _normalised(gram: Array) -> Array:
+    """Return the matrix scaled to ones on the diagonal; rows without a positive diagonal become zeros."""
     own = np.sqrt(np.maximum(gram.diagonal(), 0))
     own[own == 0] = np.inf
     normalised: Array = gram / own[:, None] / own
     return normalised
 
 
+def _tuning_record(model: Any) -> Tuning | None:
+    for each in nested_models(model):
+        if isinstance(each, Tuned) and each.evaluations_:
+            return Tuning(each.reason_, each.selected_, each.evaluations_)
+    return None
+
+
 def _notes(found: _Found) -> list[str]:
     notes = []
-    n, method, asked = found.views.n_samples, found.inner.method, getattr(found.inner.method, "n_clusters", None)
-    if asked is not None and len(found.names) < asked:
-        notes.append(f"{asked} clusters were asked for, and {len(found.names)} have members.")
+    n, method = found.views.n_samples, found.nested.method
+    requested = getattr(method, "n_clusters", None)
+    if requested is not None and len(found.names) < requested:
+        notes.append(f"{requested} clusters were requested, and {len(found.names)} have members.")
     if found.scores is None:
-        notes.append(f"{type(method).__name__} has no score space: there are no margins and no silhouettes.")
+        notes.append(f"{type(method).__name__} has no score space, so there are no margins and no silhouettes.")
     elif found.scores.shape[1] > COMPONENTS:
         notes.append(f"Points have the first {COMPONENTS} of {found.scores.shape[1]} components.")
     if len(found.drawn) < n:
@@ -398,14 +418,14 @@ def _notes(found: _Found) -> list[str]:
     return notes
 
 
-def _rounded(number: Any, digits: int = 5) -> float:
-    """Five digits say all there is to say, and keep the file small."""
+def _significant(number: Any, digits: int = 5) -> float:
+    """Return the number with a few significant digits, which keep the file small."""
     return float(f"{number:.{digits}g}")
 
 
-def _numbers(values: Any) -> tuple[float, ...] | None:
-    return None if values is None else tuple(map(_rounded, values))
+def _significant_numbers(values: Any) -> tuple[float, ...] | None:
+    return None if values is None else tuple(map(_significant, values))
 
 
-def _table(values: Array, digits: int = 5) -> tuple[tuple[float, ...], ...]:
-    return tuple(tuple(_rounded(value, digits) for value in row) for row in values.tolist())
+def _as_tuples(values: Array, digits: int = 5) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(_significant(value, digits) for value in row) for row in values.tolist())

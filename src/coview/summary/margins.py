@@ -1,4 +1,4 @@
-"""How clearly each sample belongs to its cluster, read from the scores by one rule for every method."""
+"""How well samples and clusters are separated in score space, by one rule for every method."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from coview.rows import l2_normalize, row_blocks, squared_norms
 from coview.views import Array
 
-Numbers = NDArray[np.intp]  # clusters as 0, 1, ..., each with members
+Numbers = NDArray[np.intp]  # clusters as 0, 1, …, each with members
 
 
 def indicators(numbers: Numbers, n_clusters: int) -> sp.csr_array:
@@ -18,18 +18,11 @@ def indicators(numbers: Numbers, n_clusters: int) -> sp.csr_array:
     return sp.csr_array((np.ones(len(rows)), (numbers, rows)), shape=(n_clusters, len(rows)))
 
 
-def directions_with_doubt(scores: Array, numbers: Numbers) -> Array:
-    """Return the directions of the rows, shortened where a row is short for its cluster.
+def shortened_directions(scores: Array, numbers: Numbers) -> Array:
+    """Return the L2-normalised rows, shortened in proportion if the row is shorter than the median of its cluster.
 
-    Methods read clusters from directions: samples of a cluster lie on one ray, and those near its start are as near to
-    every other ray. A row of at least the median length in its cluster gets length 1, a row of half that length 1/2,
-    and so on down to rows of zeros.
-
-    Parameters
-    ----------
-    scores : array of shape (n_samples, n_components)
-    numbers : array of shape (n_samples,)
-        Cluster of each sample, as 0, 1, ...
+    Samples of a cluster lie on one ray, and those near the origin are near to every ray. A row of at least the median
+    norm of its cluster gets norm 1, a row of half that norm 1/2, and so on down to rows of zeros.
     """
     directions: Array = l2_normalize(scores.astype(np.float64, copy=False))
     lengths = np.einsum("ij,ij->i", directions, scores)
@@ -43,18 +36,9 @@ def directions_with_doubt(scores: Array, numbers: Numbers) -> Array:
 def margins(points: Array, numbers: Numbers, n_clusters: int) -> tuple[Array, Numbers]:
     """Return the margin of each sample, and the nearest cluster besides its own.
 
-    A cluster stands at the mean direction of its members. With the distance a to the own cluster and b to the nearest
-    other one, the margin is (b - a) / (b + a): 1 on top of the own cluster, 0 at equal distance, as at the origin, and
-    negative where another cluster is nearer.
-
-    Parameters
-    ----------
-    points : array of shape (n_samples, n_components)
-        As from `directions_with_doubt`.
-    numbers : array of shape (n_samples,)
-        Cluster of each sample, as 0 to n_clusters - 1.
-    n_clusters : int
-        At least 2.
+    The centre of a cluster is the mean direction of its members. With the distance a to the own centre and b to the
+    nearest other one, the margin is (b - a) / (b + a): 1 at the own centre, 0 at equal distances, as at the origin, and
+    negative if another centre is nearer. The points are those of `shortened_directions`, in at least two clusters.
     """
     centres = l2_normalize(indicators(numbers, n_clusters) @ points)
     found, others = np.empty(len(points)), np.empty(len(points), dtype=np.intp)

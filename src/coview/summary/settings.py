@@ -1,4 +1,4 @@
-"""What was run: the method, its parameters, and the versions of what it ran on."""
+"""What was run: the method, its parameters, and the versions that the numbers may depend on."""
 
 from __future__ import annotations
 
@@ -12,76 +12,65 @@ import numpy as np
 
 from coview._version import __version__
 from coview.compose import Concat, FixedSize, PerView, Preprocessed
+from coview.compose.wrapper import nested_models
 from coview.methods.base import MultiViewClusterer
-from coview.tune import Tuned
 
 
-def n_train(model: Any, n: int) -> int:
-    """Return how many samples the model, or the one inside, has learnt from; n where it does not say."""
-    best = getattr(model, "best_view_", None)
-    inner = getattr(model, "estimator_", None) if best is None else model.estimators_[best]
-    if inner is not None and not hasattr(model, "train_rows_"):
-        return n_train(inner, n)
-    for learnt in ("train_rows_", "labels_", "scores_"):
-        rows = getattr(model, learnt, None)
-        if rows is not None:
-            return len(rows)
-    return n
+def n_training_samples(model: Any, n: int) -> int:
+    """Return the number of samples that a model or the method inside is fitted on; n if it has no labels."""
+    for each in nested_models(model):
+        if isinstance(each, FixedSize):
+            return len(each.train_rows_)
+    return len(getattr(each, "labels_", range(n)))
 
 
 def nested_name(model: Any) -> str:
     """Return the name of the class with those inside, such as FixedSize(TMvKSCR)."""
     inner = getattr(model, "estimator", None)
-    if isinstance(inner, Mapping):
-        return f"{type(model).__name__}({', '.join(nested_name(each) for each in inner.values())})"
-    return type(model).__name__ if inner is None else f"{type(model).__name__}({nested_name(inner)})"
+    if inner is None:
+        return type(model).__name__
+    inside = inner.values() if isinstance(inner, Mapping) else [inner]
+    return f"{type(model).__name__}({', '.join(map(nested_name, inside))})"
 
 
-def prepared_in_words(model: Any) -> dict[str, str]:
+def describe_preprocessing(model: Any) -> dict[str, str]:
     """Return what a fitted model does to the rows of each view before its method sees them, in words."""
-    return {name: ", ".join(steps) or "as it is" for name, steps in _preparations(model).items()}
+    return {name: ", ".join(steps) or "as it is" for name, steps in _steps_in_words(model).items()}
 
 
-def _preparations(model: Any) -> dict[str, list[str]]:
-    """What wrappers do to each view, the outermost first."""
-    names = model.view_names_
-    own: dict[str, list[str]] = {name: [] for name in names}
-    if isinstance(model, Preprocessed):
-        for name, learnt in model.preprocessing_.items():
-            own[name] = [learnt.preprocessing.description] if learnt.steps else []
-    if isinstance(model, PerView):
-        trained = {name: model.estimators_[name] for name in names}
-    elif isinstance(model, (Preprocessed, Tuned, FixedSize, Concat)):
-        trained = dict.fromkeys(names, model.estimator_)
-    else:
-        return own
-    for name, estimator in trained.items():
-        if isinstance(estimator, MultiViewClusterer):
-            inner = _preparations(estimator)
-            if isinstance(model, Concat):  # one table, under a name of its own
-                own[name] += [f"{words} (of all views side by side)" for words in next(iter(inner.values()))]
+def _steps_in_words(model: Any) -> dict[str, list[str]]:
+    """Return what wrappers do to each view, the outermost first."""
+    found: dict[str, list[str]] = {name: [] for name in model.view_names_}
+    for name, words in found.items():
+        if isinstance(model, Preprocessed) and model.preprocessing_[name].steps:
+            words.append(model.preprocessing_[name].preprocessing.description)
+        inner = model.estimators_[name] if isinstance(model, PerView) else model.inner_model
+        if isinstance(inner, MultiViewClusterer):
+            inside = _steps_in_words(inner)
+            if isinstance(model, Concat):  # its table is one view, under a name of its own
+                words += [f"{each} (of all columns)" for each in inside.popitem()[1]]
             else:
-                own[name] += inner[name]
-    return own
+                words += inside[name]
+    return found
 
 
 def parameters(model: Any) -> dict[str, Any]:
-    """Return the parameters as JSON knows them; estimators inside as dictionaries with their class."""
-    return {name: _plain(value) for name, value in model.get_params(deep=False).items()}
+    """Return the parameters as JSON values, with estimators inside as dictionaries that name their class."""
+    return {name: _json_value(value) for name, value in model.get_params(deep=False).items()}
 
 
-def _plain(value: Any) -> Any:
-    """A parameter in words that JSON knows."""
+def _json_value(value: Any) -> Any:
+    """Return a parameter as a JSON value, or its description."""
     if hasattr(value, "get_params") and not isinstance(value, type):
         return {"class": type(value).__name__, **parameters(value)}
     if isinstance(value, Mapping):
-        return {str(key): _plain(entry) for key, entry in value.items()}
+        return {str(key): _json_value(entry) for key, entry in value.items()}
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, np.ndarray):
         value = value.tolist() if value.size <= 100 else f"array of shape {value.shape}"
     if isinstance(value, (list, tuple)):
-        return [_plain(entry) for entry in value]
+        return [_json_value(entry) for entry in value]
     if value is None or isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value)):
         return value
     return re.sub(r" at 0x[0-9A-Fa-f]+", "", getattr(value, "__name__", repr(value)))
@@ -92,10 +81,6 @@ def versions() -> dict[str, str]:
     import scipy
     import sklearn
 
-    return {
-        "coview": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-    }
+    modules = {"numpy": np, "scipy": scipy, "scikit-learn": sklearn}
+    found = {"coview": __version__, "python": platform.python_version()}
+    return found | {name: module.__version__ for name, module in modules.items()}

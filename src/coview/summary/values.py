@@ -1,22 +1,22 @@
-"""What a summary holds: plain, frozen values that can be written as JSON and read back."""
+"""The contents of a summary: plain, frozen values that are written as JSON and read back."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, NoReturn
 
 from coview.errors import InputError
-from coview.kernels import KERNELS
 from coview.summary.plain import from_plain, to_plain
+from coview.tune.record import MEASURES, Tuning
 
-_FORMAT = "coview summary 3"
+_FORMAT = "coview summary 4"
 _LISTED = 20
-_MEASURES = ("stability", "agreement", "size_entropy", "line_fit", "membership", "eigengap")
-_KERNEL_NAMES = {kind.__name__: name for name, kind in KERNELS.items()}
 
 
 @dataclass(frozen=True)
@@ -32,21 +32,21 @@ class Feature:
 
 @dataclass(frozen=True)
 class Cluster:
-    """One cluster: how large, how clear, which views agree with it, and what is special about its members."""
+    """One cluster: its size, its separation, the views that agree with it, and its distinguishing features."""
 
     label: int
     size: int
     share: float
-    silhouette: float | None  # mean over members, in score space
-    margin: float | None  # median over members; below 0 where another cluster is nearer to most of them
-    agreement: dict[str, float]  # by view: share of members that the view's own labels put together here as well
+    silhouette: float | None  # mean over the members, in score space
+    margin: float | None  # median over the members; below 0 if another cluster is nearer to most of them
+    agreement: dict[str, float]  # by view: fraction of the members in the matching cluster of the view's own labels
     features: tuple[Feature, ...]  # largest effects first
     classes: dict[str, int] | None  # known classes of the members, most frequent first
 
 
 @dataclass(frozen=True)
 class View:
-    """One view: its size, its preparation, its kernel, and how far its own labels agree with the consensus (ARI)."""
+    """One view: its size, preprocessing and kernel, and the agreement (ARI) of its own labels with the joint labels."""
 
     name: str
     n_features: int
@@ -59,10 +59,10 @@ class View:
 
 @dataclass(frozen=True)
 class Truth:
-    """The clusters beside known classes."""
+    """Agreement of the clusters with known classes."""
 
     classes: tuple[str, ...]
-    contingency: tuple[tuple[int, ...], ...]  # a row for each cluster, a column for each class
+    contingency: tuple[tuple[int, ...], ...]  # one row per cluster, one column per class
     ari: float
     nmi: float
     accuracy: float
@@ -77,19 +77,19 @@ class Uncertain:
     sample: str
     label: int
     runner_up: int
-    margin: float  # below 0, the runner-up is the nearer one
+    margin: float  # below 0 if the runner-up is nearer
 
 
 @dataclass(frozen=True, repr=False)
 class Points:
-    """The samples that are drawn: all of them, or a random part when there are many."""
+    """The samples to plot: all of them, or a random subset if there are many."""
 
     rows: tuple[int, ...]
     samples: tuple[str, ...]
     labels: tuple[int, ...]
     classes: tuple[str, ...] | None
-    margins: tuple[float, ...] | None  # from -1 to 1: below 0, the runner-up is nearer than the own cluster
-    scores: tuple[tuple[float, ...], ...]  # a row for each drawn sample, a column for each component
+    margins: tuple[float, ...] | None  # from -1 to 1; below 0 if the runner-up is nearer than the own cluster
+    scores: tuple[tuple[float, ...], ...]  # one row per sample, one column per component
     view_labels: dict[str, tuple[int, ...]]
     view_scores: dict[str, tuple[tuple[float, ...], ...]]
 
@@ -100,79 +100,50 @@ class Points:
 
 @dataclass(frozen=True, repr=False)
 class Similarities:
-    """Fused similarities of some samples, ordered by cluster."""
+    """Similarities of some samples, ordered by cluster.
 
+    "fused similarity" is the fused matrix of the method: rho times the sum of the centred kernel matrices, weighted by
+    kappa, plus 1 - rho times their elementwise product. "mean similarity", for methods without rho, is the mean of the
+    kernel matrices. Both are for these samples alone, scaled to ones on the diagonal.
+    """
+
+    name: str
     labels: tuple[int, ...]
     values: tuple[tuple[float, ...], ...]
 
     def __repr__(self) -> str:
-        return f"Similarities({len(self.labels)} samples)"
-
-
-@dataclass(frozen=True)
-class Tried:
-    """A setting that was tried while settings were chosen, for one number of clusters, and what spoke for it."""
-
-    round: int
-    n_samples: int  # of this round
-    steps: tuple[str, ...]  # in the order of the views
-    kernel: str
-    rho: float
-    kappa: tuple[float, ...]  # in the order of the views
-    n_clusters: int
-    criterion: float | None  # of all that speaks for it; None where it failed
-    consensus: float | None  # with the other settings
-    stability: float | None
-    agreement: float | None
-    size_entropy: float | None
-    line_fit: float | None
-    membership: float | None
-    eigengap: float | None
-    error: str | None
-
-    @property
-    def setting(self) -> tuple[Any, ...]:
-        """What was tried, whatever the round and the number of clusters."""
-        return self.steps, self.kernel, self.rho, self.kappa
-
-    @property
-    def prepared(self) -> str:
-        """The steps in short, each named once."""
-        return " / ".join(dict.fromkeys(self.steps))
-
-    @property
-    def kernel_name(self) -> str:
-        """The kernel by the name that estimators and the command take, without its parameters."""
-        name = self.kernel.partition("(")[0]
-        return _KERNEL_NAMES.get(name, name)
-
-    @property
-    def weights(self) -> str:
-        """The weights of the views in short; nothing where all count 1."""
-        return "" if set(self.kappa) == {1.0} else " ".join(f"{weight:g}" for weight in self.kappa)
-
-    @property
-    def label(self) -> str:
-        """The setting in a few words."""
-        weights = f" · κ {self.weights}" if self.weights else ""
-        return f"{self.kernel_name} · {self.prepared} · ρ {self.rho:g}{weights}"
-
-
-@dataclass(frozen=True, repr=False)
-class Tuning:
-    """How the settings were chosen: why, and all that was tried."""
-
-    reason: str
-    chosen: int  # place among the rows
-    rows: tuple[Tried, ...]
-
-    def __repr__(self) -> str:
-        return f"Tuning({self.rows[self.chosen].label}; {len(self.rows)} rows)"
+        return f"Similarities({self.name} of {len(self.labels)} samples)"
 
 
 @dataclass(frozen=True, repr=False)
 class Summary:
-    """What a fitted model found, as plain values that can be written as JSON and read back."""
+    """What a fitted model found, as plain values that are written as JSON and read back.
+
+    Attributes
+    ----------
+    method : str
+        The class, with the classes inside wrappers.
+    parameters : dict
+    n_samples, n_train, n_clusters : int
+    views : tuple of View
+    clusters : tuple of Cluster
+    silhouette : float or None
+        Mean silhouette in score space.
+    eigenvalues, explained_variance_ratio : tuple of float, or None
+    uncertain : tuple of Uncertain
+        The samples of smallest margin.
+    truth : Truth or None
+        Comparison with known classes, if they are given.
+    points : Points
+    similarities : Similarities or None
+    tuning : Tuning or None
+        How the settings were selected, for `Tuned`.
+    notes : tuple of str
+    seconds, versions : dict
+        Times by stage, and versions by package.
+    command : str or None
+        The command that repeats the run.
+    """
 
     method: str
     parameters: dict[str, Any]
@@ -188,35 +159,39 @@ class Summary:
     truth: Truth | None
     points: Points
     similarities: Similarities | None
-    tuning: Tuning | None  # where the settings were chosen from the data
+    tuning: Tuning | None
     notes: tuple[str, ...]
     seconds: dict[str, float]
     versions: dict[str, str]
-    command: str | None  # how to repeat the run, where it was a command
+    command: str | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as dictionaries, lists, texts and numbers."""
+        """Return all values as dictionaries, lists, strings and numbers."""
         return {"format": _FORMAT, **to_plain(self)}
 
     def to_json(self) -> str:
-        """Return everything as one line of JSON, which `from_json` reads back; there is no NaN in it."""
+        """Return all values as one line of JSON without NaN, which `from_json` reads."""
         return json.dumps(self.to_dict(), allow_nan=False, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Summary:
-        """Return the summary that was written by `to_json`; anything else is refused.
+        """Return the summary that `to_json` has written; other text is refused.
 
         Parameters
         ----------
         text : str or bytes
             Contents of a summary.json.
+
+        Returns
+        -------
+        Summary
         """
         try:
             plain = json.loads(text, parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:
             raise InputError(f"the summary is not valid JSON ({error}); write it again with Summary.to_json") from None
         if not isinstance(plain, dict) or plain.get("format") != _FORMAT:
-            raise InputError(f"this is no summary of this version, whose format is {_FORMAT!r}; fit again to get one")
+            raise InputError(f"expected a summary of the format {_FORMAT!r}; fit again with this version to get one")
         del plain["format"]
         summary: Summary = from_plain(cls, plain, "the summary")
         _check_lengths(summary)
@@ -227,55 +202,56 @@ class Summary:
 
     def _headline(self) -> list[str]:
         clusters, views = _counted(self.n_clusters, "cluster"), _counted(len(self.views), "view")
-        said = [f"{self.n_samples:,} samples in {clusters} from {views}"]
+        parts = [f"{self.n_samples:,} samples in {clusters} from {views}"]
         if self.silhouette is not None:
-            said.append(f"silhouette {self.silhouette:.2f}")
+            parts.append(f"silhouette {self.silhouette:.2f}")
         if self.truth is not None:
-            said.append(f"ARI with known classes {self.truth.ari:.2f}")
-        return said
+            parts.append(f"ARI with known classes {self.truth.ari:.2f}")
+        return parts
 
     def _repr_html_(self) -> str:
-        """Show the clusters as a small table in notebooks."""
+        """Return the clusters as a small table for notebooks."""
         views = [view.name for view in self.views if view.agreement is not None]
-        header = [
-            "cluster",
-            "size",
-            "share",
-            "silhouette",
-            "margin",
-            *(f"agrees: {name}" for name in views),
-            "features",
-        ]
+        agreements = (f"agreement: {name}" for name in views)
+        header = ("cluster", "size", "share", "silhouette", "margin", *agreements, "features")
         rows = [
-            [
+            (
                 str(cluster.label),
                 f"{cluster.size:,}",
                 f"{cluster.share:.1%}",
-                _two_digits(cluster.silhouette),
-                _two_digits(cluster.margin),
+                fixed(cluster.silhouette),
+                fixed(cluster.margin),
                 *(f"{cluster.agreement[name]:.0%}" for name in views),
-                ", ".join(
-                    f"{feature.view}: {feature.name} ({feature.effect:+.1f})" for feature in cluster.features[:3]
-                ),
-            ]
+                ", ".join(f"{each.view}: {each.name} ({each.effect:+.1f})" for each in cluster.features[:3]),
+            )
             for cluster in self.clusters[:_LISTED]
         ]
         more = f"<p>… and {len(self.clusters) - _LISTED} more clusters</p>" if len(self.clusters) > _LISTED else ""
-        head = "".join(f"<th>{escape(name)}</th>" for name in header)
-        body = "".join(f"<tr>{''.join(f'<td>{escape(entry)}</td>' for entry in row)}</tr>" for row in rows)
         title = escape(f"{self.method}: {', '.join(self._headline())}")
-        return f"<p><b>{title}</b></p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+        return f"<p><b>{title}</b></p>{html_table(header, rows)}{more}"
+
+
+def html_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table whose cells are escaped."""
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def fixed(number: float | None, digits: int = 2) -> str:
+    """Return a number with this many decimals, or a dash for None."""
+    return "–" if number is None else f"{number:.{digits}f}"
 
 
 def reading_order(name: str) -> tuple[Any, ...]:
-    """Return a key to sort names by: numbers before words, 2 before 10, and gene2 before gene10."""
+    """Return a sort key by which numbers come before words, 2 before 10, and gene2 before gene10."""
     try:
         number = float(name)
     except ValueError:
         number = math.nan
     if math.isfinite(number):
         return 0, number, name
-    parts = re.split("([0-9]+)", name)  # texts and numbers take turns, so that like is compared with like
+    parts = re.split("([0-9]+)", name)  # words and numbers alternate, so that like is compared with like
     return 1, [float(part) if i % 2 else part for i, part in enumerate(parts)], name
 
 
@@ -283,16 +259,12 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _two_digits(number: float | None) -> str:
-    return "–" if number is None else f"{number:.2f}"
-
-
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
 
 
 def _check_lengths(summary: Summary) -> None:
-    """What belongs together must have one length: readers zip these lists."""
+    """Raise an error if parts that belong together differ in length, because plots and report zip them."""
     points, truth, similarities = summary.points, summary.truth, summary.similarities
     n, names, labels = len(points.rows), {v.name for v in summary.views}, {c.label for c in summary.clusters}
     drawn = [points.samples, points.labels, points.classes, points.margins, points.scores or None]
@@ -318,24 +290,22 @@ def _check_lengths(summary: Summary) -> None:
         holds["tuning"] = _is_complete(summary.tuning, len(summary.views))
     for part, fine in holds.items():
         if not fine:
-            raise InputError(f"the summary contradicts itself in {part!r}; it was changed after it was written")
+            raise InputError(f"the summary is inconsistent in {part!r}; it was changed after it was written")
 
 
 def _is_complete(tuning: Tuning, n_views: int) -> bool:
-    """Whether a setting was chosen, each has something for every view, and those that ran have all numbers."""
-    ran = [row for row in tuning.rows if row.criterion is not None]
-    first = {
-        row.n_clusters: [one.setting for one in ran if one.round == 1 and one.n_clusters == row.n_clusters]
-        for row in ran
-        if row.round == 1
-    }
-    alike = {len([setting for setting in settings if set(setting[-1]) == {1.0}]) for settings in first.values()}
+    """Whether a setting is selected, all have entries for each view, and those without an error have all measures."""
+    evaluated = [each for each in tuning.evaluations if each.criterion is not None]
+    per_number: Counter[int] = Counter()
+    for each in evaluated:
+        if each.round == 1:
+            per_number[each.n_clusters] += not each.weights
     return (
-        0 <= tuning.chosen < len(tuning.rows)
-        and tuning.rows[tuning.chosen].criterion is not None
-        and all(len(row.steps) == len(row.kappa) == n_views for row in tuning.rows)
-        and all(getattr(row, measure) is not None for row in ran for measure in _MEASURES)
-        and len(alike) == 1
+        0 <= tuning.selected < len(tuning.evaluations)
+        and tuning.evaluations[tuning.selected].criterion is not None
+        and all(len(each.steps) == len(each.kappa) == n_views for each in tuning.evaluations)
+        and all(getattr(each, measure) is not None for each in evaluated for measure in MEASURES)
+        and len(set(per_number.values())) == 1
     )
 
 

@@ -1,4 +1,4 @@
-"""Candidates: settings worth trying on views that look like these."""
+"""Candidates: the settings that a search evaluates, which depend on the profiles of the views."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from coview.views import Views
 
 @dataclass(frozen=True)
 class Candidate:
-    """One setting: a preparation for each view, a kernel for all, the balance of sum and product, weights of views."""
+    """A setting: preprocessing steps of each view, one kernel, the weight of the sum, and weights of the views."""
 
     steps: tuple[str, ...]
     kernel: Kernel
@@ -25,34 +25,35 @@ class Candidate:
     kappa: tuple[float, ...]
 
 
-def _directions(look: ViewProfile) -> str:
-    return "standard" if look.no_direction else "l2"
+def _normalised_steps(profile: ViewProfile) -> str:
+    return "standard" if profile.no_direction else "l2"
 
 
-def _rare_columns(look: ViewProfile) -> str:
-    return "tfidf+l2" if look.word_counts else _directions(look)
+def _count_steps(profile: ViewProfile) -> str:
+    return "tfidf+l2" if profile.word_counts else _normalised_steps(profile)
 
 
-def _small_values(look: ViewProfile) -> str:
-    return "log1p+" + _directions(look) if look.wide_range else _directions(look)
+def _log_steps(profile: ViewProfile) -> str:
+    return "log1p+" * profile.wide_range + _normalised_steps(profile)
 
 
-# What each way of looking at data makes of a view. Ways that come to the same for all views count once.
-WAYS: tuple[Callable[[ViewProfile], str], ...] = (_directions, _rare_columns, _small_values)
+# Rules that give the steps of a view. Rules that give the same steps for all views count once.
+RULES: tuple[Callable[[ViewProfile], str], ...] = (_normalised_steps, _count_steps, _log_steps)
 
 
 def candidates(views: Views) -> list[Candidate]:
-    """Return what to try: neighbour graphs on views prepared in each way, and similarities at large on some of them.
+    """Return neighbour graphs on views preprocessed by each rule, and RBF kernels on views preprocessed by two rules.
 
-    More ways, kernels and balances were measured (docs/quality.md): they make the best candidate a little better and
-    the choice much worse.
+    More rules, kernels and values of rho make the best candidate slightly better and the selection much worse
+    (docs/quality.md).
     """
-    looks = [ViewProfile.of(x) for x in views.values()]
-    ways = list(dict.fromkeys(tuple(way(look) for look in looks) for way in WAYS))
-    even = (1.0,) * len(views)
-    graphs = [Candidate(way, NeighborGraph(), rho, even) for way in ways for rho in _balances(views, (1.0, 0.25))]
-    at_large = [Candidate(way, RBF(), rho, even) for way in ways[:2] for rho in _balances(views, (0.25,))]
-    return graphs + at_large
+    profiles = [ViewProfile.of(x) for x in views.values()]
+    steps = list(dict.fromkeys(tuple(rule(profile) for profile in profiles) for rule in RULES))
+    # The product of a single view is the view itself, so rho has no effect.
+    graph_rhos, rbf_rhos = ((1.0, 0.25), (0.25,)) if len(views) > 1 else ((1.0,), (1.0,))
+    kappa = (1.0,) * len(views)
+    graphs = [Candidate(each, NeighborGraph(), rho, kappa) for each in steps for rho in graph_rhos]
+    return graphs + [Candidate(each, RBF(), rho, kappa) for each in steps[:2] for rho in rbf_rhos]
 
 
 def affordable(candidate: Candidate, n_samples: int) -> bool:
@@ -64,8 +65,3 @@ def affordable(candidate: Candidate, n_samples: int) -> bool:
 def bytes_to_fit(n_samples: int) -> int:
     """Return the memory of a dense fit: a few n×n matrices."""
     return 3 * SymmetricTiles.nbytes(n_samples, np.float32)
-
-
-def _balances(views: Views, rhos: tuple[float, ...]) -> tuple[float, ...]:
-    """One view is its own product: rho says nothing there."""
-    return rhos if len(views) > 1 else (1.0,)

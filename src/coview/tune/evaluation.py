@@ -1,11 +1,11 @@
-"""Trials of candidates: each is fitted on a sample and on halves of it, which label each other's rows."""
+"""Evaluation of candidates: each is fitted on samples and on halves of them, which label each other's rows."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import compress
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn import config_context
@@ -19,100 +19,96 @@ from coview.methods.tmvkscr import TMvKSCR
 from coview.preprocess.profile import varies
 from coview.preprocess.steps import parse_steps
 from coview.tune.candidates import Candidate
-from coview.tune.criterion import Evidence, line_fit, membership_strength
+from coview.tune.criterion import Evaluation, line_fit, membership_strength
+from coview.tune.record import EvaluatedSetting
 from coview.views import Array, Matrix, Views
 
-_FEWEST = 8  # samples, in whose halves there is something to be seen
-_ASSIGNER = Directions(n_init=3)  # labels are compared many times over: one bad start in many does not decide
-_KEPT_BYTES = 2**29  # of Gram matrices; the blocks of new rows beside them are as large
+_LEAST_SAMPLES = 8  # halves of fewer samples are not informative
+_ASSIGNER = Directions(n_init=3)  # labels are compared many times, so a single bad start does not decide
+_KEPT_BYTES = 2**29  # of Gram matrices; the similarities of the other halves take as much again
 
 
-@dataclass(frozen=True)
-class Blocks:
-    """Gram matrices of a training set, and the similarities of other rows with it, by view."""
+class Blocks(NamedTuple):
+    """Gram matrices of a training set, and the similarities of other rows to it, by view."""
 
     grams: Mapping[str, Array]
     new: Mapping[str, Array]
 
-    @property
-    def n_samples(self) -> int:
-        return len(next(iter(self.grams.values())))
 
+class Evaluator:
+    """Candidates fitted on the same samples and the same halves of them; Gram matrices are computed once.
 
-class Trials:
-    """Candidates fitted on the same samples and the same halves of them; Gram matrices are made once.
+    A view that is constant among these samples is left out, because it is not informative here.
 
     Parameters
     ----------
     views : Views
         The samples, few enough for dense Gram matrices.
     n_splits : int
-        How often the samples are cut into halves.
+        How often the samples are split into halves.
     seed : int
-
-    A view that is the same in all of these samples is left out: it says nothing here, though it may among more.
+    number : int
+        Number of the round, for the records.
     """
 
-    def __init__(self, views: Views, n_splits: int, seed: int) -> None:
+    def __init__(self, views: Views, n_splits: int, seed: int, number: int = 1) -> None:
         self._views = views
         self._varying = [varies(x) for x in views.values()]
         self._seed = seed
+        self._number = number
         rng, n = np.random.default_rng(seed), views.n_samples
-        orders = [rng.permutation(n) for _ in range(n_splits)]
-        if n < _FEWEST:
-            orders = []
+        orders = [rng.permutation(n) for _ in range(n_splits)] if n >= _LEAST_SAMPLES else []
         halves = [(np.sort(order[: n // 2]), np.sort(order[n // 2 :])) for order in orders]
         self._parts = [(np.arange(n), None), *(part for a, b in halves for part in ((a, b), (b, a)))]
-        self._prepared: dict[tuple[str, str], Matrix] = {}
+        self._preprocessed: dict[tuple[str, str], Matrix] = {}
         self._blocks: dict[tuple[str, str, Kernel], list[tuple[Array, Array | None]]] = {}
 
     @property
     def n_samples(self) -> int:
         return self._views.n_samples
 
-    def evidence(self, candidate: Candidate, cluster_numbers: Sequence[int]) -> list[Evidence]:
-        """Fit one candidate, and return what speaks for it for each number of clusters."""
-        with warnings.catch_warnings(), config_context(transform_output="default"):
-            # That the next eigenvalue is near, or that a half holds fewer clusters, speaks for itself in the evidence.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return self._evidence(candidate, cluster_numbers)
+    def record(self, candidate: Candidate, n_clusters: int, **values: Any) -> EvaluatedSetting:
+        """Return the record of a candidate with these measures, or with an error."""
+        setting = candidate.steps, str(candidate.kernel), candidate.rho, candidate.kappa
+        return EvaluatedSetting(self._number, self.n_samples, *setting, n_clusters, **values)
 
-    def _evidence(self, candidate: Candidate, cluster_numbers: Sequence[int]) -> list[Evidence]:
+    def evaluate(self, candidate: Candidate, numbers: Sequence[int]) -> list[Evaluation]:
+        """Fit a candidate, and return its evaluation for each number of clusters."""
+        with warnings.catch_warnings(), config_context(transform_output="default"):
+            # The measures include what these warnings report: close eigenvalues, and fewer clusters in a half.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return self._evaluate(candidate, numbers)
+
+    def _evaluate(self, candidate: Candidate, numbers: Sequence[int]) -> list[Evaluation]:
         if not any(self._varying):
-            raise InputError(f"all views are the same in each of {self.n_samples} samples, drawn at random")
-        most = min(max(cluster_numbers) + 1, self.n_samples)  # one component more, for the gap behind the last
+            raise InputError(f"all views are constant among {self.n_samples} samples that are drawn at random")
+        most = max(numbers) + 1  # one component more, for the last eigengap
         whole, *parts = self._gather(candidate)
         model = self._fitted(candidate, whole.grams, most)
         of_views = list(model.transform(whole.grams, per_view=True).values())
-        halves = [
-            _Half(self._fitted(candidate, part.grams, min(most, part.n_samples)), part, self._seed) for part in parts
-        ]
-        found = []
-        for k in cluster_numbers:
+        halves = [_Half.of(self._fitted(candidate, part.grams, most), part) for part in parts]
+        evaluations = []
+        for k in numbers:
             labels = _labels(model.scores_, k, self._seed)
-            agreement = [adjusted_rand(labels, _labels(scores, k, self._seed)) for scores in of_views]
-            learnt = [half.learn(k) for half in halves]
-            pairs = zip(learnt[::2], learnt[1::2], strict=True)
-            stability = [adjusted_rand(a.labels, b.new_labels) for pair in pairs for a, b in (pair, pair[::-1])]
-            found.append(
-                Evidence(
-                    candidate,
-                    k,
-                    labels,
-                    stability=_mean(stability),
-                    agreement=_mean(agreement),
-                    size_entropy=size_entropy(labels, k),
-                    line_fit=_mean([half.line_fit for half in learnt]),
-                    membership=_mean([half.membership for half in learnt]),
-                    eigengap=_gap(model.eigenvalues_, k),
-                )
+            learnt = [half.learn(k, self._seed) for half in halves]
+            pairs = [pair for a, b in zip(learnt[::2], learnt[1::2], strict=True) for pair in ((a, b), (b, a))]
+            record = self.record(
+                candidate,
+                k,
+                stability=_mean([adjusted_rand(a.labels, b.new_labels) for a, b in pairs]),
+                agreement=_mean([adjusted_rand(labels, _labels(scores, k, self._seed)) for scores in of_views]),
+                size_entropy=size_entropy(labels, k),
+                line_fit=_mean([half.line_fit for half in learnt]),
+                membership=_mean([half.membership for half in learnt]),
+                eigengap=_gap(model.eigenvalues_, k),
             )
-        return found
+            evaluations.append(Evaluation(candidate, labels, record))
+        return evaluations
 
     def _fitted(self, candidate: Candidate, grams: Mapping[str, Array], n_clusters: int) -> TMvKSCR:
         kappa = list(compress(candidate.kappa, self._varying))
         model = TMvKSCR(
-            n_clusters,
+            min(n_clusters, *map(len, grams.values())),
             kernel="precomputed",
             rho=candidate.rho,
             kappa=kappa if any(kappa) else None,
@@ -123,8 +119,8 @@ class Trials:
 
     def _gather(self, candidate: Candidate) -> list[Blocks]:
         by_view = {
-            name: self._view_blocks(name, how, candidate.kernel)
-            for name, how in compress(zip(self._views, candidate.steps, strict=True), self._varying)
+            name: self._view_blocks(name, steps, candidate.kernel)
+            for name, steps in compress(zip(self._views, candidate.steps, strict=True), self._varying)
         }
         return [
             Blocks(
@@ -134,23 +130,23 @@ class Trials:
             for i in range(len(self._parts))
         ]
 
-    def _view_blocks(self, name: str, how: str, kernel: Kernel) -> list[tuple[Array, Array | None]]:
-        """Gram matrices of all parts of a view, from memory where candidates share them."""
-        key = (name, how, kernel)
+    def _view_blocks(self, name: str, steps: str, kernel: Kernel) -> list[tuple[Array, Array | None]]:
+        """Return the Gram matrices of all parts of a view, which candidates with the same kernel share."""
+        key = (name, steps, kernel)
         if key not in self._blocks:
             if sum(gram.nbytes for blocks in self._blocks.values() for gram, _ in blocks) > _KEPT_BYTES:
                 self._blocks.clear()
-            if (name, how) not in self._prepared:
+            if (name, steps) not in self._preprocessed:
                 x = self._views[name]
-                self._prepared[name, how] = parse_steps(how).learn(x, name)(x, name)
-            x = self._prepared[name, how]
+                self._preprocessed[name, steps] = parse_steps(steps).learn(x, name)(x, name)
+            x = self._preprocessed[name, steps]
             kernel.check_training(name, x)
             resolved = kernel.resolve(x, np.random.default_rng(self._seed), name)
-            self._blocks[key] = [_similarities(resolved, x, *part) for part in self._parts]
+            self._blocks[key] = [_similarity_blocks(resolved, x, *part) for part in self._parts]
         return self._blocks[key]
 
 
-def _similarities(kernel: Kernel, x: Matrix, train: Array, new: Array | None) -> tuple[Array, Array | None]:
+def _similarity_blocks(kernel: Kernel, x: Matrix, train: Array, new: Array | None) -> tuple[Array, Array | None]:
     similarity = kernel.against(x[train])
     every = slice(0, len(train))
     gram = np.empty((len(train), len(train)))
@@ -159,7 +155,7 @@ def _similarities(kernel: Kernel, x: Matrix, train: Array, new: Array | None) ->
 
 
 def _mean(values: Sequence[float]) -> float:
-    """The mean; 0 where samples were too few to cut into halves, which then says nothing for any candidate."""
+    """Return the mean; 0 for all candidates if the samples are too few to be split into halves."""
     return float(np.mean(values)) if len(values) else 0.0
 
 
@@ -167,17 +163,16 @@ def _gap(eigenvalues: Array, k: int) -> float:
     return float(eigenvalues[k - 2] - eigenvalues[k - 1]) if len(eigenvalues) >= k else 0.0
 
 
-def _assignment(scores: Array, k: int, seed: int) -> Assignment:
+def _fitted_assignment(scores: Array, k: int, seed: int) -> Assignment:
     return _ASSIGNER.fit(scores[:, : k - 1], k, np.random.default_rng(seed))
 
 
 def _labels(scores: Array, k: int, seed: int) -> Labels:
-    return _assignment(scores, k, seed).assign(scores[:, : k - 1])
+    return _fitted_assignment(scores, k, seed).assign(scores[:, : k - 1])
 
 
-@dataclass(frozen=True)
-class _Learnt:
-    """Labels of one half by its own model, those that it gives the other half, and what they look like there."""
+class _HalfLabels(NamedTuple):
+    """Labels of one half by its own model, its labels for the other half, and measures of the latter."""
 
     labels: Labels
     new_labels: Labels
@@ -185,23 +180,26 @@ class _Learnt:
     membership: float
 
 
-class _Half:
-    """A model of one half of the samples, and the scores of the other half."""
+class _Half(NamedTuple):
+    """Scores of one half of the samples by its model, and scores and mean similarities of the other half."""
 
-    def __init__(self, model: TMvKSCR, part: Blocks, seed: int) -> None:
-        self._scores = model.scores_
-        self._new_scores = model.transform(part.new)
-        self._degrees = np.mean([block.mean(axis=1) for block in part.new.values()], axis=0)
-        self._seed = seed
+    scores: Array
+    new_scores: Array
+    degrees: Array
 
-    def learn(self, k: int) -> _Learnt:
-        scores, new_scores = self._scores[:, : k - 1], self._new_scores[:, : k - 1]
-        assignment = _assignment(scores, k, self._seed)
+    @classmethod
+    def of(cls, model: TMvKSCR, part: Blocks) -> _Half:
+        degrees = np.mean([block.mean(axis=1) for block in part.new.values()], axis=0)
+        return cls(model.scores_, model.transform(part.new), degrees)
+
+    def learn(self, k: int, seed: int) -> _HalfLabels:
+        scores, new_scores = self.scores[:, : k - 1], self.new_scores[:, : k - 1]
+        assignment = _fitted_assignment(scores, k, seed)
         labels, new_labels = assignment.assign(scores), assignment.assign(new_scores)
         centres = np.stack([scores[labels == cluster].mean(axis=0) for cluster in range(assignment.n_found)])
-        return _Learnt(
+        return _HalfLabels(
             labels,
             new_labels,
-            line_fit(new_scores, new_labels, self._degrees),
+            line_fit(new_scores, new_labels, self.degrees),
             membership_strength(new_scores, new_labels, centres),
         )

@@ -1,112 +1,141 @@
-"""How settings were chosen from the data: what was tried, in plain values."""
+"""The record of a search: every evaluated setting, the selected one, and why it is selected."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from coview.errors import InputError
-from coview.summary.values import Tried, Tuning
-from coview.tune.criterion import for_numbers
-from coview.tune.tuned import Tuned
+from coview.registry import KERNELS
 
-
-def tuning(model: Any) -> Tuning | None:
-    """Return how the settings of a model, or of the one inside wrappers, were chosen; None where they were given."""
-    if not isinstance(model, Tuned):
-        best = getattr(model, "best_view_", None)
-        inner = getattr(model, "estimator_", None) if best is None else model.estimators_[best]
-        return None if inner is None else tuning(inner)
-    if not model.evaluations_:  # one cluster leaves nothing to choose
-        return None
-    rows, method = tried(model.evaluations_), model.estimator_.estimator
-    chosen = tuple(model.estimator_.steps), str(method.kernel), method.rho, tuple(method.kappa)
-    places = [i for i, row in enumerate(rows) if row.setting == chosen and row.n_clusters == model.n_clusters_]
-    return Tuning(model.reason_, places[-1], rows)
-
-
-def tried(table: Any) -> tuple[Tried, ...]:
-    """Return the rows of `Tuned.evaluations_` as values.
-
-    Parameters
-    ----------
-    table : list of dictionaries
-    """
-    names = [field.name for field in fields(Tried)]
-    if not isinstance(table, Sequence) or not all(isinstance(row, Mapping) for row in table) or not table:
-        raise InputError("table must be a list of dictionaries with at least one row, as Tuned has it in evaluations_")
-    missing = [name for row in table for name in names if name not in row]
-    if missing:
-        raise InputError(f"the table has no {missing[0]!r}; give all columns of Tuned.evaluations_")
-    return tuple(
-        Tried(
-            **{name: row[name] for name in names if name not in ("steps", "kappa")},
-            steps=tuple(row["steps"]),
-            kappa=tuple(row["kappa"]),
-        )
-        for row in table
-    )
+_KERNEL_NAMES = {entry.class_name: name for name, entry in KERNELS.entries.items()}
 
 
 @dataclass(frozen=True)
-class NumberTried:
-    """What speaks for a number of clusters, by the setting that most speaks for there."""
+class EvaluatedSetting:
+    """A setting, evaluated on the samples of one round for one number of clusters.
 
-    n_clusters: int
-    criterion: float  # in the form in which numbers are compared with each other
-    best: Tried
-
-
-def numbers_tried(rows: Sequence[Tried]) -> tuple[NumberTried, ...]:
-    """Return the numbers of clusters of the first round, in increasing order, each with its best setting."""
-    by_number: dict[int, list[Tried]] = {}
-    for row in rows:
-        # Weights of views are tried for the chosen number only.
-        if row.round == 1 and row.criterion is not None and not row.weights:
-            by_number.setdefault(row.n_clusters, []).append(row)
-    gaps, criteria = (
-        {k: np.array([getattr(row, name) for row in some]) for k, some in sorted(by_number.items())}
-        for name in ("eigengap", "criterion")
-    )
-    compared = for_numbers(gaps, criteria) if criteria else {}
-    return tuple(
-        NumberTried(k, float(values.max()), by_number[k][int(values.argmax())]) for k, values in compared.items()
-    )
-
-
-def so_far(rows: Sequence[Tried]) -> dict[Tried, float]:
-    """Return for each row the mean criterion of its setting in this round and those before: what the search goes by.
-
-    All that are compared have been in the same rounds, so the mean chooses as the sum does.
+    Attributes
+    ----------
+    round, n_samples : int
+        The round of the search, from 1, and its number of samples.
+    steps : tuple of str
+        Preprocessing steps, in the order of the views.
+    kernel : str
+    rho : float
+    kappa : tuple of float
+        Weights in the sum, in the order of the views.
+    n_clusters : int
+    criterion : float
+        What settings are compared by. This and the measures are None for a setting that cannot be fitted.
+    consensus, stability, agreement : float
+        Mean adjusted Rand index of the labels with those of the other settings, between halves of the samples, and
+        with the labels by each view's own scores.
+    size_entropy : float
+        Normalised entropy of the cluster sizes.
+    line_fit, membership, eigengap : float
+        Criteria from the literature, which the search does not use, except the eigengap for the number of clusters.
+    error : str
+        Why the setting cannot be fitted; None for a setting that can.
     """
-    of_setting: dict[tuple[Any, ...], list[tuple[Tried, float]]] = {}
-    for row in rows:
-        if row.criterion is not None:
-            of_setting.setdefault((row.setting, row.n_clusters), []).append((row, row.criterion))
-    means = {}
-    for judged in of_setting.values():
-        for row, _ in judged:
-            means[row] = float(np.mean([criterion for other, criterion in judged if other.round <= row.round]))
-    return means
+
+    round: int
+    n_samples: int
+    steps: tuple[str, ...]
+    kernel: str
+    rho: float
+    kappa: tuple[float, ...]
+    n_clusters: int
+    criterion: float | None = None
+    consensus: float | None = None
+    stability: float | None = None
+    agreement: float | None = None
+    size_entropy: float | None = None
+    line_fit: float | None = None
+    membership: float | None = None
+    eigengap: float | None = None
+    error: str | None = None
+
+    @property
+    def setting(self) -> tuple[Any, ...]:
+        """The setting, without the round and the number of clusters."""
+        return self.steps, self.kernel, self.rho, self.kappa
+
+    @property
+    def kernel_name(self) -> str:
+        """The kernel by the name that estimators and the command accept, without its parameters."""
+        name = self.kernel.partition("(")[0]
+        return _KERNEL_NAMES.get(name, name)
+
+    @property
+    def weights(self) -> str:
+        """The weights of the views in short; empty if all are 1."""
+        return "" if set(self.kappa) == {1.0} else " ".join(f"{weight:g}" for weight in self.kappa)
+
+    @property
+    def label(self) -> str:
+        """The setting in short."""
+        weights = f" · κ {self.weights}" if self.weights else ""
+        return f"{self.kernel_name} · {' / '.join(dict.fromkeys(self.steps))} · ρ {self.rho:g}{weights}"
 
 
-def leading(rows: Sequence[Tried], n_clusters: int) -> list[Tried]:
-    """Return what was tried, best first: the last round before those before it, and in it the chosen number first."""
-    means = so_far(rows)
-
-    def order(row: Tried) -> tuple[Any, ...]:
-        return row.criterion is None, -row.round, row.n_clusters != n_clusters, -means.get(row, 0.0)
-
-    return sorted(rows, key=order)
+# The columns that a setting without an error has.
+MEASURES = tuple(field.name for field in fields(EvaluatedSetting) if field.default is None and field.name != "error")
 
 
-def settings_tried(rows: Sequence[Tried], n_clusters: int) -> list[Tried]:
-    """Return what could be fitted for this number of clusters, best first: each setting once, by its last round."""
-    last: dict[tuple[Any, ...], Tried] = {}
-    for row in leading([row for row in rows if row.criterion is not None], n_clusters):
-        if row.n_clusters == n_clusters:
-            last.setdefault(row.setting, row)  # later rounds lead
+@dataclass(frozen=True, repr=False)
+class Tuning:
+    """How settings were selected.
+
+    Attributes
+    ----------
+    reason : str
+        The selection in words.
+    selected : int
+        Index of the selected setting.
+    evaluations : tuple of EvaluatedSetting
+    """
+
+    reason: str
+    selected: int
+    evaluations: tuple[EvaluatedSetting, ...]
+
+    def __repr__(self) -> str:
+        return f"Tuning({self.evaluations[self.selected].label}; {len(self.evaluations)} evaluations)"
+
+
+def mean_criteria(evaluations: Sequence[EvaluatedSetting]) -> dict[EvaluatedSetting, float]:
+    """Return the mean criterion of each setting over its round and the earlier ones, which decides the search.
+
+    Settings that are compared have been in the same rounds, so the mean selects as the sum does.
+    """
+    of_setting: dict[Any, list[EvaluatedSetting]] = {}
+    for each in evaluations:
+        if each.criterion is not None:
+            of_setting.setdefault((each.setting, each.n_clusters), []).append(each)
+    return {
+        each: float(np.mean([other.criterion for other in alike if other.round <= each.round]))
+        for alike in of_setting.values()
+        for each in alike
+    }
+
+
+def ranked_evaluations(evaluations: Sequence[EvaluatedSetting], n_clusters: int) -> list[EvaluatedSetting]:
+    """Return the evaluations, best first: later rounds before earlier ones, then this number of clusters first."""
+    means = mean_criteria(evaluations)
+
+    def order(each: EvaluatedSetting) -> tuple[Any, ...]:
+        return each.criterion is None, -each.round, each.n_clusters != n_clusters, -means.get(each, 0.0)
+
+    return sorted(evaluations, key=order)
+
+
+def ranked_settings(evaluations: Sequence[EvaluatedSetting], n_clusters: int) -> list[EvaluatedSetting]:
+    """Return the last evaluation of each setting for this number of clusters, best first, without failures."""
+    last: dict[Any, EvaluatedSetting] = {}
+    for each in ranked_evaluations(evaluations, n_clusters):
+        if each.n_clusters == n_clusters and each.criterion is not None:
+            last.setdefault(each.setting, each)
     return list(last.values())

@@ -1,62 +1,67 @@
-"""Tuned: TMvKSCR with preparation, kernel, balance and number of clusters chosen from the data, without labels."""
+"""Tuned: TMvKSCR with preprocessing, kernel, rho, weights and number of clusters selected without known classes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from numbers import Integral
-from typing import Any, Self
+from typing import Any
 
 from coview.compose.preprocessed import Preprocessed
 from coview.compose.wrapper import Wrapper
 from coview.errors import InputError
 from coview.methods.tmvkscr import TMvKSCR
+from coview.parameters import is_integer
 from coview.preprocess.profile import varies
 from coview.preprocess.steps import parse_steps
+from coview.registry import lookup
 from coview.runtime import require_memory
 from coview.tune.candidates import Candidate, affordable, bytes_to_fit, candidates
-from coview.tune.search import BUDGETS, Found, Search
+from coview.tune.record import EvaluatedSetting
+from coview.tune.search import BUDGETS, Search, SearchResult
 from coview.views import Views
 
 _AUTO = range(2, 13)
 
 
 class Tuned(Wrapper):
-    """Cluster without having to choose how: settings that the data themselves speak for, found without labels.
+    """Cluster with settings that are selected from the data, without known classes.
 
-    Candidates are made from what the views look like: how each is prepared, which kernel compares samples, how sum and
-    product of the views are balanced. Each is fitted on a part of the samples. What speaks for one: its views agree
-    with the whole, halves of the samples give each other the same clusters, other candidates find the same clusters,
-    and the clusters are of similar size. The best half goes on to more samples; the one that most speaks for in both
-    rounds is fitted on all. docs/quality.md shows how far that goes. Candidates that need more memory than the machine
-    has free are left out.
+    Candidates combine preprocessing steps that suit the profile of each view, a kernel, and rho. Each is fitted on a
+    subset of the samples. Its criterion combines the agreement between each view's labels and the joint labels, the
+    stability between halves of the samples, the consensus with the other candidates, and the entropy of the cluster
+    sizes. The better half of the candidates goes on to more samples; the candidate with the largest criterion over
+    both rounds is fitted on all samples. docs/quality.md has results. Candidates that need more memory than is free
+    are left out.
 
     Parameters
     ----------
-    n_clusters : int, "auto", or several numbers such as range(3, 9)
-        Number of clusters, or the numbers to choose from; "auto" is 2 to 12.
+    n_clusters : int, "auto", or several integers such as range(3, 9)
+        Number of clusters, or the numbers to select from; "auto" is 2 to 12.
     budget : "full" or "small"
-        How much is tried: "full" fits all candidates on 500 samples and half of them on 1500; "small" all on 400.
+        "full" evaluates all candidates on 500 samples and half of them on 1500; "small" evaluates all on 400.
     views : list or mapping, optional
-        How to cut a stacked X into views; see `as_views`.
+        How a stacked X is split into views; see `as_views`.
     n_jobs : int, optional
-        Number of threads of the final fit; see TMvKSCR.
+        Number of threads of the final fit: -1 for all processors; by default as many as BLAS may use.
     progress : callable, optional
         Called as progress(stage, done, total).
     random_state : int, Generator, RandomState or None
-        Source of all randomness: samples drawn, halves, starts of k-means.
+        Seed of all randomness: samples drawn, halves, starts of k-means.
 
     Attributes
     ----------
     estimator_ : Preprocessed
-        The winner, fitted on all samples. What it has learnt can be had from this object, as in model.eigenvalues_.
+        The model with the selected settings, fitted on all samples. Its fitted attributes are also attributes of this
+        object, as in model.eigenvalues_.
     n_clusters_ : int
         The number of clusters.
-    evaluations_ : list of dict
-        A row for each candidate, number of clusters and round: pandas.DataFrame(model.evaluations_).
+    evaluations_ : tuple of EvaluatedSetting
+        One record for each candidate, number of clusters and round; pandas.DataFrame(model.evaluations_) is a table.
+    selected_ : int
+        Index of the selected setting in evaluations_; 0 if there is only one cluster, which needs no evaluation.
     reason_ : str
-        Why the winner won, in words.
+        The selection in words.
     labels_ : array of shape (n_samples,)
-        Clusters of the training samples.
+        Clusters of the training samples, numbered by decreasing size.
 
     Examples
     --------
@@ -69,7 +74,10 @@ class Tuned(Wrapper):
     (3, array([40, 40, 40]))
     """
 
-    estimator = TMvKSCR()  # what is tuned
+    estimator = TMvKSCR()  # the method whose settings are selected
+    evaluations_: tuple[EvaluatedSetting, ...]
+    selected_: int
+    reason_: str
 
     def __init__(
         self,
@@ -90,19 +98,19 @@ class Tuned(Wrapper):
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
-        if not (isinstance(self.budget, str) and self.budget in BUDGETS):
-            raise InputError(f"budget={self.budget!r} is unknown; use one of {', '.join(map(repr, BUDGETS))}")
+        rounds = lookup("budget", self.budget, BUDGETS)
         seed = int(self._generator().integers(2**31))
         numbers = self._cluster_numbers(views)
-        pool = _worth_trying(views)
+        pool = _fitting_candidates(views)
         if numbers == [1]:
-            found = Found(pool[0], 1, [])
+            result = SearchResult(pool[0], 1, 0, ())
+            self.reason_ = "One cluster needs no selection of settings."
         else:
-            found = Search(views, numbers, BUDGETS[self.budget], seed, self.progress).run(pool)
-        self.evaluations_ = found.table
-        self.n_clusters_ = found.n_clusters
-        self.reason_ = reason(found, views.names, numbers) if found.table else "One cluster leaves nothing to choose."
-        self.estimator_ = self._model(found.candidate, found.n_clusters, seed).fit(views)
+            result = Search(views, numbers, rounds, seed, self.progress).run(pool)
+            self.reason_ = _reason(result, views.names, numbers)
+        self.evaluations_, self.selected_ = result.evaluations, result.selected
+        self.n_clusters_ = result.n_clusters
+        self.estimator_ = self._model(result.candidate, result.n_clusters, seed).fit(views)
         self.labels_ = self.estimator_.labels_
 
     def _model(self, candidate: Candidate, n_clusters: int, seed: int) -> Preprocessed:
@@ -118,41 +126,33 @@ class Tuned(Wrapper):
         return Preprocessed(method, steps=list(candidate.steps))
 
     def _cluster_numbers(self, views: Views) -> list[int]:
-        """The numbers of clusters to choose from, in increasing order."""
+        """Return the numbers of clusters to select from, in increasing order."""
         wanted: Any = self.n_clusters
         n = views.n_samples
         if n < 2:
             raise InputError(f"n_samples={n} is too few to find clusters; give more samples")
         if isinstance(wanted, str) and wanted == "auto":
-            return [k for k in _AUTO if k == 2 or 2 * k <= n]  # no cluster is expected to be a single sample
-        numbers: Any = [wanted] if isinstance(wanted, Integral) else wanted
-        if not isinstance(numbers, Iterable) or isinstance(numbers, str):
-            raise InputError(f"n_clusters={wanted!r} must be a whole number, 'auto', or several such as range(2, 9)")
-        numbers = list(numbers)
-        # scikit-learn's contract fits a plain X with n_clusters=1, so for one view the trivial answer is given.
+            return [k for k in _AUTO if k == 2 or 2 * k <= n]  # clusters of a single sample are not expected
+        several = isinstance(wanted, Iterable) and not isinstance(wanted, str)
+        numbers = list(wanted) if several else [wanted]
+        # scikit-learn's contract fits a single table with n_clusters=1, so one view may have one cluster.
         least = 1 if len(views) == 1 and len(numbers) == 1 else 2
-        if not numbers or any(not isinstance(k, Integral) or isinstance(k, bool) or k < least for k in numbers):
-            raise InputError(f"n_clusters={wanted!r} must be whole numbers of at least 2")
+        if not numbers or not all(is_integer(k) and k >= least for k in numbers):
+            raise InputError(
+                f"n_clusters={wanted!r}: expected an integer of at least {least}, 'auto', or several integers such as "
+                "range(2, 9)"
+            )
         if max(numbers) > n:
             raise InputError(
                 f"n_samples={n} is too few for n_clusters={max(numbers)}; give more samples or ask for fewer clusters"
             )
         return sorted({int(k) for k in numbers})
 
-    def recluster(self, X: Any) -> Self:
-        """Find the clusters again, among the scores of these samples; the latent space stays as it is.
-
-        Parameters
-        ----------
-        X : views, as in `as_views`
-        """
-        self.estimator_.recluster(self._views_to_predict(X))
-        self.labels_ = self.estimator_.labels_
-        return self
+    recluster = Preprocessed.recluster  # the fitted estimator learns the clusters again
 
 
-def _worth_trying(views: Views) -> list[Candidate]:
-    """Candidates that can be fitted on all samples, of views that say something."""
+def _fitting_candidates(views: Views) -> list[Candidate]:
+    """Return the candidates that can be fitted on all samples; no view may be constant."""
     for name, x in views.items():
         if views.n_samples > 1 and not varies(x):
             raise InputError(f"view {name!r} has the same values in all {views.n_samples} samples; drop the view")
@@ -166,41 +166,27 @@ def _worth_trying(views: Views) -> list[Candidate]:
     return pool
 
 
-def reason(found: Found, names: Sequence[str], numbers: Sequence[int]) -> str:
-    """Say in words what was chosen, from what, and what speaks for it."""
-    row = next(
-        row
-        for row in reversed(found.table)
-        if row["n_clusters"] == found.n_clusters
-        and row["kappa"] == list(found.candidate.kappa)
-        and row["steps"] == list(found.candidate.steps)
-        and row["rho"] == found.candidate.rho
-        and row["kernel"] == str(found.candidate.kernel)
+def _reason(result: SearchResult, names: Sequence[str], numbers: Sequence[int]) -> str:
+    """Return what is selected, from what, and its measures, in words."""
+    selected = result.evaluations[result.selected]
+    n_settings = len({each.setting for each in result.evaluations if each.error is None})
+    by_steps: dict[str, list[str]] = {}
+    for name, steps in zip(names, selected.steps, strict=True):
+        by_steps.setdefault(steps, []).append(name)
+    preprocessed = " and ".join(
+        parse_steps(steps).description + (f" ({', '.join(which)})" if len(by_steps) > 1 else "")
+        for steps, which in by_steps.items()
     )
-    tried = {(row["kernel"], *row["steps"], row["rho"], *row["kappa"]) for row in found.table if row["error"] is None}
-    ways = dict.fromkeys(found.candidate.steps)
-    prepared = " and ".join(
-        parse_steps(way).description
-        + (
-            ""
-            if len(ways) == 1
-            else f" ({', '.join(n for n, w in zip(names, found.candidate.steps, strict=True) if w == way)})"
-        )
-        for way in ways
-    )
-    weights = [
-        f"{name} counts {weight:g}" for name, weight in zip(names, found.candidate.kappa, strict=True) if weight != 1
-    ]
-    several = any(row["round"] > 1 for row in found.table)
-    number = f"{found.n_clusters} clusters of {min(numbers)} to {max(numbers)}" if len(numbers) > 1 else ""
+    weights = [f"{w:g} for {name}" for name, w in zip(names, selected.kappa, strict=True) if w != 1]
+    rounds = len({each.round for each in result.evaluations})
     return (
-        f"Of {len(tried)} settings, most speaks for {found.candidate.kernel} on {prepared} with rho = "
-        f"{found.candidate.rho:g}"
-        + (", in both rounds together" if several else "")
-        + (f"; and{', in the first,' if several else ''} for {number}" if number else "")
-        + (f"; in the sum {' and '.join(weights)}" if weights else "")
-        + f". On {row['n_samples']} samples "
-        + (f"the views agree with the whole to {row['agreement']:.2f}, " if len(names) > 1 else "")
-        + f"halves of the samples find each other's clusters to {row['stability']:.2f} (adjusted Rand index), and the "
-        f"size entropy is {row['size_entropy']:.2f}."
+        f"Selected {selected.kernel} on {preprocessed} with rho = {selected.rho:g}"
+        + (f", kappa = {' and '.join(weights)}" if weights else "")
+        + (f" and {selected.n_clusters} clusters (from {min(numbers)} to {max(numbers)})" if len(numbers) > 1 else "")
+        + (f", the best of {n_settings} settings" if n_settings > 1 else "")
+        + (f" over {rounds} rounds" if rounds > 1 else "")
+        + f". On {selected.n_samples:,} samples: "
+        + (f"agreement between views {selected.agreement:.2f}, " if len(names) > 1 else "")
+        + f"split-half stability {selected.stability:.2f} (adjusted Rand index), "
+        f"size entropy {selected.size_entropy:.2f}."
     )
