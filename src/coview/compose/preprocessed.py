@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.base import clone
 
 from coview.compose.wrapper import Wrapper, inner_has
-from coview.preprocess.steps import preprocessing_per_view
+from coview.preprocess.steps import FittedPreprocessing, preprocessing_per_view
+from coview.state import ByView, Sizes, require
 from coview.views import Views
 
 _SCALED_ROWS = 16_384
@@ -58,6 +59,8 @@ class Preprocessed(Wrapper):
     array([[1., 0.]])
     """
 
+    preprocessing_: ByView[FittedPreprocessing]
+
     def __init__(self, estimator: Any, steps: Any = "standard", *, views: Any = None) -> None:
         self.estimator = estimator
         self.steps = steps
@@ -70,6 +73,15 @@ class Preprocessed(Wrapper):
         self.preprocessing_ = {name: chosen[name].learn(x, name) for name, x in views.items()}
         self.estimator_ = clone(self.estimator).fit(self._prepared(views))
         self.labels_ = self.estimator_.labels_
+
+    def _check_state(self, sizes: Sizes) -> None:
+        super()._check_state(sizes)
+        steps = preprocessing_per_view(self.steps, self.view_names_)
+        fits = all(self.preprocessing_[name].preprocessing == steps[name] for name in steps)
+        require(fits, f"preprocessing_ differs from steps={self.steps!r}")
+
+    def _inner_n_features(self) -> dict[str, int]:
+        return {name: self.preprocessing_[name].width(width) for name, width in self.view_n_features_.items()}
 
     def _prepared(self, views: Views) -> Views:
         prepared = {name: self.preprocessing_[name](x, name) for name, x in views.items()}

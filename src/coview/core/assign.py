@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from coview.errors import InputError
 from coview.registry import ASSIGNERS
 from coview.rows import divide_rows, l2_normalize, largest_in_rows, squared_norms
+from coview.state import PARAMETER, FloatArray, Range
 from coview.views import Array
 
 Labels = NDArray[np.int64]
@@ -80,9 +81,9 @@ class Codebook(Assigner):
 class CodeWords(Assignment):
     """A codebook: its sign patterns (clusters, components) and the mean direction of each one's members."""
 
-    words: Array
-    centres: Array
-    decimals: int
+    words: Annotated[Array, FloatArray("_clusters", "components")]
+    centres: Annotated[Array, FloatArray("_clusters", "components")]
+    decimals: Annotated[int, Range(0, 15)]
 
     @property
     def n_found(self) -> int:
@@ -141,8 +142,8 @@ class Directions(Assigner):
 class Centres(Assignment):
     """Mean directions (clusters, components); the nearest one wins."""
 
-    centres: Array
-    decimals: int
+    centres: Annotated[Array, FloatArray("_clusters", "components")]
+    decimals: Annotated[int, Range(0, 15)]
 
     @property
     def n_found(self) -> int:
@@ -158,10 +159,10 @@ class Centres(Assignment):
 class Deferred:
     """An assigner and all it needs but the scores, for clusters that most never ask for."""
 
-    assigner: Assigner
-    n_clusters: int
-    decimals: int
-    seed: int
+    assigner: Annotated[Assigner, PARAMETER]
+    n_clusters: Annotated[int, Range(least=1)]
+    decimals: Annotated[int, Range(0, 15)]
+    seed: Annotated[int, Range(least=0)]
 
     def fit(self, scores: Array) -> Assignment:
         """Learn clusters from these training scores; the same scores give the same clusters at any time."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 
 from coview.core.gram import Centering
 from coview.kernels import Similarity
 from coview.runtime import Map, serial_map
+from coview.state import FloatArray, Range
 from coview.views import Array, Matrix
 
 _BLOCK_ROWS = 512
@@ -33,10 +35,10 @@ class ScoreMap:
     """
 
     similarity: Similarity
-    coefficients: Array
-    bias: Array
-    largest: float
-    tolerance: Array
+    coefficients: Annotated[Array, FloatArray("train", "components")]
+    bias: Annotated[Array, FloatArray("components")]
+    largest: Annotated[float, Range(least=0)]
+    tolerance: Annotated[Array, FloatArray("components", least=0)]
 
     @classmethod
     def learn(cls, similarity: Similarity, centering: Centering, latent: Array) -> ScoreMap:

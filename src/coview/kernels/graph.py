@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import frexp
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,7 @@ from coview.neighbors.exact import ExactSearch, rank_in_group
 from coview.neighbors.nearest import nearest_neighbors
 from coview.rows import as_array, l2_normalize
 from coview.runtime import Map, serial_map
+from coview.state import PARAMETER, DenseOrSparse, FloatArray, Range, SparseMatrix
 from coview.views import Array, Matrix
 
 _METRICS = ("euclidean", "cosine")
@@ -130,12 +131,12 @@ class NeighborGraph(Kernel):
 class NeighborSimilarity(Similarity):
     """The training rows, how far apart rows are near each of them, and their sparse Gram matrix."""
 
-    kernel: NeighborGraph
-    rows: Matrix
-    exponent: int  # the rows are kept in units of 2^exponent
-    scales: Array
-    radii: Array
-    gram: Matrix
+    kernel: Annotated[NeighborGraph, PARAMETER]
+    rows: Annotated[Matrix, DenseOrSparse("train", "features")]
+    exponent: Annotated[int, Range(-1100, 1100)]  # the rows are kept in units of 2^exponent
+    scales: Annotated[Array, FloatArray("train", above=0)]
+    radii: Annotated[Array, FloatArray("train", least=0)]
+    gram: Annotated[Matrix, SparseMatrix("train", "train", least=0, most=1)]
 
     nonnegative = True
     bounded = True

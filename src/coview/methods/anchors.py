@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from coview.errors import InputError
 from coview.rows import squared_norms
+from coview.state import DenseOrSparse, FloatArray, Range, Sizes, require
 from coview.views import Array, Matrix
 
 _BLOCK = 2**20  # numbers in a block: 8 MB
@@ -45,6 +46,13 @@ class AnchorPoints:
         Distances are measured in this unit, a power of 2 of the size of the points: scales of views do not matter.
     """
 
+    name: str
+    points: Annotated[Matrix, DenseOrSparse("anchors", "features")]
+    unit: Annotated[float, Range(above=0)]
+    _origin: Annotated[Array, FloatArray("features")] | None
+    _points: Annotated[Matrix, DenseOrSparse("anchors", "features")]
+    _lengths: Annotated[Array, FloatArray("anchors", least=0)]
+
     def __init__(self, name: str, points: Matrix) -> None:
         self.name = name
         self.points = points
@@ -56,6 +64,12 @@ class AnchorPoints:
         self._origin = None if sp.issparse(points) and _is_near(points / self.unit, origin / self.unit) else origin
         self._points = self._moved(points)
         self._lengths = squared_norms(self._points)
+
+    def _check_state(self, sizes: Sizes) -> None:
+        # Distances are computed in the unit of the points, so that sums of squares stay within the range of floats.
+        moved = self._points.data if sp.issparse(self._points) else self._points
+        require(np.abs(moved).max(initial=0.0) <= 8, "expected points in their unit")
+        require(self._lengths.max() <= 64 * self._points.shape[1], "expected the squared norms of the points")
 
     def __len__(self) -> int:
         return int(self.points.shape[0])

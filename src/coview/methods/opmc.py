@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,9 +15,10 @@ from coview.core.alternate import Alternation, alternate, steady
 from coview.core.assign import Labels
 from coview.core.linalg import polar
 from coview.errors import InputError
-from coview.methods.base import MultiViewClusterer
-from coview.methods.opmc_rows import SCALINGS, StandardisedRows, learn_scaling
+from coview.methods.base import MultiViewClusterer, ViewWeights
+from coview.methods.opmc_rows import SCALINGS, Scaling, StandardisedRows, learn_scaling
 from coview.rows import row_blocks
+from coview.state import ByView, FloatArray, ListByView, Size
 from coview.views import Array, Views
 
 # Squared distances that differ by less than this part of what they are computed from are equal: far above rounding,
@@ -241,6 +242,14 @@ class OPMC(MultiViewClusterer):
     >>> model.predict({"text": text[:2], "image": image[:2]})
     array([0, 0])
     """
+
+    objective_: Annotated[Array, FloatArray("iterations")]
+    n_iter_: Annotated[int, Size("iterations")]
+    view_weights_: ViewWeights
+    centroids_: ByView[Annotated[Array, FloatArray("clusters", "features")]]
+    _scalings: ByView[Scaling]
+    _weights: Annotated[Array, FloatArray("views", least=0)]
+    _centroids: ListByView[Annotated[Array, FloatArray("clusters", "features")]]
 
     def __init__(
         self,

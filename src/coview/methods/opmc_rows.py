@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,6 +23,7 @@ from coview.rows import (
     statistics_of_entries,
     with_entries,
 )
+from coview.state import FloatArray
 from coview.views import Array, Matrix
 
 SCALINGS = ("feature", "sample")
@@ -125,8 +127,8 @@ class Scaling(ABC):
 class ColumnScaling(Scaling):
     """Every column minus its mean in training, over its spread; a spread of infinity silences a constant column."""
 
-    centre: Array
-    spread: Array
+    centre: Annotated[Array, FloatArray("features")]
+    spread: Annotated[Array, FloatArray("features", above=0, infinite=True)]
 
     def __call__(self, x: Matrix) -> StandardisedRows:
         if sp.issparse(x):

@@ -12,13 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from coview.errors import InputError, InputTypeError
 from coview.rows import column_statistics, divide_rows, l2_normalize, largest_in_rows
+from coview.state import CHAIN, FloatArray, Range, Sizes, require
 from coview.views import Array, Matrix
 
 _PCA = re.compile("pca([1-9][0-9]{0,8})")
@@ -65,8 +66,8 @@ class Standardize(Step):
     A constant column is divided by 1.
     """
 
-    means: Array
-    spreads: Array
+    means: Annotated[Array, FloatArray("features")]
+    spreads: Annotated[Array, FloatArray("features", above=0)]
 
     @classmethod
     def learn(cls, x: Matrix) -> Self:
@@ -94,7 +95,7 @@ class L2Normalize(Step):
 class TfIdf(_OfCounts):
     """Columns times ln((1 + n) / (1 + m)) + 1, where m of n training rows have the column (smooth tf-idf)."""
 
-    weights: Array
+    weights: Annotated[Array, FloatArray("features", above=0)]
 
     @classmethod
     def learn(cls, x: Matrix) -> Self:
@@ -125,7 +126,7 @@ class Log1p(_Picky):
 class NormalizeTotal(_OfCounts):
     """Rows times what gives each the same sum: the median sum of the training rows that are not zero."""
 
-    total: float
+    total: Annotated[float, Range(above=0)]
 
     @classmethod
     def learn(cls, x: Matrix) -> Self:
@@ -145,8 +146,8 @@ class PrincipalComponents(Step):
     decomposition), as is usual for words.
     """
 
-    centre: Array
-    directions: Array  # a row for each component
+    centre: Annotated[Array, FloatArray("features")]
+    directions: Annotated[Array, FloatArray("_directions", "features")]  # a row for each component
 
     keeps_columns = False
 
@@ -283,7 +284,11 @@ class FittedPreprocessing:
     """A preparation that treats any rows like those that it has learnt from."""
 
     preprocessing: Preprocessing
-    steps: tuple[Step, ...]
+    steps: Annotated[tuple[Step, ...], CHAIN]
+
+    def _check_state(self, sizes: Sizes) -> None:
+        expected = [recipe(name).kind for name in self.preprocessing.steps]
+        require([type(step) for step in self.steps] == expected, f"expected the steps {self.preprocessing.name}")
 
     def __call__(self, x: Matrix, view: str = "X") -> Matrix:
         """Return prepared rows; x stays as it is, and is returned itself where there is nothing to do.

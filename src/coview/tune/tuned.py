@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from numbers import Integral
-from typing import Any, Self
+from typing import Annotated, Any, Self, TypedDict
 
 from coview.compose.preprocessed import Preprocessed
 from coview.compose.wrapper import Wrapper
@@ -12,11 +12,33 @@ from coview.errors import InputError
 from coview.methods.tmvkscr import TMvKSCR
 from coview.preprocess.profile import varies
 from coview.preprocess.steps import parse_steps
+from coview.state import ListByView, Range, Sizes, require
 from coview.tune.candidates import Candidate, affordable, candidates
 from coview.tune.search import BUDGETS, Found, Search
 from coview.views import Views
 
 _AUTO = range(2, 13)
+
+
+class EvaluatedRow(TypedDict):
+    """One row of `Tuned.evaluations_`."""
+
+    round: Annotated[int, Range(least=1)]
+    n_samples: Annotated[int, Range(least=1)]
+    steps: ListByView[str]
+    kernel: str
+    rho: float
+    kappa: ListByView[Annotated[float, Range(least=0)]]
+    n_clusters: Annotated[int, Range(least=2)]
+    criterion: float | None
+    consensus: float | None
+    stability: float | None
+    agreement: float | None
+    size_entropy: float | None
+    line_fit: float | None
+    membership: float | None
+    eigengap: float | None
+    error: str | None
 
 
 class Tuned(Wrapper):
@@ -69,6 +91,9 @@ class Tuned(Wrapper):
     """
 
     estimator = TMvKSCR()  # what is tuned
+    n_clusters_: Annotated[int, Range(least=1)]
+    evaluations_: list[EvaluatedRow]
+    reason_: str
 
     def __init__(
         self,
@@ -98,11 +123,17 @@ class Tuned(Wrapper):
             found = Found(pool[0], 1, [])
         else:
             found = Search(views, numbers, BUDGETS[self.budget], seed, self.progress).run(pool)
-        self.evaluations_ = found.table
+        self.evaluations_ = found.table  # type: ignore[assignment]
         self.n_clusters_ = found.n_clusters
         self.reason_ = reason(found, views.names, numbers) if found.table else "One cluster leaves nothing to choose."
         self.estimator_ = self._model(found.candidate, found.n_clusters, seed).fit(views)
         self.labels_ = self.estimator_.labels_
+
+    def _check_state(self, sizes: Sizes) -> None:
+        super()._check_state(sizes)
+        require(isinstance(self.estimator_, Preprocessed), "expected Preprocessed as estimator_")
+        selected = getattr(self.estimator_.estimator_, "n_clusters", None)
+        require(selected == self.n_clusters_, f"estimator_ has {selected} clusters, not n_clusters_={self.n_clusters_}")
 
     def _model(self, candidate: Candidate, n_clusters: int, seed: int) -> Preprocessed:
         method = TMvKSCR(
