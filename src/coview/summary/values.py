@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from coview.errors import InputError
 from coview.kernels import KERNELS
-from coview.summary.plain import from_plain, to_plain
+from coview.persist.codec import record_from_json, record_to_json
 
 _FORMAT = "coview summary 3"
 _LISTED = 20
@@ -196,7 +196,7 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as dictionaries, lists, texts and numbers."""
-        return {"format": _FORMAT, **to_plain(self)}
+        return {"format": _FORMAT, **record_to_json(self)}
 
     def to_json(self) -> str:
         """Return everything as one line of JSON, which `from_json` reads back; there is no NaN in it."""
@@ -218,7 +218,7 @@ class Summary:
         if not isinstance(plain, dict) or plain.get("format") != _FORMAT:
             raise InputError(f"this is no summary of this version, whose format is {_FORMAT!r}; fit again to get one")
         del plain["format"]
-        summary: Summary = from_plain(cls, plain, "the summary")
+        summary: Summary = record_from_json(cls, plain, "the summary")
         _check_lengths(summary)
         return summary
 
