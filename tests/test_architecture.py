@@ -20,6 +20,7 @@ RANKS = (
     "extras",
     "runtime",
     "views",
+    "state",
     "rows",
     "preprocess",
     "neighbors",

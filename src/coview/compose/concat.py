@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from sklearn.base import clone
 
 from coview.compose.wrapper import inner_has, require_clusterer
 from coview.core.assign import Labels
 from coview.methods.base import MultiViewClusterer
+from coview.state import FITTED, Sizes, require
 from coview.views import Views, stack_views
 
 
@@ -41,6 +42,8 @@ class Concat(MultiViewClusterer):
     array([0, 0, 0, 1, 1])
     """
 
+    estimator_: Annotated[Any, FITTED]
+
     def __init__(self, estimator: Any, *, views: Any = None) -> None:
         self.estimator = estimator
         self.views = views
@@ -57,6 +60,11 @@ class Concat(MultiViewClusterer):
 
     def _check_n_clusters(self, views: Views) -> None:
         """The wrapped estimator checks it."""
+
+    def _check_state(self, sizes: Sizes) -> None:
+        super()._check_state(sizes)
+        width, inner = sum(self.view_n_features_.values()), self.estimator_.n_features_in_
+        require(inner == width, f"estimator_ expects {inner} columns, not {width}")
 
     def _fit(self, X: Any) -> None:
         require_clusterer(self.estimator)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import clone
 
 from coview.compose.wrapper import Wrapper, setting
 from coview.core.agreement import mean_agreements
-from coview.core.select import RowSource, as_selector, draw_rows
+from coview.core.assign import Labels
+from coview.core.select import Rows, RowSource, as_selector, draw_rows
 from coview.errors import InputError, InputTypeError
 from coview.parameters import check_integer, is_integer, is_number
-from coview.views import Views
+from coview.state import OPTIONAL, FloatArray, IntegerArray, Sizes, require
+from coview.views import Array, Views
 
 _MORE_ROWS = 10_000
 _ONE_ROW_PER_TRAINING_SAMPLE = ("scores_", "latent_", "view_labels_", "embedding_")
@@ -66,6 +68,10 @@ class FixedSize(Wrapper):
     >>> model.labels_.shape, model.train_rows_.shape, model.transform([text, image]).shape
     ((5000,), (300,), (5000, 2))
     """
+
+    labels_: Annotated[Labels, IntegerArray("samples", least=0, below="samples"), OPTIONAL]
+    train_rows_: Annotated[Rows, IntegerArray("train", least=0, increasing=True)]
+    agreements_: Annotated[Array, FloatArray("repeats")]
 
     def __init__(
         self,
@@ -151,6 +157,11 @@ class FixedSize(Wrapper):
         if len(trained) > 1:
             self.agreements_ = mean_agreements([estimator.predict(some) for _, estimator in trained])
         self.train_rows_, self.estimator_ = trained[int(self.agreements_.argmax())]
+
+    def _check_state(self, sizes: Sizes) -> None:
+        super()._check_state(sizes)
+        n_labels = len(vars(self.estimator_).get("labels_", self.train_rows_))
+        require(n_labels == len(self.train_rows_), f"expected an estimator of {len(self.train_rows_)} training samples")
 
     def _n_selected(self, n: int) -> int:
         wanted, n_clusters = self.n_train, setting(self.estimator, "n_clusters", 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -12,7 +12,8 @@ from coview.compose.wrapper import inner_has, require_clusterer
 from coview.core.agreement import mean_agreements, size_entropy
 from coview.core.assign import Labels
 from coview.kernels import by_view_name
-from coview.methods.base import MultiViewClusterer
+from coview.methods.base import MultiViewClusterer, TrainingLabels, ViewWeights
+from coview.state import FITTED, ByView, Sizes, require
 from coview.views import Views
 
 
@@ -55,6 +56,11 @@ class PerView(MultiViewClusterer):
     ('height', array([0, 0, 0, 1, 1]))
     """
 
+    estimators_: ByView[Annotated[Any, FITTED]]
+    view_labels_: ByView[TrainingLabels]
+    merits_: ViewWeights
+    best_view_: str
+
     def __init__(self, estimator: Any, *, views: Any = None) -> None:
         self.estimator = estimator
         self.views = views
@@ -70,6 +76,13 @@ class PerView(MultiViewClusterer):
 
     def _check_n_clusters(self, views: Views) -> None:
         """The wrapped estimators check it."""
+
+    def _check_state(self, sizes: Sizes) -> None:
+        super()._check_state(sizes)
+        require(self.best_view_ in self.view_names_, f"expected one of the views as best_view_, got {self.best_view_}")
+        for name, estimator in self.estimators_.items():
+            fits = estimator.view_n_features_ == {name: self.view_n_features_[name]}
+            require(fits, f"expected an estimator of view {name!r}, got one of {', '.join(estimator.view_names_)}")
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)

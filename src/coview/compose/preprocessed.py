@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.base import clone
 
 from coview.compose.wrapper import Wrapper, inner_has
-from coview.preprocess.steps import preprocessing_per_view
+from coview.preprocess.steps import FittedPreprocessing, preprocessing_per_view
+from coview.state import ByView, Sizes, require
 from coview.views import Views
 
 _BLOCK_OF_ROWS = 16_384
@@ -58,6 +59,8 @@ class Preprocessed(Wrapper):
     array([[1., 0.]])
     """
 
+    preprocessing_: ByView[FittedPreprocessing]
+
     def __init__(self, estimator: Any, steps: Any = "standard", *, views: Any = None) -> None:
         self.estimator = estimator
         self.steps = steps
@@ -76,6 +79,15 @@ class Preprocessed(Wrapper):
         self.preprocessing_ = {name: steps[name].learn(x, name) for name, x in views.items()}
         self.estimator_ = clone(self.estimator).fit(self.inner_views(views))
         self.labels_ = self.estimator_.labels_
+
+    def _check_state(self, sizes: Sizes) -> None:
+        super()._check_state(sizes)
+        steps = preprocessing_per_view(self.steps, self.view_names_)
+        fits = all(self.preprocessing_[name].preprocessing == steps[name] for name in steps)
+        require(fits, f"preprocessing_ differs from steps={self.steps!r}")
+
+    def _inner_n_features(self) -> dict[str, int]:
+        return {name: self.preprocessing_[name].width(width) for name, width in self.view_n_features_.items()}
 
     @inner_has("recluster")  # type: ignore[untyped-decorator]
     def recluster(self, X: Any) -> Self:

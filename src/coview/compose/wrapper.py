@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from coview.errors import InputError, InputTypeError
 from coview.kernels import RBF, Kernel, Precomputed, kernel_per_view
 from coview.methods.base import MultiViewClusterer
+from coview.state import FITTED, Sizes, require
 from coview.views import Views
 
 
@@ -51,7 +52,7 @@ class Wrapper(MultiViewClusterer):
     """A wrapper that predicts, transforms and has the fitted attributes as its fitted estimator does."""
 
     estimator: Any
-    estimator_: Any
+    estimator_: Annotated[Any, FITTED]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -66,6 +67,15 @@ class Wrapper(MultiViewClusterer):
 
     def _check_n_clusters(self, views: Views) -> None:
         """The wrapped estimator checks it."""
+
+    def _check_state(self, sizes: Sizes) -> None:
+        super()._check_state(sizes)
+        inner, widths = self.estimator_.view_n_features_, self._inner_n_features()
+        require(inner == widths, f"estimator_ expects views with {inner} features, not {widths}")
+
+    def _inner_n_features(self) -> dict[str, int]:
+        """Return the number of features of each view that the wrapped estimator sees."""
+        return self.view_n_features_
 
     def _require_method(self, purpose: str) -> None:
         require_clusterer(self.estimator)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from coview.parameters import check_integer
 from coview.registry import ASSIGNERS, as_instance
 from coview.rows import l2_normalize, l2_norms, squared_norms
+from coview.state import PARAMETER, FloatArray, Range
 from coview.views import Array
 
 Labels = NDArray[np.int64]
@@ -107,9 +108,9 @@ class Codebook(Assigner):
 class CodeWords(Assignment):
     """A codebook: sign patterns of shape (n_clusters, n_components) and the mean directions of their members."""
 
-    words: Array
-    centres: Array
-    decimals: int
+    words: Annotated[Array, FloatArray("_clusters", "components")]
+    centres: Annotated[Array, FloatArray("_clusters", "components")]
+    decimals: Annotated[int, Range(0, 15)]
 
     @property
     def n_found(self) -> int:
@@ -177,8 +178,8 @@ class Directions(Assigner):
 class Centres(Assignment):
     """Centres of shape (n_clusters, n_components); the nearest one is assigned."""
 
-    centres: Array
-    decimals: int
+    centres: Annotated[Array, FloatArray("_clusters", "components")]
+    decimals: Annotated[int, Range(0, 15)]
 
     @property
     def n_found(self) -> int:
@@ -194,10 +195,10 @@ class Centres(Assignment):
 class Deferred:
     """An assigner with all of its arguments except the scores, for clusters that are learnt on demand."""
 
-    assigner: Assigner
-    n_clusters: int
-    decimals: int
-    seed: int
+    assigner: Annotated[Assigner, PARAMETER]
+    n_clusters: Annotated[int, Range(least=1)]
+    decimals: Annotated[int, Range(0, 15)]
+    seed: Annotated[int, Range(least=0)]
 
     def fit(self, scores: Array) -> Assignment:
         """Return the clusters of these training scores; equal scores give equal clusters."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from coview.core.gram import Centering
 from coview.kernels import Similarity
 from coview.runtime import Map, serial_map
+from coview.state import FloatArray, Range
 from coview.views import Array, Matrix
 
 _BLOCK_ROWS = 512
@@ -32,10 +34,10 @@ class ScoreMap:
     """
 
     similarity: Similarity
-    coefficients: Array
-    bias: Array
-    largest: float
-    tolerance: Array
+    coefficients: Annotated[Array, FloatArray("train", "components")]
+    bias: Annotated[Array, FloatArray("components")]
+    largest: Annotated[float, Range(least=0)]
+    tolerance: Annotated[Array, FloatArray("components", least=0)]
 
     @classmethod
     def learn(cls, similarity: Similarity, centering: Centering, latent: Array) -> ScoreMap:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import frexp
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,7 @@ from coview.neighbors.exact import ExactSearch, rank_in_group, sort_pairs
 from coview.neighbors.nearest import nearest_neighbors
 from coview.rows import as_array, l2_normalize
 from coview.runtime import Map, serial_map
+from coview.state import PARAMETER, DenseOrSparse, FloatArray, Range, SparseMatrix
 from coview.views import Array, Matrix
 
 _METRICS = ("euclidean", "cosine")
@@ -124,12 +125,12 @@ class NeighborGraph(Kernel):
 class NeighborSimilarity(Similarity):
     """The training rows with their local bandwidths, the distances to their last neighbours, and the Gram matrix."""
 
-    kernel: NeighborGraph
-    rows: Matrix
-    exponent: int  # the rows are stored in units of 2^exponent
-    bandwidths: Array
-    radii: Array
-    gram: Matrix
+    kernel: Annotated[NeighborGraph, PARAMETER]
+    rows: Annotated[Matrix, DenseOrSparse("train", "features")]
+    exponent: Annotated[int, Range(-1100, 1100)]  # the rows are stored in units of 2^exponent
+    bandwidths: Annotated[Array, FloatArray("train", above=0)]
+    radii: Annotated[Array, FloatArray("train", least=0)]
+    gram: Annotated[Matrix, SparseMatrix("train", "train", least=0, most=1)]
 
     nonnegative = True
     bounded = True

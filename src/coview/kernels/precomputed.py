@@ -11,6 +11,7 @@ from coview.errors import InputError
 from coview.kernels.base import Kernel, Similarity
 from coview.rows import as_array
 from coview.runtime import Map, serial_map
+from coview.state import Sizes, require
 from coview.views import Array, Matrix
 
 
@@ -51,6 +52,9 @@ class PrecomputedSimilarity(Similarity):
 
     gram: Matrix | None = None
     dtype: type[np.floating[Any]] = np.float64
+
+    def _check_state(self, sizes: Sizes) -> None:
+        require(self.gram is None, "expected no Gram matrix")
 
     def __call__(self, x: Matrix) -> Array:
         return as_array(x).astype(self.dtype, copy=False)

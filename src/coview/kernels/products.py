@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +20,7 @@ from coview.kernels.base import Kernel, Similarity, check_integer_parameter
 from coview.parameters import check_above, check_number
 from coview.rows import append_columns, as_array, as_float64, column, l2_normalize, squared_norms
 from coview.runtime import Map, serial_map
+from coview.state import PARAMETER, DenseOrSparse, FloatArray, IntegerArray, Range, Sizes, require
 from coview.views import Array, Matrix
 
 # Squared norms of rows, in units of sigma², above which RBF does not use products: exponents lose 1e-12 and 1e-5.
@@ -32,9 +33,12 @@ _MEDIAN_ROWS = 500
 class Products(Similarity):
     """Similarities by one matrix product, whose right factor is made of the training rows."""
 
-    kernel: InnerProductKernel
-    factor: Matrix
-    centre: Array | None = None
+    kernel: Annotated[InnerProductKernel, PARAMETER]
+    factor: Annotated[Matrix, DenseOrSparse("train", "_columns")]
+    centre: Annotated[Array, FloatArray("features")] | None = None
+
+    def _check_state(self, sizes: Sizes) -> None:
+        sizes.agree("features", self.factor.shape[1] - self.kernel.n_extra_columns)
 
     @property
     def dtype(self) -> type[np.floating[Any]]:  # type: ignore[override]
@@ -70,6 +74,11 @@ class Products(Similarity):
 
 class InnerProductKernel(Kernel):
     """A kernel that is an elementwise function of inner products of transformed rows."""
+
+    @property
+    def n_extra_columns(self) -> int:
+        """Number of columns that prepared rows have beyond those of the view."""
+        return 0
 
     @property
     def nonnegative(self) -> bool:
@@ -119,6 +128,13 @@ class RBF(InnerProductKernel):
     def __post_init__(self) -> None:
         if self.sigma2 is not None:
             check_above("RBF.sigma2", self.sigma2, 0, or_else=", or None")
+
+    def _check_state(self, sizes: Sizes) -> None:
+        require(self.sigma2 is not None, "expected a bandwidth")
+
+    @property
+    def n_extra_columns(self) -> int:
+        return 2
 
     def resolve(self, x: Matrix, rng: np.random.Generator | None = None, name: str = "x") -> RBF:
         return self if self.sigma2 is not None else replace(self, sigma2=_median_squared_distance(x, rng, name))
@@ -184,9 +200,12 @@ class GaussianProducts(Products):
     If one of them has a bounded norm, the loss is bounded.
     """
 
-    far: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))
-    far_rows: Matrix = None
-    noise: float = 0.0
+    kernel: Annotated[RBF, PARAMETER]
+    far: Annotated[NDArray[np.intp], IntegerArray("_far", least=0, below="train", increasing=True, empty=True)] = field(
+        default_factory=lambda: np.empty(0, np.intp)
+    )
+    far_rows: Annotated[Matrix, DenseOrSparse("_far", "features", empty=True)] = None
+    noise: Annotated[float, Range(least=0)] = 0.0
 
     def __call__(self, x: Matrix) -> Array:
         factor = self.kernel.factor(x, self.centre, self.dtype)
@@ -259,6 +278,10 @@ class Polynomial(InnerProductKernel):
     def __post_init__(self) -> None:
         _check_polynomial(self)
 
+    def _check_state(self, sizes: Sizes) -> None:
+        # Beyond, powers leave the range of floats for any rows.
+        require(self.degree < 2**31 and self.offset < 1e150, "expected a smaller degree and offset")
+
     @property
     def nonnegative(self) -> bool:
         return self.degree % 2 == 0
@@ -300,6 +323,10 @@ class NormalizedPolynomial(InnerProductKernel):
     @property
     def nonnegative(self) -> bool:
         return self.degree % 2 == 0
+
+    @property
+    def n_extra_columns(self) -> int:
+        return int(self.offset > 0)
 
     def factor(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
         x = x.astype(np.float64, copy=False)

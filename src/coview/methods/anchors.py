@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from coview.errors import InputError
 from coview.rows import as_array, as_float64, row_blocks, squared_norms
+from coview.state import DenseOrSparse, FloatArray, Range, Sizes, require
 from coview.views import Array, Matrix
 
 _DISTANT = 1e3  # squared distance of the points from the origin, in units of their spread, that costs three digits
@@ -47,6 +48,13 @@ class AnchorPoints:
         The unit of distances, a power of 2 near the largest entry of the points: the scale of a view has no effect.
     """
 
+    name: str
+    points: Annotated[Matrix, DenseOrSparse("anchors", "features")]
+    unit: Annotated[float, Range(above=0)]
+    _origin: Annotated[Array, FloatArray("features")] | None
+    _points: Annotated[Matrix, DenseOrSparse("anchors", "features")]
+    _lengths: Annotated[Array, FloatArray("anchors", least=0)]
+
     def __init__(self, name: str, points: Matrix) -> None:
         self.name = name
         self.points = points
@@ -58,6 +66,12 @@ class AnchorPoints:
         self._origin = None if sp.issparse(points) and _is_near(points / self.unit, origin / self.unit) else origin
         self._points = self._moved(points)
         self._lengths = squared_norms(self._points)
+
+    def _check_state(self, sizes: Sizes) -> None:
+        # Distances are computed in the unit of the points, so that sums of squares stay within the range of floats.
+        moved = self._points.data if sp.issparse(self._points) else self._points
+        require(np.abs(moved).max(initial=0.0) <= 8, "expected points in their unit")
+        require(self._lengths.max() <= 64 * self._points.shape[1], "expected the squared norms of the points")
 
     def __len__(self) -> int:
         return int(self.points.shape[0])

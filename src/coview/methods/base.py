@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -18,7 +18,11 @@ from coview.core.fingerprint import fingerprint
 from coview.errors import InputError
 from coview.kernels import by_view_name
 from coview.parameters import check_integer, check_number, is_number
+from coview.state import OPTIONAL, ByView, IntegerArray, Range, Size, Sizes, StringArray, require
 from coview.views import Array, Views, as_views, holds_several
+
+TrainingLabels: TypeAlias = Annotated[Labels, IntegerArray("train", least=0, below="train")]
+ViewWeights: TypeAlias = ByView[Annotated[float, Range(least=0)]]
 
 
 class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
@@ -29,12 +33,13 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
     max_iter: int
     tol: float
     random_state: Any
-    labels_: Labels
-    objective_: Array
-    n_iter_: int
-    view_names_: tuple[str, ...]
-    view_n_features_: dict[str, int]
-    _view_columns: dict[str, tuple[str, ...] | None]
+    labels_: TrainingLabels
+    view_names_: Annotated[tuple[str, ...], Size("views")]
+    view_n_features_: ByView[Annotated[int, Range(least=1)]]
+    n_features_in_: Annotated[int, Range(least=1), Size("stacked columns")]
+    feature_names_in_: Annotated[Array, StringArray("stacked columns"), OPTIONAL]
+    _view_columns: ByView[Annotated[tuple[str, ...], Size("features")] | None]
+    _sklearn_output_config: Annotated[dict[str, Literal["default", "pandas", "polars"]], OPTIONAL]
     _fingerprint: str  # of the training samples
 
     def __sklearn_tags__(self) -> Any:
@@ -150,6 +155,10 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         elif reset:
             self.n_features_in_ = sum(views.n_features.values())
             self.__dict__.pop("feature_names_in_", None)
+
+    def _check_state(self, sizes: Sizes) -> None:
+        """Check relations between learnt attributes, before saving and after loading."""
+        require(self.view_names_ == tuple(self.view_n_features_), "expected one number of features for each view")
 
     def _generator(self) -> np.random.Generator:
         """Return the only source of randomness of a fit."""

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from sklearn import get_config
@@ -20,10 +20,11 @@ from coview.core.gram import Centering, Grams
 from coview.core.score import ScoreMap, zero_within
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
-from coview.kernels import RBF, Kernel, NeighborGraph, kernel_per_view
-from coview.methods.base import MultiViewClusterer
+from coview.kernels import RBF, Kernel, NeighborGraph, PrecomputedSimilarity, kernel_per_view
+from coview.methods.base import MultiViewClusterer, ViewWeights
 from coview.parameters import check_integer
 from coview.runtime import Workers, require_memory
+from coview.state import PARAMETER, ByView, FloatArray, Size, Sizes, SomeViews, require
 from coview.views import Array, Views
 
 _FLOAT64_UP_TO = 2000
@@ -83,8 +84,17 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
     n_jobs: Any
     progress: Any
     _fuses_sparse: ClassVar[bool] = True  # whether sparse Gram matrices stay sparse in `_latent_space`
-    latent_: Any
-    explained_variance_ratio_: Array
+    latent_: Annotated[Any, FloatArray("train", "components")]
+    eigenvalues_: Annotated[Array, FloatArray("components", infinite=True)]  # views may hold huge numbers
+    scores_: Annotated[Array, FloatArray("train", "components")]
+    kernels_: ByView[Annotated[Kernel, PARAMETER]]
+    _beta: ViewWeights
+    _n_features_out: Annotated[int, Size("components")]
+    _score_maps: ByView[ScoreMap]
+    _assignment: Assignment
+    _view_assigner: Deferred
+    _view_assignments: SomeViews[Assignment]
+    _view_scores: SomeViews[Annotated[Array, FloatArray("train", "components")]]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -158,7 +168,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         self._assignment = assigner.fit(scores, self.n_clusters, rng, decimals)
         self.labels_ = self._assignment.assign(scores)
         self._view_assigner = Deferred(assigner, int(self.n_clusters), decimals, seed=int(rng.integers(2**31)))
-        self._view_assignments: dict[str, Assignment] = {}
+        self._view_assignments = {}
         # A precomputed Gram matrix of the training samples is not stored, so the scores of its view are.
         self._score_maps = {
             name: replace(each, similarity=each.similarity.forget_training()) for name, each in maps.items()
@@ -170,6 +180,18 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         }
         report("labels")
         self._warn_if_fewer(self._assignment.n_found)
+
+    def _check_state(self, sizes: Sizes) -> None:
+        super()._check_state(sizes)
+        for name, score_map in self._score_maps.items():
+            similarity: Any = score_map.similarity
+            if isinstance(similarity, PrecomputedSimilarity):  # its training scores cannot be computed again
+                require(name in self._view_scores, f"expected the scores of view {name!r}")
+                width = self.view_n_features_[name]
+                require(score_map.n_training == width, f"expected one column of view {name!r} per training sample")
+            else:
+                same = self.kernels_[name] == similarity.kernel
+                require(same, f"expected one kernel for view {name!r}, got two")
 
     def recluster(self, X: Any) -> Self:
         """Learn the clusters again, from the scores of these samples; the latent space does not change.
@@ -318,6 +340,8 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
 
 class OneViewKernelClusterer(KernelClusterer):
     """Base class of kernel methods of one view."""
+
+    explained_variance_ratio_: Annotated[Array, FloatArray("components")]
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -11,10 +11,11 @@ from coview.core.eigen import Problem, top_eigenpairs
 from coview.core.gram import Centering, Gram, Grams
 from coview.core.tiles import SymmetricTiles
 from coview.kernels import RBF
-from coview.methods.base import weights_per_view
+from coview.methods.base import ViewWeights, weights_per_view
 from coview.methods.kernel_clusterer import KernelClusterer, LatentSpace
 from coview.methods.mvksc_eigen import CoupledPairs, coupled_eigenpairs
-from coview.views import Views
+from coview.state import ByView, FloatArray
+from coview.views import Array, Views
 
 
 class MvKSC(KernelClusterer):
@@ -90,7 +91,8 @@ class MvKSC(KernelClusterer):
     """
 
     _fuses_sparse = False
-    _gamma: dict[str, float]
+    latent_: ByView[Annotated[Array, FloatArray("train", "components")]]
+    _gamma: ViewWeights
 
     def __init__(
         self,

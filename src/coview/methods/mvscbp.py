@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,11 +15,12 @@ from coview.core.alternate import Alternation, alternate, steady
 from coview.core.assign import Directions, Labels
 from coview.errors import InputError
 from coview.methods.anchors import AnchorPoints, NearestAnchors
-from coview.methods.base import MultiViewClusterer
+from coview.methods.base import MultiViewClusterer, ViewWeights
 from coview.methods.bipartite import Triplets, leading_triplets, weighted_graph
 from coview.parameters import check_above, check_choice, check_integer, is_integer
 from coview.rows import l2_normalize
 from coview.runtime import Workers
+from coview.state import ByView, DenseOrSparse, FloatArray, IntegerArray, ListByView, Range, Size, Sizes, require
 from coview.views import Array, Matrix, Views
 
 _ROWS_PER_POINT = 10  # samples of k-means for each salient point; more cost much and change little
@@ -228,6 +229,17 @@ class MVSCBP(MultiViewClusterer):
     True
     """
 
+    objective_: Annotated[Array, FloatArray("iterations")]
+    n_iter_: Annotated[int, Size("iterations")]
+    view_weights_: ViewWeights
+    embedding_: Annotated[Array, FloatArray("train", "dimensions")]
+    anchors_: ByView[Annotated[Matrix, DenseOrSparse("anchors", "features")]]
+    anchor_labels_: Annotated[Labels, IntegerArray("anchors", least=0, below="anchors")]
+    _anchors: ListByView[AnchorPoints]
+    _spreads: ListByView[Annotated[float, Range(above=0)]]
+    _n_links: Annotated[int, Range(least=1)]
+    _n_votes: Annotated[int, Range(least=1)]
+
     def __init__(
         self,
         n_clusters: int = 2,
@@ -299,6 +311,12 @@ class MVSCBP(MultiViewClusterer):
             nearest = [a.nearest(x, self._n_votes) for a, x in zip(self._anchors, block, strict=True)]
             labels[rows] = vote(nearest, self._spreads, self.anchor_labels_)
         return labels
+
+    def _check_state(self, sizes: Sizes) -> None:
+        super()._check_state(sizes)
+        named = tuple(anchors.name for anchors in self._anchors) == self.view_names_
+        require(named, "expected the anchors of each view, in the order of the views")
+        require(self._n_votes <= len(self.anchor_labels_), "expected at most one vote per anchor")
 
     def _count_anchors(self, n_samples: int) -> int:
         least = min(self.n_clusters + 1, n_samples)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,10 +14,11 @@ from coview.core.alternate import Alternation, alternate, steady
 from coview.core.assign import Labels
 from coview.core.linalg import polar
 from coview.errors import InputError
-from coview.methods.base import MultiViewClusterer
-from coview.methods.opmc_rows import SCALINGS, StandardisedRows, learn_scaling
+from coview.methods.base import MultiViewClusterer, ViewWeights
+from coview.methods.opmc_rows import SCALINGS, Scaling, StandardisedRows, learn_scaling
 from coview.parameters import check_choice, check_integer
 from coview.rows import row_blocks, squared_norms
+from coview.state import ByView, FloatArray, ListByView, Size
 from coview.views import Array, Views
 
 # Squared distances are equal if they differ by less than this fraction of their terms, which is far above rounding
@@ -239,6 +240,14 @@ class OPMC(MultiViewClusterer):
     >>> model.predict({"text": text[:2], "image": image[:2]})
     array([0, 0])
     """
+
+    objective_: Annotated[Array, FloatArray("iterations")]
+    n_iter_: Annotated[int, Size("iterations")]
+    view_weights_: ViewWeights
+    centroids_: ByView[Annotated[Array, FloatArray("clusters", "features")]]
+    _scalings: ByView[Scaling]
+    _weights: Annotated[Array, FloatArray("views", least=0)]
+    _centroids: ListByView[Annotated[Array, FloatArray("clusters", "features")]]
 
     def __init__(
         self,

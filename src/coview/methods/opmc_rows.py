@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +20,7 @@ from coview.rows import (
     statistics_of_entries,
     with_entries,
 )
+from coview.state import FloatArray
 from coview.views import Array, Matrix
 
 SCALINGS = ("feature", "sample", None)
@@ -89,8 +91,8 @@ class Scaling(ABC):
 class ColumnScaling(Scaling):
     """Subtracts the training mean of each column and divides by its spread, which is infinite if it is constant."""
 
-    centre: Array
-    spread: Array
+    centre: Annotated[Array, FloatArray("features")]
+    spread: Annotated[Array, FloatArray("features", above=0, infinite=True)]
 
     def __call__(self, x: Matrix) -> StandardisedRows:
         if sp.issparse(x):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from coview.core.fuse import fuse
 from coview.core.gram import Grams
 from coview.kernels import RBF
-from coview.methods.base import weights_per_view
+from coview.methods.base import ViewWeights, weights_per_view
 from coview.methods.kernel_clusterer import KernelClusterer, LatentSpace, solve_shared
 from coview.parameters import check_number
-from coview.views import Views
+from coview.state import FloatArray
+from coview.views import Array, Views
 
 
 class TMvKSCR(KernelClusterer):
@@ -89,7 +90,8 @@ class TMvKSCR(KernelClusterer):
     True
     """
 
-    _kappa: dict[str, float]
+    explained_variance_ratio_: Annotated[Array, FloatArray("components")]
+    _kappa: ViewWeights
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Saved models: a fitted model in one file, which holds nothing that could run."""
+"""Saved models: a fitted model in one file, which holds no code."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 from coview.errors import InputError, InputTypeError
 from coview.methods.base import MultiViewClusterer
-from coview.persist.file import open_file, read_arrays, read_document, write_file
-from coview.persist.kinds import Json, MisfitError, Sizes, Tensors
-from coview.persist.models import MODEL, VIEW_COLUMNS, read_views
+from coview.persist.codec import convert_model, converter, state_hints, view_widths
+from coview.persist.file import Json, Tensors, open_file, read_arrays, read_document, write_file
+from coview.state import Sizes, StateError
 
 __all__ = ["describe_model", "load", "save"]
 
@@ -19,15 +19,19 @@ __all__ = ["describe_model", "load", "save"]
 def save(model: Any, path: str | os.PathLike[str]) -> Path:
     """Write a fitted model to a file, which appears when it is complete; return the path.
 
-    Everything comes back with `load` but `progress`, which is a function. Kernels, assigners and estimators that are
-    not of this library are refused: a file holds no code.
+    `load` returns the model with everything but `progress`, which is a function. Kernels, assigners and estimators of
+    other libraries are refused, because a file holds no code.
 
     Parameters
     ----------
     model : fitted estimator with predict
         A method, Tuned, or FixedSize, Preprocessed, Concat and PerView around them.
     path : path
-        The ending ".safetensors" tells people and programs what it is.
+        By convention it ends in ".safetensors".
+
+    Returns
+    -------
+    pathlib.Path
 
     Examples
     --------
@@ -45,65 +49,74 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     if not isinstance(model, MultiViewClusterer):
         raise InputTypeError(f"model is a {name}; only fitted estimators of coview can be saved")
     if not hasattr(model, "predict"):
-        raise InputError(f"{name} cannot label new samples, so there is nothing to use again; keep its labels_ instead")
+        raise InputError(f"{name} cannot label new samples, so a saved model has no use; save its labels_ instead")
     if "view_names_" not in vars(model):
         raise InputError(f"{name} is not fitted; call fit before saving it")
     tensors = Tensors()
     try:
-        write_file(path, MODEL.write(model, tensors), tensors)
-    except MisfitError as misfit:
-        raise InputError(f"{name} cannot be saved: {misfit}") from None
+        write_file(path, convert_model(model, tensors), tensors.arrays)
+    except StateError as error:
+        raise InputError(f"{name} cannot be saved: {error}") from None
     return path
 
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Return the model in a file made by `save`.
 
-    Nothing in a file can run. A file that is missing, damaged, foreign, of a newer format or inconsistent gives
-    `ModelFileError`, and never a part of a model. Takes memory for about twice the file.
+    A file holds no code. A file that is missing, damaged, foreign, of a newer format or inconsistent gives
+    `ModelFileError`, and never a part of a model. Loading takes memory for about twice the file.
 
     Parameters
     ----------
     path : path
+
+    Returns
+    -------
+    fitted estimator
     """
     with open_file(path) as file:
         document = read_document(file)
         tensors = Tensors(read_arrays(file, document))
-        model = MODEL.read(document["model"], tensors)
+        model = convert_model(document["model"], tensors)
         tensors.require_all_read()
         return model
 
 
 def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return what a file made by `save` holds, as plain values; only the beginning of the file is read.
-
-    The keys are class, method (the class inside all wrappers), parameters, n_clusters, views (a list of name,
-    n_features and columns, None where these had no names), and the versions coview and format.
+    """Return the contents of a file made by `save` as plain values; only the beginning of the file is read.
 
     Parameters
     ----------
     path : path
+
+    Returns
+    -------
+    dict
+        With the keys class, method (the class inside all wrappers), parameters, n_clusters, views (a list of name,
+        n_features and columns, which are None if they had no names), and the versions coview and format.
     """
     with open_file(path) as file:
         document = read_document(file)
         try:
-            described = _described(document["model"])
+            described = _model_description(document["model"])
         except (AttributeError, KeyError, IndexError, TypeError, ValueError):
-            raise MisfitError("it is inconsistent") from None
+            raise StateError("it is inconsistent") from None
         return {**described, "coview": document["coview"], "format": document["format"]}
 
 
-def _described(model: Mapping[str, Json]) -> dict[str, Any]:
+def _model_description(model: Mapping[str, Json]) -> dict[str, Any]:
     inner = model
-    while trained := inner["learnt"].get("estimator_") or inner["learnt"].get("estimators_"):
-        inner = trained if "learnt" in trained else next(iter(trained.values()))  # one for each view
-    widths = read_views(model["learnt"])
-    columns = VIEW_COLUMNS.read(model["learnt"]["_view_columns"], Tensors(), Sizes(widths))
+    while fitted := inner["learnt"].get("estimator_") or inner["learnt"].get("estimators_"):
+        inner = fitted if "learnt" in fitted else next(iter(fitted.values()))  # one for each view
+    tensors = Tensors({})
+    widths = view_widths(model["learnt"], tensors)
+    read_columns = converter(state_hints(MultiViewClusterer)["_view_columns"])
+    columns = read_columns(model["learnt"]["_view_columns"], tensors, Sizes(widths))
     return {
         "class": model["class"],
         "method": inner["class"],
-        "parameters": {name: _shown(node) for name, node in model["parameters"].items()},
-        "n_clusters": _shown(inner["parameters"]["n_clusters"]),
+        "parameters": {name: _parameter_text(node) for name, node in model["parameters"].items()},
+        "n_clusters": _parameter_text(inner["parameters"]["n_clusters"]),
         "views": [
             {"name": name, "n_features": width, "columns": columns[name] and list(columns[name])}
             for name, width in widths.items()
@@ -111,25 +124,22 @@ def _described(model: Mapping[str, Json]) -> dict[str, Any]:
     }
 
 
-def _shown(node: Json) -> Any:
-    """A setting as people would write it, in plain values."""
+def _parameter_text(node: Json) -> Any:
+    """Return a parameter in the form in which a person would write it, as plain values."""
     if isinstance(node, list):
-        return [_shown(item) for item in node]
+        return [_parameter_text(item) for item in node]
     if not isinstance(node, dict):
         return node
     ((tag, inner),) = node.items()
-    if tag == "estimator":
-        return {
-            "class": inner["class"],
-            "parameters": {name: _shown(item) for name, item in inner["parameters"].items()},
-        }
-    if tag == "value":
-        fields = ", ".join(f"{name}={_shown(item)!r}" for name, item in inner.items() if name != "class")
-        return f"{inner['class']}({fields})"
+    if tag in ("estimator", "value"):
+        parameters = {name: _parameter_text(item) for name, item in inner["parameters"].items()}
+        if tag == "estimator":
+            return {"class": inner["class"], "parameters": parameters}
+        return f"{inner['class']}({', '.join(f'{name}={item!r}' for name, item in parameters.items())})"
     if tag == "dict":
-        return {str(key): _shown(item) for key, item in inner}
+        return {str(key): _parameter_text(item) for key, item in inner}
     if tag == "scalar":
-        return _shown(inner[1])
+        return _parameter_text(inner[1])
     if tag in ("slice", "range"):
         return f"{tag}({', '.join(map(str, inner))})"
-    return _shown(inner) if tag in ("tuple", "float", "type", "dtype") else tag
+    return _parameter_text(inner) if tag in ("tuple", "float", "type", "dtype") else tag

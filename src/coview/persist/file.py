@@ -1,7 +1,7 @@
-"""The file around a saved model: arrays and one JSON text in the safetensors format, with digests of all.
+"""The file around a saved model: arrays and one JSON text in the safetensors format, with digests of both.
 
-The text lists every array with its type, shape and SHA-256, and ends with the digest of itself. So the beginning of a
-file can be trusted by itself, and a change of any bit that matters is noticed before anything is made of it.
+The text lists every array with its type, shape and SHA-256, and ends with its own digest. The beginning of a file can
+therefore be trusted by itself, and a change of any bit that matters is noticed before a model is made.
 """
 
 from __future__ import annotations
@@ -10,18 +10,19 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 
 from coview._version import __version__
 from coview.errors import InputError, ModelFileError
-from coview.io.atomic import complete_or_absent
-from coview.persist.kinds import Json, MisfitError, Tensors, fields_of, require
+from coview.state import StateError, require
 from coview.views import Array
+
+Json: TypeAlias = Any  # None, bool, int, float, str, list, dict
 
 FORMAT = 1
 _LARGEST_HEADER = 100_000_000  # bytes; safetensors itself reads no more
@@ -29,32 +30,85 @@ _LONGEST_MESSAGE = 300
 _DTYPES = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)} | {"bool", "float32", "float64"}
 
 
-def write_file(path: Path, tree: Json, tensors: Tensors) -> None:
+class Tensors:
+    """The arrays of a file by name; an array that occurs twice is stored once, and is one array again when read.
+
+    Parameters
+    ----------
+    arrays : mapping, optional
+        The arrays of a file that is read; None for a file that is written.
+    """
+
+    def __init__(self, arrays: Mapping[str, Array] | None = None) -> None:
+        self.reading = arrays is not None
+        self.arrays: dict[str, Array] = dict(arrays or {})
+        self._unread = set(self.arrays)
+        self._nodes: dict[int, Json] = {}
+        self._written: list[Array] = []  # kept alive, because the id of an array is used again after it
+
+    def write(self, array: Array) -> Json:
+        """Add an array; return its node in the JSON text."""
+        if id(array) not in self._nodes:
+            by_columns = array.flags.f_contiguous and not array.flags.c_contiguous
+            name = str(len(self.arrays))
+            native = array.dtype.newbyteorder("=")
+            self.arrays[name] = np.asarray(array.T if by_columns else array, native, order="C")
+            # Products of matrices may be rounded differently in another layout, so the layout is kept.
+            self._nodes[id(array)] = {"tensor": name, "by_columns": True} if by_columns else {"tensor": name}
+            self._written.append(array)
+        return self._nodes[id(array)]
+
+    def read(self, node: Json) -> Array:
+        """Return the array of this node."""
+        given = entries(node, ["tensor"], ["by_columns"])
+        name = given["tensor"]
+        require(isinstance(name, str) and name in self.arrays, "expected the name of a tensor in this file")
+        require(given.get("by_columns", True) is True, "expected a known layout")
+        self._unread.discard(name)
+        return self.arrays[name].T if "by_columns" in given else self.arrays[name]
+
+    def require_all_read(self) -> None:
+        """Refuse a file with arrays that the model does not use."""
+        require(not self._unread, f"unused tensors: {', '.join(sorted(self._unread))}")
+
+
+def entries(node: Json, required: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Json]:
+    """Return a JSON object that has exactly these entries."""
+    require(isinstance(node, dict), f"expected an object, got {type(node).__name__}")
+    missing, unknown = [key for key in required if key not in node], set(node) - {*required, *optional}
+    require(not missing, f"missing: {', '.join(map(repr, missing))}")
+    require(not unknown, f"unknown: {', '.join(sorted(map(repr, unknown)))[:100]}")
+    return dict(node)
+
+
+def write_file(path: Path, tree: Json, arrays: Mapping[str, Array]) -> None:
     """Write a model, given as JSON and arrays; the file appears when it is complete."""
     from safetensors.numpy import save
 
-    document = {"format": FORMAT, "coview": __version__, "model": tree, "tensors": _listed(tensors.arrays)}
+    from coview.io.atomic import complete_or_absent  # readers of summaries do without io
+
+    document = {"format": FORMAT, "coview": __version__, "model": tree, "tensors": _tensor_list(arrays)}
     text = json.dumps({**document, "digest": digest(document)})
-    require(2 * len(text) <= _LARGEST_HEADER, f"names and settings of {len(text)} characters are too many")
-    content = save(tensors.arrays, {"coview": text})
+    require(2 * len(text) <= _LARGEST_HEADER, f"names and parameters of {len(text)} characters are too many")
+    content = save(dict(arrays), {"coview": text})
     try:
         with complete_or_absent(path) as file:
             file.write(content)
-    except (OSError, ValueError) as error:  # the latter of paths that no file can have
+    except (OSError, ValueError) as error:  # ValueError: paths that no file can have
         raise InputError(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from None
 
 
 @contextmanager
 def open_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a file; whatever is found wrong with it on the way gives one error that names it."""
+    """Open a file; every fault found while it is open becomes one error that names the file."""
     path = Path(path)
     try:
         require(path.exists(), "there is no such file")
         require(path.is_file(), "it is not a file")  # others, such as devices, may have no end
         with path.open("rb") as file:
             yield file
-    except MisfitError as misfit:
-        reason = str(misfit)
+    except StateError as error:
+        reason = str(error)
     except OSError as error:
         reason = str(error.strerror or error)
     except RecursionError:
@@ -65,7 +119,7 @@ def open_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def read_document(file: IO[bytes]) -> dict[str, Json]:
-    """Return the JSON text from the beginning of a file, whole and of a format that is known."""
+    """Return the JSON text from the beginning of a file, complete and of a known format."""
     size = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(8), "little")
     require(2 <= length <= min(size - 8, _LARGEST_HEADER), "it is not a model saved by coview, or is cut off")
@@ -73,12 +127,12 @@ def read_document(file: IO[bytes]) -> dict[str, Json]:
     notes = header.get("__metadata__") if isinstance(header, dict) else None
     text = notes.get("coview") if isinstance(notes, dict) else None
     if not isinstance(text, str):
-        raise MisfitError("it is not a model saved by coview")
+        raise StateError("it is not a model saved by coview")
     document = _parsed(text)
     version = document.get("format") if isinstance(document, dict) else None
     if type(version) is int and version > FORMAT:
-        raise MisfitError(f"it was made by coview {str(document.get('coview'))[:20]}, in a newer format; update coview")
-    document = fields_of(document, ["format", "coview", "model", "tensors", "digest"])
+        raise StateError(f"it was made by coview {str(document.get('coview'))[:20]}, in a newer format; update coview")
+    document = entries(document, ["format", "coview", "model", "tensors", "digest"])
     require(version == FORMAT and isinstance(document["coview"], str), "it is of an unknown format")
     claimed = document.pop("digest")
     require(claimed == digest(document), "it is damaged: its text has changed since it was saved")
@@ -99,18 +153,18 @@ def read_arrays(file: IO[bytes], document: Mapping[str, Json]) -> dict[str, Arra
     try:
         arrays: dict[str, Array] = load(file.read(nbytes))
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise MisfitError(f"it is damaged: {error}") from None
-    require(_listed(arrays) == expected, "it is damaged: its tensors have changed since it was saved")
+        raise StateError(f"it is damaged: {error}") from None
+    require(_tensor_list(arrays) == expected, "it is damaged: its tensors have changed since it was saved")
     return arrays
 
 
 def digest(document: Mapping[str, Json]) -> str:
-    """SHA-256 of a document as JSON."""
+    """Return the SHA-256 of a document as JSON."""
     return hashlib.sha256(json.dumps(document).encode()).hexdigest()
 
 
-def _listed(arrays: Mapping[str, Array]) -> dict[str, Json]:
-    """The type, shape and SHA-256 of every array."""
+def _tensor_list(arrays: Mapping[str, Array]) -> dict[str, Json]:
+    """Return type, shape and SHA-256 of every array."""
     return {
         name: [array.dtype.name, list(array.shape), hashlib.sha256(array.data).hexdigest()]
         for name, array in sorted(arrays.items())
@@ -128,9 +182,9 @@ def _nbytes(entry: Json) -> int:
 
 def _parsed(text: str | bytes) -> Any:
     try:
-        return json.loads(text, object_pairs_hook=_without_repetition, parse_constant=_no_constant)
+        return json.loads(text, object_pairs_hook=_without_repetition, parse_constant=_refuse_nan)
     except ValueError as error:
-        raise MisfitError(f"it is not a model saved by coview, or is damaged: {error}") from None
+        raise StateError(f"it is not a model saved by coview, or is damaged: {error}") from None
 
 
 def _without_repetition(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
@@ -140,5 +194,5 @@ def _without_repetition(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     return fields
 
 
-def _no_constant(name: str) -> Any:
+def _refuse_nan(name: str) -> Any:
     raise ValueError(f"{name} is not a number")

@@ -11,7 +11,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from coview.errors import InputError, InputTypeError
 from coview.registry import STEPS, suggestion
 from coview.rows import column_statistics, divide_rows, l2_normalize, largest_in_rows
+from coview.state import CHAIN, FloatArray, Range, Sizes, require
 from coview.views import Array, Matrix
 
 NAMES = ("none", *(name for name in STEPS if name != "pca"), "pcaN")
@@ -66,8 +67,8 @@ class Standardize(Step):
     A constant column is divided by 1.
     """
 
-    means: Array
-    spreads: Array
+    means: Annotated[Array, FloatArray("features")]
+    spreads: Annotated[Array, FloatArray("features", above=0)]
 
     @classmethod
     def learn(cls, x: Matrix) -> Self:
@@ -95,7 +96,7 @@ class L2Normalize(Step):
 class TfIdf(_CountStep):
     """Columns times ln((1 + n) / (1 + m)) + 1, where m of n training rows have the column (smooth tf-idf)."""
 
-    weights: Array
+    weights: Annotated[Array, FloatArray("features", above=0)]
 
     @classmethod
     def learn(cls, x: Matrix) -> Self:
@@ -126,7 +127,7 @@ class Log1p(Step):
 class NormalizeTotal(_CountStep):
     """Rows scaled to the same sum: the median sum of the training rows that are not zero."""
 
-    total: float
+    total: Annotated[float, Range(above=0)]
 
     @classmethod
     def learn(cls, x: Matrix) -> Self:
@@ -146,8 +147,8 @@ class PrincipalComponents(Step):
     singular value decomposition), as is usual for word counts.
     """
 
-    centre: Array
-    directions: Array  # a row for each component
+    centre: Annotated[Array, FloatArray("features")]
+    directions: Annotated[Array, FloatArray("_directions", "features")]  # a row for each component
 
     keeps_columns = False
 
@@ -260,7 +261,11 @@ class FittedPreprocessing:
     """A chain of learnt steps, which transforms any rows as it transforms the training rows."""
 
     preprocessing: Preprocessing
-    steps: tuple[Step, ...]
+    steps: Annotated[tuple[Step, ...], CHAIN]
+
+    def _check_state(self, sizes: Sizes) -> None:
+        expected = [step_spec(name).kind for name in self.preprocessing.steps]
+        require([type(step) for step in self.steps] == expected, f"expected the steps {self.preprocessing.name}")
 
     def __call__(self, x: Matrix, view: str = "X") -> Matrix:
         """Return the preprocessed rows of a view; x is not changed, and is itself returned if there are no steps."""

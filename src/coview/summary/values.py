@@ -12,7 +12,7 @@ from html import escape
 from typing import Any, NoReturn
 
 from coview.errors import InputError
-from coview.summary.plain import from_plain, to_plain
+from coview.persist.codec import record_from_json, record_to_json
 from coview.tune.record import MEASURES, Tuning
 
 _FORMAT = "coview summary 4"
@@ -167,7 +167,7 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all values as dictionaries, lists, strings and numbers."""
-        return {"format": _FORMAT, **to_plain(self)}
+        return {"format": _FORMAT, **record_to_json(self)}
 
     def to_json(self) -> str:
         """Return all values as one line of JSON without NaN, which `from_json` reads."""
@@ -193,7 +193,7 @@ class Summary:
         if not isinstance(plain, dict) or plain.get("format") != _FORMAT:
             raise InputError(f"expected a summary of the format {_FORMAT!r}; fit again with this version to get one")
         del plain["format"]
-        summary: Summary = from_plain(cls, plain, "the summary")
+        summary: Summary = record_from_json(cls, plain, "the summary")
         _check_lengths(summary)
         return summary
 

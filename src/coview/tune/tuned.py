@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from coview.compose.preprocessed import Preprocessed
 from coview.compose.wrapper import Wrapper
@@ -14,6 +14,7 @@ from coview.preprocess.profile import varies
 from coview.preprocess.steps import parse_steps
 from coview.registry import lookup
 from coview.runtime import require_memory
+from coview.state import Range, Sizes, require
 from coview.tune.candidates import Candidate, affordable, bytes_to_fit, candidates
 from coview.tune.record import EvaluatedSetting
 from coview.tune.search import BUDGETS, Search, SearchResult
@@ -75,8 +76,9 @@ class Tuned(Wrapper):
     """
 
     estimator = TMvKSCR()  # the method whose settings are selected
+    n_clusters_: Annotated[int, Range(least=1)]
     evaluations_: tuple[EvaluatedSetting, ...]
-    selected_: int
+    selected_: Annotated[int, Range(least=0)]
     reason_: str
 
     def __init__(
@@ -112,6 +114,16 @@ class Tuned(Wrapper):
         self.n_clusters_ = result.n_clusters
         self.estimator_ = self._model(result.candidate, result.n_clusters, seed).fit(views)
         self.labels_ = self.estimator_.labels_
+
+    def _check_state(self, sizes: Sizes) -> None:
+        super()._check_state(sizes)
+        require(isinstance(self.estimator_, Preprocessed), "expected Preprocessed as estimator_")
+        selected = getattr(self.estimator_.estimator_, "n_clusters", None)
+        require(selected == self.n_clusters_, f"estimator_ has {selected} clusters, not n_clusters_={self.n_clusters_}")
+        require(self.selected_ < max(1, len(self.evaluations_)), "selected_: expected the index of an evaluation")
+        for i, row in enumerate(self.evaluations_):
+            per_view = len(row.steps) == len(row.kappa) == len(self.view_names_)
+            require(per_view, f"evaluations_[{i}]: expected steps and kappa of each view")
 
     def _model(self, candidate: Candidate, n_clusters: int, seed: int) -> Preprocessed:
         method = TMvKSCR(
