@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from coview import KSC, METHODS, OPMC, Concat, InputError, TMvKSCR, Tuned, summarize
-from coview.compare import COMPARABLE, MOST_SAMPLES, compare, for_views, method_names
+from coview.compare import MOST_SAMPLES, compare, for_views, method_names
 from coview.compose import Preprocessed
+from coview.registry import Entry
 from tests.conftest import make_blobs
 
 QUICK = ["tmvkscr", "ksc", "opmc"]
@@ -20,8 +21,8 @@ def everything():
 
 
 def test_all_methods_run_and_find_clear_clusters(everything):
-    assert [method.name for method in everything.methods] == list(COMPARABLE)
-    assert [method.error for method in everything.methods] == [None] * len(COMPARABLE)
+    assert [method.name for method in everything.methods] == ["tuned", *METHODS]
+    assert [method.error for method in everything.methods] == [None] * (1 + len(METHODS))
     for method in everything.methods:
         assert sum(method.sizes) == 60
         assert method.n_found == len(method.sizes) == len(set(everything.labels[method.name]))
@@ -84,25 +85,26 @@ def test_it_can_be_written_as_json(everything):
     stored = json.loads(everything.to_json())
     assert stored == json.loads(json.dumps(everything.to_dict()))
     assert stored["views"] == {"a": 4, "b": 6, "c": 3}
-    assert [method["name"] for method in stored["methods"]] == list(COMPARABLE)
+    assert [method["name"] for method in stored["methods"]] == ["tuned", *METHODS]
     assert len(stored["labels"]["opmc"]) == stored["n_samples"] == 60
 
 
-def test_a_method_that_fails_is_recorded_and_the_others_go_on(blobs, monkeypatch):
-    class Failing(OPMC):
-        def _fit(self, X):
-            raise MemoryError
+class Failing(OPMC):
+    def _fit(self, X):
+        raise MemoryError("too little memory")
 
-    monkeypatch.setattr("coview.compare.COMPARABLE", {**COMPARABLE, "opmc": Failing})
+
+def test_a_method_that_fails_is_recorded_and_the_others_go_on(blobs, monkeypatch):
+    monkeypatch.setitem(METHODS.entries, "opmc", Entry("tests.test_compare:Failing", "raises an error"))
     found = compare(blobs[0], 3, methods=["opmc", "tmvkscr"])
     failed, good = found.methods
-    assert failed.error == "MemoryError"
+    assert failed.error == "too little memory"
     assert failed.sizes is failed.seconds is None
     assert good.error is None
     assert list(found.labels) == ["tmvkscr"]
     assert found.agreements == ((None, None), (None, 1.0))
-    assert "opmc: MemoryError" in repr(found)
-    assert "<li>opmc: MemoryError</li>" in found._repr_html_()
+    assert "opmc: too little memory" in repr(found)
+    assert "<li>opmc: too little memory</li>" in found._repr_html_()
 
 
 def test_a_method_that_takes_too_long_is_left_out(blobs, monkeypatch):

@@ -17,19 +17,17 @@ import numpy as np
 from coview._version import __version__
 from coview.compose import Concat, Preprocessed
 from coview.errors import InputError
-from coview.methods import METHODS
 from coview.methods.base import MultiViewClusterer
 from coview.metrics import scores as truth_scores
 from coview.parameters import check_integer
 from coview.preprocess.steps import preprocessing_per_view
-from coview.registry import lookup
+from coview.registry import check_name, methods_and_tuned
 from coview.summary.gather import training_silhouette
 from coview.summary.values import fixed, html_table
 from coview.tune import Tuned
 from coview.views import Array, Views, as_views
 
 # Every method with its default settings, and TMvKSCR with settings selected from the data.
-COMPARABLE: Mapping[str, type[MultiViewClusterer]] = {"tuned": Tuned, **METHODS}
 
 # Above these numbers of samples a method takes many minutes or hours, so it is left out.
 MOST_SAMPLES: Mapping[str, int] = {"tsvdmsc": 3_000, "comic": 5_000, "coreg": 10_000}
@@ -42,7 +40,7 @@ class MethodResult:
     Attributes
     ----------
     name, estimator : str
-        The name in COMPARABLE, and the estimator with its parameters.
+        The name in METHODS or "tuned", and the estimator with its parameters.
     seconds : float
         Time of the fit.
     error : str
@@ -166,7 +164,7 @@ def compare(
     ----------
     views : views, as in `as_views`
     n_clusters : int
-    methods : "all", or names in COMPARABLE
+    methods : "all", or names in METHODS and "tuned"
     truth : list of length n_samples, optional
         Known classes to compare with. The clusters do not depend on them.
     preprocess : name, list or mapping
@@ -225,13 +223,12 @@ def compare(
 
 def method_names(methods: str | Sequence[str]) -> tuple[str, ...]:
     """Return the names of methods without duplicates, all of them for "all", or raise an InputError."""
+    known = methods_and_tuned()
     if isinstance(methods, str):
-        methods = tuple(COMPARABLE) if methods == "all" else (methods,)
+        methods = tuple(known) if methods == "all" else (methods,)
     if not methods:
-        raise InputError(f"methods is empty; name some of {', '.join(COMPARABLE)}, or 'all'")
-    for name in methods:
-        lookup("method", name, COMPARABLE)
-    return tuple(dict.fromkeys(methods))
+        raise InputError(f"methods is empty; name some of {', '.join(known)}, or 'all'")
+    return tuple(dict.fromkeys(check_name("method", name, known) for name in methods))
 
 
 def for_views(estimator: MultiViewClusterer, n_views: int) -> MultiViewClusterer:
@@ -246,7 +243,7 @@ def preprocessed(estimator: MultiViewClusterer, steps: Mapping[str, str]) -> Mul
 
 
 def _estimator(name: str, n_clusters: int, steps: dict[str, str], random_state: int) -> MultiViewClusterer:
-    method: Any = COMPARABLE[name]
+    method: Any = methods_and_tuned()[name]
     if method is Tuned:
         return Tuned(n_clusters, random_state=random_state)
     given = {"n_clusters": n_clusters} if "n_clusters" in signature(method).parameters else {}
@@ -275,7 +272,7 @@ def _run_method(
     notes = list(dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught))
     if "Concat(" in result.estimator:
         notes.insert(0, "clusters one table with the columns of all views")
-    if "n_clusters" not in signature(COMPARABLE[name]).parameters:
+    if "n_clusters" not in signature(methods_and_tuned()[name]).parameters:
         notes.insert(0, "finds the number of clusters itself")
     if isinstance(estimator, Tuned):
         notes.insert(0, estimator.reason_)

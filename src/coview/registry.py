@@ -112,12 +112,16 @@ STEPS = Registry(
 )
 
 
-# What the command line and `compare` offer beside METHODS: a method whose settings are selected from the data.
-TUNED = Entry("coview.tune.tuned:Tuned", "tmvkscr with settings selected from the data", "n², and a search")
 BUDGETS: Mapping[str, str] = {
     "full": "all candidates on 500 samples, the better half again on 1,500",
     "small": "all candidates on 400 samples",
 }
+
+
+def methods_and_tuned() -> Registry:
+    """Return what the command line and `compare` offer: METHODS, and the model whose settings are selected."""
+    tuned = Entry("coview.tune.tuned:Tuned", "tmvkscr with settings selected from the data", "n², and a search")
+    return Registry({"tuned": tuned, **METHODS.entries})
 
 
 def lookup(parameter: str, name: Any, known: Mapping[str, Any]) -> Any:

@@ -3,12 +3,12 @@
 import json
 
 from coview.cli.compare import comparable_names
-from coview.compare import COMPARABLE
+from coview.registry import METHODS, Entry
 from tests.cli.running import call
 
 
 def test_the_command_offers_every_comparable_method():
-    assert list(comparable_names()) == ["all", *COMPARABLE]
+    assert list(comparable_names()) == ["all", "tuned", *METHODS]
 
 
 def test_methods_are_compared(data, tmp_path, capsys):
@@ -43,14 +43,10 @@ def test_each_view_has_its_own_preprocessing(data, capsys):
 
 
 def test_a_comparison_continues_after_a_method_fails(data, tmp_path, capsys, monkeypatch):
-    class Failing(COMPARABLE["opmc"]):
-        def _fit(self, X):
-            raise MemoryError("too little memory")
-
     def missing(comparison, path):
         raise ImportError("no jinja2")
 
-    monkeypatch.setattr("coview.compare.COMPARABLE", {**COMPARABLE, "opmc": Failing})
+    monkeypatch.setitem(METHODS.entries, "opmc", Entry("tests.test_compare:Failing", "raises an error"))
     monkeypatch.setattr("coview.report.write_report", missing)
     code, out, err = call(
         capsys, "compare", *data["train_files"], "--ids=id", "-k3", "--methods=opmc,tmvkscr", "-o", tmp_path / "found"

@@ -24,7 +24,7 @@ from coview.cli.options import STEP_NAMES
 from coview.cli.parse import match_views, parse_kernels, parse_n_train, parse_views, parse_weights
 from coview.compose import Preprocessed
 from coview.preprocess.steps import parse_steps
-from coview.registry import BUDGETS, TUNED
+from coview.registry import BUDGETS, methods_and_tuned
 from coview.tune import search
 
 NAMES = ("text", "image")
@@ -34,7 +34,7 @@ tmvkscr = partial(ModelOptions, "tmvkscr", "3")
 def test_names_of_steps_and_budgets_are_those_of_the_library():
     assert [parse_steps(name).name for name in STEP_NAMES] == list(STEP_NAMES)
     assert set(BUDGETS) == set(search.BUDGETS)
-    assert TUNED.class_name == Tuned.__name__
+    assert methods_and_tuned()["tuned"] is Tuned
 
 
 def test_views_are_names_and_files():

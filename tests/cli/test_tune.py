@@ -35,7 +35,7 @@ def test_tune_writes_the_results_of_the_library(data, tmp_path, capsys):
     assert repr(loaded) == repr(model)
     assert loaded.progress is loaded.estimator_.estimator.progress is None
     np.testing.assert_array_equal(loaded.predict(data["new"]), model.predict(data["new"]))
-    assert "How the settings were chosen" in (run / "report.html").read_text()
+    assert "Selection of settings" in (run / "report.html").read_text()
 
 
 def test_all_evaluated_settings_are_written_as_a_table(data, tmp_path, capsys):

@@ -260,9 +260,9 @@ def test_models_predict_their_own_labels_before_and_after_saving(kernel, dtype, 
 def test_an_invalid_graph_is_not_saved(tmp_path):
     x = make_blobs(40)[0]["a"]
     for change, message in (
-        (lambda gram: gram.toarray(), "is not sparse"),
-        (lambda gram: -gram, "negative similarities"),
-        (lambda gram: 2 * gram, "similarities above 1"),
+        (lambda gram: gram.toarray(), "expected a csr_array, got ndarray"),
+        (lambda gram: -gram, "expected a number at least 0"),
+        (lambda gram: 2 * gram, "expected a number at most 1"),
     ):
         model = KSC(3, kernel=NeighborGraph(), random_state=0).fit(x)
         similarity = model._score_maps["view0"].similarity

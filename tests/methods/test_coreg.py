@@ -259,7 +259,7 @@ def test_too_few_sweeps_give_a_warning():
         ({"max_iter": 0}, "max_iter=0: expected"),
         ({"tol": -1}, "tol=-1: expected"),
         ({"n_clusters": 1}, "n_clusters=1: expected an integer of at least 2 for 3 views"),
-        ({"kernel": "gauss"}, "kernel='gauss' is not a kernel"),
+        ({"kernel": "gauss"}, "kernel='gauss': expected one of"),
         ({"kernel": Linear()}, r"view 'a' has .* samples with degree <= 0 under Linear\(\)"),
     ],
 )

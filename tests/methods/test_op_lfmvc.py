@@ -274,7 +274,7 @@ INDEFINITE = np.ones((90, 90)) - 3 * np.eye(90)
         ({"max_iter": 0}, "max_iter=0: expected"),
         ({"tol": -1}, "tol=-1: expected"),
         ({"n_clusters": 1}, "n_clusters=1: expected an integer of at least 2 for 2 views"),
-        ({"kernel": "gauss"}, "kernel='gauss' is not a kernel"),
+        ({"kernel": "gauss"}, "kernel='gauss': expected one of"),
         (
             {"kernel": ["rbf", "precomputed"]},
             r"view 'b' has 90 of 90 samples with a negative self-similarity after centring under Precomputed\(\)",

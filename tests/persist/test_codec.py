@@ -209,7 +209,7 @@ def convert(hint, value, sizes=None):
         (Annotated[int, Range(0, 15)], 16, "expected a number at most 15, got 16"),
         (ByView[float], {"b": 1.0, "a": 1.0}, "expected the views a, b, got b, a"),
         (ByView[Annotated[Array, FloatArray("features")]], {"a": np.zeros(2), "b": np.zeros(2)}, "b: expected 3 for"),
-        (Annotated[Kernel, PARAMETER], "linear", "expected NeighborGraph or .*, got str"),
+        (Annotated[Kernel, PARAMETER], "linear", "expected Kernel, got str"),
         (Array, np.zeros(3), "the type hint .* does not say what to save"),
     ],
 )

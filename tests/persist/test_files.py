@@ -234,7 +234,7 @@ STEPS_OF_A = ("learnt", "preprocessing_", "a", "preprocessing", "steps")
         (
             0,
             replaced("parameters", "kernel", by={"value": {"class": "RBF", "parameters": {"sigma2": -1.0}}}),
-            r"RBF\(sigma2=-1.0\)",
+            r"RBF.sigma2=-1.0: expected",
         ),
         (0, replaced("parameters", "rho", by={"lambda": "x: x"}), "rho: expected one of the tags float, tuple"),
         (0, replaced("parameters", "rho", by=10**40), "rho: expected a number below 2\\*\\*128"),
@@ -289,7 +289,7 @@ STEPS_OF_A = ("learnt", "preprocessing_", "a", "preprocessing", "steps")
         (
             11,
             replaced("learnt", "evaluations_", 0, "kappa", by=[1.0]),
-            r"evaluations_\[0\]\.kappa: expected one entry for each of 3 views",
+            r"evaluations_\[0\]: expected steps and kappa of each view",
         ),
         (11, replaced("learnt", "evaluations_", 0, "secret", by=1), r"evaluations_\[0\]: unknown: 'secret'"),
     ],

@@ -7,17 +7,17 @@ from typing import Annotated
 
 from coview.cli.folder import check_folder, complete_folder
 from coview.cli.inputs import LabelledInputs
-from coview.cli.options import MODEL, OUTPUT, Force, Preprocess, Seed, known_methods, option
+from coview.cli.options import MODEL, OUTPUT, Force, Preprocess, Seed, option
 from coview.cli.parse import parse_preprocessing
 from coview.cli.terminal import Terminal
-from coview.registry import check_name
+from coview.registry import check_name, methods_and_tuned
 
 COMPARISON_FILES = ("comparison.json", "comparison.html")
 
 
 def comparable_names() -> tuple[str, ...]:
     """Return the values of --methods."""
-    return ("all", *known_methods())
+    return ("all", *methods_and_tuned())
 
 
 def compare_command(

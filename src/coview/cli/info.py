@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from coview.cli.terminal import Terminal
-from coview.registry import METHODS, TUNED, Registry
+from coview.registry import methods_and_tuned
 
 _MOST_ENTRIES = 12  # of a list
 
@@ -43,7 +43,7 @@ def methods_command(terminal: Terminal) -> None:
 
     Example: coview methods --json
     """
-    known = Registry({"tuned": TUNED, **METHODS.entries})
+    known = methods_and_tuned()
     predicts = {name: hasattr(method, "predict") for name, method in known.items()}
     rows = [(name, e.summary, "yes" if predicts[name] else "no", e.cost) for name, e in known.entries.items()]
     terminal.table("Methods", ("name", "summary", "new samples", "time"), rows)

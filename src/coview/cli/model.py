@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from inspect import signature
 from typing import Annotated, Any
 
-from coview.cli.options import MODEL, Clusters, NTrain, Preprocess, Seed, Select, known_methods, option, summaries
+from coview.cli.options import MODEL, Clusters, NTrain, Preprocess, Seed, Select, option, summaries
 from coview.cli.parse import parse_kernels, parse_n_clusters, parse_n_train, parse_preprocessing, parse_weights
 from coview.errors import InputError
-from coview.registry import ASSIGNERS, BUDGETS, KERNELS, METHODS, SELECTORS, check_name
+from coview.registry import ASSIGNERS, BUDGETS, KERNELS, METHODS, SELECTORS, check_name, methods_and_tuned
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class ModelOptions:
             "--method -m NAME",
             "The method; coview methods lists them. The default, tuned, selects the settings of tmvkscr from the data. "
             "For example --method tmvkscr",
-            known_methods,
+            methods_and_tuned,
         ),
     ] = "tuned"
     n_clusters: Clusters = None
@@ -72,7 +72,7 @@ class ModelOptions:
 
     def estimator(self, names: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
         """Return the estimator for views of these names, and notes about it."""
-        name = check_name("--method", self.method.lower(), known_methods())
+        name = check_name("--method", self.method.lower(), methods_and_tuned())
         n_clusters = parse_n_clusters(self.n_clusters)
         if name == "tuned":
             return self._with_n_train(self._tuned(n_clusters)), ()

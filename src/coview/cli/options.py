@@ -11,15 +11,10 @@ from typing import Annotated, Any, get_origin, get_type_hints
 
 import typer
 
-from coview.registry import METHODS, SELECTORS, STEPS, Registry
+from coview.registry import SELECTORS, STEPS, Registry
 
 DATA, MODEL, OUTPUT = "Data", "Model", "Output"
 STEP_NAMES = ("none", *("pca50" if name == "pca" else name for name in STEPS))
-
-
-def known_methods() -> tuple[str, ...]:
-    """Return the values of --method."""
-    return ("tuned", *METHODS)
 
 
 def option(

@@ -77,7 +77,7 @@ class InnerProductKernel(Kernel):
 
     @property
     def n_extra_columns(self) -> int:
-        """Number of columns that prepared rows have beyond those of the view."""
+        """Number of columns of the factor beyond those of the view."""
         return 0
 
     @property

@@ -211,8 +211,7 @@ def _convert_object(cls: Any, item: Any, tensors: Tensors, sizes: Sizes) -> Any:
 
 def _convert_parameter(cls: Any, item: Any, tensors: Tensors, sizes: Sizes) -> Any:
     value = read_value(item, tensors) if tensors.reading else item
-    known = concrete_classes(cls)
-    require(type(value) in known.values(), f"expected {' or '.join(known)}, got {type(value).__name__}")
+    require(isinstance(value, cls), f"expected {cls.__name__}, got {type(value).__name__}")
     _check_relations(value, sizes)
     return value if tensors.reading else write_value(value, tensors)
 
