@@ -29,7 +29,7 @@ GLOSSARY = {
     r"\bhand(s|ed|ing)? out\b": "allocate, yield",
     r"\b[Ww]hoever\b|\b[Nn]obody\b": "any row that, no row",
     r"\bhangs? on\b": "depends on",
-    r"\bis none\b(?! of)": "expected a number, got 'x'",
+    r"(?<!value) is none\b(?! of)": "expected a number, got 'x'",
     r"\bwhole numbers?\b": "integer",
     r"\bcrumbs?\b": "small clusters",
     r"\ball in all\b": "in total",

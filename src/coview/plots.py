@@ -442,8 +442,7 @@ def _axes_or_new(ax: Axes | None, width: float = 7.0, height: float = 4.2) -> Ax
     """The given axes, or those of a new figure that pyplot does not know."""
     if ax is not None:
         return ax
-    new: Axes = _matplotlib("figure").Figure(figsize=(width, height), layout="constrained").add_subplot()
-    return new
+    return _matplotlib("figure").Figure(figsize=(width, height), layout="constrained").add_subplot()
 
 
 def _score_component(summary: Summary, name: str, component: int) -> Array:

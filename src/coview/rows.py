@@ -14,8 +14,7 @@ _BLOCK_NUMBERS = 2**20  # 8 MiB of float64
 
 def as_array(x: Matrix) -> Array:
     """Return the rows as a dense array of the same dtype."""
-    array: Array = x.toarray() if sp.issparse(x) else x
-    return array
+    return x.toarray() if sp.issparse(x) else x
 
 
 def as_float64(x: Matrix) -> Array:
@@ -25,8 +24,7 @@ def as_float64(x: Matrix) -> Array:
 
 def column(x: Matrix, j: int) -> Array:
     """Return one column as an array of shape (rows,)."""
-    column: Array = x[:, [j]].toarray().ravel() if sp.issparse(x) else x[:, j]
-    return column
+    return x[:, [j]].toarray().ravel() if sp.issparse(x) else x[:, j]
 
 
 def append_columns(x: Matrix, *columns: Array) -> Matrix:
@@ -57,15 +55,13 @@ def squared_norms(x: Matrix) -> Array:
     """Return the squared L2 norm of each row."""
     if sp.issparse(x):
         return np.asarray(x.multiply(x).sum(axis=1)).ravel()
-    norms: Array = np.einsum("ij,ij->i", x, x)
-    return norms
+    return np.einsum("ij,ij->i", x, x)
 
 
 def l2_norms(x: Matrix) -> Array:
     """Return the L2 norm of each row; the largest entry is divided out first, because squares can overflow."""
     largest = largest_in_rows(x)
-    norms: Array = largest * np.sqrt(squared_norms(divide_rows(x, largest)))
-    return norms
+    return largest * np.sqrt(squared_norms(divide_rows(x, largest)))
 
 
 def largest_in_rows(x: Matrix) -> Array:

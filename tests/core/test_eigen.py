@@ -87,7 +87,7 @@ def test_low_rank_problems_give_zeros_beyond_their_rank():
 
 
 class Counted:
-    """A matrix that counts its products and dense copies."""
+    """A matrix that counts its products and conversions to a dense matrix."""
 
     def __init__(self, matrix):
         self._matrix, self.shape, self.dtype = matrix, matrix.shape, matrix.dtype

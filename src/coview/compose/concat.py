@@ -85,5 +85,4 @@ class Concat(MultiViewClusterer):
         array of shape (n_samples,)
         """
         table = stack_views(self._views_to_predict(X))[0]
-        labels: Labels = self.estimator_.predict(table)
-        return labels
+        return self.estimator_.predict(table)

@@ -33,8 +33,7 @@ def mean_agreements(labels: Sequence[Labels]) -> Array:
     between = np.eye(len(labels))
     for i, j in combinations(range(len(labels)), 2):
         between[i, j] = between[j, i] = adjusted_rand(labels[i], labels[j])
-    means: Array = (between.sum(axis=1) - 1) / (len(labels) - 1)
-    return means
+    return (between.sum(axis=1) - 1) / (len(labels) - 1)
 
 
 def size_entropy(labels: Labels, n_clusters: int) -> float:

@@ -120,8 +120,7 @@ class CodeWords(Assignment):
         matches = _signs(scores) @ self.words.T  # components - 2 × Hamming distance, exact in small integers
         nearness = _round_ties(l2_normalize(scores) @ self.centres.T, self.decimals)
         nearness[matches < matches.max(axis=1, keepdims=True)] = -np.inf
-        labels: Labels = nearness.argmax(axis=1)
-        return labels
+        return nearness.argmax(axis=1)
 
 
 @dataclass(frozen=True)
@@ -187,8 +186,7 @@ class Centres(Assignment):
 
     def assign(self, scores: Array) -> Labels:
         nearness = l2_normalize(scores) @ self.centres.T - squared_norms(self.centres) / 2
-        labels: Labels = _round_ties(nearness, self.decimals).argmax(axis=1)
-        return labels
+        return _round_ties(nearness, self.decimals).argmax(axis=1)
 
 
 @dataclass(frozen=True)
@@ -207,8 +205,7 @@ class Deferred:
 
 def as_assigner(assigner: Any) -> Assigner:
     """Return the assigner, or the assigner of this name with default parameters."""
-    found: Assigner = as_instance("assigner", assigner, Assigner, ASSIGNERS, "Codebook()")
-    return found
+    return as_instance("assigner", assigner, Assigner, ASSIGNERS, "Codebook()")
 
 
 def _signs(scores: Array) -> Array:

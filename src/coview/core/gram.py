@@ -169,8 +169,7 @@ def _fill_tiles(matrix: SymmetricTiles, similarity: Similarity) -> tuple[Array, 
 
 def _tile_row_sums(tile: Array) -> Array:
     """Return the row sums by BLAS, three times faster than a reduction; sums of tiles are added in float64."""
-    sums: Array = tile @ np.ones(tile.shape[1], tile.dtype)
-    return sums
+    return tile @ np.ones(tile.shape[1], tile.dtype)
 
 
 @dataclass(frozen=True)
@@ -210,8 +209,7 @@ class Centering:
 
     def centred_diagonal(self, diagonal: Array) -> Array:
         """Return the diagonal of the centred training Gram matrix."""
-        centred: Array = diagonal - 2 * self.means + self.mean
-        return centred
+        return diagonal - 2 * self.means + self.mean
 
     def fold(self, latent: Array) -> tuple[Array, Array]:
         """Return coefficients and bias that score a block K of rows: K_c H = K coefficients + bias."""

@@ -11,8 +11,7 @@ from coview.views import Array, Matrix
 def polar(x: Array) -> Array:
     """Return the orthogonal polar factor U Vᵀ of the thin singular value decomposition U S Vᵀ (Procrustes)."""
     u, _, vt = np.linalg.svd(x, full_matrices=False)
-    factor: Array = u @ vt
-    return factor
+    return u @ vt
 
 
 def coordinates(samples: Matrix) -> Array:
@@ -28,5 +27,4 @@ def coordinates(samples: Matrix) -> Array:
     values, vectors = np.linalg.eigh(as_array(samples @ samples.T))
     spanned = values > n * np.finfo(np.float64).eps * values[-1]
     spanned[-1] = True  # a view of zeros keeps one column
-    along: Array = vectors[:, spanned] * np.sqrt(np.maximum(values[spanned], 0.0))
-    return along
+    return vectors[:, spanned] * np.sqrt(np.maximum(values[spanned], 0.0))

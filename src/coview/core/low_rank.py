@@ -34,13 +34,11 @@ class PlusLowRank:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = self.matrix.dtype
-        return dtype
+        return self.matrix.dtype
 
     def diagonal(self) -> Array:
         """Return the diagonal in float64."""
-        diagonal: Array = self.matrix.diagonal() + ((self.factor @ self.form) * self.factor).sum(axis=1)
-        return diagonal
+        return self.matrix.diagonal() + ((self.factor @ self.form) * self.factor).sum(axis=1)
 
     def __matmul__(self, x: Array) -> Array:
         workers, slabs = self.matrix.workers, row_slabs(len(self.factor))
@@ -56,5 +54,4 @@ class PlusLowRank:
 
     def to_dense(self) -> Array:
         """Return the whole matrix in float64."""
-        dense: Array = self.matrix.to_dense() + self.factor @ self.form @ self.factor.T
-        return dense
+        return self.matrix.to_dense() + self.factor @ self.form @ self.factor.T

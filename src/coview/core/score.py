@@ -78,8 +78,7 @@ class ScoreMap:
 
         def one(start: int) -> Array:
             rows = slice(start, min(start + _BLOCK_ROWS, n))
-            scores: Array = self.similarity.training_block(rows, n) @ self.coefficients + self.bias
-            return scores
+            return self.similarity.training_block(rows, n) @ self.coefficients + self.bias
 
         return np.concatenate(map_blocks(one, range(0, n, _BLOCK_ROWS)))
 

@@ -213,5 +213,4 @@ def _standardised_projection(x: Any, rng: np.random.Generator) -> Array:
 
 def as_selector(select: Any) -> Selector:
     """Return the selector, or the selector of this name with default parameters."""
-    found: Selector = as_instance("select", select, Selector, SELECTORS, "Entropy()")
-    return found
+    return as_instance("select", select, Selector, SELECTORS, "Entropy()")

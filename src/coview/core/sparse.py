@@ -39,13 +39,11 @@ class SymmetricSparse:
 
     def diagonal(self) -> Array:
         """Return the diagonal in float64."""
-        diagonal: Array = self.matrix.diagonal().astype(np.float64)
-        return diagonal
+        return self.matrix.diagonal().astype(np.float64)
 
     def to_dense(self) -> Array:
         """Return the whole matrix in float64."""
-        dense: Array = self.matrix.toarray().astype(np.float64)
-        return dense
+        return self.matrix.toarray().astype(np.float64)
 
 
 def row_slabs(n: int) -> list[slice]:

@@ -202,8 +202,7 @@ def _n_missing(numbers: Matrix) -> Array:
     """Return the number of missing values of each column."""
     if isinstance(numbers, sp.csr_array):
         missing = np.isnan(numbers.data) if numbers.dtype.kind == "f" else np.zeros(numbers.nnz, bool)
-        n_missing: Array = np.bincount(numbers.indices[missing], minlength=numbers.shape[1])
-        return n_missing
+        return np.bincount(numbers.indices[missing], minlength=numbers.shape[1])
     return np.isnan(numbers).sum(axis=0) if numbers.shape[0] else np.full(numbers.shape[1], -1)
 
 

@@ -281,5 +281,4 @@ def _array_of_archive(name: str, where: str, path: Path) -> Array:
                 f"{where} has {len(archive.files)} arrays ({', '.join(archive.files)}), none with the name of the "
                 "view; name the view like its array, or save each view as a .npy file"
             )
-        array: Array = archive[member]
-        return array
+        return archive[member]

@@ -138,8 +138,7 @@ class NeighborSimilarity(Similarity):
 
     @property
     def dtype(self) -> type[np.floating[Any]]:  # type: ignore[override]
-        kind: type[np.floating[Any]] = self.gram.dtype.type
-        return kind
+        return self.gram.dtype.type
 
     def __call__(self, x: Matrix) -> Array:
         return as_array(self.block(x))
@@ -213,8 +212,7 @@ def local_bandwidths(distances: Array, scale_neighbor: int) -> Array:
     """Return the local bandwidth of each row from the distances to its neighbours in increasing order."""
     if distances.shape[1] == 0:
         return np.ones(len(distances))
-    bandwidths: Array = distances[:, min(scale_neighbor, distances.shape[1]) - 1].copy()
-    return bandwidths
+    return distances[:, min(scale_neighbor, distances.shape[1]) - 1].copy()
 
 
 def _symmetric(neighbours: Integers, distances: Array, bandwidths: Array) -> Matrix:

@@ -42,8 +42,7 @@ class Products(Similarity):
 
     @property
     def dtype(self) -> type[np.floating[Any]]:  # type: ignore[override]
-        kind: type[np.floating[Any]] = self.factor.dtype.type
-        return kind
+        return self.factor.dtype.type
 
     @property
     def nonnegative(self) -> bool:  # type: ignore[override]
@@ -236,8 +235,7 @@ class GaussianProducts(Products):
                 # Differences are divided by sigma, not the rows: these could overflow.
                 with np.errstate(over="ignore"):
                     squared[i : i + step, j : j + step] = np.square(cdist(a, b) / sigma)
-        similarities: Array = np.exp(-squared)
-        return similarities
+        return np.exp(-squared)
 
 
 @dataclass(frozen=True)

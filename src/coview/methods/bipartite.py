@@ -74,12 +74,10 @@ class _ColumnProducts:
         self.dtype = np.dtype(np.float64)
 
     def __matmul__(self, x: Array) -> Array:
-        product: Array = self._transposed @ (self._z @ x)
-        return product
+        return self._transposed @ (self._z @ x)
 
     def to_dense(self) -> Array:
-        dense: Array = (self._transposed @ self._z).toarray()
-        return dense
+        return (self._transposed @ self._z).toarray()
 
 
 def components(graph: Matrix) -> Labels:
@@ -90,8 +88,7 @@ def components(graph: Matrix) -> Labels:
     starts = np.concatenate([graph.indptr, np.full(m, graph.nnz, dtype=graph.indptr.dtype)])
     edges = sp.csr_array((graph.data, graph.indices + n, starts), shape=(n + m, n + m))
     numbers = connected_components(edges, directed=False)[1][:n]
-    labels: Labels = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
-    return labels
+    return np.unique(numbers, return_inverse=True)[1].astype(np.int64)
 
 
 def n_components(graph: Matrix) -> int:

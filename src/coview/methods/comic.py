@@ -133,10 +133,9 @@ class Matcher:
         tension = np.zeros_like(others)
         for v, graph in enumerate(self.graphs):
             tension[v, self.places[v]] = now.strengths[v] * graph.weights * now.lengths[v]
-        agreement: Array = (self.consistency * others + self.scales) / (
+        return (self.consistency * others + self.scales) / (
             self.consistency * (len(others) - 1) + tension + self.scales
         )
-        return agreement
 
     def represent(self, v: int, agreement: Array, now: Matching) -> tuple[Array, float]:
         """Return Z_v = (I + λ Laplacian)⁻¹ X_v, and the next λ from this Laplacian."""

@@ -61,16 +61,14 @@ def mutual_edges(neighbours: Numbers, distances: Array) -> Numbers:
     ranks = np.empty(len(pairs))
     ranks[np.argsort(distances.ravel()[first], kind="stable")] = np.arange(1, len(pairs) + 1)
     tree = minimum_spanning_tree(sp.csr_array((ranks, np.divmod(pairs, n)), shape=(n, n)))
-    edges: Numbers = np.column_stack(np.divmod(pairs[(times == 2) | np.isin(ranks, tree.data)], n))
-    return edges
+    return np.column_stack(np.divmod(pairs[(times == 2) | np.isin(ranks, tree.data)], n))
 
 
 def squared_lengths(edges: Numbers, points: Array) -> Array:
     """Return the squared Euclidean length of every edge between these points."""
     starts = range(0, len(edges), _BLOCK_EDGES)
     blocks = [edges[start : start + _BLOCK_EDGES].T for start in starts]
-    lengths: Array = np.concatenate([np.square(points[i] - points[j]).sum(axis=1) for i, j in blocks])
-    return lengths
+    return np.concatenate([np.square(points[i] - points[j]).sum(axis=1) for i, j in blocks])
 
 
 def linked_by_majority(places: Sequence[Array], reaches: Sequence[float]) -> Labels:

@@ -76,8 +76,7 @@ def consensus_embedding(views: Array, weights: Array) -> Array:
     factor = side_by_side(np.sqrt(weights)[:, None, None] * views)
     vectors, sizes, _ = np.linalg.svd(factor, full_matrices=False)
     k = views.shape[2]
-    leading: Array = vectors[:, :k] * (sizes[:k] > _ZERO * sizes[0])  # the vector of an eigenvalue zero is zero
-    return leading
+    return vectors[:, :k] * (sizes[:k] > _ZERO * sizes[0])  # the vector of an eigenvalue zero is zero
 
 
 def side_by_side(views: Array) -> Array:

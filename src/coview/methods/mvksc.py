@@ -161,8 +161,7 @@ def _centred_and_normalised(gram: Gram, centering: Centering, informative: bool)
         matrix.for_each(lambda t, rows, columns: centering.centre(matrix.tiles[t], rows, columns))
     else:  # all rows are equal, and centring leaves rounding errors of either sign
         scale[:] = 0
-    tiles: SymmetricTiles = matrix.scale_both_sides(scale)
-    return tiles
+    return matrix.scale_both_sides(scale)
 
 
 def _solve_one_view(matrices: Sequence[SymmetricTiles], informative: int, n_components: int) -> CoupledPairs:

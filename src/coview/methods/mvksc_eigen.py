@@ -177,8 +177,7 @@ def _solve_coupled_dense(matrices: Sequence[SymmetricTiles], shrink: Array) -> t
 
 def _coupling(images: Array) -> Array:
     """Return for each view the sum of the other views' images."""
-    others: Array = images.sum(axis=0) - images
-    return others
+    return images.sum(axis=0) - images
 
 
 def _multiply(matrices: Sequence[SymmetricTiles], x: Array) -> Array:
@@ -186,8 +185,7 @@ def _multiply(matrices: Sequence[SymmetricTiles], x: Array) -> Array:
 
 
 def _lengths(x: Array) -> Array:
-    lengths: Array = np.linalg.norm(_flat(x), axis=0).clip(min=np.finfo(np.float64).tiny)
-    return lengths
+    return np.linalg.norm(_flat(x), axis=0).clip(min=np.finfo(np.float64).tiny)
 
 
 def _flat(x: Array) -> Array:

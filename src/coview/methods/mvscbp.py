@@ -156,8 +156,7 @@ def vote(nearest: Sequence[NearestAnchors], spreads: Sequence[float], anchor_lab
         votes += np.bincount(places, minlength=n * k).reshape(n, k)
         distances += np.bincount(places, weights=squared.ravel() / spread, minlength=n * k).reshape(n, k)
     most = votes == votes.max(axis=1, keepdims=True)
-    labels: Labels = np.where(most, np.round(distances, _DECIMALS), np.inf).argmin(axis=1)
-    return labels
+    return np.where(most, np.round(distances, _DECIMALS), np.inf).argmin(axis=1)
 
 
 class MVSCBP(MultiViewClusterer):

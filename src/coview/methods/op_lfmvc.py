@@ -50,8 +50,7 @@ def centred_unit_diagonal(gram: Gram) -> SymmetricTiles:
         )
     positive = diagonal > gram.rounding_error
     scale = np.where(positive, 1 / np.sqrt(np.where(positive, diagonal, 1.0)), 0.0)
-    tiles: SymmetricTiles = matrix.scale_both_sides(scale)
-    return tiles
+    return matrix.scale_both_sides(scale)
 
 
 def base_partitions(grams: Grams, k: int) -> tuple[Array, Array]:
@@ -85,8 +84,7 @@ def aligned_start(partitions: Array, average: Array, k: int, rng: np.random.Gene
 
 def fuse_partitions(partitions: Array, rotations: Array, weights: Array) -> Array:
     """Return M = Σ_p β_p H_p W_p."""
-    fused: Array = (partitions @ (weights[:, None, None] * rotations)).sum(axis=0)
-    return fused
+    return (partitions @ (weights[:, None, None] * rotations)).sum(axis=0)
 
 
 def view_weights(agreement: Array, before: Array) -> Array:

@@ -49,8 +49,7 @@ def projection(latent_centroids: Array, sums: Array) -> Array:
     columns are orthonormal instead of the rows, as in the authors' program.
     """
     basis, coordinates = np.linalg.qr(sums.T)
-    factor: Array = polar(latent_centroids.T @ coordinates.T) @ basis.T
-    return factor
+    return polar(latent_centroids.T @ coordinates.T) @ basis.T
 
 
 def nearest_centroids(
@@ -103,8 +102,7 @@ def learnt_weights(losses: Array, totals: Array) -> Array:
     alpha = (informative & (losses == 0)).astype(np.float64)
     if not alpha.any():
         alpha[informative] = losses[informative].min() / losses[informative]
-    weights: Array = (alpha / alpha.sum()) ** 2
-    return weights
+    return (alpha / alpha.sum()) ** 2
 
 
 def one_pass(

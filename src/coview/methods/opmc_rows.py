@@ -52,14 +52,12 @@ class StandardisedRows:
         if self.left is None or self.right is None:
             return squared_norms(self.matrix)
         squares = (self.matrix**2).sum(axis=1) - 2 * self.left * (self.matrix @ self.right)
-        norms: Array = np.maximum(squares + self.left**2 * (self.right @ self.right), 0.0)
-        return norms
+        return np.maximum(squares + self.left**2 * (self.right @ self.right), 0.0)
 
     def sums(self, members: Matrix) -> Array:
         """Return the sum of the rows of each cluster, for an indicator (n_clusters, n_rows) in CSC form."""
         if self.left is None or self.right is None:
-            totals: Array = members @ self.matrix
-            return totals
+            return members @ self.matrix
         return as_array(members.tocsr() @ self.matrix) - np.outer(members @ self.left, self.right)
 
     def products(self, rows: slice, others: Array) -> Array:
@@ -103,8 +101,7 @@ class ColumnScaling(Scaling):
         return StandardisedRows(matrix)
 
     def restore(self, rows: Array) -> Array:
-        restored: Array = rows * np.where(np.isfinite(self.spread), self.spread, 0.0) + self.centre
-        return restored
+        return rows * np.where(np.isfinite(self.spread), self.spread, 0.0) + self.centre
 
 
 @dataclass(frozen=True)

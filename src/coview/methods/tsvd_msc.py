@@ -46,8 +46,7 @@ class Dictionary:
 
     def solve(self, right: Array) -> Array:
         """Return (I + A Aᵀ)⁻¹ times a matrix."""
-        solution: Array = scipy.linalg.cho_solve(self._factor, right)
-        return solution
+        return scipy.linalg.cho_solve(self._factor, right)
 
     def largest_row(self, rest: Array) -> float:
         """Return the largest absolute row sum of this matrix in the features of the view."""

@@ -30,8 +30,7 @@ def shrink(tensor: Array, threshold: float, out: Array, workers: Workers) -> flo
 
     def slices(block: slice) -> Array:
         """Return these columns of every slice, (frequencies, columns, views)."""
-        transformed: Array = rfft(tensor[:, :, block], axis=1).transpose(1, 2, 0)
-        return transformed
+        return rfft(tensor[:, :, block], axis=1).transpose(1, 2, 0)
 
     factors = workers.map(lambda block: np.linalg.qr(slices(block), mode="r"), blocks)
     _, values, right = np.linalg.svd(np.concatenate(factors, axis=1), full_matrices=False)

@@ -53,8 +53,7 @@ class Cells:
         def one(start: int) -> Integers:
             nearness = points[start : start + _ROWS_PER_BLOCK] @ self._centres.T
             nearness -= offsets
-            best: Integers = nearness.argmax(axis=1)
-            return best
+            return nearness.argmax(axis=1)
 
         return np.concatenate(map_blocks(one, range(0, len(points), _ROWS_PER_BLOCK)))
 
@@ -69,5 +68,4 @@ def cell_means(points: Array, cell: Integers, centres: Array) -> Array:
     ones = np.ones(len(points), dtype=points.dtype)
     members = sp.csr_array((ones, (cell, np.arange(len(points)))), shape=(len(centres), len(points)))
     sizes = np.bincount(cell, minlength=len(centres))[:, None]
-    means: Array = np.where(sizes > 0, (members @ points) / np.maximum(sizes, 1), centres).astype(points.dtype)
-    return means
+    return np.where(sizes > 0, (members @ points) / np.maximum(sizes, 1), centres).astype(points.dtype)

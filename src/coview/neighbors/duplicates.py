@@ -45,8 +45,7 @@ class Duplicates:
         """Return the number of the distinct row that each row of x is equal to, or -1."""
         wanted = fingerprints(x)
         place = np.searchsorted(self._fingerprints, wanted).clip(max=len(self._fingerprints) - 1)
-        found: Integers = np.where(self._fingerprints[place] == wanted, self._number[place], -1)
-        return found
+        return np.where(self._fingerprints[place] == wanted, self._number[place], -1)
 
     def members(self, numbers: Integers, most: Integers | int) -> tuple[Integers, Integers]:
         """Return the rows that are equal to each of these distinct rows, the first `most` of each.
@@ -66,8 +65,7 @@ def fingerprints(x: Matrix) -> NDArray[np.uint64]:
         terms = _mixed(x.data) * factors[x.indices]
         # Cumulative sums of the entries before each row; integers wrap around, so differences are exact.
         sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
-        found: NDArray[np.uint64] = sums[x.indptr[1:]] - sums[x.indptr[:-1]]
-        return found
+        return sums[x.indptr[1:]] - sums[x.indptr[:-1]]
     step = max(_HASHED_BYTES // (8 * x.shape[1]), 1)
     return np.concatenate(
         [_mixed(as_float64(x[start : start + step])) @ factors for start in range(0, x.shape[0], step)]

@@ -100,8 +100,7 @@ def smallest_of_each(query: Integers, squares: Array, k: int, n_queries: int) ->
     keys.sort()
     counts = np.bincount(query, minlength=n_queries)
     chosen = keys[(np.cumsum(counts) - counts)[:, None] + np.arange(k)]
-    places: Integers = (chosen & np.uint64(2**_PLACE_BITS - 1)).astype(np.int64)
-    return places
+    return (chosen & np.uint64(2**_PLACE_BITS - 1)).astype(np.int64)
 
 
 def _squared_distances(a: Array, b: Array) -> Array:

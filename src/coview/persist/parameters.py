@@ -240,8 +240,7 @@ def _read_array(node: Json, tensors: Tensors) -> Array:
         return numbers
     points = numbers.dtype == np.uint32 and numbers.ndim == 2 and numbers.shape[1] > 0
     require(points and numbers.max(initial=0) <= 0x10FFFF, "expected code points, a row for each string")
-    strings: Array = np.ascontiguousarray(numbers).view(f"U{numbers.shape[1]}").reshape(len(numbers))
-    return strings
+    return np.ascontiguousarray(numbers).view(f"U{numbers.shape[1]}").reshape(len(numbers))
 
 
 def _is_generator(value: Any) -> bool:

@@ -100,7 +100,7 @@ class TfIdf(_CountStep):
 
     @classmethod
     def learn(cls, x: Matrix) -> Self:
-        # Not scikit-learn's transformer: it copies dense views, and counts zeros that a sparse view stores.
+        # Not scikit-learn's transformer: it makes a copy of dense views, and counts zeros that a sparse view stores.
         present = np.bincount(x.indices[x.data != 0], minlength=x.shape[1]) if sp.issparse(x) else (x != 0).sum(axis=0)
         return cls(np.log((1 + x.shape[0]) / (1 + present)) + 1)
 

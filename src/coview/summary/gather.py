@@ -387,8 +387,7 @@ def _normalised(gram: Array) -> Array:
     """Return the matrix scaled to ones on the diagonal; rows without a positive diagonal become zeros."""
     own = np.sqrt(np.maximum(gram.diagonal(), 0))
     own[own == 0] = np.inf
-    normalised: Array = gram / own[:, None] / own
-    return normalised
+    return gram / own[:, None] / own
 
 
 def _tuning_record(model: Any) -> Tuning | None:

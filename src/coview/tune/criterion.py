@@ -44,8 +44,7 @@ def criterion_values(evaluations: Sequence[Evaluation]) -> Array:
     # A single view always agrees with itself, which is not informative.
     weight = _AGREEMENT if len(evaluations[0].candidate.kappa) > 1 else 0
     total = _STABILITY * stability + weight * agreement + _CONSENSUS * consensus_values(evaluations)
-    values: Array = np.maximum(total, 0) / (_STABILITY + weight + _CONSENSUS) * size_entropy**_SIZE_ENTROPY_POWER
-    return values
+    return np.maximum(total, 0) / (_STABILITY + weight + _CONSENSUS) * size_entropy**_SIZE_ENTROPY_POWER
 
 
 def compare_numbers(gaps: Mapping[int, Array], criteria: Mapping[int, Array]) -> dict[int, Array]:
