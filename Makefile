@@ -4,13 +4,13 @@ BIN := .venv/bin
 
 .PHONY: demo test check fix bench bench-authors paper paper-quick quality picture clean
 
-demo: .venv/ready  ## fit the embedded example and print what it found
+demo: .venv/ready  ## fit the embedded example and print the clusters
 	$(BIN)/coview demo
 
 test: .venv/ready  ## run the whole test suite, a process on each core; pytest alone runs it in one
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal --cov --cov-fail-under=95
 
-check: .venv/ready  ## everything CI runs: format, lint, types, tests, demo, the paper's tables in small
+check: .venv/ready  ## everything CI runs: format, lint, types, tests, demo, a small run of the paper's tables
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -18,7 +18,7 @@ check: .venv/ready  ## everything CI runs: format, lint, types, tests, demo, the
 	$(MAKE) demo
 	$(MAKE) paper-quick
 
-fix: .venv/ready  ## format and repair what can be repaired
+fix: .venv/ready  ## format the code and fix lint errors
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -28,14 +28,14 @@ bench: .venv/ready  ## measure speed and memory as ratios; writes the table of d
 bench-authors: .venv/ready  ## time the methods beside their authors' programs; needs the reference input
 	$(BIN)/python -m benchmarks.speed.authors
 
-paper: .venv/ready  ## run the paper's experiments again and write docs/paper; goes on where it was stopped
+paper: .venv/ready  ## run the experiments of the paper and write docs/paper; resumes an interrupted run
 	$(BIN)/python -m benchmarks.paper.run
 
 paper-quick: .venv/ready  ## the same with few settings on two small data sets, into a temporary folder, as a test
 	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 	$(BIN)/python -m benchmarks.paper.run --quick --jobs 1 --out "$$folder/pages" --rows "$$folder/rows"
 
-quality: .venv/ready  ## measure clusters without labels on real data and write docs/quality.md; goes on where it was stopped
+quality: .venv/ready  ## measure clusters without labels on real data and write docs/quality.md; resumes an interrupted run
 	$(BIN)/python -m benchmarks.quality.run
 
 picture: demo  ## write docs/report.png, the screenshot in the README; needs Chromium and chromedriver
