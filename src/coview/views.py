@@ -166,7 +166,7 @@ def stack_views(views: Any) -> tuple[Matrix, dict[str, slice]]:
     """
     checked = as_views(views)
     ends = np.cumsum([0, *checked.n_features.values()]).tolist()
-    layout = {name: slice(a, b) for name, a, b in zip(checked.names, ends[:-1], ends[1:], strict=True)}
+    layout = {name: slice(a, b) for name, (a, b) in zip(checked, pairwise(ends), strict=True)}
     matrices = list(checked.values())
     if any(sp.issparse(x) for x in matrices):
         return sp.csr_array(sp.hstack(matrices, format="csr")), layout
@@ -270,10 +270,7 @@ def _as_float(label: str, matrix: Any) -> Matrix:
     if kind not in "fiubO":
         what = {"U": "strings", "S": "strings", "M": "dates", "m": "time differences"}.get(kind, str(matrix.dtype))
         raise InputError(f"{label} holds {what}; encode them as numbers or drop those columns")
-    if kind == "f" and matrix.dtype.itemsize <= 4:
-        wanted: type[np.floating[Any]] = np.float32
-    else:
-        wanted = np.float64
+    wanted: Any = np.float32 if kind == "f" and matrix.dtype.itemsize <= 4 else np.float64
     try:
         return matrix.astype(wanted, copy=False)
     except TypeError as error:

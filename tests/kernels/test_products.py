@@ -18,7 +18,8 @@ from coview import (
     Precomputed,
     TMvKSCR,
 )
-from coview.kernels import KERNELS, Kernel, kernel_per_view
+from coview.kernels import Kernel, kernel_per_view
+from coview.registry import KERNELS
 
 X = np.array([[1.0, 0.0, 2.0], [0.0, -1.5, 0.0], [2.5, 0.5, -1.0], [1.0, 0.0, 2.0], [0.25, 3.0, 0.0]])
 Y = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 2.0], [-2.0, 0.5, 1.5]])

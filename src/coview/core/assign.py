@@ -37,42 +37,24 @@ class Assigner(ABC):
 
     @abstractmethod
     def fit(self, scores: Array, n_clusters: int, rng: np.random.Generator, decimals: int = 9) -> Assignment:
-        """Return the clusters of the training scores.
-
-        Parameters
-        ----------
-        scores : array of shape (n_samples, n_components)
-        n_clusters : int
-        rng : numpy.random.Generator
-        decimals : int
-            Number of reliable decimals of the scores.
-
-        Returns
-        -------
-        Assignment
-        """
+        """Return the clusters of training scores (n_samples, n_components) with this number of reliable decimals."""
 
 
+@dataclass(frozen=True)
 class Assignment(ABC):
-    """Learnt clusters."""
+    """Learnt clusters, with centres of shape (n_clusters, n_components)."""
+
+    centres: Annotated[Array, FloatArray("_clusters", "components")]
+    decimals: Annotated[int, Range(0, 15)]
 
     @property
-    @abstractmethod
     def n_found(self) -> int:
         """Number of clusters; less than requested if the scores do not have that many."""
+        return len(self.centres)
 
     @abstractmethod
     def assign(self, scores: Array) -> Labels:
-        """Return the cluster of each row.
-
-        Parameters
-        ----------
-        scores : array of shape (n_samples, n_components)
-
-        Returns
-        -------
-        array of int of shape (n_samples,)
-        """
+        """Return the cluster of each row of scores (n_samples, n_components)."""
 
 
 @dataclass(frozen=True)
@@ -101,20 +83,14 @@ class Codebook(Assigner):
         frequent = np.lexsort((-_round_ties(norms / (norms.max() or 1.0), decimals), -counts))[:n_clusters]
         sums = np.zeros(patterns.shape)
         np.add.at(sums, member, directions)
-        return _by_size(CodeWords(patterns[frequent], l2_normalize(sums[frequent]), decimals), scores)
+        return _by_size(CodeWords(l2_normalize(sums[frequent]), decimals, patterns[frequent]), scores)
 
 
 @dataclass(frozen=True)
 class CodeWords(Assignment):
-    """A codebook: sign patterns of shape (n_clusters, n_components) and the mean directions of their members."""
+    """A codebook: sign patterns of shape (n_clusters, n_components); the centres are mean directions of members."""
 
     words: Annotated[Array, FloatArray("_clusters", "components")]
-    centres: Annotated[Array, FloatArray("_clusters", "components")]
-    decimals: Annotated[int, Range(0, 15)]
-
-    @property
-    def n_found(self) -> int:
-        return len(self.words)
 
     def assign(self, scores: Array) -> Labels:
         matches = _signs(scores) @ self.words.T  # components - 2 × Hamming distance, exact in small integers
@@ -154,12 +130,11 @@ class Directions(Assigner):
         from threadpoolctl import threadpool_limits
 
         directions = l2_normalize(scores)
-        distinct = np.unique(
-            _round_ties(directions[: 4 * n_clusters], decimals), axis=0
-        )  # the first rows mostly suffice
-        if len(distinct) <= n_clusters:
-            distinct = np.unique(_round_ties(directions, decimals), axis=0)
-        if len(distinct) <= n_clusters:
+        for rows in (directions[: 4 * n_clusters], directions):  # the first rows mostly suffice
+            distinct = np.unique(_round_ties(rows, decimals), axis=0)
+            if len(distinct) > n_clusters:
+                break
+        else:
             return _by_size(Centres(distinct, decimals), scores)
         some = directions
         if len(directions) > _START_ROWS:
@@ -175,14 +150,7 @@ class Directions(Assigner):
 
 @dataclass(frozen=True)
 class Centres(Assignment):
-    """Centres of shape (n_clusters, n_components); the nearest one is assigned."""
-
-    centres: Annotated[Array, FloatArray("_clusters", "components")]
-    decimals: Annotated[int, Range(0, 15)]
-
-    @property
-    def n_found(self) -> int:
-        return len(self.centres)
+    """Centres of k-means; the nearest one is assigned."""
 
     def assign(self, scores: Array) -> Labels:
         nearness = l2_normalize(scores) @ self.centres.T - squared_norms(self.centres) / 2
@@ -220,16 +188,12 @@ def number_by_size(labels: Array) -> tuple[Labels, Labels]:
     """Return labels numbered by decreasing cluster size, and the old label of each new one; ties keep their order."""
     old, labels, counts = np.unique(labels, return_inverse=True, return_counts=True)
     order = np.argsort(-counts, kind="stable")
-    new = np.empty(len(order), dtype=np.int64)
-    new[order] = np.arange(len(order))
-    return new[labels.ravel()], old[order]
+    return np.argsort(order)[labels.ravel()], old[order]
 
 
 def _by_size(assignment: Learnt, scores: Array) -> Learnt:
     """Return the assignment with clusters numbered by decreasing size among these rows, without empty clusters."""
-    counts = np.bincount(assignment.assign(scores), minlength=assignment.n_found)
-    order = np.argsort(-counts, kind="stable")
-    order = order[counts[order] > 0]
+    order = number_by_size(assignment.assign(scores))[1]
     arrays: dict[str, Any] = {
         name: value[order] for name, value in vars(assignment).items() if isinstance(value, np.ndarray)
     }

@@ -26,20 +26,11 @@ _DENSE_FALLBACK = 4000  # rows up to which LAPACK solves a problem that has not 
 
 @dataclass(frozen=True)
 class Problem:
-    """A symmetric matrix to decompose, stored as matrix × 2^exponent so that extreme scales stay in range.
+    """A symmetric matrix to decompose, stored as matrix × 2^exponent so that extreme scales stay in range."""
 
-    Parameters
-    ----------
-    matrix : symmetric operator
-        Has shape, dtype, products (`@`) with blocks of vectors, and a dense copy (`to_dense`).
-    exponent : int
-    trace : float
-        Trace of the stored matrix.
-    """
-
-    matrix: Any
+    matrix: Any  # has shape, dtype, products (`@`) with blocks of vectors, and a dense copy (`to_dense`)
     exponent: int
-    trace: float
+    trace: float  # of the stored matrix
 
     @classmethod
     def of(cls, matrix: Any) -> Problem:
@@ -67,19 +58,8 @@ def top_eigenpairs(problem: Problem, k: int, start: Array | None = None) -> Eige
     """Return the k algebraically largest eigenpairs, always with the same signs for the same problem.
 
     Problems with few rows, or with few rows for each requested pair, are solved by LAPACK, cubic in the number of rows.
-    All others are solved by a block Krylov method with a fixed start, in about ten passes over the matrix.
-
-    Parameters
-    ----------
-    problem : Problem
-    k : int
-        Number of eigenpairs.
-    start : (n, at most k), optional
-        Vectors near the solution, from which the Krylov method starts.
-
-    Returns
-    -------
-    Eigenpairs
+    All others are solved by a block Krylov method in about ten passes over the matrix, from a fixed start or from at
+    most k vectors near the solution (`start`).
     """
     n = problem.size
     small = n <= 700 or n <= min(20 * k, 3000) or n <= 2 * _BASIS * (k + _EXTRA)

@@ -19,24 +19,12 @@ _MOST_SPARSE_VIEWS = 8
 
 @dataclass(frozen=True)
 class Fused:
-    """A fused eigenproblem.
-
-    Parameters
-    ----------
-    problem : Problem
-        D^{-1/2} M D^{-1/2}, for the fused matrix M and the total degrees D.
-    centerings : dict
-        The centring of each view.
-    degree : (n,)
-        D, the sum of the views' degrees.
-    total : WeightedSum, optional
-        The weighted sum of the views, if it gives the scores of the training samples.
-    """
+    """A fused eigenproblem D^{-1/2} M D^{-1/2}, for the fused matrix M and the total degrees D."""
 
     problem: Problem
-    centerings: dict[str, Centering]
-    degree: Array
-    total: WeightedSum | None
+    centerings: dict[str, Centering]  # of each view
+    degree: Array  # D, the sum of the views' degrees
+    total: WeightedSum | None  # of the views, if it gives the scores of the training samples
 
     def scores(self, latent: Array, beta: Mapping[str, float]) -> Array | None:
         """Return Σ_v beta_v Ω_v H of the training samples, or None if it must be computed from their similarities."""
@@ -44,29 +32,12 @@ class Fused:
 
 
 def fuse(
-    grams: Grams,
-    kappa: Mapping[str, float],
-    rho: float,
-    degree_of: Callable[[Gram], Array] = Gram.positive_degrees,
+    grams: Grams, kappa: Mapping[str, float], rho: float, degree_of: Callable[[Gram], Array] = Gram.positive_degrees
 ) -> Fused:
     """Return the eigenproblem of rho Σ_v kappa_v Ω_v + (1 - rho) ⊙_v Ω_v, with Ω_v the centred Gram matrix of view v.
 
-    Matrices stay sparse if all of them are, for up to 8 views; otherwise they are fused in tiles.
-
-    Parameters
-    ----------
-    grams : Grams
-        Its matrices are computed here, and overwritten.
-    kappa : mapping
-        Weights of the views in the sum; the product has none.
-    rho : float
-        Weight of the sum against the product.
-    degree_of : function
-        Returns the degrees of a Gram matrix: they weigh the rows in the centring and normalise the problem.
-
-    Returns
-    -------
-    Fused
+    The Gram matrices are computed here, and overwritten. They stay sparse if all of them are, for up to 8 views;
+    otherwise they are fused in tiles. The degrees weigh the rows in the centring and normalise the problem.
     """
     if len(kappa) == 1:  # the product of one view is the view itself
         kappa, rho = {name: 1 + rho * (weight - 1) for name, weight in kappa.items()}, 1.0

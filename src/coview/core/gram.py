@@ -21,25 +21,14 @@ _ROUNDING_ERRORS = 64
 
 @dataclass(frozen=True)
 class Gram:
-    """The Gram matrix of one view; in tiles it is valid until the next view fills the buffer.
-
-    Parameters
-    ----------
-    name, kernel : str, Kernel
-        The view and its kernel.
-    degree, absolute_degree : (n,)
-        Row sums of the matrix and of its absolute values.
-    largest : float
-        The largest absolute entry.
-    matrix : SymmetricTiles or SymmetricSparse
-    """
+    """The Gram matrix of one view; in tiles it is valid until the next view fills the buffer."""
 
     name: str
     kernel: Kernel
-    degree: Array
-    absolute_degree: Array
-    largest: float
-    matrix: Any
+    degree: Array  # row sums of the matrix
+    absolute_degree: Array  # and of its absolute values
+    largest: float  # the largest absolute entry
+    matrix: Any  # SymmetricTiles or SymmetricSparse
 
     def positive_degrees(self) -> Array:
         """Return the row sums, which must be positive because the methods divide by them."""
@@ -179,21 +168,12 @@ class Centering:
     Subtracting the mean of the training samples, weighted by w, from both sides turns a block K into
     K - (K w) 1ᵀ - 1 aᵀ + c, where a = Ω w and c = wᵀ Ω w come from the training Gram matrix Ω. No statistic of the
     block itself is used, so a row gets the same result alone and in any batch.
-
-    Parameters
-    ----------
-    weights, means : (n,)
-        w and a.
-    mean : float
-        c.
-    largest : float
-        The largest absolute similarity among the training samples: rounding errors are relative to it.
     """
 
-    weights: Array
-    means: Array
-    mean: float
-    largest: float
+    weights: Array  # w
+    means: Array  # a
+    mean: float  # c
+    largest: float  # the largest absolute similarity of training samples: rounding errors are relative to it
 
     @classmethod
     def learn(cls, matrix: Any, weights: Array, largest: float = 1.0) -> Centering:

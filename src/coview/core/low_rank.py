@@ -11,17 +11,7 @@ from coview.views import Array
 
 
 class PlusLowRank:
-    """The symmetric matrix S + F C Fᵀ.
-
-    Parameters
-    ----------
-    matrix : SymmetricTiles or SymmetricSparse
-        S, of shape (n, n).
-    factor : (n, few)
-        F.
-    form : (few, few), optional
-        C, symmetric; the identity by default.
-    """
+    """The symmetric matrix S + F C Fᵀ, with S in tiles or sparse, F of shape (n, few), and C = I by default."""
 
     def __init__(self, matrix: Any, factor: Array, form: Array | None = None) -> None:
         self.matrix = matrix

@@ -19,25 +19,13 @@ _SPARSE_TERMS = 16.0  # rounding errors of a sum of about ten similarities
 
 @dataclass(frozen=True)
 class ScoreMap:
-    """Scores Ω_c(x) H of rows x of one view, with the centring folded into coefficients and bias.
+    """Scores Ω_c(x) H of rows x of one view, with the centring folded into coefficients and bias."""
 
-    Parameters
-    ----------
-    similarity : Similarity
-        Similarity to the training samples.
-    coefficients : (n_training, components)
-    bias : (components,)
-    largest : float
-        The largest absolute similarity among training samples.
-    tolerance : (components,)
-        The rounding error of a score; smaller scores are set to zero.
-    """
-
-    similarity: Similarity
+    similarity: Similarity  # to the training samples
     coefficients: Annotated[Array, FloatArray("train", "components")]
     bias: Annotated[Array, FloatArray("components")]
-    largest: Annotated[float, Range(least=0)]
-    tolerance: Annotated[Array, FloatArray("components", least=0)]
+    largest: Annotated[float, Range(least=0)]  # the largest absolute similarity of training samples
+    tolerance: Annotated[Array, FloatArray("components", least=0)]  # the rounding error of a score
 
     @classmethod
     def learn(cls, similarity: Similarity, centering: Centering, latent: Array) -> ScoreMap:

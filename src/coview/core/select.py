@@ -43,17 +43,7 @@ class Selector(ABC):
     def rows(self, source: RowSource, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
         """Return the numbers of `count` different rows in increasing order.
 
-        Parameters
-        ----------
-        source : Views, or any other source of rows
-        count : int
-        rng : numpy.random.Generator
-        kernels : mapping from view name to Kernel
-            The kernels of the method that will be trained; rules that compare rows use them.
-
-        Returns
-        -------
-        array of int of shape (count,)
+        Rules that compare rows use the kernels of the method that will be trained, by view name.
         """
 
 

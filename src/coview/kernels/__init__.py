@@ -4,24 +4,11 @@ from coview.kernels.base import Kernel, Similarity
 from coview.kernels.graph import NeighborGraph, NeighborSimilarity
 from coview.kernels.per_view import by_view_name, kernel_per_view
 from coview.kernels.precomputed import Precomputed, PrecomputedSimilarity
-from coview.kernels.products import (
-    RBF,
-    Cosine,
-    GaussianProducts,
-    InnerProductKernel,
-    Linear,
-    NormalizedPolynomial,
-    Polynomial,
-    Products,
-)
-from coview.registry import KERNELS
+from coview.kernels.products import RBF, Cosine, Linear, NormalizedPolynomial, Polynomial
 
 __all__ = [
-    "KERNELS",
     "RBF",
     "Cosine",
-    "GaussianProducts",
-    "InnerProductKernel",
     "Kernel",
     "Linear",
     "NeighborGraph",
@@ -30,7 +17,6 @@ __all__ = [
     "Polynomial",
     "Precomputed",
     "PrecomputedSimilarity",
-    "Products",
     "Similarity",
     "by_view_name",
     "kernel_per_view",

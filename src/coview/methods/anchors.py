@@ -33,24 +33,13 @@ class AnchorPoints:
     """The anchors of one view.
 
     The search differs from `coview.neighbors` in ties: distances that are equal up to rounding are equal here, also
-    between points that are not duplicates, such as mirror images.
-
-    Parameters
-    ----------
-    name : str
-        The view, for messages.
-    points : array or csr_array of shape (n_anchors, n_features)
-        Sparse points are used with sparse views; only distances are dense.
-
-    Attributes
-    ----------
-    unit : float
-        The unit of distances, a power of 2 near the largest entry of the points: the scale of a view has no effect.
+    between points that are not duplicates, such as mirror images. Sparse points are used with sparse views; only
+    distances are dense.
     """
 
-    name: str
+    name: str  # of the view
     points: Annotated[Matrix, DenseOrSparse("anchors", "features")]
-    unit: Annotated[float, Range(above=0)]
+    unit: Annotated[float, Range(above=0)]  # of distances: a power of 2 near the largest entry
     _origin: Annotated[Array, FloatArray("features")] | None
     _points: Annotated[Matrix, DenseOrSparse("anchors", "features")]
     _lengths: Annotated[Array, FloatArray("anchors", least=0)]
@@ -81,16 +70,6 @@ class AnchorPoints:
 
         Takes O(rows × anchors × features) time, and memory for the result and one block of rows. A row gets the same
         anchors alone and in any batch, because distances are rounded to their certain digits.
-
-        Parameters
-        ----------
-        x : array or csr_array of shape (rows, n_features)
-        count : int
-            Number of anchors for each row; all of them if there are fewer.
-
-        Returns
-        -------
-        NearestAnchors
         """
         count = min(count, len(self))
         found = NearestAnchors(np.empty((x.shape[0], count), dtype=np.int32), np.empty((x.shape[0], count)))

@@ -20,16 +20,11 @@ _DECIMALS = 12  # of a cosine distance; products of L2-normalised rows have abou
 
 
 def cosine_neighbors(samples: Matrix, n_neighbors: int) -> tuple[Numbers, Array]:
-    """Return the nearest other samples of each sample and their cosine distances, nearest first.
+    """Return the nearest other samples of each sample (L2-normalised rows), nearest first, and cosine distances.
 
     Distances that are equal up to rounding are equal, and the smaller sample number comes first. An all-zero row is at
     distance 1 from all others. The search differs from `coview.neighbors`, whose Euclidean distances would put zero
     rows nearer than orthogonal ones. Costs O(n² features) time, and memory for 256 rows of distances.
-
-    Parameters
-    ----------
-    samples : (n, features)
-        L2-normalised rows; with fewer than n_neighbors others, all of them are returned.
     """
     n = samples.shape[0]
     k = min(n_neighbors, n - 1)
@@ -76,11 +71,6 @@ def linked_by_majority(places: Sequence[Array], reaches: Sequence[float]) -> Lab
 
     All pairs are compared, 256 rows at a time, and only links between different components are kept, so the memory is a
     few times 256 n numbers. Costs O(n² Σ coordinates) time.
-
-    Parameters
-    ----------
-    places, reaches : sequences
-        Samples (n, coordinates) and the largest distance of a linked pair, of every view.
     """
     from scipy.sparse.csgraph import connected_components
 

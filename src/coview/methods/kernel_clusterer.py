@@ -35,26 +35,13 @@ _SOLVER_VECTORS = 16  # for each component
 
 @dataclass(frozen=True)
 class LatentSpace:
-    """What a kernel method learns from its Gram matrices.
-
-    Parameters
-    ----------
-    eigenvalues : (components,)
-    latent : mapping
-        Hidden features (n, components) by view name; the same array for all views that share a latent space.
-    centerings : dict
-        The centring of each view.
-    scores : (n, components), optional
-        Ensemble scores of the training samples; None if they must be computed from similarities.
-    explained_variance_ratio : (components,), optional
-        Given if the problem has a trace.
-    """
+    """What a kernel method learns from its Gram matrices; views that share a latent space have the same array."""
 
     eigenvalues: Array
-    latent: Mapping[str, Array]
+    latent: Mapping[str, Array]  # hidden features (n, components) by view name
     centerings: dict[str, Centering]
-    scores: Array | None
-    explained_variance_ratio: Any = None
+    scores: Array | None  # ensemble scores of the training samples; None if they must be computed from similarities
+    explained_variance_ratio: Any = None  # None if the problem has no trace
 
 
 def solve_shared(fused: Fused, n_components: int, beta: Mapping[str, float]) -> LatentSpace:

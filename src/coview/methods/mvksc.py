@@ -166,8 +166,7 @@ def _centred_and_normalised(gram: Gram, centering: Centering, informative: bool)
 
 def _solve_one_view(matrices: Sequence[SymmetricTiles], informative: int, n_components: int) -> CoupledPairs:
     """Return the eigenpairs of KSC for the only informative view, in the form of a coupled problem."""
-    matrix = matrices[informative]
-    pairs = top_eigenpairs(Problem.of(matrix), n_components)
+    pairs = top_eigenpairs(Problem.of(matrices[informative]), n_components)
     vectors = np.zeros((len(matrices), *pairs.vectors.shape))
     vectors[informative] = pairs.vectors
     return CoupledPairs(pairs.values, vectors, vectors * pairs.values)

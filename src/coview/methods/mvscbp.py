@@ -139,8 +139,7 @@ def learn_embedding(
 
     n, m = graphs[0].shape
     nothing = Triplets(np.empty((n, 0)), np.empty(0), np.empty((m, 0)))
-    equal = np.full(len(graphs), 1 / len(graphs))
-    start = WeightedEmbedding(equal, nothing)
+    start = WeightedEmbedding(np.full(len(graphs), 1 / len(graphs)), nothing)
     return alternate(step, start, max_iter=max_iter, settled=weighting.settled(tol))
 
 

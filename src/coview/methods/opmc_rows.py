@@ -28,15 +28,7 @@ SCALINGS = ("feature", "sample", None)
 
 @dataclass(frozen=True)
 class StandardisedRows:
-    """The standardised rows of one view.
-
-    Parameters
-    ----------
-    matrix : array or csr_array of shape (n_rows, n_features)
-        A dense view is a standardised copy in float64. A sparse view stays sparse.
-    left, right : (n_rows,) and (n_features,), optional
-        The rows of a sparse view are those of matrix − left rightᵀ.
-    """
+    """The standardised rows of one view: a copy in float64, or for a sparse view those of matrix − left rightᵀ."""
 
     matrix: Matrix
     left: Array | None = None

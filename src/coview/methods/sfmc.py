@@ -13,14 +13,7 @@ from coview.core.assign import Labels
 from coview.errors import InputError
 from coview.methods.anchors import AnchorPoints
 from coview.methods.base import MultiViewClusterer
-from coview.methods.bipartite import (
-    components,
-    join_nearest,
-    leading_triplets,
-    n_components,
-    normalise,
-    weighted_graph,
-)
+from coview.methods.bipartite import components, join_nearest, leading_triplets, n_components, normalise, weighted_graph
 from coview.methods.sfmc_simplex import project_segments, smallest_on_simplex
 from coview.parameters import check_integer
 from coview.rows import row_of_entries

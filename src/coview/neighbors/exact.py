@@ -86,29 +86,14 @@ class ExactSearch:
         return moved.astype(self._dtype) if self._sparse else moved.astype(self._dtype, order="C")
 
     def near(
-        self,
-        x: Matrix,
-        k: int,
-        reach: Array | None = None,
-        own: Integers | None = None,
-        among: Integers | None = None,
+        self, x: Matrix, k: int, reach: Array | None = None, own: Integers | None = None, among: Integers | None = None
     ) -> Pairs:
         """Return the rows no further from a row of x than its k-th nearest row, and those that have x within reach.
 
-        Takes O(rows of x × rows × columns) time, and memory for a tile of a few thousand columns.
-
-        Parameters
-        ----------
-        x : array or csr_array of shape (n_queries, columns)
-            In the format of the rows.
-        k : int
-            From 1 to the number of rows. Ties give more than k rows.
-        reach : array of shape (n,)
-            A distance for each row: the row is also returned for all queries that are nearer.
-        own : array of shape (n_queries,)
-            The numbers of the queries among the rows; a query is then not its own neighbour.
-        among : array of int
-            The numbers of the rows to search; by default all rows.
+        k is at least 1 and at most the number of rows; ties give more rows. `reach` has a distance for each row, `own`
+        the numbers of the queries among the rows (a query is then not its own neighbour), and `among` the numbers of
+        the rows to search, by default all. Takes O(rows of x × rows × columns) time, and memory for a tile of a few
+        thousand columns.
         """
         found: list[tuple[Integers, Integers, Array]] = []
         for start in range(0, x.shape[0], BLOCK_ROWS):
@@ -124,16 +109,10 @@ class ExactSearch:
             if reach is not None:
                 kept |= distances < reach[j]
             found.append((i[kept] + start, j[kept], distances[kept]))
-        parts = zip(*found, strict=True)
-        return Pairs(*(np.concatenate(part) for part in parts))
+        return Pairs(*(np.concatenate(part) for part in zip(*found, strict=True)))
 
     def candidates(
-        self,
-        x: Matrix,
-        k: int,
-        reach: Array | None = None,
-        own: Integers | None = None,
-        among: Integers | None = None,
+        self, x: Matrix, k: int, reach: Array | None = None, own: Integers | None = None, among: Integers | None = None
     ) -> tuple[Integers, Integers]:
         """Return the pairs that products cannot exclude from `near`, for one block of queries: query and row."""
         far = np.zeros(x.shape[0], dtype=np.bool_)
@@ -209,8 +188,7 @@ class ExactSearch:
             squares: Array = np.square(distances * 2.0**-self.exponent).astype(self._dtype)
         if self._sparse:
             squares *= 1 - _TIE
-        squares = np.nextafter(squares, self._dtype(np.inf))
-        return squares
+        return np.nextafter(squares, self._dtype(np.inf))
 
     def _lower_bounds(self, left: Matrix, lowest: Array, columns: Integers | slice) -> Array:
         """Return squared distances minus the bound of their error."""

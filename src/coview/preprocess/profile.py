@@ -20,20 +20,13 @@ _SAMPLED_ROWS = 2000
 class ViewProfile:
     """Properties of the values of a view.
 
-    Parameters
-    ----------
-    no_direction : bool
-        Whether the direction of a row is uninformative: the view has at most 8 columns, or two columns have nearly all
-        of the variance, as if columns have different units.
-    word_counts : bool
-        Whether the values are non-negative and mostly zero, as word counts are.
-    wide_range : bool
-        Whether the values are non-negative and some exceed 2, so that logarithms make a difference.
+    The direction of a row is uninformative if the view has at most 8 columns, or if two columns have nearly all of the
+    variance, as if columns have different units.
     """
 
-    no_direction: bool
-    word_counts: bool
-    wide_range: bool
+    no_direction: bool  # whether the direction of a row is uninformative
+    word_counts: bool  # whether the values are non-negative and mostly zero, as word counts are
+    wide_range: bool  # whether the values are non-negative and some exceed 2, so that logarithms make a difference
 
     @classmethod
     def of(cls, x: Matrix) -> ViewProfile:
