@@ -16,6 +16,7 @@ import numpy as np
 
 from coview._version import __version__
 from coview.compose import Concat, Preprocessed
+from coview.compose.wrapper import nested_models
 from coview.errors import InputError
 from coview.methods.base import MultiViewClusterer
 from coview.metrics import scores as truth_scores
@@ -27,42 +28,22 @@ from coview.summary.values import fixed, html_table
 from coview.tune import Tuned
 from coview.views import Array, Views, as_views
 
-# Every method with its default settings, and TMvKSCR with settings selected from the data.
-
 # Above these numbers of samples a method takes many minutes or hours, so it is left out.
 MOST_SAMPLES: Mapping[str, int] = {"tsvdmsc": 3_000, "comic": 5_000, "coreg": 10_000}
 
 
 @dataclass(frozen=True)
 class MethodResult:
-    """The result of one method. A method that fails has an error instead, and its measures are None.
+    """The result of one method. A method that fails has an error instead, and its measures are None."""
 
-    Attributes
-    ----------
-    name, estimator : str
-        The name in METHODS or "tuned", and the estimator with its parameters.
-    seconds : float
-        Time of the fit.
-    error : str
-    n_found : int
-        Number of clusters found.
-    sizes : tuple of int
-        Cluster sizes.
-    silhouette : float
-        Mean silhouette in the method's own score space, which is not comparable between methods.
-    ari, nmi, accuracy, purity : float
-        Agreement with known classes.
-    notes : tuple of str
-    """
-
-    name: str
-    estimator: str
-    seconds: float | None = None
+    name: str  # in METHODS, or "tuned"
+    estimator: str  # with its parameters
+    seconds: float | None = None  # time of the fit
     error: str | None = None
-    n_found: int | None = None
-    sizes: tuple[int, ...] | None = None
-    silhouette: float | None = None
-    ari: float | None = None
+    n_found: int | None = None  # number of clusters
+    sizes: tuple[int, ...] | None = None  # of the clusters
+    silhouette: float | None = None  # mean in the method's own score space, not comparable between methods
+    ari: float | None = None  # this and the next three: agreement with known classes
     nmi: float | None = None
     accuracy: float | None = None
     purity: float | None = None
@@ -270,7 +251,7 @@ def _run_method(
     labels = np.asarray(estimator.labels_)
     sizes = np.unique(labels, return_counts=True)[1]
     notes = list(dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught))
-    if "Concat(" in result.estimator:
+    if any(isinstance(model, Concat) for model in nested_models(estimator)):
         notes.insert(0, "clusters one table with the columns of all views")
     if "n_clusters" not in signature(methods_and_tuned()[name]).parameters:
         notes.insert(0, "finds the number of clusters itself")

@@ -71,13 +71,7 @@ def require(condition: object, reason: str) -> None:
 
 
 class Sizes:
-    """Sizes by name: the first array with a name sets its size, and the others must agree.
-
-    Parameters
-    ----------
-    views : mapping
-        Number of features of each view.
-    """
+    """Number of features of each view, and sizes by name: the first array sets a size, and the others must agree."""
 
     def __init__(self, views: Mapping[str, int]) -> None:
         self.views = views
@@ -128,20 +122,9 @@ class Range:
 
 
 class NumberArray:
-    """A dense array whose sides have named sizes.
+    """A dense array whose sides have these sizes, with values within the bounds of a `Range`.
 
-    Parameters
-    ----------
-    *sides : str
-        Names of the sizes.
-    least, most, above : float, optional
-        Bounds of the values, as in `Range`.
-    below : str, optional
-        Name of a size that all values are below.
-    increasing : bool
-        Whether each value is larger than the one before.
-    infinite, empty : bool
-        Whether infinite values, and arrays without values, are accepted.
+    All values are below the size `below`. `infinite` and `empty` accept infinite values and arrays without values.
     """
 
     dtypes: ClassVar[tuple[str, ...]]
@@ -149,16 +132,14 @@ class NumberArray:
     def __init__(
         self,
         *sides: str,
-        least: float = -math.inf,
-        most: float = math.inf,
-        above: float | None = None,
         below: str | None = None,
         increasing: bool = False,
         infinite: bool = False,
         empty: bool = False,
+        **bounds: float,
     ) -> None:
         self.sides = sides
-        self.range = Range(least, most, above)
+        self.range = Range(**bounds)
         self.below = below
         self.increasing = increasing
         self.infinite = infinite

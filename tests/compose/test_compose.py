@@ -513,8 +513,8 @@ def test_each_view_has_its_own_steps(steps, form):
     views["words"] = form(views["words"])
     before = {name: x.copy() for name, x in views.items()}
     model = Preprocessed(TMvKSCR(3, random_state=0), steps).fit(views)
-    chosen = preprocessing_per_view(steps, ("words", "measured"))
-    by_hand = {name: chosen[name].learn(x)(x) for name, x in views.items()}
+    preprocessing = preprocessing_per_view(steps, ("words", "measured"))
+    by_hand = {name: preprocessing[name].learn(x)(x) for name, x in views.items()}
     alone = TMvKSCR(3, random_state=0).fit(by_hand)
     np.testing.assert_array_equal(model.labels_, alone.labels_)
     np.testing.assert_array_equal(model.predict(views), alone.predict(by_hand))

@@ -32,7 +32,7 @@ def test_effects_are_those_of_the_definition(kind, dtype):
     x = x.astype(dtype)
     (found,) = effects(kind(x), numbers, 3)
     np.testing.assert_allclose(found.values, naive(x.astype(float), numbers), rtol=1e-9)
-    means = [[x[chosen].mean(axis=0) for chosen in (numbers == c, numbers != c)] for c in range(3)]
+    means = [[x[members].mean(axis=0) for members in (numbers == c, numbers != c)] for c in range(3)]
     np.testing.assert_allclose(np.stack([found.inside, found.outside], axis=1), means, rtol=1e-5, atol=1e-7)
     assert not found.constant.any()
 

@@ -563,9 +563,9 @@ def test_models_without_labels_count_all_samples():
 
 
 def test_large_and_infinite_parameters_are_described():
-    chosen = parameters(Concat(KMeans(2, tol=np.inf, init=np.zeros((2, 60)))))["estimator"]
-    assert chosen["tol"] == "inf"
-    assert chosen["init"] == "array of shape (2, 60)"
+    inner = parameters(Concat(KMeans(2, tol=np.inf, init=np.zeros((2, 60)))))["estimator"]
+    assert inner["tol"] == "inf"
+    assert inner["init"] == "array of shape (2, 60)"
 
 
 def test_bad_arguments_are_refused(blobs):
@@ -752,27 +752,27 @@ def test_the_summary_has_the_record_of_the_search(tuned):
 
 
 def test_settings_have_short_names():
-    rows = make_tuning(n_views=3).evaluations
-    assert rows[0].label == "graph · l2 · ρ 1"
-    assert rows[4].label == "graph · l2 / tfidf+l2 · ρ 0.25"
-    weighted = next(row for row in rows if row.weights)
+    evaluations = make_tuning(n_views=3).evaluations
+    assert evaluations[0].label == "graph · l2 · ρ 1"
+    assert evaluations[4].label == "graph · l2 / tfidf+l2 · ρ 0.25"
+    weighted = next(each for each in evaluations if each.weights)
     assert weighted.label == "graph · l2 · ρ 1 · κ 0 1 1"
-    assert rows[-1].kernel_name == "linear"
+    assert evaluations[-1].kernel_name == "linear"
 
 
 def test_numbers_of_clusters_are_compared_as_the_search_compares_them(tuned):
     model, _ = tuned
     numbers = evaluated_numbers(model.evaluations_)
-    first = [row for row in model.evaluations_ if set(row.kappa) == {1.0}]
+    first = [each for each in model.evaluations_ if set(each.kappa) == {1.0}]
     gaps, criteria = (
-        {k: np.array([getattr(row, name) for row in first if row.n_clusters == k]) for k in range(2, 13)}
+        {k: np.array([getattr(each, name) for each in first if each.n_clusters == k]) for k in range(2, 13)}
         for name in ("eigengap", "criterion")
     )
     compared = compare_numbers(gaps, criteria)
     assert [number.n_clusters for number in numbers] == list(range(2, 13))
     assert [number.criterion for number in numbers] == [compared[k].max() for k in range(2, 13)]
     assert max(numbers, key=lambda number: number.criterion).n_clusters == model.n_clusters_
-    assert evaluated_numbers([row for row in model.evaluations_ if row.round > 1]) == ()
+    assert evaluated_numbers([each for each in model.evaluations_ if each.round > 1]) == ()
 
 
 def test_settings_are_ranked_by_the_mean_over_their_rounds():
@@ -780,20 +780,20 @@ def test_settings_are_ranked_by_the_mean_over_their_rounds():
     first, second = tuning.evaluations[tuning.selected], tuning.evaluations[tuning.selected + 1]
     means = mean_criteria(tuning.evaluations)
     assert (means[first], means[second]) == pytest.approx(((0.9 + 0.85) / 2, (0.88 + 0.86) / 2))
-    rows = ranked_evaluations(tuning.evaluations, 10)
-    assert rows[:2] == [first, second]
-    before = [row for row in rows if row.round == 1 and row.n_clusters == 10 and row.criterion is not None]
-    assert [row.criterion for row in before] == sorted((row.criterion for row in before), reverse=True)
+    ranked = ranked_evaluations(tuning.evaluations, 10)
+    assert ranked[:2] == [first, second]
+    before = [each for each in ranked if each.round == 1 and each.n_clusters == 10 and each.criterion is not None]
+    assert [each.criterion for each in before] == sorted((each.criterion for each in before), reverse=True)
     assert means[before[0]] == before[0].criterion
-    assert all(row.error is not None for row in tuning.evaluations if row not in means)
+    assert all(each.error is not None for each in tuning.evaluations if each not in means)
 
 
 def test_the_best_of_the_last_round_is_first_and_failures_are_last():
-    rows = ranked_evaluations(make_tuning(10).evaluations, 10)
-    assert [row.round for row in rows[:6]] == [2] * 5 + [1]
-    assert rows[0].criterion == max(row.criterion for row in rows[:5])
-    assert rows[5].n_clusters == 10
-    assert rows[-1].error is not None
+    ranked = ranked_evaluations(make_tuning(10).evaluations, 10)
+    assert [each.round for each in ranked[:6]] == [2] * 5 + [1]
+    assert ranked[0].criterion == max(each.criterion for each in ranked[:5])
+    assert ranked[5].n_clusters == 10
+    assert ranked[-1].error is not None
 
 
 @pytest.mark.parametrize(

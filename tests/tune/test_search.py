@@ -277,14 +277,14 @@ def test_the_search_goes_from_all_candidates_on_few_samples_to_some_on_more():
     calls = []
     rounds = (Round(60, 1, 1.0), Round(120, 1, 0.5))
     found = Search(views, [3], rounds, seed=0, progress=lambda *call: calls.append(call)).run(candidates(views))
-    first, second = ([row for row in found.evaluations if row.round == number] for number in (1, 2))
-    assert {row.n_samples for row in first} == {60}
-    assert {row.n_samples for row in second} == {120}
-    even = [row for row in first if set(row.kappa) == {1.0}]  # the others are evaluations of weights
+    first, second = ([each for each in found.evaluations if each.round == number] for number in (1, 2))
+    assert {each.n_samples for each in first} == {60}
+    assert {each.n_samples for each in second} == {120}
+    even = [each for each in first if set(each.kappa) == {1.0}]  # the others are evaluations of weights
     assert len(even) == len(candidates(views))
     assert len(second) == -(-len(even) // 2)
-    best = max(even, key=lambda row: row.criterion)
-    assert any((row.steps, row.kernel) == (best.steps, best.kernel) for row in second)
+    best = max(even, key=lambda each: each.criterion)
+    assert any((each.steps, each.kernel) == (best.steps, best.kernel) for each in second)
     assert calls[-1] == ("weights of views", 3, 3)
     assert found.n_clusters == 3
     model = Preprocessed(TMvKSCR(3, kernel=found.candidate.kernel, rho=found.candidate.rho, random_state=0))
@@ -311,14 +311,14 @@ def test_the_criterion_of_the_first_round_counts_in_the_last(monkeypatch):
 def test_a_round_without_more_samples_is_left_out():
     views, _ = blobs()
     found = Search(views, [3], BUDGETS["full"], seed=0).run(candidates(views))
-    assert {row.round for row in found.evaluations} == {1}
+    assert {each.round for each in found.evaluations} == {1}
 
 
 def test_the_number_of_clusters_is_found():
     views, _ = blobs()
     found = Search(views, range(2, 7), (Round(90, 1, 1.0),), seed=0).run(candidates(views))
     assert found.n_clusters == 3
-    assert {row.n_clusters for row in found.evaluations if set(row.kappa) == {1.0}} == {2, 3, 4, 5, 6}
+    assert {each.n_clusters for each in found.evaluations if set(each.kappa) == {1.0}} == {2, 3, 4, 5, 6}
 
 
 @pytest.mark.parametrize("sizes", [(300, 60, 40), (340, 40, 20), (200, 30), (100, 100, 100, 100)])
@@ -333,14 +333,14 @@ def test_the_number_of_clear_clusters_of_different_size_is_found(sizes):
 def test_rounds_have_samples_for_many_clusters():
     views, _ = blobs(300)
     found = Search(views, [40], (Round(50, 1, 1.0),), seed=0).run(candidates(views)[:2])
-    assert {row.n_samples for row in found.evaluations} == {200}
+    assert {each.n_samples for each in found.evaluations} == {200}
 
 
 def test_a_view_of_noise_never_has_more_weight_than_the_others():
     views, _ = make_blobs(150, spread=1.2)
     views = as_views(views | {"noise": np.random.default_rng(1).normal(size=(150, 30))})
     found = Search(views, [3], (Round(150, 1, 1.0),), seed=0).run([candidate(RBF(), rho=1.0, views=4)])
-    weights = {row.kappa for row in found.evaluations}
+    weights = {each.kappa for each in found.evaluations}
     assert (1.0, 1.0, 1.0, 0.0) in weights
     assert found.candidate.kappa[3] <= min(found.candidate.kappa[:3])
 
@@ -362,12 +362,12 @@ def test_weights_that_lower_stability_or_consensus_are_not_selected(monkeypatch)
     views = as_views(views | {"noise": np.random.default_rng(1).normal(size=(150, 30))})
     pool = [candidate(kernel, rho=1.0, views=4) for kernel in (RBF(), NeighborGraph())]
     found = Search(views, [3], (Round(150, 1, 1.0),), seed=0).run(pool)
-    rows = [row for row in found.evaluations if row.kernel == str(found.candidate.kernel)]
+    alike = [each for each in found.evaluations if each.kernel == str(found.candidate.kernel)]
     selected = found.evaluations[found.selected]
     assert selected.kappa == found.candidate.kappa
-    assert selected.stability >= rows[0].stability
-    assert selected.consensus >= rows[0].consensus
-    assert any(row.stability < selected.stability or row.consensus < selected.consensus for row in rows)
+    assert selected.stability >= alike[0].stability
+    assert selected.consensus >= alike[0].consensus
+    assert any(each.stability < selected.stability or each.consensus < selected.consensus for each in alike)
 
 
 def test_candidates_that_cannot_be_fitted_are_recorded_and_the_others_go_on():
@@ -376,7 +376,7 @@ def test_candidates_that_cannot_be_fitted_are_recorded_and_the_others_go_on():
     good = Candidate(("l2", "l2"), RBF(), 1.0, (1.0, 1.0))
     found = Search(views, [2], (Round(40, 1, 1.0),), seed=0).run([bad, good])
     assert found.candidate.steps == ("l2", "l2")
-    (failed,) = [row for row in found.evaluations if row.error]
+    (failed,) = [each for each in found.evaluations if each.error]
     assert "log1p" in failed.error
     assert failed.criterion is None
     with pytest.raises(InputError, match="none of 1 candidates"):

@@ -84,5 +84,5 @@ class Concat(MultiViewClusterer):
         -------
         array of shape (n_samples,)
         """
-        table = stack_views(self._views_to_predict(X))[0]
-        return self.estimator_.predict(table)
+        views = self._views_to_predict(X)
+        return self.estimator_.predict(stack_views(views)[0])

@@ -10,7 +10,6 @@ from sklearn.base import clone
 
 from coview.compose.wrapper import inner_has, require_clusterer
 from coview.core.agreement import mean_agreements, size_entropy
-from coview.core.assign import Labels
 from coview.kernels import by_view_name
 from coview.methods.base import MultiViewClusterer, TrainingLabels, ViewWeights
 from coview.state import FITTED, ByView, Sizes, require
@@ -93,7 +92,11 @@ class PerView(MultiViewClusterer):
             require_clusterer(estimator)
         self.estimators_ = {name: clone(estimators[name]) for name in views}
         self.view_labels_ = {name: e.fit_predict(_one(views, name, e)) for name, e in self.estimators_.items()}
-        self.merits_, size_entropies = _merits(self.view_labels_)
+        most = max(len(np.unique(labels)) for labels in self.view_labels_.values())
+        size_entropies = {name: size_entropy(labels, most) for name, labels in self.view_labels_.items()}
+        # Agreement below chance counts as none: otherwise a larger size entropy would lower the merit.
+        agreements = np.maximum(mean_agreements(list(self.view_labels_.values())), 0.0)
+        self.merits_ = {name: float(a * size_entropies[name]) for name, a in zip(views, agreements, strict=True)}
         self.best_view_ = max(views, key=lambda name: (self.merits_[name], size_entropies[name]))
         self.labels_ = self.view_labels_[self.best_view_]
 
@@ -115,16 +118,6 @@ class PerView(MultiViewClusterer):
         names = views.names if per_view else [self.best_view_]
         labels = {name: self.estimators_[name].predict(_one(views, name, self.estimators_[name])) for name in names}
         return labels if per_view else labels[self.best_view_]
-
-
-def _merits(view_labels: Mapping[str, Labels]) -> tuple[dict[str, float], dict[str, float]]:
-    """Return agreement with the other views times size entropy, and the size entropy, which decides ties."""
-    most = max(len(np.unique(labels)) for labels in view_labels.values())
-    size_entropies = {name: size_entropy(labels, most) for name, labels in view_labels.items()}
-    # Agreement below chance counts as none: otherwise a larger size entropy would lower the merit.
-    agreements = np.maximum(mean_agreements(list(view_labels.values())), 0.0)
-    merits = {name: float(a * size_entropies[name]) for name, a in zip(view_labels, agreements, strict=True)}
-    return merits, size_entropies
 
 
 def _one(views: Views, name: str, estimator: Any) -> Any:

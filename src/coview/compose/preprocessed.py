@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import gen_batches
 
 from coview.compose.wrapper import Wrapper, inner_has
 from coview.preprocess.steps import FittedPreprocessing, preprocessing_per_view
@@ -108,8 +109,7 @@ class Preprocessed(Wrapper):
 
     def _ask(self, method: str, views: Views, settings: Mapping[str, Any]) -> Any:
         """Work in blocks of rows, because a preprocessed copy of all rows may not fit into memory."""
-        starts = range(0, views.n_samples, _BLOCK_OF_ROWS)
-        blocks = (views.take(slice(start, start + _BLOCK_OF_ROWS)) for start in starts)
+        blocks = map(views.take, gen_batches(views.n_samples, _BLOCK_OF_ROWS))
         return _concatenate([super(Preprocessed, self)._ask(method, block, settings) for block in blocks])
 
 

@@ -15,17 +15,7 @@ from functools import cache, partial
 from inspect import isabstract
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-    TypeAlias,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,6 +23,7 @@ import scipy.sparse as sp
 from coview.errors import InputError
 from coview.persist.file import Json, Tensors, entries
 from coview.persist.parameters import (
+    FLOATS,
     check_parameters,
     concrete_classes,
     read_object,
@@ -68,7 +59,6 @@ _SCALARS: Mapping[Any, tuple[Any, str]] = {
     float: (Real, "a finite number"),
 }
 _LARGEST: Mapping[Any, float] = {int: 2**53, float: sys.float_info.max}
-_FLOAT_TYPES: Mapping[str, Any] = {"float32": np.float32, "float64": np.float64}
 
 
 def record_to_json(record: Any) -> Json:
@@ -78,15 +68,7 @@ def record_to_json(record: Any) -> Json:
 
 
 def record_from_json(cls: Any, node: Json, name: str) -> Any:
-    """Return the dataclass that was written as this JSON, or raise an InputError.
-
-    Parameters
-    ----------
-    cls : type
-    node : as json.loads returns it
-    name : str
-        What the record is, for messages.
-    """
+    """Return the dataclass that was written as this JSON, or raise an InputError about the record of this name."""
     try:
         return converter(cls)(node, Tensors({}), Sizes({}))
     except StateError as error:
@@ -113,7 +95,7 @@ def converter(hint: Any) -> Convert:
     if origin is dict:
         return partial(_convert_mapping, converter(options[1]), notes)
     if origin in (Literal, type):
-        return partial(_convert_one_of, _FLOAT_TYPES if origin is type else {option: option for option in options})
+        return partial(_convert_one_of, FLOATS if origin is type else {option: option for option in options})
     if base in _SCALARS:
         return partial(_convert_scalar, base, notes)
     if base is Any:
@@ -142,9 +124,8 @@ def convert_model(item: Any, tensors: Tensors, sizes: Sizes | None = None) -> An
         model = read_object(node, tensors)
     else:
         model, node = item, write_object(item, tensors)
-        learnt = {
-            key: value for key, value in vars(item).items() if key not in node["parameters"] and key != "progress"
-        }
+        not_learnt = {*node["parameters"], "progress"}
+        learnt = {key: value for key, value in vars(item).items() if key not in not_learnt}
     require(hasattr(model, "predict"), "expected an estimator that can predict")
     cls: Any = type(model)
     hints = state_hints(cls)

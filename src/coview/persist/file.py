@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -27,24 +27,17 @@ Json: TypeAlias = Any  # None, bool, int, float, str, list, dict
 FORMAT = 1
 _LARGEST_HEADER = 100_000_000  # bytes; safetensors itself reads no more
 _LONGEST_MESSAGE = 300
-_DTYPES = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)} | {"bool", "float32", "float64"}
+DTYPES = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)} | {"bool", "float32", "float64"}
 
 
 class Tensors:
-    """The arrays of a file by name; an array that occurs twice is stored once, and is one array again when read.
-
-    Parameters
-    ----------
-    arrays : mapping, optional
-        The arrays of a file that is read; None for a file that is written.
-    """
+    """The arrays of a file that is read, or None for a file that is written; an array used twice is stored once."""
 
     def __init__(self, arrays: Mapping[str, Array] | None = None) -> None:
         self.reading = arrays is not None
         self.arrays: dict[str, Array] = dict(arrays or {})
         self._unread = set(self.arrays)
-        self._nodes: dict[int, Json] = {}
-        self._written: list[Array] = []  # kept alive, because the id of an array is used again after it
+        self._nodes: dict[int, tuple[Json, Array]] = {}  # with the array, because the id of a deleted one is used again
 
     def write(self, array: Array) -> Json:
         """Add an array; return its node in the JSON text."""
@@ -54,9 +47,9 @@ class Tensors:
             native = array.dtype.newbyteorder("=")
             self.arrays[name] = np.asarray(array.T if by_columns else array, native, order="C")
             # Products of matrices may be rounded differently in another layout, so the layout is kept.
-            self._nodes[id(array)] = {"tensor": name, "by_columns": True} if by_columns else {"tensor": name}
-            self._written.append(array)
-        return self._nodes[id(array)]
+            node = {"tensor": name, "by_columns": True} if by_columns else {"tensor": name}
+            self._nodes[id(array)] = node, array
+        return self._nodes[id(array)][0]
 
     def read(self, node: Json) -> Array:
         """Return the array of this node."""
@@ -174,7 +167,7 @@ def _tensor_list(arrays: Mapping[str, Array]) -> dict[str, Json]:
 def _nbytes(entry: Json) -> int:
     require(isinstance(entry, list) and len(entry) == 3, "it is damaged: it lists no tensors")
     dtype, shape, _ = entry
-    require(isinstance(dtype, str) and dtype in _DTYPES, "it is damaged: it has tensors of an unknown type")
+    require(isinstance(dtype, str) and dtype in DTYPES, "it is damaged: it has tensors of an unknown type")
     sides = isinstance(shape, list) and all(type(side) is int and side >= 0 for side in shape)
     require(sides, "it is damaged: it has tensors without a shape")
     return int(math.prod(shape, start=np.dtype(dtype).itemsize))
@@ -182,7 +175,7 @@ def _nbytes(entry: Json) -> int:
 
 def _parsed(text: str | bytes) -> Any:
     try:
-        return json.loads(text, object_pairs_hook=_without_repetition, parse_constant=_refuse_nan)
+        return json.loads(text, object_pairs_hook=_without_repetition, parse_constant=refuse_nan)
     except ValueError as error:
         raise StateError(f"it is not a model saved by coview, or is damaged: {error}") from None
 
@@ -194,5 +187,6 @@ def _without_repetition(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     return fields
 
 
-def _refuse_nan(name: str) -> Any:
+def refuse_nan(name: str) -> NoReturn:
+    """Raise an error for a constant such as NaN, which JSON does not have but Python reads."""
     raise ValueError(f"{name} is not a number")

@@ -21,16 +21,15 @@ from coview.core.select import Selector
 from coview.errors import InputError
 from coview.kernels import Kernel
 from coview.parameters import check_integer, check_number
-from coview.persist.file import Json, Tensors, entries
+from coview.persist.file import DTYPES, Json, Tensors, entries
 from coview.registry import METHODS
 from coview.state import StateError, inside, require
 from coview.tune import Tuned
 from coview.views import Array
 
-_FLOATS = {"float32": np.float32, "float64": np.float64}
-_SCALARS = ("bool", "int32", "int64", *_FLOATS)
-_ARRAYS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", *_FLOATS)
-_LARGEST = 2**128
+FLOATS: Mapping[str, Any] = {"float32": np.float32, "float64": np.float64}
+_NUMPY_SCALARS = ("bool", "int32", "int64", *FLOATS)
+_INTEGER_LIMIT = 2**128
 _MOST_THREADS = 10_000
 _NOT_FINITE = {repr(value): value for value in (math.inf, -math.inf, math.nan)}
 _WRAPPERS: Mapping[str, Any] = {cls.__name__: cls for cls in (Concat, FixedSize, PerView, Preprocessed, Tuned)}
@@ -95,7 +94,7 @@ def _saved_parameters(cls: Any) -> list[str]:
 def check_parameters(model: Any) -> None:
     """Check the parameters of a fitted model that `predict` reads."""
     given = model.get_params(deep=False)
-    if "n_clusters" in given and "n_clusters_" not in vars(model):  # otherwise these are the numbers to choose from
+    if "n_clusters" in given and "n_clusters_" not in vars(model):  # otherwise these are the numbers to select from
         check_integer("n_clusters", given["n_clusters"], 1)
     if "batch_size" in given and not (isinstance(given["batch_size"], str) and given["batch_size"] == "auto"):
         check_integer("batch_size", given["batch_size"], 1)
@@ -159,7 +158,7 @@ class _Tag:
 
 def _is_json_value(value: Any) -> bool:
     if type(value) in (int, float):
-        return abs(value) < _LARGEST if type(value) is int else math.isfinite(value)
+        return abs(value) < _INTEGER_LIMIT if type(value) is int else math.isfinite(value)
     return value is None or type(value) in (bool, str)
 
 
@@ -193,15 +192,14 @@ def _is_slice(value: Any) -> bool:
 def _read_slice(node: Json, tensors: Tensors) -> slice:
     start, stop, step = node
     read = slice(start, stop, step)
-    require(
-        _is_slice(read) and step != 0 and all(map(_is_json_value, node)), "expected integers, and a step other than 0"
-    )
+    valid = _is_slice(read) and step != 0 and all(map(_is_json_value, node))
+    require(valid, "expected integers, and a step other than 0")
     return read
 
 
 def _read_scalar(node: Json, tensors: Tensors) -> Any:
     name, inner = node
-    require(name in _SCALARS, f"expected one of {', '.join(_SCALARS)}")
+    require(name in _NUMPY_SCALARS, f"expected one of {', '.join(_NUMPY_SCALARS)}")
     value, kind = read_value(inner, tensors), np.dtype(name)
     require(type(value) is type(kind.type(0).item()), f"expected a scalar of type {kind}")
     with np.errstate(over="ignore"):
@@ -213,7 +211,7 @@ def _is_array(value: Any) -> bool:
         return False
     strings = value.dtype.kind == "U" and value.ndim == 1 and value.dtype.itemsize > 0
     objects = value.dtype.kind == "O" and value.ndim == 1 and all(map(_is_json_value, value.tolist()))
-    return strings or objects or value.dtype.name in _ARRAYS
+    return strings or objects or value.dtype.name in DTYPES
 
 
 def _write_array(value: Array, tensors: Tensors) -> Json:
@@ -235,7 +233,7 @@ def _read_array(node: Json, tensors: Tensors) -> Array:
         objects[:] = inner
         return objects
     numbers = tensors.read(inner)
-    require(numbers.dtype.name in _ARRAYS, f"expected numbers, got {numbers.dtype}")
+    require(numbers.dtype.name in DTYPES, f"expected numbers, got {numbers.dtype}")
     if form == "numbers":
         return numbers
     points = numbers.dtype == np.uint32 and numbers.ndim == 2 and numbers.shape[1] > 0
@@ -279,20 +277,20 @@ _TAGS: Mapping[str, _Tag] = {
         lambda node, tensors: range(*_bounds(_read_slice(node, tensors))),
     ),
     "scalar": _Tag(
-        lambda v: isinstance(v, np.generic) and v.dtype.name in _SCALARS,
+        lambda v: isinstance(v, np.generic) and v.dtype.name in _NUMPY_SCALARS,
         lambda v, tensors: [v.dtype.name, write_value(v.item(), tensors)],
         _read_scalar,
     ),
     "array": _Tag(_is_array, _write_array, _read_array),
     "type": _Tag(
-        lambda v: isinstance(v, type) and v in _FLOATS.values(),
+        lambda v: isinstance(v, type) and v in FLOATS.values(),
         lambda v, _: v.__name__,
-        lambda node, _: _FLOATS[node],
+        lambda node, _: FLOATS[node],
     ),
     "dtype": _Tag(
-        lambda v: isinstance(v, np.dtype) and v.name in _FLOATS,
+        lambda v: isinstance(v, np.dtype) and v.name in FLOATS,
         lambda v, _: v.name,
-        lambda node, _: np.dtype(_FLOATS[node]),
+        lambda node, _: np.dtype(FLOATS[node]),
     ),
     "value": _Tag(lambda v: is_dataclass(v) and known_class(type(v).__name__) is type(v), write_object, read_object),
     "generator": _Tag(_is_generator, lambda v, tensors: write_value(v.bit_generator.state, tensors), _read_generator),

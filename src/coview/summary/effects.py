@@ -18,21 +18,13 @@ _SLAB_NUMBERS = 2**22
 
 @dataclass(frozen=True)
 class Effects:
-    """Effects of some columns for each cluster.
+    """Effects of some columns (w of them) for each cluster."""
 
-    Attributes
-    ----------
-    columns : (w,) positions in the view
-    values, inside, outside : (clusters, w)
-        Effect size, mean over the members, mean over the other samples.
-    constant : (w,) whether the column has one value only
-    """
-
-    columns: Array
-    values: Array
-    inside: Array
-    outside: Array
-    constant: Array
+    columns: Array  # (w,) positions in the view
+    values: Array  # (clusters, w) effect sizes
+    inside: Array  # (clusters, w) means over the members
+    outside: Array  # (clusters, w) means over the other samples
+    constant: Array  # (w,) whether the column has one value only
 
 
 def effects(x: Matrix, numbers: Numbers, n_clusters: int) -> Iterator[Effects]:

@@ -86,6 +86,7 @@ def summarize(
     classes = None if truth is None else _names("truth", truth, views.n_samples)
     separation = _separation(found.scores, found.numbers, found.drawn)
     features, constant = _features(found)
+    known = None if classes is None else _truth(found, classes)
     return Summary(
         method=nested_name(model),
         parameters=parameters(model),
@@ -93,12 +94,12 @@ def summarize(
         n_train=n_training_samples(model, views.n_samples),
         n_clusters=len(found.names),
         views=_describe_views(found, constant, describe_preprocessing(model)),
-        clusters=_describe_clusters(found, separation, features, classes),
+        clusters=_describe_clusters(found, separation, features, known),
         silhouette=separation.silhouette,
         eigenvalues=_significant_numbers(getattr(found.nested.method, "eigenvalues_", None)),
         explained_variance_ratio=_significant_numbers(getattr(found.nested.method, "explained_variance_ratio_", None)),
         uncertain=_uncertain(found, separation),
-        truth=None if classes is None else _truth(found, classes),
+        truth=known,
         points=_plotted(found, separation, classes),
         similarities=_sample_similarities(found),
         tuning=_tuning_record(model),
@@ -112,7 +113,7 @@ def summarize(
 def training_silhouette(model: MultiViewClusterer, views: Views) -> float | None:
     """Return the mean silhouette of the training samples, as `summarize` does; None without a score space."""
     numbers = np.unique(model.labels_, return_inverse=True)[1]
-    scores = all_scores(Nested(tuple(nested_models(model))), views, fitted=True)
+    scores = all_scores(Nested(model), views, fitted=True)
     return _separation(scores, numbers, _draw_by_cluster(numbers, DRAWN)).silhouette
 
 
@@ -133,7 +134,7 @@ class _Found(NamedTuple):
 
 
 def _find(model: Any, views: Views, samples: tuple[str, ...]) -> _Found:
-    nested, fitted = Nested(tuple(nested_models(model))), is_training_set(model, views)
+    nested, fitted = Nested(model), is_training_set(model, views)
     if not fitted and not hasattr(model, "predict"):
         raise InputError(
             f"{type(model).__name__} cannot label new samples, and these {views.n_samples} are not the "
@@ -197,7 +198,10 @@ def _separation(scores: Array | None, numbers: Numbers, drawn: Numbers) -> _Sepa
 def _describe_views(
     found: _Found, constant: Mapping[str, Sequence[int]], preprocessing: Mapping[str, str]
 ) -> tuple[View, ...]:
+    from sklearn.metrics import adjusted_rand_score
+
     kernels, joint = found.nested.kernels, found.labels[found.labelled]
+    agreement = {n: _significant(adjusted_rand_score(theirs, joint)) for n, theirs in found.view_labels.items()}
     return tuple(
         View(
             name=name,
@@ -205,7 +209,7 @@ def _describe_views(
             sparse=sp.issparse(x),
             preprocessing=preprocessing[name],
             kernel=repr(kernels[name]) if name in kernels else None,
-            agreement=_rand_index(found.view_labels[name], joint) if name in found.view_labels else None,
+            agreement=agreement.get(name),
             notes=_column_notes(found, name, constant[name]),
         )
         for name, x in found.views.items()
@@ -213,14 +217,10 @@ def _describe_views(
 
 
 def _describe_clusters(
-    found: _Found, separation: _Separation, features: Sequence[tuple[Feature, ...]], classes: Sequence[str] | None
+    found: _Found, separation: _Separation, features: Sequence[tuple[Feature, ...]], truth: Truth | None
 ) -> tuple[Cluster, ...]:
-    sizes = np.bincount(found.numbers)
-    contingency = None if classes is None else _contingency(classes, found.numbers)
-    agreement = {
-        name: _agreement(found.numbers[found.labelled], theirs, len(sizes))
-        for name, theirs in found.view_labels.items()
-    }
+    sizes, numbers = np.bincount(found.numbers), found.numbers[found.labelled]
+    agreement = {name: _agreement(numbers, theirs, len(sizes)) for name, theirs in found.view_labels.items()}
     return tuple(
         Cluster(
             label=int(label),
@@ -230,7 +230,7 @@ def _describe_clusters(
             margin=None if separation.cluster_margins is None else separation.cluster_margins[c],
             agreement={name: _significant(fractions[c]) for name, fractions in agreement.items()},
             features=features[c],
-            classes=None if contingency is None else _most_frequent(*contingency, c),
+            classes=None if truth is None else _most_frequent(truth, c),
         )
         for c, label in enumerate(found.names)
     )
@@ -296,26 +296,16 @@ def _counts_by_cluster(numbers: Numbers, groups: Numbers) -> Array:
     return counts
 
 
-def _rand_index(a: Any, b: Any) -> float:
-    from sklearn.metrics import adjusted_rand_score
-
-    return _significant(adjusted_rand_score(a, b))
-
-
-def _contingency(classes: Sequence[str], numbers: Numbers) -> tuple[tuple[str, ...], Array]:
-    """Return the classes in reading order, and the members of each cluster (rows) in each class (columns)."""
-    ordered = tuple(sorted(set(classes), key=reading_order))
-    place = {name: column for column, name in enumerate(ordered)}
-    return ordered, _counts_by_cluster(numbers, np.array([place[name] for name in classes]))
-
-
-def _most_frequent(ordered: Sequence[str], counts: Array, c: int) -> dict[str, int]:
-    ranked = sorted(range(len(ordered)), key=lambda column: -counts[c, column])
-    return {ordered[column]: int(counts[c, column]) for column in ranked if counts[c, column]}
+def _most_frequent(truth: Truth, c: int) -> dict[str, int]:
+    """Return the number of members of a cluster in each class that occurs in it, the most frequent first."""
+    counts = zip(truth.classes, truth.contingency[c], strict=True)
+    return {name: count for name, count in sorted(counts, key=lambda pair: -pair[1]) if count}
 
 
 def _truth(found: _Found, classes: Sequence[str]) -> Truth:
-    ordered, counts = _contingency(classes, found.numbers)
+    ordered = tuple(sorted(set(classes), key=reading_order))
+    place = {name: column for column, name in enumerate(ordered)}
+    counts = _counts_by_cluster(found.numbers, np.array([place[name] for name in classes]))
     measures = {name: _significant(value) for name, value in metrics.scores(classes, found.labels).items()}
     return Truth(ordered, tuple(map(tuple, counts.tolist())), **measures)
 
@@ -360,8 +350,8 @@ def _sample_similarities(found: _Found) -> Similarities | None:
         return None
     some = found.drawn[_draw_by_cluster(found.numbers[found.drawn], COMPARED)]
     some = some[np.argsort(found.numbers[some], kind="stable")]
-    rows = found.nested.rows(found.views.take(some))
-    grams = [rows[n][:, some] if isinstance(kernel, Precomputed) else kernel(rows[n]) for n, kernel in kernels.items()]
+    seen = found.nested.method_input(found.views.take(some))
+    grams = [seen[n][:, some] if isinstance(kernel, Precomputed) else kernel(seen[n]) for n, kernel in kernels.items()]
     grams = [gram.toarray() if sp.issparse(gram) else np.asarray(gram, dtype=np.float64) for gram in grams]
     name, values = "mean similarity", np.mean([_normalised(gram) for gram in grams], axis=0)
     if hasattr(method, "rho"):
@@ -391,10 +381,8 @@ def _normalised(gram: Array) -> Array:
 
 
 def _tuning_record(model: Any) -> Tuning | None:
-    for each in nested_models(model):
-        if isinstance(each, Tuned) and each.evaluations_:
-            return Tuning(each.reason_, each.selected_, each.evaluations_)
-    return None
+    tuned = (each for each in nested_models(model) if isinstance(each, Tuned) and each.evaluations_)
+    return next((Tuning(each.reason_, each.selected_, each.evaluations_) for each in tuned), None)
 
 
 def _notes(found: _Found) -> list[str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from coview.compose import Concat
 from coview.compose.wrapper import nested_models
@@ -20,16 +20,12 @@ from coview.views import Array, Views
 _BLOCK_ROWS = 16_384
 
 
-@dataclass(frozen=True)
 class Nested:
     """A fitted model and the models inside it, from the outermost wrapper to the method."""
 
-    models: tuple[Any, ...]
-
-    @property
-    def method(self) -> Any:
-        """The innermost model, which has the scores, the kernels and the eigenvalues."""
-        return self.models[-1]
+    def __init__(self, model: Any) -> None:
+        self.models = tuple(nested_models(model))
+        self.method = self.models[-1]  # it has the scores, the kernels and the eigenvalues
 
     @property
     def view_names(self) -> tuple[str, ...]:
@@ -43,8 +39,8 @@ class Nested:
         kernels = getattr(self.method, "kernels_", {})
         return {name: kernels[name] for name in self.view_names if name in kernels}
 
-    def rows(self, views: Views) -> Any:
-        """Return rows in the form that the method is fitted on."""
+    def method_input(self, views: Views) -> Any:
+        """Return the samples in the form that the method is fitted on."""
         for model in self.models[:-1]:
             views = model.inner_views(views)
         return views if isinstance(self.method, MultiViewClusterer) else next(iter(views.values()))
@@ -65,8 +61,8 @@ def all_scores(nested: Nested, views: Views, fitted: bool) -> Array | None:
     if not hasattr(method, "transform"):
         return None
     transform = _with_array_output(method).transform
-    blocks = (views.take(slice(start, start + _BLOCK_ROWS)) for start in range(0, views.n_samples, _BLOCK_ROWS))
-    return np.concatenate([transform(nested.rows(block)) for block in blocks])
+    blocks = map(views.take, gen_batches(views.n_samples, _BLOCK_ROWS))
+    return np.concatenate([transform(nested.method_input(block)) for block in blocks])
 
 
 def _with_array_output(method: Any) -> Any:
@@ -80,10 +76,10 @@ def view_scores(nested: Nested, views: Views, fitted: bool, drawn: Numbers) -> d
     """Return the scores of the drawn samples by each view, for views that have their own."""
     method = nested.method
     if isinstance(method, KernelClusterer):
-        scores = _with_array_output(method).transform(nested.rows(views.take(drawn)), per_view=True)
+        scores = _with_array_output(method).transform(nested.method_input(views.take(drawn)), per_view=True)
     else:
         known = getattr(method, "embeddings_", None) or getattr(method, "partitions_", {})
-        scores = {name: table[drawn] for name, table in known.items()} if fitted else {}
+        scores = {name: of_view[drawn] for name, of_view in known.items()} if fitted else {}
     return {name: scores[name] for name in nested.view_names if name in scores}
 
 

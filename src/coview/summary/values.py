@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any, NoReturn
+from typing import Any
 
 from coview.errors import InputError
 from coview.persist.codec import record_from_json, record_to_json
+from coview.persist.file import refuse_nan
 from coview.tune.record import MEASURES, Tuning
 
 _FORMAT = "coview summary 4"
@@ -187,7 +188,7 @@ class Summary:
         Summary
         """
         try:
-            plain = json.loads(text, parse_constant=_refuse_constant)
+            plain = json.loads(text, parse_constant=refuse_nan)
         except (ValueError, RecursionError) as error:
             raise InputError(f"the summary is not valid JSON ({error}); write it again with Summary.to_json") from None
         if not isinstance(plain, dict) or plain.get("format") != _FORMAT:
@@ -259,10 +260,6 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number")
-
-
 def _check_lengths(summary: Summary) -> None:
     """Raise an error if parts that belong together differ in length, because plots and report zip them."""
     points, truth, similarities = summary.points, summary.truth, summary.similarities
@@ -277,12 +274,11 @@ def _check_lengths(summary: Summary) -> None:
         "points": all(len(part) == n for part in drawn if part is not None)
         and set(points.view_labels) | set(points.view_scores) <= names
         and set(points.labels) <= labels
-        and all(_is_rectangular(scores) for scores in (points.scores, *points.view_scores.values())),
+        and all(len({len(row) for row in scores}) <= 1 for scores in (points.scores, *points.view_scores.values())),
     }
     if truth is not None:
-        holds["truth"] = len(truth.contingency) == len(labels) and all(
-            len(row) == len(truth.classes) for row in truth.contingency
-        )
+        widths = set(map(len, truth.contingency))
+        holds["truth"] = len(truth.contingency) == len(labels) and widths <= {len(truth.classes)}
     if similarities is not None:
         side = len(similarities.labels)
         holds["similarities"] = len(similarities.values) == side and all(len(r) == side for r in similarities.values)
@@ -307,7 +303,3 @@ def _is_complete(tuning: Tuning, n_views: int) -> bool:
         and all(getattr(each, measure) is not None for each in evaluated for measure in MEASURES)
         and len(set(per_number.values())) == 1
     )
-
-
-def _is_rectangular(table: tuple[tuple[float, ...], ...]) -> bool:
-    return len({len(row) for row in table}) <= 1

@@ -28,30 +28,15 @@ _ASSIGNER = Directions(n_init=3)  # labels are compared many times, so a single 
 _KEPT_BYTES = 2**29  # of Gram matrices; the similarities of the other halves take as much again
 
 
-class Blocks(NamedTuple):
-    """Gram matrices of a training set, and the similarities of other rows to it, by view."""
-
-    grams: Mapping[str, Array]
-    new: Mapping[str, Array]
-
-
 class Evaluator:
-    """Candidates fitted on the same samples and the same halves of them; Gram matrices are computed once.
+    """Candidates fitted on the same samples and `n_splits` times on halves of them; Gram matrices are computed once.
 
-    A view that is constant among these samples is left out, because it is not informative here.
-
-    Parameters
-    ----------
-    views : Views
-        The samples, few enough for dense Gram matrices.
-    n_splits : int
-        How often the samples are split into halves.
-    seed : int
-    number : int
-        Number of the round, for the records.
+    The samples are few enough for dense Gram matrices. A view that is constant among them is left out, because it is
+    not informative here. `number` is that of the round, for the records.
     """
 
     def __init__(self, views: Views, n_splits: int, seed: int, number: int = 1) -> None:
+        self.n_samples = views.n_samples
         self._views = views
         self._varying = [varies(x) for x in views.values()]
         self._seed = seed
@@ -62,10 +47,6 @@ class Evaluator:
         self._parts = [(np.arange(n), None), *(part for a, b in halves for part in ((a, b), (b, a)))]
         self._preprocessed: dict[tuple[str, str], Matrix] = {}
         self._blocks: dict[tuple[str, str, Kernel], list[tuple[Array, Array | None]]] = {}
-
-    @property
-    def n_samples(self) -> int:
-        return self._views.n_samples
 
     def record(self, candidate: Candidate, n_clusters: int, **values: Any) -> EvaluatedSetting:
         """Return the record of a candidate with these measures, or with an error."""
@@ -83,10 +64,10 @@ class Evaluator:
         if not any(self._varying):
             raise InputError(f"all views are constant among {self.n_samples} samples that are drawn at random")
         most = max(numbers) + 1  # one component more, for the last eigengap
-        whole, *parts = self._gather(candidate)
-        model = self._fitted(candidate, whole.grams, most)
-        of_views = list(model.transform(whole.grams, per_view=True).values())
-        halves = [_Half.of(self._fitted(candidate, part.grams, most), part) for part in parts]
+        (whole, _), *parts = self._gather(candidate)
+        model = self._fitted(candidate, whole, most)
+        of_views = list(model.transform(whole, per_view=True).values())
+        halves = [_Half.of(self._fitted(candidate, grams, most), new) for grams, new in parts]
         evaluations = []
         for k in numbers:
             labels = _labels(model.scores_, k, self._seed)
@@ -117,13 +98,14 @@ class Evaluator:
         )
         return model.fit(grams)
 
-    def _gather(self, candidate: Candidate) -> list[Blocks]:
+    def _gather(self, candidate: Candidate) -> list[tuple[dict[str, Array], dict[str, Array]]]:
+        """Return the Gram matrices of each training set, and the similarities of new samples to it, by view."""
         by_view = {
             name: self._view_blocks(name, steps, candidate.kernel)
             for name, steps in compress(zip(self._views, candidate.steps, strict=True), self._varying)
         }
         return [
-            Blocks(
+            (
                 {name: blocks[i][0] for name, blocks in by_view.items()},
                 {name: new for name, blocks in by_view.items() if (new := blocks[i][1]) is not None},
             )
@@ -188,9 +170,9 @@ class _Half(NamedTuple):
     degrees: Array
 
     @classmethod
-    def of(cls, model: TMvKSCR, part: Blocks) -> _Half:
-        degrees = np.mean([block.mean(axis=1) for block in part.new.values()], axis=0)
-        return cls(model.scores_, model.transform(part.new), degrees)
+    def of(cls, model: TMvKSCR, new: Mapping[str, Array]) -> _Half:
+        degrees = np.mean([similarities.mean(axis=1) for similarities in new.values()], axis=0)
+        return cls(model.scores_, model.transform(new), degrees)
 
     def learn(self, k: int, seed: int) -> _HalfLabels:
         scores, new_scores = self.scores[:, : k - 1], self.new_scores[:, : k - 1]

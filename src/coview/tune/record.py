@@ -17,46 +17,25 @@ _KERNEL_NAMES = {entry.class_name: name for name, entry in KERNELS.entries.items
 class EvaluatedSetting:
     """A setting, evaluated on the samples of one round for one number of clusters.
 
-    Attributes
-    ----------
-    round, n_samples : int
-        The round of the search, from 1, and its number of samples.
-    steps : tuple of str
-        Preprocessing steps, in the order of the views.
-    kernel : str
-    rho : float
-    kappa : tuple of float
-        Weights in the sum, in the order of the views.
-    n_clusters : int
-    criterion : float
-        What settings are compared by. This and the measures are None for a setting that cannot be fitted.
-    consensus, stability, agreement : float
-        Mean adjusted Rand index of the labels with those of the other settings, between halves of the samples, and
-        with the labels by each view's own scores.
-    size_entropy : float
-        Normalised entropy of the cluster sizes.
-    line_fit, membership, eigengap : float
-        Criteria from the literature, which the search does not use, except the eigengap for the number of clusters.
-    error : str
-        Why the setting cannot be fitted; None for a setting that can.
+    The criterion and the measures are None for a setting that cannot be fitted.
     """
 
-    round: int
-    n_samples: int
-    steps: tuple[str, ...]
+    round: int  # from 1
+    n_samples: int  # of the round
+    steps: tuple[str, ...]  # of preprocessing, in the order of the views
     kernel: str
     rho: float
-    kappa: tuple[float, ...]
+    kappa: tuple[float, ...]  # weights in the sum, in the order of the views
     n_clusters: int
-    criterion: float | None = None
-    consensus: float | None = None
-    stability: float | None = None
-    agreement: float | None = None
-    size_entropy: float | None = None
-    line_fit: float | None = None
-    membership: float | None = None
-    eigengap: float | None = None
-    error: str | None = None
+    criterion: float | None = None  # settings are compared by it
+    consensus: float | None = None  # mean adjusted Rand index with the labels of the other settings
+    stability: float | None = None  # mean adjusted Rand index between halves of the samples
+    agreement: float | None = None  # mean adjusted Rand index with the labels by each view's own scores
+    size_entropy: float | None = None  # normalised entropy of the cluster sizes
+    line_fit: float | None = None  # balanced line fit, which the search does not use
+    membership: float | None = None  # mean membership strength, which the search does not use
+    eigengap: float | None = None  # after the last eigenvalue used; only the number of clusters depends on it
+    error: str | None = None  # why the setting cannot be fitted
 
     @property
     def setting(self) -> tuple[Any, ...]:
@@ -87,19 +66,10 @@ MEASURES = tuple(field.name for field in fields(EvaluatedSetting) if field.defau
 
 @dataclass(frozen=True, repr=False)
 class Tuning:
-    """How settings were selected.
+    """How settings were selected."""
 
-    Attributes
-    ----------
-    reason : str
-        The selection in words.
-    selected : int
-        Index of the selected setting.
-    evaluations : tuple of EvaluatedSetting
-    """
-
-    reason: str
-    selected: int
+    reason: str  # the selection in words
+    selected: int  # index of the selected setting
     evaluations: tuple[EvaluatedSetting, ...]
 
     def __repr__(self) -> str:

@@ -121,8 +121,8 @@ class Tuned(Wrapper):
         selected = getattr(self.estimator_.estimator_, "n_clusters", None)
         require(selected == self.n_clusters_, f"estimator_ has {selected} clusters, not n_clusters_={self.n_clusters_}")
         require(self.selected_ < max(1, len(self.evaluations_)), "selected_: expected the index of an evaluation")
-        for i, row in enumerate(self.evaluations_):
-            per_view = len(row.steps) == len(row.kappa) == len(self.view_names_)
+        for i, each in enumerate(self.evaluations_):
+            per_view = len(each.steps) == len(each.kappa) == len(self.view_names_)
             require(per_view, f"evaluations_[{i}]: expected steps and kappa of each view")
 
     def _model(self, candidate: Candidate, n_clusters: int, seed: int) -> Preprocessed:
