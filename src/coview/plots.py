@@ -434,7 +434,6 @@ def _best_number(rows: Sequence[EvaluatedSetting]) -> int:
 
 
 def _matplotlib(module: str) -> Any:
-    load_extra("matplotlib", "report", "drawing")
     return load_extra(f"matplotlib.{module}", "report", "drawing")
 
 

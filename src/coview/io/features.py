@@ -222,7 +222,5 @@ def _first_bad(numbers: Matrix, is_bad: Callable[[Any], Array]) -> tuple[int, in
 
 def _is_constant(numbers: Matrix) -> Array:
     if isinstance(numbers, sp.csr_array):
-        same: Array = (numbers.max(axis=0) - numbers.min(axis=0)).toarray().ravel() == 0
-    else:
-        same = (numbers == numbers[:1]).all(axis=0)
-    return same
+        return (numbers.max(axis=0) - numbers.min(axis=0)).toarray().ravel() == 0
+    return (numbers == numbers[:1]).all(axis=0)

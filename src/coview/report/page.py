@@ -21,21 +21,7 @@ POLICY = (
 
 
 def fill(template: str, *, data: dict[str, Any] | None = None, **values: Any) -> str:
-    """Return a page made from a template, with its scripts and styles included.
-
-    Parameters
-    ----------
-    template : str
-        A file of the folder `templates`.
-    data : dict, optional
-        The data of the plots. Without data, the page does not include Plotly.
-    **values
-        The variables of the template.
-
-    Returns
-    -------
-    str
-    """
+    """Return a page made from a template and its variables; without `data` of plots, it does not include Plotly."""
     scripts = [_package_text("coview.report", "page.js")]
     if data is not None:
         plotly = load_extra("plotly", "report", "a report")
@@ -50,13 +36,7 @@ def fill(template: str, *, data: dict[str, Any] | None = None, **values: Any) ->
 
 
 def as_script(data: Any) -> str:
-    r"""Return data as JSON that cannot end its own script element; numbers that are not finite become null.
-
-    Examples
-    --------
-    >>> as_script({"id": "</script>", "margin": float("nan")})
-    '{"id":"\\u003c/script\\u003e","margin":null}'
-    """
+    """Return data as JSON that cannot end its own script element; numbers that are not finite become null."""
     finite = json.loads(json.dumps(data), parse_constant=lambda name: None)
     text = json.dumps(finite, allow_nan=False, separators=(",", ":"))
     return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
