@@ -177,15 +177,13 @@ def _lines(source: InputFile, text: io.TextIOWrapper) -> Iterator[str]:
                 raise InputError(f"{source.where} has a line {number} of more than {_LONGEST_LINE} characters")
             yield line
     except UnicodeDecodeError:
+        with source.opened() as file:
+            decoded = (line.decode("utf-8", errors="replace") for line in file)
+            bad = next(i for i, line in enumerate(decoded, start=1) if "\ufffd" in line)
         raise InputError(
-            f"{source.where} is not UTF-8 in line {_undecodable_line(source)}; save it as UTF-8 (it may be "
-            "Latin-1 or Windows-1252, or mix encodings)"
+            f"{source.where} is not UTF-8 in line {bad}; save it as UTF-8 (it may be Latin-1 or Windows-1252, or mix "
+            "encodings)"
         ) from None
-
-
-def _undecodable_line(source: InputFile) -> int:
-    with source.opened() as file:
-        return next(i for i, line in enumerate(file, start=1) if "\ufffd" in line.decode("utf-8", errors="replace"))
 
 
 def _check_encoding(source: InputFile) -> None:

@@ -30,7 +30,14 @@ def fill(template: str, *, data: dict[str, Any] | None = None, **values: Any) ->
     digests = " ".join(f"'sha256-{b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
     policy = POLICY.format(digests=digests, evaluation=" 'unsafe-eval'" if data is not None else "")
     values |= {"policy": policy, "style": _package_text("coview.report", "page.css"), "scripts": scripts}
-    page = _environment().get_template(template).render(data=None if data is None else as_script(data), **values)
+    jinja2 = load_extra("jinja2", "report", "a report")
+    loader = jinja2.PackageLoader("coview.report")
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters.update(FORMATS)
+    environment.globals["swatch"] = swatch
+    page = environment.get_template(template).render(data=None if data is None else as_script(data), **values)
     # An id can contain an unpaired surrogate, which UTF-8 cannot encode.
     return str(page).encode(errors="replace").decode()
 
@@ -40,20 +47,6 @@ def as_script(data: Any) -> str:
     finite = json.loads(json.dumps(data), parse_constant=lambda name: None)
     text = json.dumps(finite, allow_nan=False, separators=(",", ":"))
     return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
-
-
-def _environment() -> Any:
-    jinja2 = load_extra("jinja2", "report", "a report")
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("coview.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(FORMATS)
-    environment.globals["swatch"] = swatch
-    return environment
 
 
 def _package_text(package: Any, *path: str) -> str:
