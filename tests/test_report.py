@@ -15,6 +15,7 @@ import pytest
 from coview.compare import Comparison, MethodResult
 from coview.report import render, write_report
 from coview.report.charts import MAX_SIMILARITIES, chart_data, pack
+from coview.report.formats import count, decimals, listed, percent, plural, rounded, seconds
 from coview.report.page import as_script
 from coview.report.sentences import comparison_overview, overview, preprocessing_descriptions
 from coview.report.tables import cross_table, splits, tuning_table
@@ -224,6 +225,28 @@ def test_numbers_that_are_not_finite_become_null():
         "a": [None, [None, 1.5]],
         "b": None,
     }
+    script = as_script({"id": "</script>", "margin": float("nan")})
+    assert script == r'{"id":"\u003c/script\u003e","margin":null}'
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        ([count(50000)], ["50,000"]),
+        ([plural(1, "sample"), plural(1797, "sample")], ["1 sample", "1,797 samples"]),
+        ([decimals(x) for x in (0.1234, 1234567.0, 0.0003412, None)], ["0.12", "1.23e+06", "0.0003", "–"]),
+        ([decimals(x) for x in (-0.25, 0.0)], ["\N{MINUS SIGN}0.25", "0.00"]),
+        ([decimals(x, sign=True) for x in (1.5, -1.5)], ["+1.50", "\N{MINUS SIGN}1.50"]),
+        ([percent(x) for x in (0.123, 0.004, None)], ["12%", "0.4%", "–"]),
+        ([percent(x) for x in (0.0, 1.0, 0.9996)], ["0%", "100%", "99.96%"]),
+        ([seconds(x) for x in (0.0123, 2.5, 75, 7260)], ["12 ms", "2.5 s", "1 min 15 s", "2 h 1 min"]),
+        ([rounded("RBF(sigma2=9.277343749999998)")], ["RBF(sigma2=9.277)"]),
+        ([listed(["text"]), listed(["text", "image"])], ["text", "text and image"]),
+        ([listed(["text", "image", "sound"])], ["text, image and sound"]),
+    ],
+)
+def test_numbers_are_formatted_for_readers(shown, expected):
+    assert shown == expected
 
 
 def unpack(packed):
@@ -239,6 +262,8 @@ def test_packed_numbers_are_restored_within_half_a_step():
     assert np.isnan(found[[3, 5]]).all()
     known = np.isfinite(values)
     assert np.abs(found - values)[known].max() <= 0.501 * np.ptp(values[known]) / 65534
+    packed = pack([1.0, 3.0])
+    assert (packed["low"], packed["step"] * 65534, packed["codes"]) == (1.0, 2.0, "AAD+/w==")
 
 
 @pytest.mark.parametrize("values", [[2.0, 2.0], [np.nan, np.nan], [1e300, -1e-300], []])

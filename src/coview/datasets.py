@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,15 +11,11 @@ from coview.core.assign import Labels
 from coview.views import Array, Views, as_views
 
 
-@dataclass(frozen=True)
-class _Gaussian:
+class _Gaussian(NamedTuple):
     """One cluster of one view, with the parameters that the appendix prints."""
 
     mean: tuple[float, float]
     covariance: tuple[tuple[float, float], tuple[float, float]]
-
-    def draw(self, size: int, rng: np.random.Generator) -> Array:
-        return rng.multivariate_normal(self.mean, np.array(self.covariance), size=size)
 
 
 # One row for each view, one entry for each cluster.
@@ -113,11 +109,16 @@ def make_synth2_unpaired(random_state: int | np.random.Generator | None = 0) -> 
     sizes, kept = (1040, 260), 1000
     tables, columns = {}, []
     for number, clusters in enumerate(SYNTH2, start=1):
-        rows = [cluster.draw(size, rng) for cluster, size in zip(clusters, sizes, strict=True)]
+        rows = _draw(clusters, sizes, rng)
         order = rng.permutation(sum(sizes))[:kept]
-        tables[f"view{number}"] = np.vstack(rows)[order]
+        tables[f"view{number}"] = rows[order]
         columns.append(np.repeat(np.arange(2), sizes)[order])
     return as_views(tables), np.column_stack(columns)
+
+
+def _draw(clusters: Sequence[_Gaussian], sizes: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Return the rows of one view, cluster by cluster."""
+    return np.vstack([rng.multivariate_normal(*each, size) for each, size in zip(clusters, sizes, strict=True)])
 
 
 def _paired(
@@ -125,7 +126,7 @@ def _paired(
 ) -> tuple[Views, Labels]:
     """Return views whose rows are drawn cluster by cluster and shuffled together, and their labels."""
     rng = np.random.default_rng(random_state)
-    drawn = [np.vstack([c.draw(n, rng) for c, n in zip(clusters, sizes, strict=True)]) for clusters in views]
+    drawn = [_draw(clusters, sizes, rng) for clusters in views]
     order = rng.permutation(sum(sizes))
     labels = np.repeat(np.arange(len(sizes)), sizes)
     return as_views({f"view{v}": x[order] for v, x in enumerate(drawn, start=1)}), labels[order]

@@ -6,6 +6,7 @@ the view and the rows. Install Dask with `pip install "coview[dask]"`.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, TypeAlias
@@ -79,7 +80,10 @@ class DaskViews:
             {name: example.columns[name] for name, (_, example) in opened.items()},
         )
         self._heights = _common_heights([array.chunks[0] for array in arrays.values()])
-        self._tasks = [_ViewTasks.of(name, _rechunked(array, self._heights)) for name, array in arrays.items()]
+        self._tasks = [
+            _ViewTasks.of(name, array.rechunk((self._heights, array.shape[1:]), method="tasks"))
+            for name, array in arrays.items()
+        ]
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name}: {width}" for name, width in self.n_features.items())
@@ -288,8 +292,7 @@ class _Part(NamedTuple):
 class _ViewTasks(NamedTuple):
     """The tasks of one view: those that serve one row block only are part of its task, the others are shared.
 
-    A row block is then read in the task that uses it: nothing is sent between workers, and errors name the view and the
-    rows. Annotated graphs (resources, retries, shuffles between workers) are not changed.
+    A row block is then read in the task that uses it: it is not sent between workers, and errors name view and rows.
     """
 
     array: DaskArray
@@ -308,7 +311,7 @@ class _ViewTasks(NamedTuple):
             inside = set().union(*(needs[k] for k in tasks)) - tasks.keys() if tasks else {key}
             return _Part(view, starts[first], starts[last + 1], array.shape[1], tasks, key, sorted(inside, key=str))
 
-        if any(layer.annotations for layer in array.dask.layers.values()):
+        if any(layer.annotations for layer in array.dask.layers.values()):  # resources, retries, shuffles
             return cls(array, [part(i, i, {}, key) for i, key in enumerate(keys)], {}, unchanged=True)
 
         graph = dict(array.dask)
@@ -337,11 +340,8 @@ class _ViewTasks(NamedTuple):
 
 
 def _sent(function: str, *settings: Any) -> Callable[..., Any]:
-    """Return a function of this module, with its first arguments, for a worker.
-
-    It is nested so that it is pickled by value, and it holds built-in types only: a worker without coview can load it
-    and report that coview is missing.
-    """
+    """Return a function of this module, with its first arguments, for a worker."""
+    # Nested, so that it is pickled by value, and with built-in types only: a worker without coview can load it.
     plain = [[tuple(part) for part in s] if isinstance(s, list) else s for s in settings]
     advice = f"the workers cannot import coview; install coview=={__version__} on every worker"
 
@@ -360,8 +360,6 @@ def _sent(function: str, *settings: Any) -> Callable[..., Any]:
 
 
 def _load(pickled: bytes) -> Any:
-    import pickle
-
     return pickle.loads(pickled)
 
 
@@ -386,14 +384,10 @@ def _pick(parts: list[Any], chosen: Rows, *given: Any) -> list[Matrix]:
 
 
 def _compute(parts: list[Any], *given: Any) -> Any:
-    """Return the result of a task that several blocks need."""
-    (part,) = parts
-    return _compute_part(_Part(*part), given)
-
-
-def _compute_part(part: _Part, given: Sequence[Any]) -> Any:
+    """Return the result of one part: a row block of a view, or a task that several row blocks need."""
     from dask.core import get
 
+    (part,) = map(_Part._make, parts)
     values = dict(zip(part.inputs, given, strict=True))
     try:
         return get(part.tasks, [part.key], cache=values)[0] if part.tasks else values[part.key]
@@ -408,7 +402,7 @@ def _compute_block(parts: list[Any], given: Sequence[Any]) -> tuple[dict[str, An
     """Return one block of rows of every view, and the numbers of these rows."""
     blocks, taken = {}, 0
     for part in map(_Part._make, parts):
-        block = _compute_part(part, given[taken : taken + len(part.inputs)])
+        block = _compute([part], *given[taken : taken + len(part.inputs)])
         taken += len(part.inputs)
         expected = part.stop - part.start, part.width
         if np.shape(block) != expected:
@@ -485,8 +479,3 @@ def _common_heights(cuts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
         else:
             heights.append(height)
     return tuple(heights)
-
-
-def _rechunked(array: DaskArray, heights: tuple[int, ...]) -> DaskArray:
-    wanted = heights, (array.shape[1],)
-    return array if array.chunks == wanted else array.rechunk(wanted, method="tasks")

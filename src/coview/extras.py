@@ -7,11 +7,10 @@ from typing import Any
 
 
 def load_extra(module: str, extra: str, purpose: str) -> Any:
-    """Return an optional module, such as "pyarrow.parquet".
-
-    If it is missing, raise an ImportError that begins with the purpose and names the extra of coview that installs it.
-    """
+    """Return an optional module, such as "pyarrow.parquet", or raise an ImportError on the purpose and the extra."""
+    library = module.split(".")[0]
     try:
+        import_module(library)  # a module that is loaded already does not import its library again
         return import_module(module)
     except ImportError:
-        raise ImportError(f'{purpose} needs {module.split(".")[0]}: pip install "coview[{extra}]"') from None
+        raise ImportError(f'{purpose} needs {library}: pip install "coview[{extra}]"') from None

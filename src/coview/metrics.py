@@ -91,10 +91,9 @@ def scores(truth: Any, labels: Any) -> dict[str, float]:
 
 def _counts(truth: Any, labels: Any) -> Array:
     """Return the number of samples of each class (rows) in each cluster (columns)."""
-    class_numbers, cluster_numbers = _aligned(truth, labels)
-    counts = np.zeros((class_numbers.max() + 1, cluster_numbers.max() + 1), dtype=np.int64)
-    np.add.at(counts, (class_numbers, cluster_numbers), 1)
-    return counts
+    from sklearn.metrics.cluster import contingency_matrix
+
+    return contingency_matrix(*_aligned(truth, labels))
 
 
 def _aligned(truth: Any, labels: Any) -> tuple[Array, Array]:

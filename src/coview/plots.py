@@ -434,7 +434,6 @@ def _best_number(rows: Sequence[EvaluatedSetting]) -> int:
 
 
 def _matplotlib(module: str) -> Any:
-    load_extra("matplotlib", "report", "drawing")
     return load_extra(f"matplotlib.{module}", "report", "drawing")
 
 
@@ -491,9 +490,8 @@ def _columns(table: Any) -> dict[str, Array]:
         columns = {str(name): np.asarray(values, dtype=np.float64) for name, values in dict(table).items()}
     except (TypeError, ValueError):
         raise InputError("table: expected columns of numbers; remove columns of strings") from None
-    if len({values.shape for values in columns.values()}) != 1 or any(
-        v.ndim != 1 or not v.size for v in columns.values()
-    ):
+    shapes = {values.shape for values in columns.values()}
+    if len(shapes) != 1 or any(len(shape) != 1 or shape == (0,) for shape in shapes):
         raise InputError("table: expected columns of equal length with at least one row")
     return columns
 

@@ -8,6 +8,7 @@ from typing import Annotated
 from coview.cli.folder import check_folder, complete_folder
 from coview.cli.inputs import LabelledInputs
 from coview.cli.options import MODEL, OUTPUT, Force, Preprocess, Seed, option
+from coview.cli.output import draw_report
 from coview.cli.parse import parse_preprocessing
 from coview.cli.terminal import Terminal
 from coview.registry import check_name, methods_and_tuned
@@ -62,8 +63,7 @@ def compare_command(
     with terminal.working() as progress:
         progress("reading the files", 0, 1)
         loaded = inputs.read()
-        for note in loaded.notes:
-            terminal.note(note)
+        terminal.note(*loaded.notes)
         from coview.compare import compare
 
         comparison = compare(
@@ -76,18 +76,12 @@ def compare_command(
             progress=progress,
         )
         for method in comparison.methods:
-            for note in (*([method.error] if method.error else []), *method.notes):
-                terminal.note(f"{method.name}: {note}")
+            terminal.note(*(f"{method.name}: {note}" for note in (method.error, *method.notes) if note))
         written = []
         if output is not None:
             with complete_folder(output, COMPARISON_FILES) as folder:
                 (folder / "comparison.json").write_text(comparison.to_json(), encoding="utf-8")
-                try:
-                    from coview.report import write_report
-
-                    write_report(comparison, folder / "comparison.html")
-                except ImportError as error:
-                    terminal.note(f"comparison.html is not written: {error}")
+                draw_report(comparison, folder / "comparison.html", terminal)
                 written = [name for name in COMPARISON_FILES if (folder / name).exists()]
     terminal.table("Comparison of methods", *comparison.table())
     if output is not None:

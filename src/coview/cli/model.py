@@ -80,11 +80,10 @@ class ModelOptions:
 
         kind: Any = METHODS[name]
         method = kind(**self._parameters(name, kind, n_clusters, names), random_state=self.seed)
-        estimator, notes = for_views(method, len(names)), []
+        estimator = for_views(method, len(names))
+        steps, notes = self._steps(method, names)
         if estimator is not method:
-            notes.append(f"{name} takes one view: the columns of all views are concatenated (Concat)")
-        steps, note = self._steps(method, names)
-        notes += [note] if note else []
+            notes.insert(0, f"{name} takes one view: the columns of all views are concatenated (Concat)")
         if self.n_train is not None and not hasattr(method, "predict"):
             raise InputError(f"the method {name} cannot label new samples, which --n-train needs; leave it out")
         return self._with_n_train(preprocessed(estimator, steps)), tuple(notes)
@@ -125,25 +124,22 @@ class ModelOptions:
             raise InputError(f"the method {name} takes one view; give one --kernel without the name of a view")
         return given
 
-    def _steps(self, method: Any, names: Sequence[str]) -> tuple[dict[str, str], str | None]:
-        """Return the preprocessing of each view, and a note if the default is not to standardise.
-
-        Standardised columns are centred, so their inner products are negative, which only RBF kernels allow.
-        """
+    def _steps(self, method: Any, names: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+        """Return the preprocessing of each view, and a note if the default is not to standardise."""
         from coview.kernels import RBF
 
         typed = parse_preprocessing(self.preprocess or (), names)
         kernel = getattr(method, "kernel", RBF())
         kernels = list(kernel.values()) if isinstance(kernel, dict) else [kernel]
+        # Standardised columns are centred, so their inner products are negative, which only RBF kernels allow.
         default = "standard" if all(isinstance(each, RBF) for each in kernels) else "none"
-        without = [name for name, steps in typed.items() if steps is None]
-        note = None
+        without = ", ".join(name for name, steps in typed.items() if steps is None)
+        notes = []
         if without and default == "none":
-            note = (
-                f"not preprocessed, because the kernel is not rbf: {', '.join(without)}; --preprocess standard or l2 "
-                "changes that"
+            notes.append(
+                f"not preprocessed, because the kernel is not rbf: {without}; --preprocess standard or l2 changes that"
             )
-        return {name: steps or default for name, steps in typed.items()}, note
+        return {name: steps or default for name, steps in typed.items()}, notes
 
     def _with_n_train(self, estimator: Any) -> Any:
         """Return the estimator, wrapped as FixedSize if --n-train is given."""

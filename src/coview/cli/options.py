@@ -20,11 +20,7 @@ STEP_NAMES = ("none", *("pca50" if name == "pca" else name for name in STEPS))
 def option(
     panel: str, usage: str, help: str, values: Iterable[str] | Callable[[], Iterable[str]] = (), **others: Any
 ) -> Any:
-    """Return a typer option.
-
-    `usage` has its names and what is typed after them, as in "--output -o FOLDER". The shell completes the values;
-    --help lists them if `usage` has only names.
-    """
+    """Return a typer option; --help lists its values unless `usage` has a placeholder, as in "--output -o FOLDER"."""
 
     def complete(incomplete: str) -> list[str]:
         return [name for name in (values() if callable(values) else values) if name.startswith(incomplete)]

@@ -1,12 +1,14 @@
-"""Tables of a run for the terminal: the clusters, and the evaluated settings."""
+"""Results of a command: tables of the clusters and of the evaluated settings, and the report."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coview.cli.terminal import Terminal
 
 if TYPE_CHECKING:
+    from coview.compare import Comparison
     from coview.summary import Summary
     from coview.tune.record import Tuning
 
@@ -42,10 +44,8 @@ def print_tuning(terminal: Terminal, tuning: Tuning) -> None:
     from coview.tune.record import mean_criteria, ranked_settings
 
     selected = tuning.evaluations[tuning.selected]
-    best, means = (
-        ranked_settings(tuning.evaluations, selected.n_clusters)[:_MOST_SETTINGS],
-        mean_criteria(tuning.evaluations),
-    )
+    best = ranked_settings(tuning.evaluations, selected.n_clusters)[:_MOST_SETTINGS]
+    means = mean_criteria(tuning.evaluations)
     terminal.table(
         f"Settings for {selected.n_clusters} clusters (criterion: mean over rounds)",
         ("setting", "samples", "criterion", "agree", "stable", "size\nentropy"),
@@ -73,6 +73,16 @@ def print_tuning(terminal: Terminal, tuning: Tuning) -> None:
             ],
         )
     terminal.line(tuning.reason)
+
+
+def draw_report(result: Summary | Comparison, path: Path, terminal: Terminal) -> None:
+    """Write the report, or note that its libraries are not installed."""
+    try:
+        from coview.report import write_report
+
+        write_report(result, path)
+    except ImportError as error:
+        terminal.note(f"{path.name} is not written: {error}")
 
 
 def _three_digits(value: float | None) -> str:

@@ -69,8 +69,7 @@ def predict_command(
         else:
             progress("reading the files", 0, 1)
             loaded = inputs.read(columns)
-            for note in loaded.notes:
-                terminal.note(note)
+            terminal.note(*loaded.notes)
             _check_widths(inputs.files, loaded.views.n_features, widths)
             progress("labelling", 0, 1)
             labels = trained.predict(loaded.views)

@@ -12,6 +12,7 @@ from coview.cli.folder import check_folder, complete_folder
 from coview.cli.inputs import LabelledInputs
 from coview.cli.model import ModelOptions
 from coview.cli.options import OUTPUT, Force, RunPath, option
+from coview.cli.output import draw_report
 from coview.cli.terminal import Progress, Terminal
 from coview.registry import check_name
 
@@ -52,8 +53,7 @@ def run_files(
         start = perf_counter()
         loaded = inputs.read()
         classes = inputs.read_truth(loaded)
-        for note in (*notes, *loaded.notes):
-            terminal.note(note)
+        terminal.note(*notes, *loaded.notes)
         return run(
             estimator,
             loaded.views,
@@ -82,7 +82,9 @@ def run(
     seconds: dict[str, float] | None = None,
 ) -> tuple[Summary, list[str]]:
     """Fit, summarise and write the folder; return the summary and the names of the files."""
+    from coview.compose.wrapper import nested_models
     from coview.io import write_labels
+    from coview.persist import save
     from coview.summary import summarize
 
     seconds, start = dict(seconds or {}), perf_counter()
@@ -92,7 +94,11 @@ def run(
     progress("summary", 2, 4)
     with complete_folder(run_folder.output, RUN_FILES) as folder:
         write_labels(folder / f"labels.{run_folder.labels_format}", model.labels_, ids=ids, name=ids_name or "sample")
-        _save(model, folder / "model.safetensors", terminal)
+        if hasattr(model, "predict"):
+            save(model, folder / "model.safetensors")
+        else:
+            *_, method = nested_models(model)
+            terminal.note(f"{type(method).__name__} cannot label new samples, so no model is saved")
         summary = summarize(
             model, views, ids=ids, truth=truth, seconds=seconds, notes=tuple(terminal.notes), command=command
         )
@@ -100,12 +106,7 @@ def run(
         _write_tuning(summary, folder / "tuning.csv")
         if run_folder.draw:
             progress("report", 3, 4)
-            try:
-                from coview.report import write_report
-
-                write_report(summary, folder / "report.html")
-            except ImportError as error:
-                terminal.note(f"report.html is not written: {error}")
+            draw_report(summary, folder / "report.html", terminal)
         written = [name for name in RUN_FILES if (folder / name).exists()]
     return summary, written
 
@@ -126,17 +127,6 @@ def _fitted(estimator: Any, views: Views, progress: Progress) -> Any:
 def _report_to(stage: Any, estimator: Any) -> None:
     known = [key for key in estimator.get_params() if key == "progress" or key.endswith("__progress")]
     estimator.set_params(**dict.fromkeys(known, stage))
-
-
-def _save(model: Any, path: Path, terminal: Terminal) -> None:
-    from coview.compose.wrapper import nested_models
-    from coview.persist import save
-
-    if hasattr(model, "predict"):
-        save(model, path)
-    else:
-        *_, method = nested_models(model)
-        terminal.note(f"{type(method).__name__} cannot label new samples, so no model is saved")
 
 
 def _write_tuning(summary: Summary, path: Path) -> None:

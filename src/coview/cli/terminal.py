@@ -43,10 +43,9 @@ class Terminal:
         if not (self.as_json or self.quiet):
             self._print(text)
 
-    def note(self, text: str) -> None:
-        """Add a note, printed at the end of the work, or with --json part of the object."""
-        if text not in self.notes:
-            self.notes.append(text)
+    def note(self, *texts: str) -> None:
+        """Add notes, printed at the end of the work, or with --json part of the object."""
+        self.notes += [text for text in dict.fromkeys(texts) if text not in self.notes]
 
     def print_json(self, values: dict[str, Any]) -> None:
         """Print the values and the notes as a JSON object with --json."""
@@ -60,10 +59,7 @@ class Terminal:
 
     @contextmanager
     def working(self) -> Iterator[Progress]:
-        """Yield a function that reports stages; warnings of the library become notes.
-
-        Notes are printed at the end, so that an error is the only line of work that fails.
-        """
+        """Yield a function that reports stages; warnings become notes, which are printed unless an error is raised."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # warnings for developers, such as deprecations
             for kind in (UserWarning, RuntimeWarning):

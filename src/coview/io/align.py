@@ -16,10 +16,7 @@ Alignment = tuple[dict[str, Rows], Ids | None, list[str]]  # rows of each view, 
 
 
 def take_ids(source: InputFile, table: RawTable, column: str) -> tuple[RawTable, Ids | None]:
-    """Return a table, read with this column as strings, without the column, and its ids.
-
-    Row names are the ids if there is no such column; arrays have none.
-    """
+    """Return a table without this column of strings, and its ids: the column, or the row names; arrays have none."""
     if column in table.strings:
         cells = table.strings[column]
         table = replace(table, strings={name: strings for name, strings in table.strings.items() if name != column})
@@ -74,9 +71,15 @@ def by_ids(
         common &= set(found)
         if not common:
             raise InputError(f"{sources[name].where} has no sample in common with the views before it; check the ids")
-    if not inner:
-        for name, found in given.items():
-            _check_same(sources[first], given[first], sources[name], found)
+    pairs = [] if inner else [pair for name in given for pair in ((first, name), (name, first))]
+    for one, other in pairs:
+        known = set(given[other])
+        missing = [sample for sample in given[one] if sample not in known]
+        if missing:
+            raise InputError(
+                f"{sources[other].where} lacks {listing('sample', missing)} that {sources[one].where} has; add them, "
+                "or keep only the common samples (align 'inner')"
+            )
     order = tuple(sample for sample in given[first] if sample in common)
     rows, notes = {}, []
     for name, found in given.items():
@@ -98,17 +101,6 @@ def by_ids(
             rows[name] = np.arange(tables[name].numbers.shape[0])
     check_counts({sources[name].where: len(rows[name]) for name in sources})
     return rows, order, notes
-
-
-def _check_same(first: InputFile, expected: Ids, source: InputFile, found: Ids) -> None:
-    for one, has, other, lacks in ((first, expected, source, found), (source, found, first, expected)):
-        known = set(lacks)
-        missing = [sample for sample in has if sample not in known]
-        if missing:
-            raise InputError(
-                f"{other.where} lacks {listing('sample', missing)} that {one.where} has; add them, or keep only "
-                "the common samples (align 'inner')"
-            )
 
 
 def check_counts(counts: Mapping[str, int]) -> None:

@@ -48,7 +48,8 @@ def _batches(source: InputFile, opened: Any) -> list[Any]:
 
 
 def _from_arrow(source: InputFile, table: Any, as_strings: AsStrings) -> RawTable:
-    pa, pc = load_arrow(), load_arrow("pyarrow.compute")
+    pa, pc, types = load_arrow(), load_arrow("pyarrow.compute"), load_arrow("pyarrow.types")
+    numeric = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
     table.validate(full=True)  # offsets out of range would crash the process
     check_names(source, table.column_names)
     index = index_columns(table.schema)
@@ -57,7 +58,7 @@ def _from_arrow(source: InputFile, table: Any, as_strings: AsStrings) -> RawTabl
     others: dict[str, str] = {}
     row_names = None
     for name, column in zip(table.column_names, table.columns, strict=True):
-        if pa.types.is_dictionary(column.type):
+        if types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         kind = column.type
         if index == {name}:  # a multi-index gives no row names
@@ -66,29 +67,21 @@ def _from_arrow(source: InputFile, table: Any, as_strings: AsStrings) -> RawTabl
             strings[name] = [as_string(value) for value in column.to_pylist()]
         elif name in index:
             continue
-        elif _is_numeric_type(kind):
-            limits = pc.min_max(column).as_py().values() if pa.types.is_integer(kind) else ()
+        elif any(is_kind(kind) for is_kind in numeric):
+            limits = pc.min_max(column).as_py().values() if types.is_integer(kind) else ()
             if any(limit is not None and abs(limit) > EXACT for limit in limits):
                 others[name] = TOO_LARGE
             else:
                 numbers[name] = column
-        elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view":
+        elif types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view":
             strings[name] = column.to_pylist()
         else:
             others[name] = f"values of type {kind}"
-    single = bool(numbers) and all(pa.types.is_float32(x.type) or pa.types.is_float16(x.type) for x in numbers.values())
+    single = bool(numbers) and all(types.is_float32(x.type) or types.is_float16(x.type) for x in numbers.values())
     values = np.empty((table.num_rows, len(numbers)), np.float32 if single else np.float64)
     for j, column in enumerate(numbers.values()):
         values[:, j] = column.cast(pa.float32() if single else pa.float64(), safe=False).to_numpy()
     return RawTable(values, tuple(numbers), strings, others, row_names)
-
-
-def _is_numeric_type(kind: Any) -> bool:
-    types = load_arrow().types
-    return any(
-        is_kind(kind)
-        for is_kind in (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
-    )
 
 
 def index_columns(schema: Any) -> set[str]:

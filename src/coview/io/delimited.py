@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
 from typing import Any
 
@@ -34,12 +35,11 @@ def read_delimited(source: InputFile, as_strings: AsStrings) -> RawTable:
             with io.TextIOWrapper(source.opened(), encoding="utf-8-sig", newline="") as text:
                 return _read_text(source, text, as_strings, late)
         except _StringsAfterNumbers as found:
-            late |= found.columns
+            late |= found.args[0]
 
 
 class _StringsAfterNumbers(Exception):  # noqa: N818 - a reason to read again, not an error
-    def __init__(self, columns: set[int]) -> None:
-        self.columns = columns
+    """The argument is the set of columns."""
 
 
 def _read_text(source: InputFile, text: io.TextIOWrapper, as_strings: AsStrings, late: set[int]) -> RawTable:
@@ -155,48 +155,35 @@ def _is_header(row: list[str]) -> bool:
 
 def _filled_rows(source: InputFile, reader: Any) -> Iterator[list[str]]:
     """Yield the lines that are not empty, which have equal widths; the first may lack one column name."""
-    width, seen = 0, 0
-    while True:
-        try:
-            row = next(reader, None)
-        except csv.Error as error:
-            raise InputError(f"{source.where}, line {reader.line_num}: {error}; check its quotes") from None
-        if row is None:
-            return
-        if not row:
-            continue
-        if seen == 0 or (seen == 1 and len(row) == width + 1):
-            width = len(row)
-        if len(row) != width:
-            raise InputError(
-                f"{source.where} has {len(row)} columns in line {reader.line_num}; expected {width} as in the "
-                "lines before"
-            )
-        seen += 1
-        yield row
+    width = 0
+    try:
+        for i, row in enumerate(filter(None, reader)):
+            if i == 0 or (i == 1 and len(row) == width + 1):
+                width = len(row)
+            if len(row) != width:
+                raise InputError(
+                    f"{source.where} has {len(row)} columns in line {reader.line_num}; expected {width} as in the "
+                    "lines before"
+                )
+            yield row
+    except csv.Error as error:
+        raise InputError(f"{source.where}, line {reader.line_num}: {error}; check its quotes") from None
 
 
 def _lines(source: InputFile, text: io.TextIOWrapper) -> Iterator[str]:
-    number = 0
-    while True:
-        try:
-            line = text.readline(_LONGEST_LINE)
-        except UnicodeDecodeError:
-            raise InputError(
-                f"{source.where} is not UTF-8 in line {_undecodable_line(source)}; save it as UTF-8 (it may be "
-                "Latin-1 or Windows-1252, or mix encodings)"
-            ) from None
-        if not line:
-            return
-        number += 1
-        if len(line) == _LONGEST_LINE:
-            raise InputError(f"{source.where} has a line {number} of more than {_LONGEST_LINE} characters")
-        yield line
-
-
-def _undecodable_line(source: InputFile) -> int:
-    with source.opened() as file:
-        return next(i for i, line in enumerate(file, start=1) if "\ufffd" in line.decode("utf-8", errors="replace"))
+    try:
+        for number, line in enumerate(iter(partial(text.readline, _LONGEST_LINE), ""), start=1):
+            if len(line) == _LONGEST_LINE:
+                raise InputError(f"{source.where} has a line {number} of more than {_LONGEST_LINE} characters")
+            yield line
+    except UnicodeDecodeError:
+        with source.opened() as file:
+            decoded = (line.decode("utf-8", errors="replace") for line in file)
+            bad = next(i for i, line in enumerate(decoded, start=1) if "\ufffd" in line)
+        raise InputError(
+            f"{source.where} is not UTF-8 in line {bad}; save it as UTF-8 (it may be Latin-1 or Windows-1252, or mix "
+            "encodings)"
+        ) from None
 
 
 def _check_encoding(source: InputFile) -> None:

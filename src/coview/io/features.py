@@ -109,7 +109,7 @@ class Features:
     def _present(self, name: str, cells: Sequence[str | None]) -> Iterator[str]:
         for i, cell in enumerate(cells):
             if cell is None:
-                raise self._missing(i, name)
+                raise self._unusable("no value", i, name, "fill it in")
             yield cell
 
     def _categories(self, name: str, cells: Sequence[str | None]) -> list[str]:
@@ -126,24 +126,20 @@ class Features:
         for what, count in zip(("samples", "features"), numbers.shape, strict=True):
             if count == 0:
                 raise self._error(f"has no {what} (shape {numbers.shape[0]} x {numbers.shape[1]})")
-        for is_bad, refuse in ((np.isnan, self._missing), (np.isinf, self._infinite)):
+        for is_bad, what, remedy in (
+            (np.isnan, "no value", "fill it in"),
+            (np.isinf, "an infinite or too large number", "correct it"),
+        ):
             found = _first_bad(numbers, is_bad)
             if found is not None:
-                raise refuse(found[0], names[found[1]])
+                raise self._unusable(what, found[0], names[found[1]], remedy)
 
     def _error(self, what: str) -> InputError:
         return InputError(f"{self._source.where} {what}")
 
-    def _missing(self, i: int, column: str) -> InputError:
-        return self._error(
-            f"has no value in row {self._rows[i]}, column {column!r}; fill it in, or drop that sample or column"
-        )
-
-    def _infinite(self, i: int, column: str) -> InputError:
-        return self._error(
-            f"has an infinite or too large number in row {self._rows[i]}, column {column!r}; correct it, or drop "
-            "that sample or column"
-        )
+    def _unusable(self, what: str, i: int, column: str, remedy: str) -> InputError:
+        place = f"row {self._rows[i]}, column {column!r}"
+        return self._error(f"has {what} in {place}; {remedy}, or drop that sample or column")
 
     def _has_strings(self, name: str, cells: Sequence[str | None]) -> InputError:
         present = [(i, cell) for i, cell in enumerate(cells) if cell is not None]
@@ -174,9 +170,8 @@ def check_numbers(source: InputFile, table: RawTable) -> None:
     if ndim != 2:
         raise InputError(f"{source.where} is {ndim}-D; a view is 2-D, samples by features")
     if kind not in "fiub":
-        what = {"U": "strings", "S": "strings", "c": "complex numbers"}.get(
-            kind, f"values of type {table.numbers.dtype}"
-        )
+        others = f"values of type {table.numbers.dtype}"
+        what = {"U": "strings", "S": "strings", "c": "complex numbers"}.get(kind, others)
         raise InputError(f"{source.where} has {what}; expected real numbers")
 
 
@@ -222,7 +217,5 @@ def _first_bad(numbers: Matrix, is_bad: Callable[[Any], Array]) -> tuple[int, in
 
 def _is_constant(numbers: Matrix) -> Array:
     if isinstance(numbers, sp.csr_array):
-        same: Array = (numbers.max(axis=0) - numbers.min(axis=0)).toarray().ravel() == 0
-    else:
-        same = (numbers == numbers[:1]).all(axis=0)
-    return same
+        return (numbers.max(axis=0) - numbers.min(axis=0)).toarray().ravel() == 0
+    return (numbers == numbers[:1]).all(axis=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, Any
@@ -152,20 +153,16 @@ def check_label_path(path: str | os.PathLike[str]) -> Path:
 def require_writer(ending: str) -> None:
     """Raise an ImportError that names the extra if labels of this format need a library that is missing."""
     if ending == ".parquet":
-        load_arrow(purpose="writing Parquet files")
         load_arrow("pyarrow.parquet", "writing Parquet files")
 
 
-def _write_delimited(delimiter: str) -> Callable[[IO[bytes], str, int, _Blocks], None]:
-    def write(file: IO[bytes], ids_name: str, n_samples: int, blocks: _Blocks) -> None:
-        text = TextIOWrapper(file, encoding="utf-8", newline="")
-        rows = csv.writer(text, delimiter=delimiter, lineterminator="\n")
-        rows.writerow([ids_name, CLUSTER])
-        for ids, labels in _numbered(blocks):
-            rows.writerows(zip(ids.to_pylist() if hasattr(ids, "to_pylist") else ids, labels.tolist(), strict=True))
-        text.detach()
-
-    return write
+def _write_delimited(delimiter: str, file: IO[bytes], ids_name: str, n_samples: int, blocks: _Blocks) -> None:
+    text = TextIOWrapper(file, encoding="utf-8", newline="")
+    rows = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+    rows.writerow([ids_name, CLUSTER])
+    for ids, labels in _numbered(blocks):
+        rows.writerows(zip(ids.to_pylist() if hasattr(ids, "to_pylist") else ids, labels.tolist(), strict=True))
+    text.detach()
 
 
 def _write_npy(file: IO[bytes], ids_name: str, n_samples: int, blocks: _Blocks) -> None:
@@ -201,8 +198,8 @@ def _numbered(blocks: _Blocks) -> Iterator[tuple[Any, Array]]:
 
 
 _WRITERS: Mapping[str, Callable[[IO[bytes], str, int, _Blocks], None]] = {
-    ".csv": _write_delimited(","),
-    ".tsv": _write_delimited("\t"),
+    ".csv": partial(_write_delimited, ","),
+    ".tsv": partial(_write_delimited, "\t"),
     ".parquet": _write_parquet,
     ".npy": _write_npy,
 }

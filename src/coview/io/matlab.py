@@ -63,7 +63,8 @@ def read_mat(source: InputFile, as_strings: AsStrings) -> RawTable:
             raise InputError(f"{source.where}: expected real numbers in the variable {name!r}, got {what}")
         source.require_memory((chosen.n_bytes,), 3)
         file.seek(chosen.at)
-        return from_array(source, _decode(source, _decompressed(source, file, order, chosen.n_bytes), order))
+        body, _ = _begin(source, file, order, chosen.n_bytes + 8)
+        return from_array(source, _decode(source, body, order))
 
 
 def _byte_order(source: InputFile, file: IO[bytes]) -> str:
@@ -91,26 +92,18 @@ def _variables(source: InputFile, file: IO[bytes], order: str) -> dict[str, _Var
     return found
 
 
-def _begin(source: InputFile, file: IO[bytes], order: str) -> tuple[bytes, int]:
-    """Return the first bytes of the variable that begins here, and its size in bytes."""
+def _begin(source: InputFile, file: IO[bytes], order: str, most: int = _START) -> tuple[bytes, int]:
+    """Return at most this many bytes of the variable that begins here, decompressed, and its size in bytes."""
     at = file.tell()
     kind, n_bytes = struct.unpack(f"{order}II", file.read(8))
+    start = file.read(min(n_bytes, 2 * most))  # compression may enlarge incompressible values a little
     if kind == _COMPRESSED:
-        packed = file.read(min(n_bytes, _START))
-        start = zlib.decompressobj().decompress(packed, _START)
+        start = zlib.decompressobj().decompress(start, most)
         kind, n_bytes = struct.unpack(f"{order}II", start[:8])
         start = start[8:]
-    else:
-        start = file.read(min(n_bytes, _START))
     if kind != _MATRIX:
         raise InputError(f"{source.where} is damaged at byte {at}: no variable begins there")
     return start, n_bytes
-
-
-def _decompressed(source: InputFile, file: IO[bytes], order: str, n_bytes: int) -> bytes:
-    kind, length = struct.unpack(f"{order}II", file.read(8))
-    stored = file.read(length)
-    return zlib.decompressobj().decompress(stored, n_bytes + 8)[8:] if kind == _COMPRESSED else stored
 
 
 def _head(body: bytes, order: str) -> tuple[int, tuple[int, ...], str, int]:

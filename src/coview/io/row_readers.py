@@ -181,9 +181,8 @@ class TableRows(RowReader):
                     batch = next(batches, None)
                 if batch is None:
                     break
-                if any(
-                    name not in batch.schema.names or batch.schema.field(name).type != types[name] for name in types
-                ):
+                found = dict(zip(batch.schema.names, batch.schema.types, strict=True))
+                if any(found.get(name) != kind for name, kind in types.items()):
                     raise _changed(where)
                 batch = batch.select(self._wanted)
                 for name, column in zip(batch.schema.names, batch.columns, strict=True):

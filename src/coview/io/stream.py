@@ -71,9 +71,6 @@ class ViewsReader:
             raise InputError(f"two views have the same name among {', '.join(map(str, sources))}; rename one")
         self._readers = {str(name): open_rows(str(name), source, ids) for name, source in sources.items()}
         self._with_ids = [name for name, reader in self._readers.items() if reader.id_type is not None]
-        self._check_together()
-
-    def _check_together(self) -> None:
         check_counts({reader.where: reader.n_samples for reader in self._readers.values()})
         if self.ids is not None and not self._with_ids:
             raise InputError(f"ids={self.ids!r} names a column, but no source is a table with columns; leave ids=None")
@@ -102,8 +99,7 @@ class ViewsReader:
         return {name: reader.n_features for name, reader in self._readers.items()}
 
     def __iter__(self) -> Iterator[Views]:
-        for views, _ in self._blocks():
-            yield views
+        return (views for views, _ in self._blocks())
 
     def take(self, rows: Any) -> Views:
         """Return the selected rows of every view; only these are held in memory.
@@ -136,24 +132,22 @@ class ViewsReader:
 
     def _aligned(self, parts: Mapping[str, RowBlock], rows: NDArray[np.int64]) -> tuple[Views, Any]:
         """Return the same rows of all views and their ids, after a check of ids and values."""
-        ids = parts[self._with_ids[0]][1] if self._with_ids else None
+        ids: Any = parts[self._with_ids[0]][1] if self._with_ids else None
         for name in self._with_ids[1:]:
-            self._check_ids(name, ids, parts[name][1], rows)
+            found = parts[name][1]
+            differ = np.flatnonzero(found.to_numpy(zero_copy_only=False) != ids.to_numpy(zero_copy_only=False))
+            if len(differ):
+                i = int(differ[0])
+                raise InputError(
+                    f"{self._readers[name].where} has the {self.ids} {found[i].as_py()!r} in row {rows[i]}, but "
+                    f"{self._readers[self._with_ids[0]].where} has {ids[i].as_py()!r}; reorder one of them"
+                )
         values = {name: part for name, (part, _) in parts.items()}
         try:
             checked = Views(values)
         except InputError:
             raise self._not_finite(values, rows) from None
         return Views.trusted(checked, {name: reader.columns for name, reader in self._readers.items()}), ids
-
-    def _check_ids(self, name: str, expected: Any, found: Any, rows: NDArray[np.int64]) -> None:
-        differ = np.flatnonzero(found.to_numpy(zero_copy_only=False) != expected.to_numpy(zero_copy_only=False))
-        if len(differ):
-            i = int(differ[0])
-            raise InputError(
-                f"{self._readers[name].where} has the {self.ids} {found[i].as_py()!r} in row {rows[i]}, but "
-                f"{self._readers[self._with_ids[0]].where} has {expected[i].as_py()!r}; reorder one of them"
-            )
 
     def _not_finite(self, values: Mapping[str, Array], rows: NDArray[np.int64]) -> InputError:
         """Return the error with row numbers of the file; the readers have checked everything but the values."""

@@ -66,14 +66,7 @@ def has_scores(summary: Summary) -> bool:
 
 
 def pack(values: Any) -> dict[str, Any]:
-    """Return numbers as 16-bit multiples of a step above the minimum; the largest code is a missing number.
-
-    Examples
-    --------
-    >>> packed = pack([1.0, 3.0])
-    >>> packed["low"], packed["step"] * 65534, packed["codes"]
-    (1.0, 2.0, 'AAD+/w==')
-    """
+    """Return numbers as 16-bit multiples of a step above the minimum; the largest code is a missing number."""
     values = np.asarray(values, dtype=float)
     finite = np.isfinite(values)
     known = values[finite]

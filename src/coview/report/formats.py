@@ -8,37 +8,17 @@ from collections.abc import Sequence
 
 
 def count(value: int) -> str:
-    """Return an integer with thousands separators.
-
-    Examples
-    --------
-    >>> count(50000)
-    '50,000'
-    """
+    """Return an integer with thousands separators."""
     return f"{value:,}"
 
 
 def plural(value: int, noun: str) -> str:
-    """Return a count with its noun.
-
-    Examples
-    --------
-    >>> plural(1, "sample"), plural(1797, "sample")
-    ('1 sample', '1,797 samples')
-    """
+    """Return a count with its noun."""
     return f"{count(value)} {noun}{'' if value == 1 else 's'}"
 
 
 def decimals(value: float | None, digits: int = 2, sign: bool = False) -> str:
-    """Return a number with fixed decimals, or a dash if it is missing; `sign` adds a plus sign.
-
-    Examples
-    --------
-    >>> decimals(0.1234), decimals(1234567.0), decimals(0.0003412), decimals(None), decimals(-0.25), decimals(0.0)
-    ('0.12', '1.23e+06', '0.0003', '–', '−0.25', '0.00')
-    >>> decimals(1.5, sign=True), decimals(-1.5, sign=True)
-    ('+1.50', '−1.50')
-    """
+    """Return a number with fixed decimals, or a dash if it is missing; `sign` adds a plus sign."""
     if value is None or not math.isfinite(value):
         return "–"
     size = abs(value)
@@ -52,13 +32,7 @@ def decimals(value: float | None, digits: int = 2, sign: bool = False) -> str:
 
 
 def percent(fraction: float | None) -> str:
-    """Return a fraction as a percentage.
-
-    Examples
-    --------
-    >>> percent(0.123), percent(0.004), percent(None), percent(0.0), percent(1.0), percent(0.9996)
-    ('12%', '0.4%', '–', '0%', '100%', '99.96%')
-    """
+    """Return a fraction as a percentage."""
     if fraction is None or not math.isfinite(fraction):
         return "–"
     if 0.995 <= fraction < 1:
@@ -67,13 +41,7 @@ def percent(fraction: float | None) -> str:
 
 
 def seconds(value: float) -> str:
-    """Return a duration.
-
-    Examples
-    --------
-    >>> seconds(0.0123), seconds(2.5), seconds(75), seconds(7260)
-    ('12 ms', '2.5 s', '1 min 15 s', '2 h 1 min')
-    """
+    """Return a duration."""
     if value < 1:
         return f"{value * 1000:.0f} ms"
     if value < 60:
@@ -83,24 +51,12 @@ def seconds(value: float) -> str:
 
 
 def rounded(text: str) -> str:
-    """Return code with its long numbers rounded to four digits.
-
-    Examples
-    --------
-    >>> rounded("RBF(sigma2=9.277343749999998)")
-    'RBF(sigma2=9.277)'
-    """
+    """Return code with its long numbers rounded to four digits."""
     return re.sub(r"\d+\.\d{4,}(e[-+]?\d+)?", lambda number: f"{float(number[0]):.4g}", text)
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names as an enumeration.
-
-    Examples
-    --------
-    >>> listed(["text"]), listed(["text", "image"]), listed(["text", "image", "sound"])
-    ('text', 'text and image', 'text, image and sound')
-    """
+    """Return names as an enumeration."""
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 

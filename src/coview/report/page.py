@@ -21,21 +21,7 @@ POLICY = (
 
 
 def fill(template: str, *, data: dict[str, Any] | None = None, **values: Any) -> str:
-    """Return a page made from a template, with its scripts and styles included.
-
-    Parameters
-    ----------
-    template : str
-        A file of the folder `templates`.
-    data : dict, optional
-        The data of the plots. Without data, the page does not include Plotly.
-    **values
-        The variables of the template.
-
-    Returns
-    -------
-    str
-    """
+    """Return a page made from a template and its variables; without `data` of plots, it does not include Plotly."""
     scripts = [_package_text("coview.report", "page.js")]
     if data is not None:
         plotly = load_extra("plotly", "report", "a report")
@@ -44,36 +30,23 @@ def fill(template: str, *, data: dict[str, Any] | None = None, **values: Any) ->
     digests = " ".join(f"'sha256-{b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
     policy = POLICY.format(digests=digests, evaluation=" 'unsafe-eval'" if data is not None else "")
     values |= {"policy": policy, "style": _package_text("coview.report", "page.css"), "scripts": scripts}
-    page = _environment().get_template(template).render(data=None if data is None else as_script(data), **values)
+    jinja2 = load_extra("jinja2", "report", "a report")
+    loader = jinja2.PackageLoader("coview.report")
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters.update(FORMATS)
+    environment.globals["swatch"] = swatch
+    page = environment.get_template(template).render(data=None if data is None else as_script(data), **values)
     # An id can contain an unpaired surrogate, which UTF-8 cannot encode.
     return str(page).encode(errors="replace").decode()
 
 
 def as_script(data: Any) -> str:
-    r"""Return data as JSON that cannot end its own script element; numbers that are not finite become null.
-
-    Examples
-    --------
-    >>> as_script({"id": "</script>", "margin": float("nan")})
-    '{"id":"\\u003c/script\\u003e","margin":null}'
-    """
+    """Return data as JSON that cannot end its own script element; numbers that are not finite become null."""
     finite = json.loads(json.dumps(data), parse_constant=lambda name: None)
     text = json.dumps(finite, allow_nan=False, separators=(",", ":"))
     return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
-
-
-def _environment() -> Any:
-    jinja2 = load_extra("jinja2", "report", "a report")
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("coview.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(FORMATS)
-    environment.globals["swatch"] = swatch
-    return environment
 
 
 def _package_text(package: Any, *path: str) -> str:

@@ -89,9 +89,8 @@ def _result(summary: Summary) -> list[str]:
         (least, worst), (most, best) = min(known), max(known)
         measure = "adjusted Rand index" if summary.truth else _ARI  # explained once
         if least >= _HIGH_AGREEMENT:
-            sentence = (
-                f"Each view alone yields nearly the same clusters: {decimals(least)} to {decimals(most)} ({measure})."
-            )
+            spread = f"{decimals(least)} to {decimals(most)}"
+            sentence = f"Each view alone yields nearly the same clusters: {spread} ({measure})."
         elif most < _LOW_AGREEMENT:
             sentence = f"No view alone yields these clusters. The closest is {best}: {decimals(most)} ({measure})."
         else:
