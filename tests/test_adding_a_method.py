@@ -6,7 +6,6 @@ The made-up method is in tests/stacked_kmeans.py. It is registered while these t
 import json
 import subprocess
 import sys
-from importlib import reload
 from pathlib import Path
 
 import numpy as np
@@ -17,15 +16,14 @@ from coview.compare import compare
 from coview.report import render
 from tests.cli.running import call, split_blobs
 from tests.conftest import make_blobs
+from tests.stacked_kmeans import register
 
 NAME = "stackedkmeans"
 
 
 @pytest.fixture(autouse=True)
 def registered():
-    import tests.stacked_kmeans
-
-    reload(tests.stacked_kmeans)  # so that the line is executed again for each test
+    register()
     yield
     del METHODS[NAME]
 

@@ -49,7 +49,7 @@ def test_fit_prints_tables(data, tmp_path, capsys):
     assert re.search(r"│ k\d", out)
     assert "Adjusted Rand index between each view's labels and the joint labels: a " in out
     assert "samples, 3 views; fitted in" in out
-    assert "Method: tuned; selected 3 clusters, graph · standard · ρ 1; coview tune evaluates more" in out
+    assert "Method: tuned; selected 3 clusters, graph · standard · ρ 1; coview tune uses more samples" in out
     assert f"Written to {tmp_path / 'run'}/: model.safetensors, labels.csv, summary.json, tuning.csv" in out
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from coview.cli.folder import check_folder, complete_folder
 from coview.cli.inputs import LabelledInputs
-from coview.cli.options import MODEL, OUTPUT, Force, Preprocess, Seed, option
+from coview.cli.options import MODEL, OUTPUT, Force, PreprocessAll, Seed, option
 from coview.cli.output import draw_report
 from coview.cli.parse import parse_preprocessing
 from coview.cli.terminal import Terminal
@@ -34,7 +34,7 @@ def compare_command(
             comparable_names,
         ),
     ] = "all",
-    preprocess: Preprocess = None,
+    preprocess: PreprocessAll = None,
     seed: Seed = 0,
     output: Annotated[
         Path | None,
@@ -48,7 +48,7 @@ def compare_command(
 ) -> None:
     """Run several methods on the same views.
 
-    Each method has its default settings; tuned selects its own, including the preprocessing.
+    Each method uses its default settings. tuned selects its settings, including the preprocessing, from the data.
 
     Methods that take one view get the concatenated columns of all views. A method that fails is listed with its error.
 

@@ -29,9 +29,9 @@ def fit_command(
 
     Writes a folder with the model, the labels, all numbers (summary.json) and a report (report.html).
 
-    The default method, tuned, selects kernel, rho, kappa and preprocessing of tmvkscr without labels, in seconds.
+    The default method, tuned, is tmvkscr with preprocessing, kernel, rho and kappa selected from the data.
 
-    coview tune evaluates more settings. To set these options yourself, add --method tmvkscr.
+    To set these options yourself, add --method tmvkscr. coview tune evaluates the settings on more samples.
 
     Example: coview fit --view text=text.parquet --view image=image.npy -k 6 -o run
     """
@@ -41,7 +41,8 @@ def fit_command(
         terminal.line(f"Method: {model.method}")
     else:
         found = summary.tuning.evaluations[summary.tuning.selected]
-        terminal.line(f"Method: tuned; selected {found.n_clusters} clusters, {found.label}; coview tune evaluates more")
+        selected = f"{found.n_clusters} clusters, {found.label}"
+        terminal.line(f"Method: tuned; selected {selected}; coview tune uses more samples")
     _print_files(terminal, summary, folder.output, written)
 
 
@@ -56,7 +57,8 @@ def tune_command(
         option(
             MODEL,
             "--budget",
-            f"Size of the search: {'; '.join(map(': '.join, BUDGETS.items()))}. For example --budget small",
+            f"Size of the search: {', '.join(f'{name} ({text})' for name, text in BUDGETS.items())}. "
+            "For example --budget small",
             BUDGETS,
         ),
     ] = "full",
@@ -66,9 +68,9 @@ def tune_command(
 ) -> None:
     """Select the settings and the number of clusters, and fit.
 
-    Evaluates preprocessing, kernels, rho and kappa without labels, and prints the criterion of each setting.
+    Evaluates preprocessing, kernels, rho and kappa without labels, and prints the criterion of the best settings.
 
-    Writes the files of coview fit; tuning.csv lists all evaluated settings.
+    Writes the same files as coview fit; tuning.csv lists all evaluated settings.
 
     Example: coview tune --view text=text.parquet --view image=image.npy -k 2..8 -o run
     """

@@ -60,7 +60,7 @@ class ModelOptions:
         option(
             MODEL,
             "--assigner",
-            f"From scores to clusters: {summaries(ASSIGNERS)}. For example --assigner codebook",
+            f"Rule that turns scores into clusters: {summaries(ASSIGNERS)}. For example --assigner codebook",
             ASSIGNERS,
         ),
     ] = None

@@ -69,19 +69,27 @@ def _option_fields(group: Any) -> list[Parameter]:
     ]
 
 
-Preprocess = Annotated[
-    list[str] | None,
-    option(
+def _preprocess_option(default: str) -> Any:
+    return option(
         MODEL,
         "--preprocess [VIEW=]STEPS",
-        "Preprocessing of all views, or of one view if its name comes first: none or "
-        f"{summaries(STEPS).replace('pca (', 'pcaN (')}; + joins steps. The default is standard, or none if a kernel "
-        "is not rbf. For example --preprocess text=tfidf+l2 --preprocess image=standard",
+        "Preprocessing of all views, or of one view if its name comes first: none, "
+        f"{summaries(STEPS).replace('pca (', 'pcaN (')}; + joins steps. The default is {default}. "
+        "For example --preprocess text=tfidf+l2 --preprocess image=standard",
         STEP_NAMES,
-    ),
-]
+    )
+
+
+Preprocess = Annotated[list[str] | None, _preprocess_option("standard, but none if --kernel is not rbf")]
+PreprocessAll = Annotated[list[str] | None, _preprocess_option("standard")]  # for several methods
 Seed = Annotated[
-    int, option(MODEL, "--seed", "Seed of the random numbers; it determines the result. For example --seed 7", min=0)
+    int,
+    option(
+        MODEL,
+        "--seed",
+        "Seed of the random numbers. The same seed gives the same result. For example --seed 7",
+        min=0,
+    ),
 ]
 Clusters = Annotated[
     str | None,
@@ -107,7 +115,7 @@ Select = Annotated[
     option(
         MODEL,
         "--select",
-        f"The training samples of --n-train: {summaries(SELECTORS)}. For example --select kmeans",
+        f"How the training samples of --n-train are selected: {summaries(SELECTORS)}. For example --select kmeans",
         SELECTORS,
     ),
 ]
