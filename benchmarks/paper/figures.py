@@ -104,7 +104,7 @@ def _variance(data: Data) -> tuple[Figure, str]:
         "eigenvalues of both signs; its ratios are relative to the sum of the positive ones."
     )
     if data.views.n_samples == MAX_ROWS and data.name == "ads":
-        text += f" On {MAX_ROWS} random samples, because all eigenvalues of MvKSC would take too long for more."
+        text += f" This figure has {MAX_ROWS} random samples, because all eigenvalues of MvKSC take too long for more."
     return figure, text
 
 
@@ -152,8 +152,8 @@ def _rho_curves(rows: Sequence[Row], size: str) -> tuple[Figure, str] | None:
     for axes in figure.axes[len(tables) :]:
         axes.axis("off")
     text = (
-        "ARI and NMI against ϱ, with κ = 1 and the best kernel of the grid by the true labels (oracle); labels of the "
-        "codebook, on `synth2_unpaired` from each view's scores."
+        "ARI and NMI against ϱ, with κ = 1 and the best kernel of the grid by the true labels (oracle). The labels are "
+        "those of the codebook; on `synth2_unpaired` they come from each view's scores."
     )
     return figure, text
 
@@ -186,8 +186,11 @@ def _kappa_surface(rows: Sequence[Row], size: str) -> tuple[Figure, str] | None:
             table.append({"kappa 1": kappa[0], "kappa 2": kappa[1], "ARI": row["ari"]})
     if not table:
         return None
-    text = f"ARI on `{name}` against the weights of the first two views; weight of the third {surface['kappa3']}, "
-    return _figure(plots.kappa_surface(table)), text + f"ϱ = {surface['rho']}, best kernel of the grid (oracle)."
+    text = (
+        f"ARI on `{name}` against the weights of the first two views. The weight of the third is {surface['kappa3']}, "
+        f"ϱ = {surface['rho']}, and the kernel is the best of the grid (oracle)."
+    )
+    return _figure(plots.kappa_surface(table)), text
 
 
 def _against_m(rows: Sequence[Row], name: str) -> tuple[Figure, str]:
