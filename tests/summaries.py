@@ -49,7 +49,7 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_components=None, 
             Cluster(
                 label=c,
                 size=int(sizes[c]),
-                share=float(sizes[c] / n_samples),
+                fraction=float(sizes[c] / n_samples),
                 silhouette=0.2 + 0.6 * c / n_clusters,
                 margin=0.1 + 0.5 * c / n_clusters,
                 agreement={name: float(np.mean(theirs[labels == c] == c)) for name, theirs in own.items()},

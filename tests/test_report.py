@@ -408,7 +408,7 @@ def test_two_clusters_have_one_component():
 
 def test_an_empty_cluster_is_not_counted(summary):
     empty = replace(
-        summary.clusters[9], size=0, share=0.0, silhouette=None, margin=None, agreement={}, features=(), classes={}
+        summary.clusters[9], size=0, fraction=0.0, silhouette=None, margin=None, agreement={}, features=(), classes={}
     )
     page = Page(render(replace(summary, clusters=(*summary.clusters[:9], empty))))
     assert "9 clusters in 400 samples" in page.text
@@ -459,7 +459,7 @@ def test_the_agreement_of_the_views_is_described(summary, agreements, words):
 
 def test_sentences_name_clusters_and_samples_to_check(summary):
     clusters = list(summary.clusters)
-    clusters[3] = replace(clusters[3], share=0.005)
+    clusters[3] = replace(clusters[3], fraction=0.005)
     assert "Cluster 3 has less than 1% of the samples" in sentences(replace(summary, clusters=tuple(clusters)))
     unclear = tuple(replace(cluster, silhouette=0.1) for cluster in summary.clusters)
     assert "10 clusters have a silhouette below 0.25" in sentences(replace(summary, clusters=unclear))

@@ -655,7 +655,7 @@ def test_json_has_no_infinity_and_reads_back():
         (["views", 0, "sparse"], 1, r"views\[0\].sparse: expected true or false, got int"),
         (["method"], None, "method: expected a string, got NoneType"),
         (["clusters"], {}, "clusters: expected a list, got dict"),
-        (["clusters", 1, "share"], [], r"clusters\[1\].share: expected a finite number, got list"),
+        (["clusters", 1, "fraction"], [], r"clusters\[1\].fraction: expected a finite number, got list"),
         (["clusters", 0], [], r"clusters\[0\]: expected an object, got list"),
         (
             ["points", "view_scores", "a", 2, 0],

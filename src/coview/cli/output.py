@@ -25,7 +25,7 @@ def print_clusters(terminal: Terminal, summary: Summary) -> None:
             for feature in cluster.features[:2]
         )
         main_class = [next(iter(cluster.classes or {}), "")] if known else []
-        rows.append((str(cluster.label), str(cluster.size), f"{cluster.share:.0%}", features, *main_class))
+        rows.append((str(cluster.label), str(cluster.size), f"{cluster.fraction:.0%}", features, *main_class))
     headings = ("cluster", "samples", "fraction", "distinguishing features", *(["main class"] if known else []))
     terminal.table("Clusters", headings, rows)
     agreed = {view.name: view.agreement for view in summary.views if view.agreement is not None}

@@ -122,7 +122,7 @@ def _checks(summary: Summary) -> list[str]:
     low = [c for c in summary.clusters if c.silhouette is not None and c.silhouette < _LOW_SILHOUETTE and c.size]
     if low:
         sentences.append(f"{_clusters_have(low)} a silhouette below {_LOW_SILHOUETTE}.")
-    tiny = [c for c in summary.clusters if 0 < c.share < _TINY_CLUSTER]
+    tiny = [c for c in summary.clusters if 0 < c.fraction < _TINY_CLUSTER]
     if tiny:
         sentences.append(f"{_clusters_have(tiny)} less than 1% of the samples, possibly outliers.")
     different = [v.name for v in summary.views if v.agreement is not None and v.agreement < _LOW_AGREEMENT]
@@ -148,7 +148,7 @@ def _described_views(n_features: dict[str, int]) -> str:
 
 
 def _described_cluster(cluster: Cluster) -> str:
-    return f"cluster {cluster.label} with {plural(cluster.size, 'sample')} ({percent(cluster.share)})"
+    return f"cluster {cluster.label} with {plural(cluster.size, 'sample')} ({percent(cluster.fraction)})"
 
 
 def _clusters_have(clusters: list[Cluster]) -> str:

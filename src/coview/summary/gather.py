@@ -225,7 +225,7 @@ def _describe_clusters(
         Cluster(
             label=int(label),
             size=int(sizes[c]),
-            share=_significant(sizes[c] / len(found.numbers)),
+            fraction=_significant(sizes[c] / len(found.numbers)),
             silhouette=None if separation.silhouettes is None else separation.silhouettes[c],
             margin=None if separation.cluster_margins is None else separation.cluster_margins[c],
             agreement={name: _significant(fractions[c]) for name, fractions in agreement.items()},

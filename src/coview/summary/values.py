@@ -37,7 +37,7 @@ class Cluster:
 
     label: int
     size: int
-    share: float
+    fraction: float
     silhouette: float | None  # mean over the members, in score space
     margin: float | None  # median over the members; below 0 if another cluster is nearer to most of them
     agreement: dict[str, float]  # by view: fraction of the members in the matching cluster of the view's own labels
@@ -214,12 +214,12 @@ class Summary:
         """Return the clusters as a small table for notebooks."""
         views = [view.name for view in self.views if view.agreement is not None]
         agreements = (f"agreement: {name}" for name in views)
-        header = ("cluster", "size", "share", "silhouette", "margin", *agreements, "features")
+        header = ("cluster", "size", "fraction", "silhouette", "margin", *agreements, "features")
         rows = [
             (
                 str(cluster.label),
                 f"{cluster.size:,}",
-                f"{cluster.share:.1%}",
+                f"{cluster.fraction:.1%}",
                 fixed(cluster.silhouette),
                 fixed(cluster.margin),
                 *(f"{cluster.agreement[name]:.0%}" for name in views),
