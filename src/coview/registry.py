@@ -124,11 +124,6 @@ def methods_and_tuned() -> Registry:
     return Registry({"tuned": tuned, **METHODS.entries})
 
 
-def lookup(parameter: str, name: Any, known: Mapping[str, Any]) -> Any:
-    """Return the value under this name, or raise an InputError that lists the known names and suggests the closest."""
-    return known[check_name(parameter, name, known)]
-
-
 def check_name(parameter: str, name: Any, known: Collection[str]) -> str:
     """Return the name, or raise an InputError that lists the known names and suggests the closest."""
     if isinstance(name, str) and name in known:

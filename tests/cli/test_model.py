@@ -33,7 +33,7 @@ tmvkscr = partial(ModelOptions, "tmvkscr", "3")
 
 def test_names_of_steps_and_budgets_are_those_of_the_library():
     assert [parse_steps(name).name for name in STEP_NAMES] == list(STEP_NAMES)
-    assert set(BUDGETS) == set(search.BUDGETS)
+    assert set(BUDGETS) == set(search.ROUNDS)
     assert methods_and_tuned()["tuned"] is Tuned
 
 

@@ -23,7 +23,7 @@ from coview.tune.criterion import (
 )
 from coview.tune.evaluation import Evaluator
 from coview.tune.record import EvaluatedSetting
-from coview.tune.search import BUDGETS, Round, Search
+from coview.tune.search import ROUNDS, Round, Search
 from tests import naive
 from tests.conftest import make_blobs
 
@@ -310,7 +310,7 @@ def test_the_criterion_of_the_first_round_counts_in_the_last(monkeypatch):
 
 def test_a_round_without_more_samples_is_left_out():
     views, _ = blobs()
-    found = Search(views, [3], BUDGETS["full"], seed=0).run(candidates(views))
+    found = Search(views, [3], ROUNDS["full"], seed=0).run(candidates(views))
     assert {each.round for each in found.evaluations} == {1}
 
 
@@ -385,5 +385,5 @@ def test_candidates_that_cannot_be_fitted_are_recorded_and_the_others_go_on():
 
 def test_the_same_seed_gives_the_same_search():
     views, _ = blobs(spread=1.0)
-    first, second = (Search(views, [2, 3], BUDGETS["small"], seed=5).run(candidates(views)) for _ in range(2))
+    first, second = (Search(views, [2, 3], ROUNDS["small"], seed=5).run(candidates(views)) for _ in range(2))
     assert first == second

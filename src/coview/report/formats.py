@@ -60,4 +60,4 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
-FORMATS = {each.__name__: each for each in (count, decimals, listed, percent, plural, rounded, seconds)}
+FILTERS = {each.__name__: each for each in (count, decimals, listed, percent, plural, rounded, seconds)}

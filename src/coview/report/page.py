@@ -10,7 +10,7 @@ from typing import Any
 
 from coview.extras import load_extra
 from coview.report.charts import swatch
-from coview.report.formats import FORMATS
+from coview.report.formats import FILTERS
 
 # Only scripts with a listed digest can run. 'unsafe-eval' is required because Plotly's WebGL code compiles its drawing
 # commands at run time. Plotly also sets inline styles, and saves images through data: and blob: addresses.
@@ -35,7 +35,7 @@ def fill(template: str, *, data: dict[str, Any] | None = None, **values: Any) ->
     environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(FORMATS)
+    environment.filters.update(FILTERS)
     environment.globals["swatch"] = swatch
     page = environment.get_template(template).render(data=None if data is None else as_script(data), **values)
     # An id can contain an unpaired surrogate, which UTF-8 cannot encode.

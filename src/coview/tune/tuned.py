@@ -12,12 +12,12 @@ from coview.methods.tmvkscr import TMvKSCR
 from coview.parameters import is_integer
 from coview.preprocess.profile import varies
 from coview.preprocess.steps import parse_steps
-from coview.registry import lookup
+from coview.registry import check_name
 from coview.runtime import require_memory
 from coview.state import Range, Sizes, require
 from coview.tune.candidates import Candidate, affordable, bytes_to_fit, candidates
 from coview.tune.record import EvaluatedSetting
-from coview.tune.search import BUDGETS, Search, SearchResult
+from coview.tune.search import ROUNDS, Search, SearchResult
 from coview.views import Views
 
 _AUTO = range(2, 13)
@@ -100,7 +100,7 @@ class Tuned(Wrapper):
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
-        rounds = lookup("budget", self.budget, BUDGETS)
+        rounds = ROUNDS[check_name("budget", self.budget, ROUNDS)]
         seed = int(self._generator().integers(2**31))
         numbers = self._cluster_numbers(views)
         pool = _fitting_candidates(views)
