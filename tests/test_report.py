@@ -299,7 +299,7 @@ def test_a_report_of_fifty_thousand_samples_is_small_and_states_how_many_it_plot
     assert path.stat().st_size < 8 * MEGABYTE
     page = Page(path.read_text(encoding="utf-8"))
     assert "The plot shows 5,000 of 50,000 samples" in page.text
-    assert "trained on 2,000 samples and predicted the labels of the other 48,000." in page.text
+    assert "trained on 2,000 samples. The labels of all other samples are predicted." in page.text
     assert len(page.data()["points"]["samples"]) == 5000
 
 

@@ -21,6 +21,7 @@ from coview import (
     InputError,
     Linear,
     MvKSC,
+    NeighborGraph,
     PerView,
     TMvKSCR,
     Tuned,
@@ -29,6 +30,7 @@ from coview import (
     save,
 )
 from coview.compose import Preprocessed
+from coview.compose.wrapper import nested_models
 from coview.core.fingerprint import fingerprint
 from coview.methods.kernel_clusterer import OneViewKernelClusterer
 from coview.summary import Summary, gather, space, summarize
@@ -341,6 +343,24 @@ def test_training_samples_have_one_fingerprint_on_file_and_after_loading(tmp_pat
     assert not space.is_training_set(loaded, as_views({name: x[::-1] for name, x in views.items()}))
 
 
+@pytest.mark.parametrize("row", [1, 700, 1998])
+def test_a_change_of_one_row_among_many_changes_the_fingerprint(row):
+    x = np.random.default_rng(0).normal(size=(2000, 100))
+    changed = x.copy()
+    changed[row, 50] += 1e-3
+    assert fingerprint(as_views(x)) != fingerprint(as_views(changed))
+
+
+def test_views_beyond_the_limit_are_hashed_in_evenly_spaced_rows(monkeypatch):
+    monkeypatch.setattr("coview.core.fingerprint._MOST_VALUES", 30)
+    x = np.random.default_rng(0).normal(size=(100, 3))
+    changed = x.copy()
+    changed[1] = 0  # between two of the ten rows that are hashed
+    assert fingerprint(as_views(x)) == fingerprint(as_views(changed))
+    changed[99] = 0
+    assert fingerprint(as_views(x)) != fingerprint(as_views(changed))
+
+
 @pytest.mark.parametrize("scale", [1e-250, 1e250])
 def test_fingerprints_distinguish_values_beyond_float32(scale):
     x = np.random.default_rng(0).normal(size=(20, 3))
@@ -402,6 +422,19 @@ def test_fused_similarities_have_the_rho_and_kappa_of_the_model(blobs, monkeypat
     grams = [fitted.kernels_[name](x[order]) for name, x in views.items()]
     assert found.name == "fused similarity"
     np.testing.assert_allclose(found.values, fused(grams, kappa, rho), rtol=1e-2, atol=1e-9)
+
+
+@pytest.mark.parametrize("wrap", [lambda m: m, lambda m: Preprocessed(m, "none")])
+def test_similarities_of_training_samples_are_those_of_the_graph_of_the_model(blobs, monkeypatch, wrap):
+    views, _ = blobs
+    monkeypatch.setattr(gather, "COMPARED", 40)
+    fitted = wrap(model(kernel=NeighborGraph(), rho=1.0)).fit(views)
+    drawn = np.sort(gather._draw_by_cluster(np.unique(fitted.labels_, return_inverse=True)[1], 40))
+    some = drawn[np.argsort(fitted.labels_[drawn], kind="stable")]
+    *_, method = nested_models(fitted)
+    grams = [each.similarity.gram[some][:, some].toarray() for each in method._score_maps.values()]
+    found = summarize(fitted, views).similarities
+    np.testing.assert_allclose(found.values, fused(grams, [1.0] * len(grams), 1.0), rtol=1e-2, atol=1e-3)
 
 
 def test_some_samples_of_every_cluster_are_compared(blobs, monkeypatch):

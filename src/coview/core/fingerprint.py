@@ -7,14 +7,14 @@ from hashlib import sha256
 import numpy as np
 import scipy.sparse as sp
 
+from coview.rows import row_blocks
 from coview.views import Views
 
-_VALUES = 2**13  # hashed per view, so that a fingerprint takes about a millisecond
-_LEAST_ROWS = 8
+_MOST_VALUES = 2**24  # hashed per view, which takes about a tenth of a second
 
 
 def fingerprint(views: Views) -> str:
-    """Return a hash of the shapes of the views and of evenly spaced rows of each.
+    """Return a hash of the shapes and values of the views; of a view beyond 2^24 values, of evenly spaced rows.
 
     Values count to the precision of float32, and names do not count: views of the same values have the same
     fingerprint as arrays, data frames, sparse matrices or memory-mapped files of either precision.
@@ -22,15 +22,15 @@ def fingerprint(views: Views) -> str:
     digest = sha256()
     for x in views.values():
         n, width = x.shape
-        per_row = x.nnz / n if sp.issparse(x) else width
-        count = min(n, max(_LEAST_ROWS, int(_VALUES / max(per_row, 1))))
-        rows = sp.csr_array(x[np.linspace(0, n - 1, count).astype(np.intp)])
-        rows.eliminate_zeros()
-        rows.sort_indices()
-        # Mantissa and exponent are hashed, because float32 itself does not hold values such as 1e200.
-        mantissa, exponent = np.frexp(rows.data.astype(np.float64))
-        mantissa, carry = np.frexp(mantissa.astype(np.float32))
-        for part in (x.shape, rows.indptr, rows.indices, exponent + carry):
-            digest.update(np.asarray(part, dtype=np.int64).tobytes())
-        digest.update(mantissa.tobytes())
-    return digest.hexdigest()[:32]
+        digest.update(np.array(x.shape, dtype=np.int64).tobytes())
+        rows = np.linspace(0, n - 1, min(n, max(1, _MOST_VALUES // width))).astype(np.intp)
+        for some in row_blocks(len(rows), width):
+            block = x[some] if len(rows) == n else x[rows[some]]
+            block = np.asarray(block.toarray() if sp.issparse(block) else block, dtype=np.float64)
+            # In units of a power of two, because float32 does not hold values such as 1e200.
+            exponent = max(np.frexp(max(block.max(), -block.min()))[1], -1000)
+            values = (block * 2.0**-exponent).astype(np.float32, order="C")
+            values += 0.0  # -0 becomes 0
+            digest.update(np.int64(exponent).tobytes())
+            digest.update(values)
+    return digest.hexdigest()

@@ -57,7 +57,7 @@ def chart_data(summary: Summary) -> dict[str, Any] | None:
     if not any(data.values()):
         return None
     shapes = [{"name": name, "path": path} for name, path in SHAPES.values()]
-    return {**data, "used": summary.n_clusters - 1, "colours": PALETTE, "shapes": shapes}
+    return {**data, "colours": PALETTE, "shapes": shapes}
 
 
 def has_scores(summary: Summary) -> bool:

@@ -241,12 +241,12 @@
   const numbers = (values) => values.map((_, i) => i + 1);
 
   function decay() {
-    const { high, heat } = theme();
+    const { high } = theme();
     return show("decay", [{
       type: "bar",
       x: numbers(data.eigenvalues),
       y: data.eigenvalues,
-      marker: { color: data.eigenvalues.map((_, i) => (i < data.used ? high : heat)) },
+      marker: { color: high },
       hovertemplate: "component %{x}: %{y:.4g}<extra></extra>",
     }], {
       xaxis: { title: { text: "component" }, tickformat: "d" },

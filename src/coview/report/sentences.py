@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from coview.preprocess.steps import parse_steps
-from coview.report.formats import count, decimals, listed, percent, plural
+from coview.report.formats import decimals, listed, percent, plural
 
 if TYPE_CHECKING:
     from coview.compare import Comparison
@@ -59,10 +59,8 @@ def _method(summary: Summary) -> list[str]:
             "labels; see Selection of settings."
         )
     if summary.n_train < summary.n_samples:
-        sentences.append(
-            f"The model was trained on {plural(summary.n_train, 'sample')} and predicted the labels of the other "
-            f"{count(summary.n_samples - summary.n_train)}."
-        )
+        trained = plural(summary.n_train, "sample")
+        sentences.append(f"The model was trained on {trained}. The labels of all other samples are predicted.")
     if summary.truth:
         sentences.append("The known classes were not used for clustering, only to evaluate the result.")
     return sentences

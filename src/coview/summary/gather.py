@@ -13,8 +13,9 @@ from coview.compose.wrapper import nested_models
 from coview.core.assign import Labels
 from coview.core.gram import Centering
 from coview.errors import InputError, InputTypeError
-from coview.kernels import Precomputed
+from coview.kernels import Kernel, Precomputed
 from coview.methods.base import MultiViewClusterer
+from coview.methods.tmvkscr import TMvKSCR
 from coview.summary.effects import effects
 from coview.summary.margins import Numbers, margins, shortened_directions
 from coview.summary.settings import describe_preprocessing, n_training_samples, nested_name, parameters, versions
@@ -22,7 +23,7 @@ from coview.summary.space import Nested, all_scores, is_training_set, view_label
 from coview.summary.values import Cluster, Feature, Points, Similarities, Summary, Truth, Uncertain, View, reading_order
 from coview.tune import Tuned
 from coview.tune.record import Tuning
-from coview.views import Array, Views
+from coview.views import Array, Matrix, Views
 
 DRAWN = 5000
 COMPARED = 200
@@ -351,10 +352,10 @@ def _sample_similarities(found: _Found) -> Similarities | None:
     some = found.drawn[_draw_by_cluster(found.numbers[found.drawn], COMPARED)]
     some = some[np.argsort(found.numbers[some], kind="stable")]
     seen = found.nested.method_input(found.views.take(some))
-    grams = [seen[n][:, some] if isinstance(kernel, Precomputed) else kernel(seen[n]) for n, kernel in kernels.items()]
+    grams = [_kernel_matrix(found, name, kernel, seen[name], some) for name, kernel in kernels.items()]
     grams = [gram.toarray() if sp.issparse(gram) else np.asarray(gram, dtype=np.float64) for gram in grams]
     name, values = "mean similarity", np.mean([_normalised(gram) for gram in grams], axis=0)
-    if hasattr(method, "rho"):
+    if isinstance(method, TMvKSCR):
         name, kappa = "fused similarity", np.array([method._kappa[view] for view in kernels])
         centred = np.array([_centred(gram) for gram in grams])
         with np.errstate(over="ignore", invalid="ignore"):  # kernels of huge values
@@ -363,6 +364,16 @@ def _sample_similarities(found: _Found) -> Similarities | None:
     if not np.isfinite(values).all():
         return None
     return Similarities(name, tuple(found.labels[some].tolist()), _as_tuples(values, digits=3))
+
+
+def _kernel_matrix(found: _Found, view: str, kernel: Kernel, seen: Matrix, some: Numbers) -> Matrix:
+    """Return the similarities among some samples; those of a neighbour graph are the model's own, if it has them."""
+    if isinstance(kernel, Precomputed):
+        return seen[:, some]
+    learnt = getattr(found.nested.method, "_score_maps", {}).get(view)
+    if kernel.sparse and found.fitted and learnt is not None and learnt.n_training == found.views.n_samples:
+        return learnt.similarity.gram[some][:, some]
+    return kernel(seen)
 
 
 def _centred(gram: Array) -> Array:

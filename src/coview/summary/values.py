@@ -105,7 +105,8 @@ class Similarities:
 
     "fused similarity" is the fused matrix of the method: rho times the sum of the centred kernel matrices, weighted by
     kappa, plus 1 - rho times their elementwise product. "mean similarity", for methods without rho, is the mean of the
-    kernel matrices. Both are for these samples alone, scaled to ones on the diagonal.
+    kernel matrices. Both are computed among these samples and scaled to ones on the diagonal; the neighbour graph of
+    the training samples is that of the model.
     """
 
     name: str
