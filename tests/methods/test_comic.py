@@ -280,7 +280,7 @@ def test_too_few_iterations_give_a_warning():
         ("n_neighbors", True, "expected an integer of at least 1"),
         ("max_iter", True, "expected an integer of at least 1"),
         ("tol", True, "expected a number of at least 0"),
-        ("random_state", True, "expected an integer of at least 0, a NumPy generator or None"),
+        ("random_state", True, "expected an integer of at least 0, a NumPy Generator or RandomState, or None"),
         ("threshold", "far", "expected a number above 0"),
         ("pair_rate", 0, "expected a number above 0 and at most 1"),
         ("pair_rate", 1.2, "expected a number above 0 and at most 1"),
@@ -289,7 +289,7 @@ def test_too_few_iterations_give_a_warning():
         ("distance_test", "root", "expected 'paper' or 'program'"),
         ("max_iter", 0, "expected an integer of at least 1"),
         ("tol", -1.0, "expected a number of at least 0"),
-        ("random_state", "lucky", "expected an integer of at least 0, a NumPy generator or None"),
+        ("random_state", "lucky", "expected an integer of at least 0, a NumPy Generator or RandomState, or None"),
     ],
 )
 def test_invalid_parameters_are_refused(parameter, value, message):

@@ -479,7 +479,7 @@ def test_models_with_foreign_code_are_refused(model, message, path):
     [
         ({"n_clusters": "three"}, "n_clusters='three': expected an integer of at least 1"),
         ({"batch_size": 0}, "batch_size=0: expected an integer"),
-        ({"n_jobs": 10**6}, "n_jobs=1000000: expected a number .*at most 10000"),
+        ({"n_jobs": 10**6}, "n_jobs=1000000: expected an integer from -10000 to 10000"),
         ({"views": 3.5}, "views=3.5: expected a layout"),
         ({"views": [["a", ["b"]]]}, "views=.*: expected a layout"),
         ({"views": pd.Index([4, 6, 3])}, "views: Index cannot be saved; give a number"),

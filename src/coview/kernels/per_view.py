@@ -16,7 +16,9 @@ def kernel_per_view(kernel: Any, names: tuple[str, ...]) -> dict[str, Kernel]:
         kernels = by_view_name("kernel", kernel, names)
     elif isinstance(kernel, (list, tuple)):
         if len(kernel) != len(names):
-            raise InputError(f"kernel lists {len(kernel)} kernels for {len(names)} views ({', '.join(names)})")
+            raise InputError(
+                f"kernel lists {len(kernel)} kernels for {len(names)} views ({', '.join(names)}); give one for each"
+            )
         kernels = dict(zip(names, kernel, strict=True))
     else:
         kernels = dict.fromkeys(names, kernel)
@@ -27,5 +29,7 @@ def by_view_name(parameter: str, values: Mapping[Any, Any], names: tuple[str, ..
     """Return the values of a parameter that is given by view name, in the order of the views."""
     given = {str(name): value for name, value in values.items()}
     if set(given) != set(names):
-        raise InputError(f"{parameter} names the views {', '.join(given)}, but the views are {', '.join(names)}")
+        raise InputError(
+            f"{parameter} names the views {', '.join(given)}, but the views are {', '.join(names)}; name each view once"
+        )
     return {name: given[name] for name in names}

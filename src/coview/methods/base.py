@@ -171,7 +171,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
             return np.random.default_rng(seed)
         except (TypeError, ValueError):
             raise InputError(
-                f"random_state={seed!r}: expected an integer of at least 0, a NumPy generator or None"
+                f"random_state={seed!r}: expected an integer of at least 0, a NumPy Generator or RandomState, or None"
             ) from None
 
     def _check_iteration_limits(self) -> None:
@@ -220,7 +220,9 @@ def weights_per_view(
     elif isinstance(weights, (str, bool)) or not np.iterable(weights):
         raise InputError(f"{parameter}={weights!r}: expected a number, or one number for each view")
     if len(weights) != len(names):
-        raise InputError(f"{parameter} has {len(weights)} numbers for {len(names)} views ({', '.join(names)})")
+        raise InputError(
+            f"{parameter} has {len(weights)} numbers for {len(names)} views ({', '.join(names)}); give one for each"
+        )
     checked = {
         name: check_number(f"{parameter}[{name!r}]", weight, 0) for name, weight in zip(names, weights, strict=True)
     }

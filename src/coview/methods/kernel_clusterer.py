@@ -112,7 +112,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
     def _views_to_fit(self, X: Any) -> Views:
         """Return the validated views, after the parameters are checked; views have equal weights by default."""
         views = super()._views_to_fit(X)
-        if self.batch_size != "auto":
+        if not (isinstance(self.batch_size, str) and self.batch_size == "auto"):
             check_integer("batch_size", self.batch_size, 1, or_else=", or 'auto'")
         self._beta = dict.fromkeys(views, 1 / len(views))
         return views
@@ -196,9 +196,9 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         self
         """
         views = self._views_to_predict(X)
-        assigner, decimals = self._view_assigner.assigner, self._view_assigner.decimals
+        learn = self._view_assigner
         scores, of_views = self._scores_of(views)
-        self._assignment = assigner.fit(scores, self.n_clusters, self._generator(), decimals)
+        self._assignment = learn.assigner.fit(scores, learn.n_clusters, self._generator(), learn.decimals)
         self.labels_ = self._assignment.assign(self.scores_)
         self._view_assignments = {name: self._view_assigner.fit(of_view) for name, of_view in of_views.items()}
         self._warn_if_fewer(self._assignment.n_found)

@@ -20,7 +20,7 @@ from coview.core.assign import Assigner
 from coview.core.select import Selector
 from coview.errors import InputError
 from coview.kernels import Kernel
-from coview.parameters import check_integer, check_number
+from coview.parameters import check_integer
 from coview.persist.file import DTYPES, Json, Tensors, entries
 from coview.registry import METHODS
 from coview.state import StateError, inside, require
@@ -99,8 +99,7 @@ def check_parameters(model: Any) -> None:
     if "batch_size" in given and not (isinstance(given["batch_size"], str) and given["batch_size"] == "auto"):
         check_integer("batch_size", given["batch_size"], 1)
     if given.get("n_jobs") is not None:
-        check_integer("n_jobs", given["n_jobs"], -_MOST_THREADS)
-        check_number("n_jobs", given["n_jobs"], most=_MOST_THREADS)
+        check_integer("n_jobs", given["n_jobs"], -_MOST_THREADS, _MOST_THREADS)
     require(_is_layout(given.get("views")), f"views={given.get('views')!r}: expected a layout of columns")
 
 

@@ -209,7 +209,7 @@ def step_spec(name: str, parameter: str = "steps") -> StepSpec:
         return StepSpec(STEPS[name], {}, STEPS.entries[name].summary)
     numbered = _PCA.fullmatch(name)
     if numbered is None:
-        number = "".join(filter(str.isdigit, name)) or "50"
+        number = "".join(filter(str.isdigit, name)).lstrip("0") or "50"
         raise InputError(
             f"{parameter} {name!r} is unknown{suggestion(name, [*NAMES[:-1], f'pca{number}'])} "
             f"Known: {', '.join(NAMES)} (such as pca50); join several with +"
@@ -312,7 +312,9 @@ def preprocessing_per_view(steps: Any, names: Sequence[str], parameter: str = "s
         return {view: parse_steps(given.get(view, "none"), parameter) for view in names}
     if isinstance(steps, (list, tuple)):
         if len(steps) != len(names):
-            raise InputError(f"{parameter} has {len(steps)} entries for {len(names)} views ({', '.join(names)})")
+            raise InputError(
+                f"{parameter} has {len(steps)} entries for {len(names)} views ({', '.join(names)}); give one for each"
+            )
         return {view: parse_steps(name, parameter) for view, name in zip(names, steps, strict=True)}
     return dict.fromkeys(names, parse_steps(steps, parameter))
 

@@ -62,7 +62,8 @@ class Tuned(Wrapper):
     reason_ : str
         The selection in words.
     labels_ : array of shape (n_samples,)
-        Clusters of the training samples, numbered by decreasing size.
+        Clusters of the training samples, numbered by decreasing size among the samples that the clusters are learnt
+        from.
 
     Examples
     --------
