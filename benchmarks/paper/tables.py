@@ -659,6 +659,7 @@ def _index(rows: Sequence[Row], folder: Path, size: str) -> str:
     started = json.loads((folder / "started.json").read_text())
     sets = [d for names in plan.paper_sets().values() for d in names]
     run = [d for d in sets if any(r["dataset"] == d for r in rows)]
+    failed = sum(r["error"] is not None for r in rows)
     lines = [
         "# Reproduction of the paper's tables and figures",
         "",
@@ -667,7 +668,7 @@ def _index(rows: Sequence[Row], folder: Path, size: str) -> str:
         + f" on {today()} at commit {commit()}; the first results were computed on {started['date']} at "
         f"commit {started['commit']}. "
         f"Machine: {machine()}. There are {len(rows)} results, one for each fit, assigner and source of labels; "
-        f"{sum(r['error'] is not None for r in rows)} of them are failures, which the pages list. {_cost(rows)}",
+        f"{f'{failed} failed, as the pages list' if failed else 'none failed'}. {_cost(rows)}",
         "",
         "| page | what it shows |",
         "|---|---|",

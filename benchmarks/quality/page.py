@@ -60,7 +60,8 @@ def write(rows: list[Row], evaluations: list[Row], path: Path) -> None:
         "commits": ", ".join(commits),
         "notes": " ".join(reasons["notes"].get(commit, "") for commit in commits),
         "nothing": LOW_ARI,
-        "baseline": best_baseline(rows),
+        "baseline": _in_words(best_baseline(rows)),
+        "fifth": _in_words(FIFTH),
         "errors": _low_scores(rows, reasons["data"]),
     }
     values |= _known_number(rows) | _unknown_number([row for row in rows if "auto" in row])
@@ -103,6 +104,12 @@ def best_baseline(rows: list[Row]) -> str:
     return max(FOUR, key=lambda title: np.mean([_mean(of, lambda row: row["baselines"][title]) for of in sets]))
 
 
+def _in_words(title: str) -> str:
+    """Return the name of a baseline for the text, such as "k-means (L2-normalised)"."""
+    method, _, settings = title.partition(", ")
+    return f"{method.replace('spectral', 'spectral clustering')} ({settings})"
+
+
 def _known_number(rows: list[Row]) -> dict[str, Any]:
     sets, best = _sets(rows), best_baseline(rows)
     measures = {
@@ -137,6 +144,7 @@ def _known_number(rows: list[Row]) -> dict[str, Any]:
         "tuned_mean": means["tuned"],
         "best_mean": means["best"],
         "baseline_mean": means[best],
+        "fifth_mean": means[FIFTH],
         "gain": f"{means['tuned'] - means[best]:+.3f}",
         "gain_fifth": f"{means['tuned'] - means[FIFTH]:+.3f}",
         "below": ", ".join(name for name, of in measures.items() if of["tuned"] < of[best] / 2 and of[best] > LOW_ARI)

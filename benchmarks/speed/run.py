@@ -283,7 +283,7 @@ def add_memory(add: Callable[..., None], quick: bool) -> None:
             add(
                 f"fit, N={n}, V={n_views}, {dtype}: peak memory / one matrix of symmetric tiles",
                 f"{multiple:.2f}",
-                f"about 3.2 at most (of which the rows copied for products: {rows:.2f})",
+                f"at most about 3.2, including {rows:.2f} for copied rows",
             )
         add(f"fit, N={n}, {dtype}: peak memory V=10 / V=2", f"{grown[10] / grown[2]:.2f}", "at most 1.1")
     if not quick:

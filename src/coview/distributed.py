@@ -102,7 +102,7 @@ class DaskViews:
         return self._example.n_features
 
     def take(self, rows: Any) -> Views:
-        """Return the chosen rows of every view, in memory; a block without any of them is not computed.
+        """Return the selected rows of every view, in memory; a block without any of them is not computed.
 
         Parameters
         ----------

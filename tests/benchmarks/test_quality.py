@@ -60,8 +60,10 @@ def test_the_page_has_the_means_of_its_rows(written):
     text = " ".join(written.split())
     assert "`Tuned` has a mean ARI of 0.500. The best of its candidates by the true labels has 0.800." in text
     assert "The ratio of the two is 0.625 on average" in text
-    assert "with a mean ARI of 0.500. The mean ARI of `Tuned` minus this mean is +0.000" in text
-    assert "less than half of the ARI of *k-means, L2-normalised*: poor." in text
+    assert "the mean ARI of `Tuned` is +0.000 over k-means (L2-normalised), the best of the first four" in text
+    assert "+0.500 over spectral clustering (nearest neighbours, L2-normalised), the fifth." in text
+    assert "These two baselines have mean ARIs of 0.500 and 0.000." in text
+    assert "less than half of the ARI of k-means (L2-normalised): poor." in text
     assert "| good | 3 | 3, 4 | 0.400 | 0.800 | 0.500 |" in written
     assert "| poor | 0.200 | 0.800 | 0.500 | Not explained yet. |" in written
     assert "measured at commit abc." in text
