@@ -178,7 +178,7 @@ WITH_NAN = np.where(WHOLE == 5, np.nan, WHOLE)
 HUGE = 2**50
 
 # Paths
-by_order("missing file", "does not exist")(lambda folder: str(folder / "bad.csv"))
+by_order("missing file", "does not exist; check the path")(lambda folder: str(folder / "bad.csv"))
 by_order("file name too long", "cannot be read")(lambda folder: str(folder / f"{'long' * 99}.csv"))
 by_order("unknown ending", "unknown ending", ".parquet")(text(".xlsx", b"PK\x03\x04"))
 by_order("no ending", "unknown ending")(text("", GOOD))
@@ -200,13 +200,15 @@ by_order("header without samples", "no samples")(lines())
 bad("ragged: a value too few", "1 columns in line 4", "expected 3")(lines(*ROWS[:2], "s2", *ROWS[3:]))
 bad("ragged: a value too many", "4 columns in line 5")(lines(*ROWS[:3], ROWS[3] + ",9", *ROWS[4:]))
 bad("a string in a column of numbers", "'about 7' in row 2", "column 'x'")(lines(*ROWS[:2], "s2,about 7,4", *ROWS[3:]))
-bad("column of strings", "column 'y'", "onehot", "'red' in row 0")(
-    lines(*(f"s{i},1,{('red', 'blue')[i % 2]}" for i in range(N)))
-)
-bad("names encoded as categories", "look like names", categories="onehot")(
+bad(
+    "column of strings", "column 'y'", "--categories onehot", "'red' in row 0", "(ids='y', on the command line --ids y)"
+)(lines(*(f"s{i},1,{('red', 'blue')[i % 2]}" for i in range(N))))
+bad("names encoded as categories", "look like names", "--ids y", categories="onehot")(
     lines(*(f"s{i},1,name {i}" for i in range(N)))
 )
-bad("missing category", "no value in row 1, column 'y'", categories="onehot")(lines("s0,1,red", "s1,2,", *ROWS[2:]))
+bad("missing category", "no value in row 1, column 'y'; impute it", categories="onehot")(
+    lines("s0,1,red", "s1,2,", *ROWS[2:])
+)
 bad("semicolons in .csv", "separated by semicolons", "commas")(
     text(".csv", "\n".join(["sample;x;y", *ROWS]).replace(",", ";"))
 )
@@ -231,19 +233,24 @@ bad("not gzip at all", "cannot be read")(text(".csv.gz", GOOD))
 bad("two columns of the same name", "two columns named 'x'")(lines(*ROWS, header="sample,x,x"))
 bad("infinity", "infinite", "row 1, column 'x'")(lines(ROWS[0], "s1,inf,2", *ROWS[2:]))
 bad("number too large", "too large", "row 1, column 'x'")(lines(ROWS[0], "s1,1e999,2", *ROWS[2:]))
-bad("missing value", "no value in row 3, column 'y'")(lines(*ROWS[:3], "s3,1,NA", *ROWS[4:]))
+bad("missing value", "no value in row 3, column 'y'; impute it, or drop")(lines(*ROWS[:3], "s3,1,NA", *ROWS[4:]))
 bad("huge integers", "2^53", "column 'y'")(lines(*(f"s{i},1,12345678901234567890{i}" for i in range(N))))
 bad("integer of 400 digits", "2^53", "column 'y'")(lines(*ROWS[:5], f"s5,1,1{'0' * 400}", *ROWS[6:]))
 bad("nothing but ids", "no features")(lines(*(f"s{i}" for i in range(N)), header="sample"))
 bad("nothing but missing values", "no features")(lines(*(f"s{i},," for i in range(N))))
 
 # Ids
-bad("ids that differ", "lacks the sample 's11'", "inner")(lines(*ROWS[:-1], "t5,1,2"))
+bad("ids that differ", "lacks the sample 's11'", "(align='inner', on the command line --align inner)")(
+    lines(*ROWS[:-1], "t5,1,2")
+)
 bad("a sample too few", "lacks the sample 's11'")(lines(*ROWS[:-1]))
 bad("no common id", "no sample in common", align="inner")(lines(*(row.replace("s", "t") for row in ROWS)))
 bad("duplicate ids", "'s1' in rows 1 and 5")(lines(*ROWS[:5], "s1,1,2", *ROWS[6:]))
 bad("no id in a row", "no id in row 4")(lines(*ROWS[:4], ",1,2", *ROWS[5:]))
-bad("no column of ids", "no column 'sample'", "'id'")(lines(*ROWS, header="id,x,y"))
+bad("no column of ids", "no column 'sample' of ids. It has the 3 columns 'id', 'x', 'y'")(lines(*ROWS, header="id,x,y"))
+bad("mistyped column of ids", "'sample' of ids; did you mean 'samples'? It has the 7 columns 'samples', 'a', ")(
+    lines(*(f"1,2,3,4,5,6,s{i}" for i in range(N)), header="a,b,c,d,e,f,samples")
+)
 bad("array of another length beside ids", "has 5 samples", "has 12")(array(WHOLE[:5]))
 by_order("another number of samples", "has 5 samples", "has 12")(array(WHOLE[:5]))
 

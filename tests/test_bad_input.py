@@ -43,7 +43,7 @@ def assert_refused(call, model, data, words):
 
 TABLES = {
     "different numbers of rows": ([TEXT, IMAGE[:-1]], ["'view0'", "6", "'view1'", "5"]),
-    "NaN": (beside(replaced(TEXT, np.nan)), ["'text'", "NaN", "row 2"]),
+    "NaN": (beside(replaced(TEXT, np.nan)), ["'text'", "NaN", "row 2", "impute them"]),
     "infinity": (beside(replaced(TEXT, -np.inf)), ["'text'", "inf", "row 2"]),
     "both infinities": (beside(replaced(replaced(TEXT, np.inf), -np.inf, row=4)), ["'text'", "inf", "2 of 6"]),
     "NaN in sparse": ([IMAGE, sp.csr_array(replaced(TEXT, np.nan))], ["'view1'", "NaN", "row 2"]),
@@ -219,7 +219,11 @@ FITTED_ON_NAMES = {"text": pd.DataFrame(TEXT, columns=list("abc")), "image": IMA
 
 NEW_ROWS = {
     "an unknown view": (BOTH, {**BOTH, "sound": TEXT}, ["text, image", "unknown: sound"]),
-    "a view of another name": (BOTH, {"text": TEXT, "sound": IMAGE}, ["missing: image", "unknown: sound"]),
+    "a view of another name": (
+        BOTH,
+        {"text": TEXT, "sound": IMAGE},
+        ["missing: image", "unknown: sound; give the same views"],
+    ),
     "a missing view": (BOTH, {"text": TEXT}, ["missing: image"]),
     "a missing view in a list": (BOTH, [TEXT], ["text, image", "missing"]),
     "one view too many in a list": ([TEXT, IMAGE], [TEXT, IMAGE, TEXT], ["unknown: view2"]),

@@ -1,6 +1,7 @@
 """The command as a whole: the real console script from end to end, and its help."""
 
 import csv
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -96,7 +97,10 @@ def test_some_bad_files_through_the_console_script(name, tmp_path):
 
 
 def test_usage_errors_name_the_help(capsys):
-    assert call(capsys, "fit", "--no-such-option")[2].endswith("See coview fit --help\n")
+    assert call(capsys, "fit", "--no-such-option")[2].endswith("--no-such-option. See coview fit --help\n")
+    assert call(capsys, "fit")[2] == "Error: Missing option '--view'. See coview fit --help\n"
+    for typed in (["dmo"], ["fit", "--kernal=rbf"], ["fit", "--view"], ["fit", "--seed=x"], ["info"]):
+        assert re.search(r"[^.?][.?] See coview( \w+)? --help\n$", call(capsys, *typed)[2]), typed
 
 
 def test_version_and_help(capsys):

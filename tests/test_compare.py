@@ -1,12 +1,13 @@
 """Comparison of methods: results, failures and agreement."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from coview import KSC, METHODS, OPMC, Concat, InputError, TMvKSCR, Tuned, summarize
-from coview.compare import MOST_SAMPLES, compare, for_views, method_names
+from coview.compare import compare, for_views, method_names
 from coview.compose import Preprocessed
 from coview.registry import Entry
 from tests.conftest import make_blobs
@@ -108,15 +109,18 @@ def test_a_method_that_fails_is_recorded_and_the_others_go_on(blobs, monkeypatch
 
 
 def test_a_method_that_takes_too_long_is_left_out(blobs, monkeypatch):
-    monkeypatch.setattr("coview.compare.MOST_SAMPLES", {"opmc": 89})
+    opmc = METHODS.entries["opmc"]
+    monkeypatch.setitem(METHODS.entries, "opmc", replace(opmc, most_samples=89))
     found = compare(blobs[0], 3, methods=["opmc"])
     assert found.methods[0].error == "left out: it takes very long for more than 89 samples"
-    monkeypatch.setattr("coview.compare.MOST_SAMPLES", {"opmc": 90})
+    monkeypatch.setitem(METHODS.entries, "opmc", replace(opmc, most_samples=90))
     assert compare(blobs[0], 3, methods=["opmc"]).methods[0].error is None
 
 
 def test_the_limits_are_documented():
-    for name, most in MOST_SAMPLES.items():
+    limits = {name: entry.most_samples for name, entry in METHODS.entries.items() if entry.most_samples is not None}
+    assert limits == {"tsvdmsc": 3_000, "comic": 5_000, "coreg": 10_000}
+    for name, most in limits.items():
         assert f"{METHODS[name].__name__} above {most:,}" in " ".join(compare.__doc__.split())
 
 

@@ -236,7 +236,7 @@ def test_an_unsuitable_model_is_refused_before_blocks_are_computed(views, model)
 
     narrow = da.map_blocks(read, chunks=((600, 600), (5,)), dtype=float)
     arrays = in_chunks(views)
-    with pytest.raises(InputError, match="view 'b' has 5 columns, but it had 6"):
+    with pytest.raises(InputError, match=r"view 'b' has 5 columns, but it had 6 when .*; use the same columns"):
         predict(model, {**arrays, "b": narrow})
     with pytest.raises(InputError, match="missing: b"):
         transform(model, {"a": arrays["a"], "c": arrays["c"]})
@@ -283,7 +283,10 @@ def with_corrupt_chunk(views, chunk):
     [
         (fails, "view 'b' cannot be computed in rows 700 to 799: OSError: the file ends too early"),
         (lacks_a_row, r"shape \(99, 6\) for rows 700 to 799; its metadata say \(100, 6\)"),
-        (has_gaps, "view 'b' contains NaN or infinity in row 717, the first of 2 such rows from 700 to 799"),
+        (
+            has_gaps,
+            "view 'b' contains NaN or infinity in row 717, the first of 2 such rows from 700 to 799; impute them",
+        ),
         (holds_text, "rows 700 to 799: view 'b' holds strings"),
     ],
 )

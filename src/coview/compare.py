@@ -28,9 +28,6 @@ from coview.summary.values import fixed, html_table
 from coview.tune import Tuned
 from coview.views import Array, Views, as_views
 
-# Above these numbers of samples a method takes many minutes or hours, so it is left out.
-MOST_SAMPLES: Mapping[str, int] = {"tsvdmsc": 3_000, "comic": 5_000, "coreg": 10_000}
-
 
 @dataclass(frozen=True)
 class MethodResult:
@@ -237,7 +234,7 @@ def _run_method(
     """Return the result of one method, or its error, and its labels."""
     estimator = _estimator(name, n_clusters, steps, random_state)
     result = MethodResult(name, " ".join(repr(estimator).split()))
-    most = MOST_SAMPLES.get(name)
+    most = methods_and_tuned().entries[name].most_samples
     if most is not None and views.n_samples > most:
         return replace(result, error=f"left out: it takes very long for more than {most} samples"), None
     start = perf_counter()

@@ -427,7 +427,7 @@ def _checked(blocks: Mapping[str, Any], rows: Sequence[int] | Rows) -> Views:
             if len(bad):
                 raise InputError(
                     f"view {view!r} contains NaN or infinity in row {rows[bad[0]]}, the first of {len(bad)} such rows "
-                    f"from {rows[0]} to {rows[-1]}; impute these values or drop those samples"
+                    f"from {rows[0]} to {rows[-1]}; impute them or drop those samples"
                 ) from None
         raise InputError(f"rows {rows[0]} to {rows[-1]}: {error}") from None
 

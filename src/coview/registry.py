@@ -21,6 +21,7 @@ class Entry:
     path: str  # module and class, such as "coview.methods.ksc:KSC"
     summary: str
     cost: str = ""  # of methods: the time to fit n samples of V views
+    most_samples: int | None = None  # of methods: `compare` leaves it out for more, which take minutes or hours
 
     @property
     def module(self) -> str:
@@ -65,11 +66,16 @@ METHODS = Registry(
         "ksc": Entry("coview.methods.ksc:KSC", "kernel spectral clustering of one view", "n²"),
         "kpca": Entry("coview.methods.kpca:KPCA", "kernel principal components of one view", "n²"),
         "mvksc": Entry("coview.methods.mvksc:MvKSC", "coupled kernel spectral clustering of each view", "V n²"),
-        "coreg": Entry("coview.methods.coreg:CoReg", "co-regularised spectral embeddings", "V n² per sweep"),
+        "coreg": Entry("coview.methods.coreg:CoReg", "co-regularised spectral embeddings", "V n² per sweep", 10_000),
         "tsvdmsc": Entry(
-            "coview.methods.tsvd_msc:TSVDMSC", "low-rank tensor of self-representations", "V n³ per iteration at most"
+            "coview.methods.tsvd_msc:TSVDMSC",
+            "low-rank tensor of self-representations",
+            "V n³ per iteration at most",
+            3_000,
         ),
-        "comic": Entry("coview.methods.comic:COMIC", "clustering without a given number of clusters", "n², iterative"),
+        "comic": Entry(
+            "coview.methods.comic:COMIC", "clustering without a given number of clusters", "n², iterative", 5_000
+        ),
         "oplfmvc": Entry("coview.methods.op_lfmvc:OPLFMVC", "late fusion of the views' partitions", "n² once, then n"),
         "opmc": Entry("coview.methods.opmc:OPMC", "multi-view k-means by matrix factorisation", "n"),
         "sfmc": Entry("coview.methods.sfmc:SFMC", "fused graph to m anchors with k components", "n m"),
@@ -112,6 +118,9 @@ STEPS = Registry(
 )
 
 
+ALIGNMENTS = ("strict", "inner")  # of samples by ids: refuse or drop those that are not in every view
+CATEGORIES = ("refuse", "onehot")  # columns of strings
+CLUSTER_COLUMN = "cluster"  # of label files, so the column of ids cannot have this name
 BUDGETS: Mapping[str, str] = {
     "full": "all candidates on 500 samples, the better half again on 1,500",
     "small": "all candidates on 400 samples",

@@ -363,7 +363,7 @@ def _check_finite(name: str, x: Matrix) -> None:
     what = "NaN" if np.isnan(values).any() else "infinity (inf)"
     raise InputError(
         f"view {name!r} contains {what} in {len(rows)} of {x.shape[0]} samples (first: row {rows[0]}); "
-        "impute these values or drop those samples"
+        "impute them or drop those samples"
     )
 
 

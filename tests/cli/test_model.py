@@ -141,7 +141,7 @@ def test_views_are_compared_with_those_of_the_model():
             tmvkscr(kernel=("graph:metric=cosine,n_neighbors=5",)),
             TMvKSCR(3, kernel=NeighborGraph(5, metric="cosine"), random_state=0),
         ),
-        (tmvkscr(rho=0.5), Preprocessed(TMvKSCR(3, rho=0.5, random_state=0))),
+        (tmvkscr(rho="0.5"), Preprocessed(TMvKSCR(3, rho=0.5, random_state=0))),
         (tmvkscr(kappa=("2",)), Preprocessed(TMvKSCR(3, kappa=2.0, random_state=0))),
         (tmvkscr(assigner="codebook"), Preprocessed(TMvKSCR(3, assigner="codebook", random_state=0))),
         (tmvkscr(), Preprocessed(TMvKSCR(3, random_state=0))),
@@ -165,7 +165,7 @@ def test_views_are_compared_with_those_of_the_model():
             Preprocessed(TMvKSCR(3, random_state=0), {"text": "tfidf+l2", "image": "standard"}),
         ),
         (
-            tmvkscr(rho=0.2, kappa=("2",), assigner="codebook", kernel=("rbf:sigma2=1",), preprocess=("none",)),
+            tmvkscr(rho="0.2", kappa=("2",), assigner="codebook", kernel=("rbf:sigma2=1",), preprocess=("none",)),
             TMvKSCR(3, rho=0.2, kappa=2.0, assigner="codebook", kernel=RBF(1.0), random_state=0),
         ),
         (ModelOptions("ksc", "3"), Preprocessed(Concat(KSC(3, random_state=0)))),
@@ -230,7 +230,7 @@ def test_defaults_that_depend_on_other_options_are_noted():
             "the method comic has no -k: it finds the number of clusters by itself; leave it out",
         ),
         (ModelOptions("opmc", "3", kernel=("rbf",)), "the method opmc has no --kernel; leave it out"),
-        (ModelOptions("mvksc", "3", rho=0.5), "the method mvksc has no --rho; leave it out"),
+        (ModelOptions("mvksc", "3", rho="0.5"), "the method mvksc has no --rho; leave it out"),
         (ModelOptions("ksc", "3", kappa=("1",)), "the method ksc has no --kappa; leave it out"),
         (ModelOptions("coreg", "3", assigner="codebook"), "the method coreg has no --assigner; leave it out"),
         (

@@ -689,7 +689,7 @@ def test_columns_of_a_model_in_another_order_and_number(tmp_path):
     np.save(tmp_path / "x.npy", [[1.0, 2], [3, 4]])
     loaded = read_views({"a": tmp_path / "x.npy"}, columns={"a": ["u", "v"]})
     assert loaded.views.columns["a"] == ("u", "v")
-    with pytest.raises(InputError, match="has 2 columns, but the model was trained on 3"):
+    with pytest.raises(InputError, match="has 2 columns, but the model was trained on 3; give the file"):
         read_views({"a": tmp_path / "x.npy"}, columns={"a": ["u", "v", "w"]})
     sp.save_npz(tmp_path / "x.npz", SPARSE)
     assert sp.issparse(read_views({"a": tmp_path / "x.npz"}, columns={"a": list("abcde")}).views["a"])
@@ -728,7 +728,7 @@ def test_wrong_arguments_are_explained(tmp_path):
         ([path], {}, "expected a mapping"),
         ({}, {}, "there are no views"),
         ({"a": 3}, {}, "view 'a' is a int; expected the path of a file"),
-        ({"a": path}, {"align": "inner"}, "name the column of the ids with ids="),
+        ({"a": path}, {"align": "inner"}, r"name the column of the ids \(ids=…, on the command line --ids\)"),
         ({"a": path}, {"align": "outer"}, "align 'outer' is unknown. Known: strict, inner"),
         ({"a": path}, {"categories": "drop"}, "categories 'drop' is unknown"),
         ({"a": path}, {"variables": {"b": "X"}}, "variables names the view 'b', which has no file"),
@@ -899,9 +899,13 @@ def test_known_classes_in_one_column_need_no_name(tmp_path):
         ("s,t\na,b\n", {}, "the 2 columns 's', 't'; name that of the classes"),
         ("s,t\na,b\n", {"column": "u"}, "no column 'u'; it has the 2 columns"),
         ("s,t\na,\n", {"column": "t"}, "no class in row 0"),
-        ("s,t\na,b\n", {"ids": "s", "order": ["a", "z"]}, "no class for the sample 'z'"),
+        (
+            "s,t\na,b\n",
+            {"ids": "s", "order": ["a", "z"]},
+            "no class for the sample 'z'; add the missing rows, or check the ids",
+        ),
         ("s,t\na,b\na,c\n", {"ids": "s"}, "the id 'a' in rows 0 and 1"),
-        ("s,t\na,b\n", {"ids": "u"}, "no column 'u' of ids"),
+        ("s,t\na,b\n", {"ids": "u"}, r"no column 'u' of ids\. It has the 2 columns 's', 't'"),
         ("t\na\n", {"order": ["a", "b"]}, "has 1 classes for 2 samples"),
     ],
 )

@@ -321,7 +321,10 @@ def test_a_damaged_chunk_of_zarr_is_named_with_its_rows(tmp_path):
 
 def test_differing_row_counts_are_refused_at_once(tmp_path):
     sources = {"a": as_npy(tmp_path / "a", np.ones((5, 2)), 0), "b": as_parquet(tmp_path / "b", np.ones((6, 2)), 0)}
-    with pytest.raises(InputError, match=r"view 'b' \(.*b.parquet\) has 6 samples but view 'a' \(.*a.npy\) has 5"):
+    with pytest.raises(
+        InputError,
+        match=r"view 'b' \(.*b.parquet\) has 6 samples but view 'a' \(.*a.npy\) has 5; .* on the command line --ids",
+    ):
         ViewsReader(sources)
 
 
@@ -441,7 +444,8 @@ def test_bad_values_are_named_with_file_and_rows(tmp_path, kind):
     x[777, 1], x[780, 2] = np.nan, np.inf
     reader = ViewsReader({"fine": np.ones((1000, 1)), "b": kind(tmp_path / "x", x, 0)}, batch_size=50)
     message = (
-        r"view 'b' \(.*x\..*\) contains NaN or infinity in row 777 \(and in 2 of the 50 rows between 750 and 799\)"
+        r"view 'b' \(.*x\..*\) contains NaN or infinity in row 777 "
+        r"\(and in 2 of the 50 rows between 750 and 799\); impute them"
     )
     with pytest.raises(InputError, match=message):
         label_file(ByFirstColumn(), reader, tmp_path / "labels.npy")
@@ -453,7 +457,7 @@ def test_bad_values_are_named_with_file_and_rows(tmp_path, kind):
 def test_missing_values_are_named_with_file_column_and_row(tmp_path):
     parquet.write_table(pa.table({"x": [1.0, 2.0], "y": [1, 2]}), tmp_path / "0.parquet")
     parquet.write_table(pa.table({"y": [1, None], "x": [1.0, 2.0]}), tmp_path / "1.parquet")
-    with pytest.raises(InputError, match=r"1.parquet\) has no value in column 'y' in row 3 of the view"):
+    with pytest.raises(InputError, match=r"1.parquet\) has no value in column 'y' in row 3 of the view; impute it"):
         list(ViewsReader({"a": tmp_path}))
 
 
@@ -500,9 +504,9 @@ def test_unusable_sources_are_explained(tmp_path):
         (tmp_path / "x.csv", "unknown ending; expected one of .npy, .npz, .zarr, .parquet, .arrow, .feather"),
         (tmp_path / "nothing", "is a folder with no tables"),
         (tmp_path / "mixed", "is a folder with both .arrow and .parquet files"),
-        (tmp_path / "absent.npy", "does not exist"),
+        (tmp_path / "absent.npy", "does not exist; check the path"),
         (np.ones(3), "view 'a' is 1-D; a view is 2-D"),
-        (np.ma.masked_equal([[1, 2]], 2), "masked"),
+        (np.ma.masked_equal([[1, 2]], 2), "impute the masked values"),
         ([[1.0]], "view 'a' is a list; expected a path or a NumPy array"),
     ]:
         with pytest.raises(InputError, match=message):

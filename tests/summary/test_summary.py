@@ -787,7 +787,7 @@ def test_the_summary_has_the_record_of_the_search(tuned):
 def test_settings_have_short_names():
     evaluations = make_tuning(n_views=3).evaluations
     assert evaluations[0].label == "graph · l2 · ρ 1"
-    assert evaluations[4].label == "graph · l2 / tfidf+l2 · ρ 0.25"
+    assert evaluations[4].label == "graph · l2 / tfidf+l2 / tfidf+l2 · ρ 0.25"
     weighted = next(each for each in evaluations if each.weights)
     assert weighted.label == "graph · l2 · ρ 1 · κ 0 1 1"
     assert evaluations[-1].kernel_name == "linear"

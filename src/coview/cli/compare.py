@@ -55,7 +55,7 @@ def compare_command(
     Example: coview compare --view text=text.csv --view image=image.npy -k 6 --truth classes.csv -o comparison
     """
     names = [name.strip().lower() for name in methods.split(",") if name.strip()]
-    for name in names:
+    for name in names or [methods]:
         check_name("--methods", name, comparable_names())
     parsed = parse_preprocessing(preprocess or (), tuple(inputs.files))
     if output is not None:

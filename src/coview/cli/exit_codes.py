@@ -58,7 +58,9 @@ def _explain(error: Exception) -> tuple[int, str]:
     """Return the exit code and the message."""
     if isinstance(error, _UsageError):
         path = error.ctx.command_path if getattr(error, "ctx", None) else "coview"
-        return 2, f"{error.format_message()} See {path} --help"
+        message = error.format_message()
+        end = "" if message.endswith((".", "?")) else "."
+        return 2, f"{message}{end} See {path} --help"
     if isinstance(error, InputError):
         return 2, str(error)
     if isinstance(error, ImportError) and "pip install" in str(error):

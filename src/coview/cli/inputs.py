@@ -8,9 +8,7 @@ from typing import Annotated, Any
 from coview.cli.options import DATA, option
 from coview.cli.parse import parse_views
 from coview.errors import InputError
-from coview.registry import check_name
-
-ALIGNMENTS, CATEGORIES = ("strict", "inner"), ("refuse", "onehot")
+from coview.registry import ALIGNMENTS, CATEGORIES, CLUSTER_COLUMN, check_name
 
 
 @dataclass(frozen=True)
@@ -61,10 +59,8 @@ class ViewInputs:
 
         check_name("--align", self.align, ALIGNMENTS)
         check_name("--categories", self.categories, CATEGORIES)
-        if self.align == "inner" and self.ids is None:
-            raise InputError("--align inner matches samples by their ids; name the column of the ids with --ids")
-        if self.ids == "cluster":
-            raise InputError("--ids cluster is the name of the column of labels; rename the column of the ids")
+        if self.ids == CLUSTER_COLUMN:
+            raise InputError(f"--ids {self.ids} is the name of the column of labels; rename the column of the ids")
         return read_views(self.files, ids=self.ids, align=self.align, categories=self.categories, columns=columns)
 
 

@@ -8,7 +8,14 @@ from inspect import signature
 from typing import Annotated, Any
 
 from coview.cli.options import MODEL, Clusters, NTrain, Preprocess, Seed, Select, option, summaries
-from coview.cli.parse import parse_kernels, parse_n_clusters, parse_n_train, parse_preprocessing, parse_weights
+from coview.cli.parse import (
+    parse_kernels,
+    parse_n_clusters,
+    parse_n_train,
+    parse_number,
+    parse_preprocessing,
+    parse_weights,
+)
 from coview.errors import InputError
 from coview.registry import ASSIGNERS, BUDGETS, KERNELS, METHODS, SELECTORS, check_name, methods_and_tuned
 
@@ -40,10 +47,10 @@ class ModelOptions:
         ),
     ] = None
     rho: Annotated[
-        float | None,
+        str | None,
         option(
             MODEL,
-            "--rho",
+            "--rho WEIGHT",
             "tmvkscr: weight of the sum of the views' kernels (1) against their product (0). For example --rho 0.5",
         ),
     ] = None
@@ -105,7 +112,7 @@ class ModelOptions:
         options = {
             "n_clusters": n_clusters,
             "kernel": parse_kernels(self.kernel, names) if self.kernel else None,
-            "rho": self.rho,
+            "rho": None if self.rho is None else parse_number(f"--rho {self.rho}", self.rho),
             "kappa": parse_weights("--kappa", self.kappa, names) if self.kappa else None,
             "assigner": self.assigner and check_name("--assigner", self.assigner, ASSIGNERS),
         }

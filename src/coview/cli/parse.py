@@ -42,7 +42,7 @@ def parse_kernels(typed: Sequence[str], names: Sequence[str]) -> Any:
 def parse_weights(option: str, typed: Sequence[str], names: Sequence[str]) -> Any:
     """Return one weight or one per view, from `2` or `text=2,image=1`; views without one get 1."""
     parts = [part for given in typed for part in given.split(",")]
-    return _per_view(option, parts, names, _parse_number, 1.0)
+    return _per_view(option, parts, names, parse_number, 1.0)
 
 
 def parse_preprocessing(typed: Sequence[str], names: Sequence[str]) -> dict[str, str | None]:
@@ -68,7 +68,7 @@ def parse_n_train(text: str) -> Any:
     """Return a number of samples, a fraction of them, or "auto"."""
     if text == "auto":
         return text
-    value = _parse_number(f"--n-train {text}", text)
+    value = parse_number(f"--n-train {text}", text)
     return int(value) if value.is_integer() and "." not in text else value
 
 
@@ -109,11 +109,12 @@ def _parse_kernel(typed: str, text: str) -> Any:
         elif isinstance(default, int) and value.isdecimal():
             values[key] = int(value)
         else:
-            values[key] = _parse_number(typed, value)
+            values[key] = parse_number(typed, value)
     return KERNELS[name](**values)
 
 
-def _parse_number(typed: str, text: str) -> float:
+def parse_number(typed: str, text: str) -> float:
+    """Return a number; `typed` is the option as typed, for the message."""
     try:
         return float(text)
     except ValueError:

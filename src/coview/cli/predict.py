@@ -118,5 +118,6 @@ def _check_widths(files: Mapping[str, str], found: Mapping[str, int], trained: M
     for name, width in trained.items():
         if found[name] != width:
             raise InputError(
-                f"view {name!r} ({files[name]}) has {found[name]} columns, but the model was trained on {width}"
+                f"view {name!r} ({files[name]}) has {found[name]} columns, but the model was trained on {width}; give "
+                "the file with the columns of the training data"
             )

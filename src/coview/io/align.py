@@ -10,6 +10,7 @@ import numpy as np
 from coview.errors import InputError
 from coview.io.features import Rows, listing
 from coview.io.table import InputFile, RawTable
+from coview.registry import suggestion
 
 Ids = tuple[str, ...]
 Alignment = tuple[dict[str, Rows], Ids | None, list[str]]  # rows of each view, ids of the samples, notes
@@ -27,8 +28,10 @@ def take_ids(source: InputFile, table: RawTable, column: str) -> tuple[RawTable,
     elif table.row_ids is not None:
         found = table.row_ids
     elif table.names is not None:
-        has = listing("column", table.columns) if table.columns else "no columns"
-        raise InputError(f"{source.where} has no column {column!r} of ids; it has {has}")
+        # Strings first, because ids are strings in most tables.
+        columns = tuple(dict.fromkeys((*table.strings, *table.columns)))
+        has = listing("column", columns) if columns else "no columns"
+        raise InputError(f"{source.where} has no column {column!r} of ids{suggestion(column, columns)} It has {has}")
     else:
         return table, None
     first: dict[str, int] = {}
@@ -78,7 +81,7 @@ def by_ids(
         if missing:
             raise InputError(
                 f"{sources[other].where} lacks {listing('sample', missing)} that {sources[one].where} has; add them, "
-                "or keep only the common samples (align 'inner')"
+                "or keep only the common samples (align='inner', on the command line --align inner)"
             )
     order = tuple(sample for sample in given[first] if sample in common)
     rows, notes = {}, []
@@ -110,5 +113,5 @@ def check_counts(counts: Mapping[str, int]) -> None:
         if count != expected:
             raise InputError(
                 f"{where} has {count} samples but {first} has {expected}; every view needs the same samples in the "
-                "same order, unless read_views aligns them by ids"
+                "same order, unless read_views aligns them by ids (ids=…, on the command line --ids)"
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,9 @@ class Features:
         """Return all columns; empty ones are dropped, strings are refused or encoded."""
         if self._others:
             name, what = next(iter(self._others.items()))
-            raise self._error(f"has the column {name!r} of {what}; encode it as numbers, drop it, or name it as ids")
+            raise self._error(
+                f"has the column {name!r} of {what}; encode it as numbers, drop it, or {_use_as_ids(name)}"
+            )
         strings = {name: cells for name, cells in self._strings.items() if any(cell is not None for cell in cells)}
         if strings and not onehot:
             raise self._has_strings(*next(iter(strings.items())))
@@ -75,7 +78,10 @@ class Features:
             self._check(self._numbers, wanted)
             return self._numbers, tuple(wanted)
         if not self._named and not {*wanted} & {*self._names}:
-            raise self._error(f"has {self._numbers.shape[1]} columns, but the model was trained on {len(wanted)}")
+            raise self._error(
+                f"has {self._numbers.shape[1]} columns, but the model was trained on {len(wanted)}; give the file with "
+                "the columns of the training data"
+            )
         position = {name: j for j, name in enumerate(self._names)}
         encoded: dict[str, Array] = {}
         used = set(wanted)
@@ -109,7 +115,7 @@ class Features:
     def _present(self, name: str, cells: Sequence[str | None]) -> Iterator[str]:
         for i, cell in enumerate(cells):
             if cell is None:
-                raise self._unusable("no value", i, name, "fill it in")
+                raise self._unusable("no value", i, name, "impute it")
             yield cell
 
     def _categories(self, name: str, cells: Sequence[str | None]) -> list[str]:
@@ -117,7 +123,7 @@ class Features:
         if len(found) > max(_MOST_CATEGORIES, len(cells) / 2):
             raise self._error(
                 f"has {len(found)} different strings in the column {name!r} of {len(cells)} samples, which look like "
-                "names rather than categories; drop it or name it as ids"
+                f"names rather than categories; drop it, or {_use_as_ids(name)}"
             )
         return found
 
@@ -127,7 +133,7 @@ class Features:
             if count == 0:
                 raise self._error(f"has no {what} (shape {numbers.shape[0]} x {numbers.shape[1]})")
         for is_bad, what, remedy in (
-            (np.isnan, "no value", "fill it in"),
+            (np.isnan, "no value", "impute it"),
             (np.isinf, "an infinite or too large number", "correct it"),
         ):
             found = _first_bad(numbers, is_bad)
@@ -153,7 +159,8 @@ class Features:
         if len(words) < len(present):
             return self._error(f"{where}, which otherwise contains numbers; correct or drop it")
         return self._error(
-            f"{where}; encode it as numbers, drop it, name it as ids, or one-hot encode it (categories 'onehot')"
+            f"{where}; encode it as numbers, drop it, {_use_as_ids(name)}, or one-hot encode it "
+            "(categories='onehot', on the command line --categories onehot)"
         )
 
     def _lacks(self, column: str) -> InputError:
@@ -179,6 +186,10 @@ def listing(what: str, names: Sequence[str], plural: str | None = None) -> str:
     """Return the first names and the number of the others, for messages."""
     shown = ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     return f"the {what} {shown}" if len(names) == 1 else f"the {len(names)} {plural or what + 's'} {shown}"
+
+
+def _use_as_ids(name: str) -> str:
+    return f"use it as the ids (ids={name!r}, on the command line --ids {quote(name)})"
 
 
 def _indicator(category: str, cells: Iterable[str | None]) -> Array:

@@ -54,7 +54,7 @@ def find(what: str, path: Any, variable: str | None = None) -> tuple[InputFile, 
     source = InputFile(what, Path(written), variable or None)
     with reading(source.where):
         if not source.path.exists():
-            raise InputError(f"{source.where} does not exist")
+            raise InputError(f"{source.where} does not exist; check the path")
         if source.path.is_dir():
             raise InputError(f"{source.where} is a folder; give a file")
         if not source.path.is_file():

@@ -19,9 +19,8 @@ from coview.io.atomic import complete_or_absent
 from coview.io.features import listing
 from coview.io.formats import find, read_table
 from coview.io.table import InputFile, RawTable, as_string
+from coview.registry import CLUSTER_COLUMN
 from coview.views import Array
-
-CLUSTER = "cluster"
 
 _Blocks = Iterable[tuple[Any, Array]]  # ids of some samples, as a list or an Arrow array, and their labels
 _GROUP_ROWS = 2**17  # rows of a Parquet row group; small groups are slow to read
@@ -62,7 +61,7 @@ def read_labels(
     ...     read_labels(path, ids="sample", order=["s1", "s2"])
     ('0', '1')
     """
-    source, kind = find("known classes", path)
+    source, kind = find("file of known classes", path)
     table = read_table(source, kind, lambda name: True)
     samples = None
     if ids is not None:
@@ -77,7 +76,9 @@ def read_labels(
         of_sample = dict(zip(samples, classes, strict=True))
         missing = [sample for sample in order if sample not in of_sample]
         if missing:
-            raise InputError(f"{source.where} has no class for {listing('sample', missing)}")
+            raise InputError(
+                f"{source.where} has no class for {listing('sample', missing)}; add the missing rows, or check the ids"
+            )
         classes = [of_sample[sample] for sample in order]
     elif order is not None and len(order) != len(classes):
         raise InputError(
@@ -131,8 +132,8 @@ def write_labels(
 def write_label_blocks(path: str | os.PathLike[str], ids_name: str, n_samples: int, blocks: _Blocks) -> Path:
     """Write n_samples labels in blocks of (ids, labels), as `write_labels` does, and return the path."""
     path = check_label_path(path)
-    if ids_name == CLUSTER:
-        raise InputError(f"{CLUSTER!r} is the name of the column of labels; rename the column of the ids")
+    if ids_name == CLUSTER_COLUMN:
+        raise InputError(f"{CLUSTER_COLUMN!r} is the name of the column of labels; rename the column of the ids")
     with complete_or_absent(path) as file:
         _WRITERS[path.suffix.lower()](file, ids_name, n_samples, blocks)
     return path
@@ -159,7 +160,7 @@ def require_writer(ending: str) -> None:
 def _write_delimited(delimiter: str, file: IO[bytes], ids_name: str, n_samples: int, blocks: _Blocks) -> None:
     text = TextIOWrapper(file, encoding="utf-8", newline="")
     rows = csv.writer(text, delimiter=delimiter, lineterminator="\n")
-    rows.writerow([ids_name, CLUSTER])
+    rows.writerow([ids_name, CLUSTER_COLUMN])
     for ids, labels in _numbered(blocks):
         rows.writerows(zip(ids.to_pylist() if hasattr(ids, "to_pylist") else ids, labels.tolist(), strict=True))
     text.detach()
@@ -178,7 +179,7 @@ def _write_parquet(file: IO[bytes], ids_name: str, n_samples: int, blocks: _Bloc
     n_written = n_grouped = 0
     try:
         for ids, labels in _numbered(blocks):
-            group.append(pa.table({ids_name: ids, CLUSTER: labels.astype(np.int64)}))
+            group.append(pa.table({ids_name: ids, CLUSTER_COLUMN: labels.astype(np.int64)}))
             n_grouped += len(labels)
             if n_grouped >= _GROUP_ROWS or n_written + n_grouped == n_samples:
                 writer = writer or parquet.ParquetWriter(file, group[0].schema)

@@ -11,7 +11,7 @@ from coview.io.align import by_ids, by_order, take_ids
 from coview.io.features import Features, check_numbers
 from coview.io.formats import find, read_table
 from coview.io.table import reading
-from coview.registry import check_name
+from coview.registry import ALIGNMENTS, CATEGORIES, check_name
 from coview.views import Views
 
 
@@ -79,10 +79,12 @@ def read_views(
     array([[1., 2.],
            [4., 5.]])
     """
-    check_name("align", align, ("strict", "inner"))
-    check_name("categories", categories, ("refuse", "onehot"))
+    check_name("align", align, ALIGNMENTS)
+    check_name("categories", categories, CATEGORIES)
     if align == "inner" and ids is None:
-        raise InputError("align='inner' matches samples by their ids; name the column of the ids with ids=")
+        raise InputError(
+            "align='inner' matches samples by their ids; name the column of the ids (ids=…, on the command line --ids)"
+        )
     if not isinstance(sources, Mapping):
         raise InputTypeError(f"sources={sources!r}: expected a mapping from view name to the path of a file")
     if not sources:

@@ -189,7 +189,7 @@ class TableRows(RowReader):
                     if column.null_count:
                         row = at + int(column.is_null().to_numpy(zero_copy_only=False).argmax())
                         raise InputError(
-                            f"{where} has no value in column {name!r} in row {row} of the view; fill it in or drop "
+                            f"{where} has no value in column {name!r} in row {row} of the view; impute it or drop "
                             "that sample from every view"
                         )
                 yield at, batch
@@ -234,7 +234,7 @@ def open_rows(name: str, source: Any, ids: str | None) -> RowReader:
     view = f"view {name!r}"
     if isinstance(source, np.ndarray):
         if np.ma.isMaskedArray(source):
-            raise InputError(f"{view} is a masked array; fill in the masked values")
+            raise InputError(f"{view} is a masked array; impute the masked values and give a plain array")
         file = getattr(source, "filename", None)  # of a memmap
         return ArrayRows(view, lambda: source, () if file is None else (Path(file),))
     if not isinstance(source, (str, os.PathLike)):
@@ -242,7 +242,7 @@ def open_rows(name: str, source: Any, ids: str | None) -> RowReader:
     path = Path(source)
     where, ending = f"{view} ({path})", path.suffix.lower()
     if not path.exists():
-        raise InputError(f"{where} does not exist")
+        raise InputError(f"{where} does not exist; check the path")
     if ending == ".zarr":
         zarr = load_extra("zarr", "zarr", "reading zarr arrays")
         return ArrayRows(where, partial(zarr.open_array, str(path), mode="r"), (path,))

@@ -156,7 +156,7 @@ class ViewsReader:
         first, count = rows[bad[name][0]], len(bad[name])
         return InputError(
             f"{self._readers[name].where} contains NaN or infinity in row {first} (and in {count} of the {len(rows)} "
-            f"rows between {rows[0]} and {rows[-1]}); fill in these values or drop those samples from every view"
+            f"rows between {rows[0]} and {rows[-1]}); impute them or drop those samples from every view"
         )
 
 

@@ -128,13 +128,14 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
             missing = f"; missing: {', '.join(sorted(known - given))}" if known - given else ""
             unknown = f"; unknown: {', '.join(sorted(given - known))}" if given - known else ""
             raise InputError(
-                f"{type(self).__name__} was fitted on the views {', '.join(self.view_names_)}{missing}{unknown}"
+                f"{type(self).__name__} was fitted on the views {', '.join(self.view_names_)}{missing}{unknown}; give "
+                "the same views under the same names"
             )
         for name, x in views.items():
             if x.shape[1] != self.view_n_features_[name]:
                 raise InputError(
                     f"view {name!r} has {x.shape[1]} columns, but it had {self.view_n_features_[name]} when "
-                    f"{type(self).__name__} was fitted"
+                    f"{type(self).__name__} was fitted; use the same columns in the same order"
                 )
             before, now = self._view_columns[name], views.columns[name]
             if before is not None and now is not None and before != now and holds_several(X):

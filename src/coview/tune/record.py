@@ -55,9 +55,10 @@ class EvaluatedSetting:
 
     @property
     def label(self) -> str:
-        """The setting in short."""
+        """The setting in short: steps of each view unless all are equal."""
+        steps = self.steps[:1] if len(set(self.steps)) == 1 else self.steps
         weights = f" · κ {self.weights}" if self.weights else ""
-        return f"{self.kernel_name} · {' / '.join(dict.fromkeys(self.steps))} · ρ {self.rho:g}{weights}"
+        return f"{self.kernel_name} · {' / '.join(steps)} · ρ {self.rho:g}{weights}"
 
 
 # The columns that a setting without an error has.
