@@ -1,6 +1,7 @@
 """Who may import whom, what is public, and what starting up costs."""
 
 import ast
+import inspect
 import subprocess
 import sys
 from collections import defaultdict
@@ -119,6 +120,24 @@ def test_every_public_name_is_explained_in_the_reference():
     reference = (SOURCE.parents[1] / "docs" / "reference.md").read_text()
     missing = [name for name in coview.__all__ if f"`{name}" not in reference]
     assert not missing
+
+
+def public_functions():
+    """The public functions, and the methods of public classes that users call; kernels and selectors are values."""
+    for name in coview.__all__:
+        value = getattr(coview, name)
+        if inspect.isfunction(value):
+            yield name, value
+        elif hasattr(value, "get_params") or name in ("Summary", "Views", "ViewsReader"):
+            for method, function in inspect.getmembers(value, inspect.isfunction):
+                if not method.startswith("_") and function.__module__.startswith("coview."):
+                    yield f"{name}.{method}", function
+
+
+def test_public_functions_say_what_they_return():
+    found = dict(public_functions())
+    assert len(found) > 60
+    assert [name for name, function in found.items() if "Returns\n" not in (inspect.getdoc(function) or "")] == []
 
 
 def test_unknown_names_are_refused():

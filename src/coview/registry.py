@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
-from coview.errors import InputError
+from coview.errors import InputError, InputTypeError
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,8 @@ class Registry(MutableMapping[str, Any]):
         return getattr(import_module(entry.module), entry.class_name)
 
     def __setitem__(self, name: str, entry: Entry) -> None:
+        if not isinstance(entry, Entry):
+            raise InputTypeError(f"{name!r} is a {type(entry).__name__}; give Entry('module:Class', 'what it does')")
         self.entries[name] = entry
 
     def __delitem__(self, name: str) -> None:

@@ -88,15 +88,44 @@ class Views(Mapping[str, Matrix]):
         return np.result_type(*(x.dtype for x in self.values()))
 
     def take(self, rows: Any) -> Views:
-        """Return the rows of every view that a slice, an array of row numbers or a boolean mask chooses."""
+        """Return some rows of every view.
+
+        Parameters
+        ----------
+        rows : slice, array of row numbers, or boolean mask
+
+        Returns
+        -------
+        Views
+        """
         return Views.trusted({name: x[rows] for name, x in self.items()}, self.columns)
 
     def select(self, names: Sequence[str]) -> Views:
-        """Return the views of these names, in this order."""
+        """Return some of the views.
+
+        Parameters
+        ----------
+        names : sequence of str
+            In the order of the result.
+
+        Returns
+        -------
+        Views
+        """
         return Views.trusted({n: self[n] for n in names}, {n: self.columns[n] for n in names})
 
     def rename(self, names: Sequence[str]) -> Views:
-        """Return the same views with other names, in the order of the views."""
+        """Return the same views with other names.
+
+        Parameters
+        ----------
+        names : sequence of str
+            In the order of the views.
+
+        Returns
+        -------
+        Views
+        """
         return Views.trusted(
             dict(zip(names, self.values(), strict=True)), dict(zip(names, self.columns.values(), strict=True))
         )

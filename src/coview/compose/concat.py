@@ -54,7 +54,7 @@ class Concat(MultiViewClusterer):
         return vars(self).get("estimator_")
 
     def inner_views(self, views: Views) -> Views:
-        """Return the stacked table as one view, under the name by which the estimator knows it."""
+        # The stacked table as one view, under the name by which the estimator knows it.
         name = getattr(self.estimator_, "view_names_", ("all",))[0]
         return Views.trusted({name: stack_views(views)[0]}, {name: None})
 

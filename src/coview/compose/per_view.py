@@ -70,7 +70,7 @@ class PerView(MultiViewClusterer):
         return self.estimators_[self.best_view_] if hasattr(self, "best_view_") else None
 
     def inner_views(self, views: Views) -> Views:
-        """Return the best view."""
+        # The best view.
         return views.select([self.best_view_])
 
     def _check_n_clusters(self, views: Views) -> None:

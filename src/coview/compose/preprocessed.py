@@ -68,7 +68,7 @@ class Preprocessed(Wrapper):
         self.views = views
 
     def inner_views(self, views: Views) -> Views:
-        """Return the preprocessed views."""
+        # The preprocessed views.
         changed = {name: self.preprocessing_[name](x, name) for name, x in views.items()}
         columns = {name: views.columns[name] if self.preprocessing_[name].keeps_columns else None for name in views}
         return Views.trusted(changed, columns)

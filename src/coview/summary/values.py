@@ -168,11 +168,21 @@ class Summary:
     command: str | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all values as dictionaries, lists, strings and numbers."""
+        """Return all values as dictionaries, lists, strings and numbers.
+
+        Returns
+        -------
+        dict
+        """
         return {"format": _FORMAT, **record_to_json(self)}
 
     def to_json(self) -> str:
-        """Return all values as one line of JSON without NaN, which `from_json` reads."""
+        """Return all values as one line of JSON without NaN, which `from_json` reads.
+
+        Returns
+        -------
+        str
+        """
         return json.dumps(self.to_dict(), allow_nan=False, separators=(",", ":"))
 
     @classmethod
