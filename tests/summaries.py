@@ -62,8 +62,8 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_components=None, 
             for c in range(n_clusters)
         ),
         silhouette=0.42,
-        eigenvalues=tuple(float(x) for x in 1 / np.arange(1, n_clusters + 5)),
-        explained_variance_ratio=tuple(float(x) for x in 0.1 / np.arange(1, n_clusters + 5)),
+        eigenvalues=tuple(float(x) for x in 1 / np.arange(1, max(n_clusters, 2))),
+        explained_variance_ratio=tuple(float(x) for x in 0.1 / np.arange(1, max(n_clusters, 2))),
         uncertain=tuple(
             Uncertain(int(row), f"image {row}", int(labels[row]), int((labels[row] + 1) % n_clusters), 0.001 * i)
             for i, row in enumerate(drawn[:20])

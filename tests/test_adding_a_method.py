@@ -13,6 +13,7 @@ import pytest
 
 from coview import METHODS, FixedSize, Preprocessed, load, save, summarize
 from coview.compare import compare
+from coview.errors import InputTypeError
 from coview.report import render
 from tests.cli.running import call, split_blobs
 from tests.conftest import make_blobs
@@ -56,6 +57,11 @@ def test_the_command_fits_it_and_predicts_with_it(data, capsys):
     assert call(capsys, "predict", model, *data["new_files"], "--ids=id", "-o", labels)[0] == 0
     predicted = [int(line.rpartition(",")[2]) for line in labels.read_text().splitlines()[1:]]
     assert predicted == load(model).predict(data["new"]).tolist()
+
+
+def test_a_class_without_an_entry_is_refused():
+    with pytest.raises(InputTypeError, match=r"'mine' is a ABCMeta; give Entry\('module:Class', 'what it does'\)"):
+        METHODS["mine"] = METHODS[NAME]
 
 
 def test_the_command_lists_and_suggests_it(data, capsys):

@@ -402,7 +402,7 @@ def test_any_single_part_can_be_missing(summary, missing):
 
 def test_two_clusters_have_one_component():
     page = Page(render(make_summary(60, 2)))
-    assert "uses 1 component for 2 clusters." in page.text
+    assert "The method uses 1 component." in page.text
     assert [len(space["components"]) for space in page.data()["points"]["spaces"]] == [1, 1, 1, 1]
 
 
