@@ -29,6 +29,7 @@ RANKS = (
     "core",
     "methods",
     "compose",
+    "evidence",
     "tune",
     "io",
     "persist",

@@ -129,7 +129,6 @@ def test_fit_refuses_invalid_weights(parameter, weights, words):
 
 
 PARAMETERS = {
-    "one cluster of two views": ({"n_clusters": 1}, ["n_clusters=1"]),
     "no clusters": ({"n_clusters": 0}, ["n_clusters=0"]),
     "fewer than no clusters": ({"n_clusters": -1}, ["n_clusters=-1"]),
     "half a cluster": ({"n_clusters": 2.5}, ["n_clusters=2.5"]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -153,6 +153,7 @@ def brief(summary: Summary) -> dict[str, Any]:
         "n_train": summary.n_train,
         "n_clusters": summary.n_clusters,
         "sizes": [cluster.size for cluster in summary.clusters],
+        "evidence": summary.evidence and {"level": summary.evidence.level, **asdict(summary.evidence)},
         "silhouette": summary.silhouette,
         "agreement": {view.name: view.agreement for view in summary.views},
         "tuning": _brief_tuning(summary),

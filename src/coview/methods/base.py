@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -30,6 +30,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
 
     n_clusters: int
     views: Any = None  # methods of one view do not have this parameter
+    _one_cluster_of_views: ClassVar[bool] = False  # whether several views may have one cluster
     max_iter: int
     tol: float
     random_state: Any
@@ -105,7 +106,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
 
     def _check_n_clusters(self, views: Views) -> None:
         # scikit-learn's contract fits one table with n_clusters=1, so one view has the trivial solution.
-        if len(views) == 1:
+        if len(views) == 1 or self._one_cluster_of_views:
             check_integer("n_clusters", self.n_clusters, 1)
         else:
             check_integer("n_clusters", self.n_clusters, 2, or_else=f" for {len(views)} views")

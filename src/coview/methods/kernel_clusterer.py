@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Annotated, Any, ClassVar, Self
 
@@ -14,7 +14,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from coview.core.assign import DECIMALS, Assigner, Assignment, Deferred, Labels, as_assigner
-from coview.core.eigen import top_eigenpairs
+from coview.core.eigen import dominant_rows, top_eigenpairs
 from coview.core.fuse import Fused, fuses_sparse
 from coview.core.gram import Centering, Grams
 from coview.core.score import ScoreMap, zero_within
@@ -31,6 +31,7 @@ _FLOAT64_UP_TO = 2000
 _LEAST_CONTRAST = 1e-3
 _BLOCK_BYTES = 2**21
 _SOLVER_VECTORS = 16  # for each component
+_SAMPLES_OF_A_COMPONENT = 10  # the reciprocal of the fraction of a mean cluster that may own a component
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class LatentSpace:
     centerings: dict[str, Centering]
     scores: Array | None  # ensemble scores of the training samples; None if they must be computed from similarities
     explained_variance_ratio: Any = None  # None if the problem has no trace
+    dominant_rows: Array = field(default_factory=lambda: np.arange(0))  # samples that own a component, if there are any
 
 
 def solve_shared(fused: Fused, n_components: int, beta: Mapping[str, float]) -> LatentSpace:
@@ -54,6 +56,7 @@ def solve_shared(fused: Fused, n_components: int, beta: Mapping[str, float]) -> 
         fused.centerings,
         fused.scores(latent, beta),
         eigenpairs.explained_variance_ratio,
+        dominant_rows(eigenpairs.vectors, len(latent) / (_SAMPLES_OF_A_COMPONENT * (n_components + 1))),
     )
 
 

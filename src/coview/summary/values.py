@@ -12,6 +12,7 @@ from html import escape
 from typing import Any
 
 from coview.errors import InputError
+from coview.evidence import Evidence
 from coview.persist.codec import record_from_json, record_to_json
 from coview.persist.file import refuse_nan
 from coview.tune.record import MEASURES, Tuning
@@ -38,6 +39,7 @@ class Cluster:
     label: int
     size: int
     fraction: float
+    stability: float | None  # mean Jaccard index with the most similar cluster of a model of half of the samples
     silhouette: float | None  # mean over the members, in score space
     margin: float | None  # median over the members; below 0 if another cluster is nearer to most of them
     agreement: dict[str, float]  # by view: fraction of the members in the matching cluster of the view's own labels
@@ -129,6 +131,8 @@ class Summary:
     n_samples, n_train, n_clusters : int
     views : tuple of View
     clusters : tuple of Cluster
+    evidence : Evidence or None
+        What supports the clusters; None for a single cluster or too few samples.
     silhouette : float or None
         Mean silhouette in score space.
     eigenvalues, explained_variance_ratio : tuple of float, or None
@@ -154,6 +158,7 @@ class Summary:
     n_clusters: int
     views: tuple[View, ...]
     clusters: tuple[Cluster, ...]
+    evidence: Evidence | None
     silhouette: float | None
     eigenvalues: tuple[float, ...] | None
     explained_variance_ratio: tuple[float, ...] | None

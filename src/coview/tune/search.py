@@ -41,11 +41,10 @@ ROUNDS: Mapping[str, tuple[Round, ...]] = {
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The selected candidate and number of clusters, all evaluations, and the index of the selected one."""
+    """The selected number of clusters, its candidates with their index among the evaluations, best first, and these."""
 
-    candidate: Candidate
     n_clusters: int
-    selected: int
+    ranking: tuple[tuple[Candidate, int], ...]
     evaluations: tuple[EvaluatedSetting, ...]
 
 
@@ -70,7 +69,7 @@ class Search:
         self._last: dict[tuple[Candidate, int], int] = {}  # index of the last record, by number of clusters
 
     def run(self, pool: Sequence[Candidate]) -> SearchResult:
-        """Return the candidate with the largest sum of the criterion over the rounds, with its best weights."""
+        """Rank the candidates of the last round by the sum of the criterion over the rounds; the first gets weights."""
         numbers, first = self._numbers, None
         totals: Counter[Candidate] = Counter()  # over all rounds, because a single one is noisy
         for number, budget in enumerate(self._rounds, start=1):
@@ -88,7 +87,8 @@ class Search:
         assert first is not None
         # Weights are evaluated on the few samples of the first round: they matter least, and there are many of them.
         best = self._weighted(pool[0], k, first[0], first[1][k])
-        return SearchResult(best, k, self._last[best, k], tuple(self._records))
+        ranking = tuple((each, self._last[each, k]) for each in dict.fromkeys([best, *pool]))
+        return SearchResult(k, ranking, tuple(self._records))
 
     def _evaluator(self, budget: Round, number: int) -> Evaluator:
         seed = self._seed + number
