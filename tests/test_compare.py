@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from coview import KSC, METHODS, OPMC, Concat, InputError, TMvKSCR, Tuned, summarize
 from coview.compare import compare, for_views, method_names
@@ -227,3 +228,12 @@ def test_tuned_selects_its_own_preprocessing(blobs):
     tuned, opmc = compare(blobs[0], 3, methods=["tuned", "opmc"], preprocess="l2").methods
     assert "Preprocessed" not in tuned.estimator
     assert "Preprocessed" in opmc.estimator
+
+
+def test_more_clusters_than_half_of_the_samples_give_one_warning():
+    views, _ = make_blobs(n_samples=12)
+    with pytest.warns(ConvergenceWarning, match="12 clusters are requested for 12 training samples") as caught:
+        found = compare(views, 12, methods=["tmvkscr", "opmc", "tuned"])
+    assert len(caught) == 1
+    assert not any("requested" in note for method in found.methods for note in method.notes)
+    assert [method.n_found for method in found.methods] == [12, 12, 12]

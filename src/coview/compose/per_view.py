@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 from sklearn.base import clone
 
-from coview.compose.wrapper import inner_has, require_clusterer
+from coview.compose.wrapper import inner_has, require_clusterer, warn_for_other_libraries
 from coview.core.agreement import mean_agreements, size_entropy
 from coview.kernels import by_view_name
 from coview.methods.base import MultiViewClusterer, TrainingLabels, ViewWeights
@@ -74,7 +74,9 @@ class PerView(MultiViewClusterer):
         return views.select([self.best_view_])
 
     def _check_n_clusters(self, views: Views) -> None:
-        """The wrapped estimators check it."""
+        """The wrapped estimators check it; those of other libraries do not warn."""
+        estimators = self.estimator.values() if isinstance(self.estimator, Mapping) else [self.estimator]
+        warn_for_other_libraries(estimators, views)
 
     def _check_state(self, sizes: Sizes) -> None:
         super()._check_state(sizes)

@@ -71,7 +71,7 @@ class Preprocessed(Wrapper):
         # The preprocessed views.
         changed = {name: self.preprocessing_[name](x, name) for name, x in views.items()}
         columns = {name: views.columns[name] if self.preprocessing_[name].keeps_columns else None for name in views}
-        return Views.trusted(changed, columns)
+        return Views.trusted(changed, columns, views.index)
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
@@ -114,7 +114,13 @@ class Preprocessed(Wrapper):
 
 
 def _concatenate(blocks: Sequence[Any]) -> Any:
-    """Return the results of all blocks as one array, or as one array by view."""
+    """Return the results of all blocks as one array or data frame, or as one array by view."""
     if isinstance(blocks[0], Mapping):
         return {name: _concatenate([block[name] for block in blocks]) for name in blocks[0]}
-    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+    if len(blocks) == 1:
+        return blocks[0]
+    if isinstance(blocks[0], np.ndarray):
+        return np.concatenate(blocks)
+    import narwhals as nw
+
+    return nw.concat([nw.from_native(block) for block in blocks]).to_native()  # data frames of `set_output`

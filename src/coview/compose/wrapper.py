@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
 from sklearn.utils import get_tags
@@ -10,7 +10,8 @@ from sklearn.utils.metaestimators import available_if
 
 from coview.errors import InputError, InputTypeError
 from coview.kernels import RBF, Kernel, Precomputed, kernel_per_view
-from coview.methods.base import MultiViewClusterer
+from coview.methods.base import MultiViewClusterer, warn_if_many_clusters
+from coview.parameters import is_integer
 from coview.state import FITTED, Sizes, require
 from coview.views import Views
 
@@ -39,6 +40,14 @@ def require_clusterer(estimator: Any) -> None:
         raise InputError(f"estimator={name}: expected an instance such as {name}(3), got the class")
     if not (hasattr(estimator, "fit_predict") and hasattr(estimator, "get_params")):
         raise InputTypeError(f"estimator={estimator!r}: expected a clusterer such as KSC(3)")
+
+
+def warn_for_other_libraries(estimators: Iterable[Any], views: Views) -> None:
+    """Warn as the methods of this library do if an estimator of another one has more clusters than half of the samples."""
+    foreign = (each for each in estimators if not isinstance(each, MultiViewClusterer))
+    numbers = [n for each in foreign if is_integer(n := getattr(each, "n_clusters", None))]
+    if numbers:
+        warn_if_many_clusters(max(numbers), views.n_samples)
 
 
 def setting(estimator: Any, name: str, default: Any) -> Any:

@@ -16,8 +16,8 @@ from coview.core.alternate import Alternation
 from coview.core.assign import Labels, number_by_size
 from coview.core.fingerprint import fingerprint
 from coview.errors import InputError
-from coview.kernels import by_view_name
 from coview.parameters import check_integer, check_number, is_number
+from coview.registry import check_name
 from coview.state import OPTIONAL, ByView, IntegerArray, Range, Size, Sizes, StringArray, require
 from coview.views import Array, Views, as_views, holds_several
 
@@ -114,6 +114,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
                 f"n_samples={views.n_samples} is too few for n_clusters={self.n_clusters}; "
                 "give more samples or ask for fewer clusters"
             )
+        warn_if_many_clusters(self.n_clusters, views.n_samples)
 
     def _views_to_predict(self, X: Any) -> Views:
         """Return new views in the order of fit, after they are compared with the views of fit."""
@@ -208,16 +209,37 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
             )
 
 
+def many_clusters(n_clusters: int, n_samples: int) -> str | None:
+    """Return a sentence if there are more clusters than half of the samples, so that some have only one sample."""
+    if 2 * n_clusters <= n_samples:
+        return None
+    return (
+        f"{n_clusters} clusters are requested for {n_samples} training samples, so some clusters can have only one "
+        "sample; ask for fewer clusters or give more samples"
+    )
+
+
+def warn_if_many_clusters(n_clusters: int, n_samples: int) -> None:
+    """Warn if there are more clusters than half of the samples."""
+    message = many_clusters(n_clusters, n_samples)
+    if message is not None:
+        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+
+
 def weights_per_view(
     parameter: str, weights: Any, names: tuple[str, ...], default: float, *, may_vanish: bool = False
 ) -> dict[str, float]:
-    """Return the weight of each view, given as one number, a list in the order of the views, or a mapping by name."""
+    """Return the weight of each view, given as one number, a list in the order of the views, or a mapping by name.
+
+    Views that a mapping does not name have the default.
+    """
     if weights is None:
         return dict.fromkeys(names, default)
     if is_number(weights):
         weights = [weights] * len(names)
     elif isinstance(weights, Mapping):
-        weights = list(by_view_name(parameter, weights, names).values())
+        given = {check_name(f"{parameter}: view", str(name), names): w for name, w in weights.items()}
+        weights = [given.get(name, default) for name in names]
     elif isinstance(weights, (str, bool)) or not np.iterable(weights):
         raise InputError(f"{parameter}={weights!r}: expected a number, or one number for each view")
     if len(weights) != len(names):

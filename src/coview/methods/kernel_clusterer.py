@@ -23,9 +23,10 @@ from coview.errors import InputError
 from coview.kernels import RBF, Kernel, NeighborGraph, PrecomputedSimilarity, kernel_per_view
 from coview.methods.base import MultiViewClusterer, ViewWeights
 from coview.parameters import check_integer
+from coview.progress import Progress, reporting
 from coview.runtime import Workers, require_memory
 from coview.state import PARAMETER, ByView, FloatArray, Size, Sizes, SomeViews, require
-from coview.views import Array, Views
+from coview.views import Array, Views, row_labels
 
 _FLOAT64_UP_TO = 2000
 _LEAST_CONTRAST = 1e-3
@@ -119,6 +120,10 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
+        with reporting(self.progress) as progress:
+            self._fit_views(views, _stage_counter(progress, total=len(views) + 3))
+
+    def _fit_views(self, views: Views, report: Callable[[str], object]) -> None:
         rng = self._generator()
         assigner = as_assigner(self.assigner)
         kernels = kernel_per_view(self.kernel, views.names)
@@ -129,7 +134,6 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
             "fit on a part of the samples and predict the others"
             + (", or set dtype='float32'" if dtype == np.float64 else ""),
         )
-        report = _stage_counter(self.progress, total=len(views) + 3)
         with Workers(self.n_jobs) as workers:
             grams = Grams.learn(views, kernels, dtype, rng, workers, report)
             space = self._latent_space(grams, max(1, self.n_clusters - 1))
@@ -222,13 +226,12 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         -------
         array of shape (n_samples, n_clusters - 1), or a dictionary of such arrays by view name
         """
-        output = getattr(self, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]
-        if per_view and output != "default":  # scikit-learn would turn the result into one data frame
+        if per_view and self._output_container() != "default":  # scikit-learn would turn the result into one data frame
             raise InputError("transform(per_view=True) returns a dictionary; reset set_output to 'default' to get it")
         views = self._views_to_predict(X)
         if per_view:
             return {name: scores.astype(views.dtype, copy=False) for name, scores in self._scores_of(views)[1].items()}
-        return self._by_block(self._ensemble, views).astype(views.dtype, copy=False)
+        return self._labelled(self._by_block(self._ensemble, views).astype(views.dtype, copy=False), views.index)
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, and return the score variables of the training samples.
@@ -242,7 +245,19 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         -------
         array of shape (n_samples, n_clusters - 1)
         """
-        return self.fit(X).scores_
+        return self._labelled(self.fit(X).scores_, row_labels(X))
+
+    def _output_container(self) -> Any:
+        """Return "default", "pandas" or "polars", as `set_output` or the configuration of scikit-learn says."""
+        return getattr(self, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]
+
+    def _labelled(self, scores: Array, index: Any) -> Any:
+        """Return the scores with these row labels if pandas is the output; scikit-learn keeps those of one table only."""
+        if index is None or self._output_container() != "pandas":
+            return scores
+        import pandas as pd
+
+        return pd.DataFrame(scores, index=index)
 
     def predict(self, X: Any, per_view: bool = False) -> Any:
         """Return the cluster of each sample; a sample gets the same label alone and in any batch.
@@ -383,7 +398,7 @@ def _gram_dtype(dtype: Any, kernels: Mapping[str, Kernel], assigner: Assigner, v
         raise InputError(f"dtype={dtype!r}: expected 'auto', 'float32' or 'float64'") from None
 
 
-def _stage_counter(progress: Callable[[str, int, int], object] | None, total: int) -> Callable[[str], object]:
+def _stage_counter(progress: Progress, total: int) -> Callable[[str], object]:
     """Return a function of a stage that calls progress(stage, number done, total)."""
     done = count(1)
-    return lambda stage: progress(stage, next(done), total) if progress is not None else None
+    return lambda stage: progress(stage, next(done), total)

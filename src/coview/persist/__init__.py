@@ -19,8 +19,8 @@ __all__ = ["describe_model", "load", "save"]
 def save(model: Any, path: str | os.PathLike[str]) -> Path:
     """Write a fitted model to a file, which appears when it is complete; return the path.
 
-    `load` returns the model with everything but `progress`, which is a function. Kernels, assigners and estimators of
-    other libraries are refused, because a file holds no code.
+    `load` returns the model with everything but `progress` and `verbose`. Kernels, assigners and estimators of other
+    libraries are refused, because a file holds no code.
 
     Parameters
     ----------

@@ -9,9 +9,10 @@ from coview.compose.preprocessed import Preprocessed
 from coview.compose.wrapper import Wrapper
 from coview.errors import InputError
 from coview.methods.tmvkscr import TMvKSCR
-from coview.parameters import is_integer
+from coview.parameters import check_number, is_integer
 from coview.preprocess.profile import varies
 from coview.preprocess.steps import parse_steps
+from coview.progress import Progress, reporting
 from coview.registry import check_name
 from coview.runtime import require_memory
 from coview.state import Range, Sizes, require
@@ -43,8 +44,12 @@ class Tuned(Wrapper):
         How a stacked X is split into views; see `as_views`.
     n_jobs : int, optional
         Number of threads of the final fit: -1 for all processors; by default as many as BLAS may use.
-    progress : callable, optional
-        Called as progress(stage, done, total).
+    progress : bool or callable, optional
+        True shows a bar, one for the search and one for the final fit. A function is called as
+        progress(stage, done, total).
+    verbose : int or bool
+        As in scikit-learn: 0 prints nothing, 1 the stages of the search and the selected setting, 2 or more also each
+        candidate.
     random_state : int, Generator, RandomState or None
         Seed of all randomness: samples drawn, halves, starts of k-means.
 
@@ -90,6 +95,7 @@ class Tuned(Wrapper):
         views: Any = None,
         n_jobs: int | None = None,
         progress: Any = None,
+        verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -97,11 +103,13 @@ class Tuned(Wrapper):
         self.views = views
         self.n_jobs = n_jobs
         self.progress = progress
+        self.verbose = verbose
         self.random_state = random_state
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
         rounds = ROUNDS[check_name("budget", self.budget, ROUNDS)]
+        verbose = check_number("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
         seed = int(self._generator().integers(2**31))
         numbers = self._cluster_numbers(views)
         pool = _fitting_candidates(views)
@@ -109,8 +117,11 @@ class Tuned(Wrapper):
             result = SearchResult(pool[0], 1, 0, ())
             self.reason_ = "One cluster needs no selection of settings."
         else:
-            result = Search(views, numbers, rounds, seed, self.progress).run(pool)
+            with reporting(self.progress) as report:
+                result = Search(views, numbers, rounds, seed, _printing(report, verbose)).run(pool)
             self.reason_ = _reason(result, views.names, numbers)
+        if verbose:
+            print(f"[Tuned] {self.reason_}")
         self.evaluations_, self.selected_ = result.evaluations, result.selected
         self.n_clusters_ = result.n_clusters
         self.estimator_ = self._model(result.candidate, result.n_clusters, seed).fit(views)
@@ -162,6 +173,17 @@ class Tuned(Wrapper):
         return sorted({int(k) for k in numbers})
 
     recluster = Preprocessed.recluster  # the fitted estimator learns the clusters again
+
+
+def _printing(report: Progress, verbose: float) -> Progress:
+    """Return the function that reports stages and, if verbose, prints them: the last of each stage, or from 2 on all."""
+
+    def report_and_print(stage: str, done: int, total: int) -> None:
+        report(stage, done, total)
+        if verbose > 1 or (verbose and done == total):
+            print(f"[Tuned] {stage}: {done} of {total}")
+
+    return report_and_print
 
 
 def _fitting_candidates(views: Views) -> list[Candidate]:
