@@ -131,6 +131,7 @@ def test_warnings_become_notes(blobs):
     assert any("found 1 distinct clusters" in note for note in method.notes)
 
 
+@pytest.mark.filterwarnings("ignore:2 clusters are requested for 2:sklearn.exceptions.ConvergenceWarning")
 def test_one_cluster_has_no_silhouette():
     two = np.array([[0.0], [1.0]])  # as many clusters as samples
     (method,) = compare([two, two], 2, methods=["tmvkscr"]).methods

@@ -1,6 +1,8 @@
 """The contract of every entry of METHODS."""
 
 import pickle
+import re
+from html import escape
 
 import numpy as np
 import pandas as pd
@@ -442,6 +444,48 @@ def test_pipelines_and_column_transformers_keep_views_apart():
     prefixed = {name: [f"{name}__{c}" for c in cols] for name, cols in groups.items()}
     model = make_pipeline(scaled, TMvKSCR(3, views=prefixed, random_state=0))
     assert adjusted_rand_score(truth, model.fit(frame).predict(frame)) == 1
+
+
+@METHOD
+def test_a_fitted_model_has_a_table_for_notebooks(method):
+    views, _ = views_for(method, spread=8.0)
+    model = make(method)
+    assert "<th>fitted</th>" not in model._repr_html_()
+    html = model.fit({f"<i>{name}</i>": x for name, x in views.items()})._repr_html_()
+    assert "<td>clusters</td><td>3</td>" in html
+    assert "<td>sizes</td><td>30, 30, 30</td>" in html
+    assert "&lt;i&gt;a&lt;/i&gt;: 4" in html
+    assert "<i>a</i>" not in html
+    assert not re.search(r"(src|href)=.https?:", html)  # nothing is fetched
+    assert model._repr_mimebundle_()["text/html"].count("<td>clusters</td>") == 1
+
+
+def test_the_table_of_a_wrapper_has_its_own_results():
+    views, _ = make_blobs(spread=8.0)
+    tuned = Tuned(3, budget="small", random_state=0).fit(views)
+    assert f"<td>{escape(tuned.reason_)}</td>" in tuned._repr_html_()
+    fixed = FixedSize(TMvKSCR(3, random_state=0), n_train=60, random_state=0)
+    assert "<td>training samples</td><td>60</td>" in fixed.fit(views)._repr_html_()
+    html = fixed.train(as_views(views))._repr_html_()  # there are no labels of all samples
+    assert "<td>columns by view</td><td>a: 4, b: 6, c: 3</td>" in html
+    assert "<td>sizes</td>" not in html
+    best = PerView(KSC(3, random_state=0)).fit(views)
+    assert f"<td>best view</td><td>{best.best_view_}</td>" in best._repr_html_()
+
+
+@some(lambda method: {"kappa", "gamma", "beta", "coupling"} & set(method().get_params()))
+def test_views_that_weights_do_not_name_have_the_default(method):
+    views, _ = make_blobs(spread=1.0)
+    centroid = {"scheme": "centroid"} if method is CoReg else {}
+    defaults = {"kappa": 1.0, "gamma": 1.0, "beta": 1 / 3, "coupling": 0.05}
+    for parameter in defaults.keys() & method().get_params().keys():
+        full = dict.fromkeys("abc", defaults[parameter]) | {"b": 2.0}
+        some_views, all_views = (make(method, **centroid, **{parameter: each}) for each in ({"b": 2.0}, full))
+        np.testing.assert_array_equal(some_views.fit(views).labels_, all_views.fit(views).labels_)
+        if issubclass(method, KernelClusterer):
+            np.testing.assert_array_equal(some_views.scores_, all_views.scores_)
+        with pytest.raises(InputError, match=f"^{parameter}: view 'bb' is unknown; did you mean 'b'. Known: a, b, c"):
+            make(method, **centroid, **{parameter: {"bb": 2.0}}).fit(views)
 
 
 @METHOD

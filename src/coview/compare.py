@@ -22,8 +22,8 @@ from coview.html import html_table
 from coview.methods.base import MultiViewClusterer, many_clusters, warn_if_many_clusters
 from coview.metrics import scores as truth_scores
 from coview.parameters import check_integer
-from coview.progress import ProgressParameter, reporting
 from coview.preprocess.steps import preprocessing_per_view
+from coview.progress import ProgressParameter, reporting
 from coview.registry import check_name, methods_and_tuned
 from coview.summary.gather import training_silhouette
 from coview.summary.values import fixed

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from threading import Timer
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from coview.errors import InputError
 
 Progress: TypeAlias = Callable[[str, int, int], object]  # called with stage, done, total
@@ -18,9 +16,9 @@ ProgressParameter: TypeAlias = Progress | bool | None
 @contextmanager
 def reporting(progress: Any) -> Iterator[Progress]:
     """Yield the function that reports stages: the given one, one that shows a bar (True), or none (False, None)."""
-    if progress is None or (isinstance(progress, (bool, np.bool_)) and not progress):
+    if progress is None or progress is False:
         yield lambda stage, done, total: None
-    elif isinstance(progress, (bool, np.bool_)):
+    elif progress is True:
         with progress_bar() as report:
             yield report
     elif callable(progress):

@@ -426,7 +426,8 @@ def _check_finite(name: str, x: Matrix) -> None:
 
 def _common_index(named: Mapping[str, Any]) -> Any:
     """Return the row labels of the pandas tables, None without any; an InputError if they differ, also in order."""
-    found = indexes = {name: table.index for name, table in named.items() if hasattr(getattr(table, "index", None), "equals")}
+    found = {name: table.index for name, table in named.items() if hasattr(getattr(table, "index", None), "equals")}
+    indexes = found
     if not all(index.dtype.kind in "iu" for index in indexes.values()):
         # Row numbers are uninformative beside labels of another type.
         indexes = {name: index for name, index in found.items() if not _counts_rows(index)}

@@ -10,7 +10,7 @@ from coview.compose.wrapper import inner_has, require_clusterer, warn_for_other_
 from coview.core.assign import Labels
 from coview.methods.base import MultiViewClusterer
 from coview.state import FITTED, Sizes, require
-from coview.views import Views, stack_views
+from coview.views import Layout, Views, stack_views
 
 
 class Concat(MultiViewClusterer):
@@ -44,7 +44,7 @@ class Concat(MultiViewClusterer):
 
     estimator_: Annotated[Any, FITTED]
 
-    def __init__(self, estimator: Any, *, views: Any = None) -> None:
+    def __init__(self, estimator: Any, *, views: Layout = None) -> None:
         self.estimator = estimator
         self.views = views
 
@@ -73,7 +73,7 @@ class Concat(MultiViewClusterer):
         self.estimator_ = clone(self.estimator)
         self.labels_ = self.estimator_.fit_predict(stack_views(views)[0])
 
-    @inner_has("predict")  # type: ignore[untyped-decorator]
+    @inner_has("predict")
     def predict(self, X: Any) -> Labels:
         """Return the cluster of each sample.
 

@@ -4,25 +4,47 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, Protocol, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coview.core.alternate import Alternation
 from coview.core.assign import Labels, number_by_size
 from coview.core.fingerprint import fingerprint
 from coview.errors import InputError
+from coview.methods.notebook import fitted_facts
 from coview.parameters import check_integer, check_number, is_number
 from coview.registry import check_name
 from coview.state import OPTIONAL, ByView, IntegerArray, Range, Size, Sizes, StringArray, require
 from coview.views import Array, Views, as_views, holds_several
 
 TrainingLabels: TypeAlias = Annotated[Labels, IntegerArray("train", least=0, below="train")]
+Seed: TypeAlias = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
+WeightsParameter: TypeAlias = float | Sequence[float] | Array | Mapping[str, float] | None
 ViewWeights: TypeAlias = ByView[Annotated[float, Range(least=0)]]
+
+
+class FittedModel(Protocol):
+    """What every saved model has; `isinstance` with a class of this library narrows it for a type checker."""
+
+    @property
+    def labels_(self) -> Labels: ...
+
+    @property
+    def view_names_(self) -> tuple[str, ...]: ...
+
+    @property
+    def view_n_features_(self) -> dict[str, int]: ...
+
+    @property
+    def n_features_in_(self) -> int: ...
+
+    def predict(self, X: Any) -> Labels: ...
 
 
 class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
@@ -46,6 +68,10 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def _html_repr(self) -> str:
+        """Return the diagram of scikit-learn and what was learnt, which notebooks show."""
+        return estimator_html_repr(self) + fitted_facts(self)
 
     @property
     def inner_model(self) -> Any:
@@ -87,6 +113,20 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
             self.__dict__ = before
             raise
         return self
+
+    def fit_predict(self, X: Any, y: Any = None) -> Labels:
+        """Fit, and return the clusters of the training samples.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+        y : ignored
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        return self.fit(X).labels_
 
     @abstractmethod
     def _fit(self, X: Any) -> None:

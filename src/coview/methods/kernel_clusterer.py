@@ -6,9 +6,10 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, overload
 
 import numpy as np
+from numpy.typing import DTypeLike
 from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -20,10 +21,10 @@ from coview.core.gram import Centering, Grams
 from coview.core.score import ScoreMap, zero_within
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
-from coview.kernels import RBF, Kernel, NeighborGraph, PrecomputedSimilarity, kernel_per_view
-from coview.methods.base import MultiViewClusterer, ViewWeights
+from coview.kernels import RBF, Kernel, KernelParameter, NeighborGraph, PrecomputedSimilarity, kernel_per_view
+from coview.methods.base import MultiViewClusterer, Seed, ViewWeights
 from coview.parameters import check_integer
-from coview.progress import Progress, reporting
+from coview.progress import Progress, ProgressParameter, reporting
 from coview.runtime import Workers, require_memory
 from coview.state import PARAMETER, ByView, FloatArray, Size, Sizes, SomeViews, require
 from coview.views import Array, Views, row_labels
@@ -213,6 +214,12 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         self.latent_ = next(iter(space.latent.values())).astype(dtype, copy=False)
         self.explained_variance_ratio_ = space.explained_variance_ratio
 
+    @overload
+    def transform(self, X: Any, per_view: Literal[True]) -> dict[str, Array]: ...
+
+    @overload
+    def transform(self, X: Any, per_view: bool = False) -> Any: ...  # an array, or a data frame after `set_output`
+
     def transform(self, X: Any, per_view: bool = False) -> Any:
         """Return the score variables of these samples.
 
@@ -252,14 +259,23 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         return getattr(self, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]
 
     def _labelled(self, scores: Array, index: Any) -> Any:
-        """Return the scores with these row labels if pandas is the output; scikit-learn keeps those of one table only."""
+        """Return the scores with these row labels for pandas output; scikit-learn keeps those of one table only."""
         if index is None or self._output_container() != "pandas":
             return scores
         import pandas as pd
 
         return pd.DataFrame(scores, index=index)
 
-    def predict(self, X: Any, per_view: bool = False) -> Any:
+    @overload
+    def predict(self, X: Any, per_view: Literal[False] = False) -> Labels: ...
+
+    @overload
+    def predict(self, X: Any, per_view: Literal[True]) -> dict[str, Labels]: ...
+
+    @overload
+    def predict(self, X: Any, per_view: bool) -> Labels | dict[str, Labels]: ...
+
+    def predict(self, X: Any, per_view: bool = False) -> Labels | dict[str, Labels]:
         """Return the cluster of each sample; a sample gets the same label alone and in any batch.
 
         Parameters
@@ -343,19 +359,20 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
 class OneViewKernelClusterer(KernelClusterer):
     """Base class of kernel methods of one view."""
 
+    latent_: Annotated[Array, FloatArray("train", "components")]
     explained_variance_ratio_: Annotated[Array, FloatArray("components")]
 
     def __init__(
         self,
         n_clusters: int = 2,
         *,
-        kernel: Any = RBF(),  # noqa: B008 - a frozen value
-        assigner: Any = "directions",
-        dtype: Any = "auto",
-        batch_size: Any = "auto",
+        kernel: KernelParameter = RBF(),  # noqa: B008 - a frozen value
+        assigner: Assigner | str = "directions",
+        dtype: DTypeLike = "auto",
+        batch_size: int | Literal["auto"] = "auto",
         n_jobs: int | None = None,
-        progress: Any = None,
-        random_state: Any = None,
+        progress: ProgressParameter = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import DTypeLike
 
+from coview.core.assign import Assigner
 from coview.core.eigen import Problem, top_eigenpairs
 from coview.core.gram import Centering, Gram, Grams
 from coview.core.tiles import SymmetricTiles
-from coview.kernels import RBF
-from coview.methods.base import ViewWeights, weights_per_view
+from coview.kernels import RBF, KernelParameter
+from coview.methods.base import Seed, ViewWeights, WeightsParameter, weights_per_view
 from coview.methods.kernel_clusterer import KernelClusterer, LatentSpace
 from coview.methods.mvksc_eigen import CoupledPairs, coupled_eigenpairs
+from coview.progress import ProgressParameter
 from coview.state import ByView, FloatArray
-from coview.views import Array, Views
+from coview.views import Array, Layout, Views
 
 
 class MvKSC(KernelClusterer):
@@ -98,16 +101,16 @@ class MvKSC(KernelClusterer):
         self,
         n_clusters: int = 2,
         *,
-        kernel: Any = RBF(),  # noqa: B008 - a frozen value
-        gamma: Any = None,
-        beta: Any = None,
-        assigner: Any = "directions",
-        views: Any = None,
-        dtype: Any = "auto",
-        batch_size: Any = "auto",
+        kernel: KernelParameter = RBF(),  # noqa: B008 - a frozen value
+        gamma: WeightsParameter = None,
+        beta: WeightsParameter = None,
+        assigner: Assigner | str = "directions",
+        views: Layout = None,
+        dtype: DTypeLike = "auto",
+        batch_size: int | Literal["auto"] = "auto",
         n_jobs: int | None = None,
-        progress: Any = None,
-        random_state: Any = None,
+        progress: ProgressParameter = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel

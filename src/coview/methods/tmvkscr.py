@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
+from numpy.typing import DTypeLike
+
+from coview.core.assign import Assigner
 from coview.core.fuse import fuse
 from coview.core.gram import Grams
-from coview.kernels import RBF
-from coview.methods.base import ViewWeights, weights_per_view
+from coview.kernels import RBF, KernelParameter
+from coview.methods.base import Seed, ViewWeights, WeightsParameter, weights_per_view
 from coview.methods.kernel_clusterer import KernelClusterer, LatentSpace, solve_shared
 from coview.parameters import check_number
+from coview.progress import ProgressParameter
 from coview.state import FloatArray
-from coview.views import Array, Views
+from coview.views import Array, Layout, Views
 
 
 class TMvKSCR(KernelClusterer):
@@ -90,6 +94,7 @@ class TMvKSCR(KernelClusterer):
     True
     """
 
+    latent_: Annotated[Array, FloatArray("train", "components")]
     explained_variance_ratio_: Annotated[Array, FloatArray("components")]
     _kappa: ViewWeights
 
@@ -97,17 +102,17 @@ class TMvKSCR(KernelClusterer):
         self,
         n_clusters: int = 2,
         *,
-        kernel: Any = RBF(),  # noqa: B008 - a frozen value
+        kernel: KernelParameter = RBF(),  # noqa: B008 - a frozen value
         rho: float = 0.5,
-        kappa: Any = None,
-        beta: Any = None,
-        assigner: Any = "directions",
-        views: Any = None,
-        dtype: Any = "auto",
-        batch_size: Any = "auto",
+        kappa: WeightsParameter = None,
+        beta: WeightsParameter = None,
+        assigner: Assigner | str = "directions",
+        views: Layout = None,
+        dtype: DTypeLike = "auto",
+        batch_size: int | Literal["auto"] = "auto",
         n_jobs: int | None = None,
-        progress: Any = None,
-        random_state: Any = None,
+        progress: ProgressParameter = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel

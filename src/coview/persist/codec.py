@@ -23,8 +23,8 @@ import scipy.sparse as sp
 from coview.errors import InputError
 from coview.persist.file import Json, Tensors, entries
 from coview.persist.parameters import (
-    NOT_SAVED,
     FLOATS,
+    NOT_SAVED,
     check_parameters,
     concrete_classes,
     read_object,

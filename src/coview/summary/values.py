@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any

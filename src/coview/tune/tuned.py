@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from coview.compose.preprocessed import Preprocessed
 from coview.compose.wrapper import Wrapper
+from coview.core.assign import Labels
 from coview.errors import InputError
+from coview.kernels import Kernel
+from coview.methods.base import Seed
 from coview.methods.tmvkscr import TMvKSCR
 from coview.parameters import check_number, is_integer
 from coview.preprocess.profile import varies
 from coview.preprocess.steps import parse_steps
-from coview.progress import Progress, reporting
+from coview.progress import Progress, ProgressParameter, reporting
 from coview.registry import check_name
 from coview.runtime import require_memory
 from coview.state import Range, Sizes, require
 from coview.tune.candidates import Candidate, affordable, bytes_to_fit, candidates
 from coview.tune.record import EvaluatedSetting
 from coview.tune.search import ROUNDS, Search, SearchResult
-from coview.views import Views
+from coview.views import Array, Layout, Views
 
 _AUTO = range(2, 13)
 
@@ -83,20 +86,29 @@ class Tuned(Wrapper):
 
     estimator = TMvKSCR()  # the method whose settings are selected
     n_clusters_: Annotated[int, Range(least=1)]
+    n_clusters: Any  # a number, several numbers, or "auto"
     evaluations_: tuple[EvaluatedSetting, ...]
     selected_: Annotated[int, Range(least=0)]
     reason_: str
+    if TYPE_CHECKING:  # what `Wrapper` reads from the fitted TMvKSCR, for type checkers
+        estimator_: Preprocessed
+        latent_: Array
+        scores_: Array
+        eigenvalues_: Array
+        explained_variance_ratio_: Array
+        kernels_: dict[str, Kernel]
+        view_labels_: dict[str, Labels]
 
     def __init__(
         self,
-        n_clusters: Any = 2,
+        n_clusters: int | Iterable[int] | Literal["auto"] = 2,
         *,
         budget: str = "full",
-        views: Any = None,
+        views: Layout = None,
         n_jobs: int | None = None,
-        progress: Any = None,
+        progress: ProgressParameter = None,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.budget = budget
@@ -176,7 +188,7 @@ class Tuned(Wrapper):
 
 
 def _printing(report: Progress, verbose: float) -> Progress:
-    """Return the function that reports stages and, if verbose, prints them: the last of each stage, or from 2 on all."""
+    """Return the function that reports stages and prints them: with verbose=1 their last step, from 2 on all steps."""
 
     def report_and_print(stage: str, done: int, total: int) -> None:
         report(stage, done, total)
