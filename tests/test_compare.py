@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
@@ -238,3 +239,22 @@ def test_more_clusters_than_half_of_the_samples_give_one_warning():
     assert len(caught) == 1
     assert not any("requested" in note for method in found.methods for note in method.notes)
     assert [method.n_found for method in found.methods] == [12, 12, 12]
+
+
+@pytest.mark.parametrize("use", ["compare", "summarize"])
+def test_known_classes_in_another_order_are_refused(use):
+    """A pandas Series has row labels, by which a user expects it to be paired with the rows of data frames."""
+    views, classes = make_blobs()
+    labels = [f"s{i}" for i in range(90)]
+    frames = {name: pd.DataFrame(x, index=labels) for name, x in views.items()}
+    model = TMvKSCR(3, random_state=0).fit(frames)
+
+    def ari(truth):
+        if use == "summarize":
+            return summarize(model, frames, truth=truth).truth.ari
+        return compare(frames, 3, methods=["tmvkscr"], truth=truth).methods[0].ari
+
+    series = pd.Series(classes, index=labels)
+    assert ari(series) == ari(series.to_numpy()) == ari(series.reset_index(drop=True)) == 1.0
+    with pytest.raises(InputError, match=r"truth has other row labels than the views, or .* truth.loc\[frame.index\]"):
+        ari(series[::-1])

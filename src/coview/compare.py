@@ -28,7 +28,7 @@ from coview.registry import check_name, methods_and_tuned
 from coview.summary.gather import training_silhouette
 from coview.summary.values import fixed
 from coview.tune import Tuned
-from coview.views import Array, Views, as_views
+from coview.views import Array, Views, as_views, check_row_labels
 
 
 @dataclass(frozen=True)
@@ -174,6 +174,7 @@ def compare(
         raise InputError(f"n_clusters={n_clusters}: expected an integer of at most n_samples={views.n_samples}")
     warn_if_many_clusters(n_clusters, views.n_samples)
     steps = {name: each.name for name, each in preprocessing_per_view(preprocess, views.names, "preprocess").items()}
+    check_row_labels("truth", truth, views)
     known = None if truth is None else np.asarray(truth)
     if known is not None and known.shape != (views.n_samples,):
         raise InputError(f"truth has shape {known.shape}; give one class for each of the {views.n_samples} samples")

@@ -241,6 +241,17 @@ def row_labels(data: Any) -> Any:
     return _common_index(_with_names(data) if holds_several(data) else {"X": data})
 
 
+def check_row_labels(parameter: str, values: Any, views: Views) -> None:
+    """Raise an InputError if a pandas Series with one value per sample has other row labels than the views."""
+    try:
+        _common_index({"views": views, parameter: values})
+    except InputError:
+        raise InputError(
+            f"{parameter} has other row labels than the views, or the same in another order; align it, for example "
+            f"{parameter}.loc[frame.index], or give {parameter}.to_numpy() if the rows are already aligned"
+        ) from None
+
+
 def _dimensions(table: Any) -> int:
     shape = getattr(table, "shape", None)
     if shape is not None:
