@@ -39,9 +39,10 @@ class TMvKSCR(KernelClusterer):
     rho : float in [0, 1]
         Weight of the sum against the product: 1 is the sum alone, 0 the product alone.
     kappa : number, list or mapping, optional
-        Weights of the views in the sum; 1 by default.
+        Weights of the views in the sum; 1 by default, also for views that a mapping does not name.
     beta : number, list or mapping, optional
-        Weights of the views in the ensemble score; 1 / number of views by default.
+        Weights of the views in the ensemble score; 1 / number of views by default, also for views that a mapping does
+        not name.
     assigner : assigner or name
         "directions" (k-means on score directions) or "codebook" (the paper's rule).
     views : list or mapping, optional
