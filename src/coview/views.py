@@ -44,7 +44,7 @@ class Views(Mapping[str, Matrix]):
     """
 
     columns: dict[str, tuple[str, ...] | None]
-    index: Any
+    index: Any = None
     _matrices: dict[str, Matrix]
 
     def __init__(self, tables: Mapping[str, Any] | Sequence[Any]) -> None:

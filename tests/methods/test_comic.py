@@ -306,5 +306,5 @@ def test_a_fit_that_exceeds_the_memory_is_refused(monkeypatch):
 
 def test_more_clusters_than_half_of_the_samples_give_a_warning():
     views, _ = make_blobs()
-    with pytest.warns(ConvergenceWarning, match="found 90 clusters for 90 samples, .* increase threshold above 0.01"):
+    with pytest.warns(ConvergenceWarning, match="found 90 clusters for 90 samples, .* a threshold above 0.01"):
         COMIC(threshold=0.01).fit(views)

@@ -288,8 +288,8 @@ class COMIC(MultiViewClusterer):
         self.n_clusters_ = len(self._store_labels(labels))
         if 2 * self.n_clusters_ > n:
             warnings.warn(
-                f"found {self.n_clusters_} clusters for {n} samples, so some clusters have only one sample; increase "
-                f"threshold above {self.threshold:g} for fewer clusters",
+                f"found {self.n_clusters_} clusters for {n} samples, so some clusters have only one sample; a "
+                f"threshold above {self.threshold:g} gives fewer clusters",
                 ConvergenceWarning,
                 stacklevel=3,
             )
