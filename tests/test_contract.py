@@ -473,19 +473,13 @@ def test_the_table_of_a_wrapper_has_its_own_results():
     assert f"<td>best view</td><td>{best.best_view_}</td>" in best._repr_html_()
 
 
-@some(lambda method: {"kappa", "gamma", "beta", "coupling"} & set(method().get_params()))
-def test_views_that_weights_do_not_name_have_the_default(method):
+@pytest.mark.parametrize(("method", "parameter"), [(TMvKSCR, "kappa"), (MvKSC, "gamma")])
+def test_views_that_weights_do_not_name_have_the_weight_1(method, parameter):
     views, _ = make_blobs(spread=1.0)
-    centroid = {"scheme": "centroid"} if method is CoReg else {}
-    defaults = {"kappa": 1.0, "gamma": 1.0, "beta": 1 / 3, "coupling": 0.05}
-    for parameter in defaults.keys() & method().get_params().keys():
-        full = dict.fromkeys("abc", defaults[parameter]) | {"b": 2.0}
-        some_views, all_views = (make(method, **centroid, **{parameter: each}) for each in ({"b": 2.0}, full))
-        np.testing.assert_array_equal(some_views.fit(views).labels_, all_views.fit(views).labels_)
-        if issubclass(method, KernelClusterer):
-            np.testing.assert_array_equal(some_views.scores_, all_views.scores_)
-        with pytest.raises(InputError, match=f"^{parameter}: view 'bb' is unknown; did you mean 'b'. Known: a, b, c"):
-            make(method, **centroid, **{parameter: {"bb": 2.0}}).fit(views)
+    named, listed = (make(method, **{parameter: each}).fit(views) for each in ({"b": 2.0}, [1.0, 2.0, 1.0]))
+    np.testing.assert_array_equal(named.scores_, listed.scores_)
+    with pytest.raises(InputError, match=f"^{parameter}: view 'bb' is unknown; did you mean 'b'. Known: a, b, c"):
+        make(method, **{parameter: {"bb": 2.0}}).fit(views)
 
 
 @METHOD

@@ -249,7 +249,7 @@ def test_too_few_sweeps_give_a_warning():
         ({"coupling": -1.0}, r"coupling\['a'\]=-1.0: expected a number of at least 0"),
         ({"coupling": 0}, "coupling=.*: expected weights that are not all zero"),
         ({"coupling": [0.1], "scheme": "centroid"}, r"coupling has 1 numbers for 3 views \(a, b, c\)"),
-        ({"coupling": {"d": 1}, "scheme": "centroid"}, "coupling: view 'd' is unknown. Known: a, b, c"),
+        ({"coupling": {"a": 1}, "scheme": "centroid"}, "coupling names the views a, but the views are a, b, c"),
         ({"coupling": True}, "coupling=True: expected one number"),
         ({"coupling": True, "scheme": "centroid"}, "coupling=True: expected a number, or one number for each view"),
         ({"coupling": [True, 1, 1], "scheme": "centroid"}, r"coupling\['a'\]=True: expected a number"),

@@ -17,6 +17,7 @@ from coview.core.alternate import Alternation
 from coview.core.assign import Labels, number_by_size
 from coview.core.fingerprint import fingerprint
 from coview.errors import InputError
+from coview.kernels import by_view_name
 from coview.methods.notebook import fitted_facts
 from coview.parameters import check_integer, check_number, is_number
 from coview.registry import check_name
@@ -267,19 +268,29 @@ def warn_if_many_clusters(n_clusters: int, n_samples: int) -> None:
 
 
 def weights_per_view(
-    parameter: str, weights: Any, names: tuple[str, ...], default: float, *, may_vanish: bool = False
+    parameter: str,
+    weights: Any,
+    names: tuple[str, ...],
+    default: float,
+    *,
+    unnamed: float | None = None,
+    may_vanish: bool = False,
 ) -> dict[str, float]:
     """Return the weight of each view, given as one number, a list in the order of the views, or a mapping by name.
 
-    Views that a mapping does not name have the default.
+    Views that a mapping does not name have the weight `unnamed`; if it is None, a mapping must name all views.
     """
     if weights is None:
         return dict.fromkeys(names, default)
     if is_number(weights):
         weights = [weights] * len(names)
     elif isinstance(weights, Mapping):
-        given = {check_name(f"{parameter}: view", str(name), names): w for name, w in weights.items()}
-        weights = [given.get(name, default) for name in names]
+        given = {str(name): weight for name, weight in weights.items()}
+        if unnamed is not None:
+            for name in given:
+                check_name(f"{parameter}: view", name, names)
+            given = dict.fromkeys(names, unnamed) | given
+        weights = list(by_view_name(parameter, given, names).values())
     elif isinstance(weights, (str, bool)) or not np.iterable(weights):
         raise InputError(f"{parameter}={weights!r}: expected a number, or one number for each view")
     if len(weights) != len(names):

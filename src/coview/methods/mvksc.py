@@ -41,8 +41,8 @@ class MvKSC(KernelClusterer):
     kernel : kernel, name, list or mapping
         One kernel for all views, or one for each. See `coview.kernels`.
     gamma : number, list or mapping, optional
-        Weights of the views' own variance against their agreement; 1 by default. They must be well below the number of
-        samples.
+        Weights of the views' own variance against their agreement; 1 by default, also for views that a mapping does not
+        name. They must be well below the number of samples.
     beta : number, list or mapping, optional
         Weights of the views in the ensemble score; 1 / number of views by default.
     assigner : assigner or name
@@ -126,7 +126,7 @@ class MvKSC(KernelClusterer):
 
     def _views_to_fit(self, X: Any) -> Views:
         views = super()._views_to_fit(X)
-        self._gamma = weights_per_view("gamma", self.gamma, views.names, default=1.0, may_vanish=True)
+        self._gamma = weights_per_view("gamma", self.gamma, views.names, default=1.0, unnamed=1.0, may_vanish=True)
         self._beta = weights_per_view("beta", self.beta, views.names, default=1 / len(views))
         return views
 

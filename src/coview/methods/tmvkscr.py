@@ -41,8 +41,7 @@ class TMvKSCR(KernelClusterer):
     kappa : number, list or mapping, optional
         Weights of the views in the sum; 1 by default, also for views that a mapping does not name.
     beta : number, list or mapping, optional
-        Weights of the views in the ensemble score; 1 / number of views by default, also for views that a mapping does
-        not name.
+        Weights of the views in the ensemble score; 1 / number of views by default.
     assigner : assigner or name
         "directions" (k-means on score directions) or "codebook" (the paper's rule).
     views : list or mapping, optional
@@ -131,7 +130,7 @@ class TMvKSCR(KernelClusterer):
     def _views_to_fit(self, X: Any) -> Views:
         views = super()._views_to_fit(X)
         check_number("rho", self.rho, 0, 1, or_else=" (0: product of the views, 1: sum of the views)")
-        self._kappa = weights_per_view("kappa", self.kappa, views.names, default=1.0)
+        self._kappa = weights_per_view("kappa", self.kappa, views.names, default=1.0, unnamed=1.0)
         self._beta = weights_per_view("beta", self.beta, views.names, default=1 / len(views))
         return views
 
