@@ -16,9 +16,11 @@ SOURCE = Path(coview.__file__).parent
 RANKS = (
     "_version",
     "errors",
+    "html",
     "parameters",
     "registry",
     "extras",
+    "progress",
     "runtime",
     "views",
     "state",

@@ -116,7 +116,6 @@ WEIGHTS = {
     "text": ("heavy", ["'heavy'"]),
     "text in a list": (["heavy", "light"], ["'heavy'"]),
     "of other views": ({"text": 1, "sound": 2}, ["sound", "image"]),
-    "of some views": ({"text": 1}, ["image"]),
     "of views that are not named by text": ({"text": 1, 0: 2}, ["image"]),
 }
 
@@ -126,6 +125,12 @@ WEIGHTS = {
 def test_fit_refuses_invalid_weights(parameter, weights, words):
     model = TMvKSCR(2, **{parameter: weights})
     assert_refused(model.fit, model, BOTH, [parameter, *words])
+
+
+def test_weights_of_scores_by_name_are_given_for_all_views():
+    """Their default depends on the number of views, so a number for some of them would have an unclear meaning."""
+    model = TMvKSCR(2, beta={"text": 1})
+    assert_refused(model.fit, model, BOTH, ["beta", "image"])
 
 
 PARAMETERS = {

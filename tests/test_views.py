@@ -421,6 +421,36 @@ def test_pandas_rows_in_another_order_are_refused(first, second):
     assert as_views({"a": a, "b": b.set_axis([f"s{i}" for i in range(30)])}).n_samples == 30  # nothing to compare
 
 
+@pytest.mark.parametrize("form", [dict, lambda frames: list(frames.values()), Views, as_views])
+def test_pandas_rows_in_another_order_are_refused_in_every_form(form):
+    labels = [f"s{i}" for i in range(5)]
+    frames = {f"view{i}": pd.DataFrame(np.eye(5), index=rows) for i, rows in enumerate((labels, labels[::-1]))}
+    with pytest.raises(InputError, match="view 'view1' has the same row labels in another order than view 'view0'; "):
+        as_views(form(frames))
+
+
+def test_views_keep_the_row_labels_of_pandas_tables():
+    labels = pd.Index(["x", "y", "z"], name="patient")
+    frame, numbered = pd.DataFrame(np.eye(3), index=labels), pd.DataFrame(np.eye(3))
+    for data in ({"a": numbered, "b": np.eye(3), "c": frame}, [frame, frame], frame):
+        views = as_views(data)
+        pd.testing.assert_index_equal(views.index, labels)
+        assert views.take([2, 0]).index.tolist() == ["z", "x"]
+        assert views.take(slice(1)).select(views.names[:1]).rename(["n"]).index.tolist() == ["x"]
+    assert as_views(frame, views=[1, 2]).index is labels
+    assert as_views([np.eye(3), pl.DataFrame(np.eye(3))]).index is None
+
+
+def test_views_have_a_table_for_notebooks():
+    frame = pd.DataFrame(TEXT, columns=["<b>r</b>", "g", "b"], index=["s<1>", "s2", "s3", "s4"])
+    html = Views({"<i>text</i>": frame, "image": sp.csr_array(IMAGE, dtype=np.float32)})._repr_html_()
+    assert "<td>&lt;i&gt;text&lt;/i&gt;</td><td>4</td><td>3</td><td>float64</td><td>dense</td>" in html
+    assert "<td>&lt;b&gt;r&lt;/b&gt;, g, b</td>" in html
+    assert "<td>image</td><td>4</td><td>2</td><td>float32</td><td>sparse</td><td>–</td>" in html
+    assert "<p>Row labels: s&lt;1&gt;, s2, s3, and 1 more</p>" in html
+    assert "Row labels" not in Views([TEXT])._repr_html_()
+
+
 def test_arrow_tables_are_read_by_column():
     pa = pytest.importorskip("pyarrow")
     table = pa.table({"u": [1.0, 2.0], "v": [3, 4]})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from html import escape
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -12,6 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from coview.errors import InputError, InputTypeError
+from coview.html import first_few, html_table
 from coview.parameters import is_integer
 
 Array: TypeAlias = NDArray[Any]
@@ -35,26 +37,31 @@ class Views(Mapping[str, Matrix]):
     n_features : dict from view name to int
     columns : dict from view name to tuple of str, or None
         The column names of each view; None if it has none.
+    index : pandas.Index or None
+        The row labels, if any table is a pandas table. Tables with different row labels are refused.
     dtype : numpy.dtype
         float32 if every view is float32, otherwise float64.
     """
 
     columns: dict[str, tuple[str, ...] | None]
+    index: Any = None
     _matrices: dict[str, Matrix]
 
     def __init__(self, tables: Mapping[str, Any] | Sequence[Any]) -> None:
         named = _with_names(tables)
         checked = {name: _validated_table(f"view {name!r}", table) for name, table in named.items()}
-        _check_index(named)
+        self.index = _common_index(named)
         _check_together(checked)
         self._matrices = {name: matrix for name, (matrix, _) in checked.items()}
         self.columns = {name: columns for name, (_, columns) in checked.items()}
 
     @classmethod
-    def trusted(cls, matrices: Mapping[str, Matrix], columns: Mapping[str, tuple[str, ...] | None]) -> Views:
+    def trusted(
+        cls, matrices: Mapping[str, Matrix], columns: Mapping[str, tuple[str, ...] | None], index: Any = None
+    ) -> Views:
         """Return views of matrices that have been validated before."""
         views = cls.__new__(cls)
-        views._matrices, views.columns = dict(matrices), dict(columns)
+        views._matrices, views.columns, views.index = dict(matrices), dict(columns), index
         return views
 
     def __getitem__(self, name: str) -> Matrix:
@@ -69,6 +76,16 @@ class Views(Mapping[str, Matrix]):
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name}: {x.shape[1]}" for name, x in self.items())
         return f"Views({self.n_samples} samples; {shapes})"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the views for notebooks."""
+        rows = []
+        for name, x in self.items():
+            kind = "sparse" if sp.issparse(x) else "dense"
+            columns = first_few(self.columns[name] or (), 3) or "–"
+            rows.append((name, f"{x.shape[0]:,}", f"{x.shape[1]:,}", str(x.dtype), kind, columns))
+        labels = "" if self.index is None else f"<p>Row labels: {escape(first_few(self.index, 3))}</p>"
+        return html_table(("view", "samples", "columns", "dtype", "storage", "column names"), rows) + labels
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -98,7 +115,8 @@ class Views(Mapping[str, Matrix]):
         -------
         Views
         """
-        return Views.trusted({name: x[rows] for name, x in self.items()}, self.columns)
+        index = None if self.index is None else self.index[rows]
+        return Views.trusted({name: x[rows] for name, x in self.items()}, self.columns, index)
 
     def select(self, names: Sequence[str]) -> Views:
         """Return some of the views.
@@ -112,7 +130,7 @@ class Views(Mapping[str, Matrix]):
         -------
         Views
         """
-        return Views.trusted({n: self[n] for n in names}, {n: self.columns[n] for n in names})
+        return Views.trusted({n: self[n] for n in names}, {n: self.columns[n] for n in names}, self.index)
 
     def rename(self, names: Sequence[str]) -> Views:
         """Return the same views with other names.
@@ -127,7 +145,9 @@ class Views(Mapping[str, Matrix]):
         Views
         """
         return Views.trusted(
-            dict(zip(names, self.values(), strict=True)), dict(zip(names, self.columns.values(), strict=True))
+            dict(zip(names, self.values(), strict=True)),
+            dict(zip(names, self.columns.values(), strict=True)),
+            self.index,
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -163,7 +183,8 @@ def as_views(data: Any, views: Layout = None) -> Views:
     if not holds_several(data):
         cut = _cut(*_validated_table("X", data), views)
         _check_together(cut)
-        return Views.trusted({name: x for name, (x, _) in cut.items()}, {name: c for name, (_, c) in cut.items()})
+        matrices, columns = ({name: pair[i] for name, pair in cut.items()} for i in range(2))
+        return Views.trusted(matrices, columns, row_labels(data))
     if views is not None:
         raise InputError(
             "views= splits one stacked table, but the data are several views; leave views=None, or stack them first "
@@ -211,6 +232,24 @@ def holds_several(data: Any) -> bool:
     if isinstance(data, (list, tuple)):
         return len(data) == 0 or any(_dimensions(table) >= 2 for table in data)
     return False
+
+
+def row_labels(data: Any) -> Any:
+    """Return the row labels (a pandas.Index) of views in any form, without validating them; None if they have none."""
+    if isinstance(data, Views):
+        return data.index
+    return _common_index(_with_names(data) if holds_several(data) else {"X": data})
+
+
+def check_row_labels(parameter: str, values: Any, views: Views) -> None:
+    """Raise an InputError if a pandas Series with one value per sample has other row labels than the views."""
+    try:
+        _common_index({"views": views, parameter: values})
+    except InputError:
+        raise InputError(
+            f"{parameter} has other row labels than the views, or the same in another order; align it, for example "
+            f"{parameter}.loc[frame.index], or give {parameter}.to_numpy() if the rows are already aligned"
+        ) from None
 
 
 def _dimensions(table: Any) -> int:
@@ -396,12 +435,13 @@ def _check_finite(name: str, x: Matrix) -> None:
     )
 
 
-def _check_index(named: Mapping[str, Any]) -> None:
-    """Raise an InputError if the row labels of pandas tables differ, in value or in order."""
-    indexes = {name: table.index for name, table in named.items() if hasattr(getattr(table, "index", None), "equals")}
+def _common_index(named: Mapping[str, Any]) -> Any:
+    """Return the row labels of the pandas tables, None without any; an InputError if they differ, also in order."""
+    found = {name: table.index for name, table in named.items() if hasattr(getattr(table, "index", None), "equals")}
+    indexes = found
     if not all(index.dtype.kind in "iu" for index in indexes.values()):
         # Row numbers are uninformative beside labels of another type.
-        indexes = {name: index for name, index in indexes.items() if not _counts_rows(index)}
+        indexes = {name: index for name, index in found.items() if not _counts_rows(index)}
     for name, index in indexes.items():
         first = next(iter(indexes))
         if len(index) == len(indexes[first]) and not index.equals(indexes[first]):
@@ -411,6 +451,7 @@ def _check_index(named: Mapping[str, Any]) -> None:
                 f"view {name!r} has {what} than view {first!r}; align them, for example {name}.loc[{first}.index], or "
                 "drop the labels with reset_index(drop=True) if the rows are already aligned"
             )
+    return next(iter((indexes or found).values()), None)
 
 
 def _counts_rows(index: Any) -> bool:

@@ -53,6 +53,19 @@ def test_fit_prints_tables(data, tmp_path, capsys):
     assert f"Written to {tmp_path / 'run'}/: model.safetensors, labels.csv, summary.json, tuning.csv" in out
 
 
+@pytest.mark.parametrize("method", ["tuned", "opmc"])
+def test_more_clusters_than_half_of_the_samples_give_a_note(method, data, tmp_path, capsys):
+    command = ["fit", *data["train_files"], "--ids=id", "-m", method, "--no-report", "-o", tmp_path / "run"]
+    code, _, err = call(capsys, *command, "-k50")
+    assert code == 0
+    sentence = (
+        "50 clusters are requested for 90 training samples, so some clusters can have only one sample; ask for fewer "
+        "clusters or give more samples"
+    )
+    assert err == f"Note: {sentence}\n"
+    assert sentence in Summary.from_json((tmp_path / "run" / "summary.json").read_text()).notes
+
+
 def test_tmvkscr_uses_its_defaults_and_selects_nothing(data, tmp_path, capsys):
     command = ["fit", *data["train_files"], "--ids=id", "-k3", "-m", "tmvkscr", "--no-report", "-o", tmp_path / "run"]
     code, out, _ = call(capsys, *command)

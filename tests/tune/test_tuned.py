@@ -210,6 +210,29 @@ def test_progress_is_called_from_the_first_candidate_to_the_labels():
     assert stages[-1] == "labels"
 
 
+@pytest.mark.parametrize(("verbose", "n_lines"), [(0, 0), (False, 0), (1, 3), (True, 3)])
+def test_verbose_prints_the_stages_of_the_search_and_the_selection(verbose, n_lines, capsys):
+    views, _ = make_blobs(spread=8.0)
+    model = Tuned(3, budget="small", verbose=verbose, random_state=0).fit(views)
+    printed = capsys.readouterr().out
+    assert len(printed.splitlines()) == n_lines
+    assert printed == "" or printed.endswith(f"[Tuned] weights of views: 3 of 3\n[Tuned] {model.reason_}\n")
+
+
+def test_a_higher_verbose_prints_each_candidate(capsys):
+    views, _ = make_blobs(spread=8.0)
+    Tuned(3, budget="small", verbose=2, random_state=0).fit(views)
+    assert "[Tuned] candidates on 90 samples: 1 of " in capsys.readouterr().out
+
+
+def test_what_a_fit_prints_is_not_saved(tmp_path):
+    views, _ = make_blobs(spread=8.0)
+    model = Tuned(3, budget="small", verbose=1, random_state=0).fit(views)
+    again = load(save(model, tmp_path / "model.safetensors"))
+    assert again.verbose == 0
+    np.testing.assert_array_equal(again.predict(views), model.labels_)
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
@@ -222,6 +245,7 @@ def test_progress_is_called_from_the_first_candidate_to_the_labels():
         ({"n_clusters": [2, True]}, "an integer of at least 1"),
         ({"n_clusters": 1000}, "too few for n_clusters=1000"),
         ({"budget": ["small"]}, "budget .'small'. is unknown"),
+        ({"verbose": "yes"}, "verbose='yes': expected a number of at least 0"),
         ({"budget": "huge"}, "budget 'huge' is unknown. Known: small, full"),
     ],
 )

@@ -13,7 +13,8 @@ from coview.cli.inputs import LabelledInputs
 from coview.cli.model import ModelOptions
 from coview.cli.options import OUTPUT, Force, RunPath, option
 from coview.cli.output import draw_report
-from coview.cli.terminal import Progress, Terminal
+from coview.cli.terminal import Terminal
+from coview.progress import Progress
 from coview.registry import check_name
 
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, overload
 
 import numpy as np
+from numpy.typing import DTypeLike
 from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -20,12 +21,13 @@ from coview.core.gram import Centering, Grams
 from coview.core.score import ScoreMap, zero_within
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
-from coview.kernels import RBF, Kernel, NeighborGraph, PrecomputedSimilarity, kernel_per_view
-from coview.methods.base import MultiViewClusterer, ViewWeights
+from coview.kernels import RBF, Kernel, KernelParameter, NeighborGraph, PrecomputedSimilarity, kernel_per_view
+from coview.methods.base import MultiViewClusterer, Seed, ViewWeights
 from coview.parameters import check_integer
+from coview.progress import Progress, ProgressParameter, reporting
 from coview.runtime import Workers, require_memory
 from coview.state import PARAMETER, ByView, FloatArray, Size, Sizes, SomeViews, require
-from coview.views import Array, Views
+from coview.views import Array, Views, row_labels
 
 _FLOAT64_UP_TO = 2000
 _LEAST_CONTRAST = 1e-3
@@ -122,6 +124,10 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
+        with reporting(self.progress) as progress:
+            self._fit_views(views, _stage_counter(progress, total=len(views) + 3))
+
+    def _fit_views(self, views: Views, report: Callable[[str], object]) -> None:
         rng = self._generator()
         assigner = as_assigner(self.assigner)
         kernels = kernel_per_view(self.kernel, views.names)
@@ -132,7 +138,6 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
             "fit on a part of the samples and predict the others"
             + (", or set dtype='float32'" if dtype == np.float64 else ""),
         )
-        report = _stage_counter(self.progress, total=len(views) + 3)
         with Workers(self.n_jobs) as workers:
             grams = Grams.learn(views, kernels, dtype, rng, workers, report)
             space = self._latent_space(grams, max(1, self.n_clusters - 1))
@@ -212,6 +217,12 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         self.latent_ = next(iter(space.latent.values())).astype(dtype, copy=False)
         self.explained_variance_ratio_ = space.explained_variance_ratio
 
+    @overload
+    def transform(self, X: Any, per_view: Literal[True]) -> dict[str, Array]: ...
+
+    @overload
+    def transform(self, X: Any, per_view: bool = False) -> Any: ...  # an array, or a data frame after `set_output`
+
     def transform(self, X: Any, per_view: bool = False) -> Any:
         """Return the score variables of these samples.
 
@@ -225,13 +236,12 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         -------
         array of shape (n_samples, n_clusters - 1), or a dictionary of such arrays by view name
         """
-        output = getattr(self, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]
-        if per_view and output != "default":  # scikit-learn would turn the result into one data frame
+        if per_view and self._output_container() != "default":  # scikit-learn would turn the result into one data frame
             raise InputError("transform(per_view=True) returns a dictionary; reset set_output to 'default' to get it")
         views = self._views_to_predict(X)
         if per_view:
             return {name: scores.astype(views.dtype, copy=False) for name, scores in self._scores_of(views)[1].items()}
-        return self._by_block(self._ensemble, views).astype(views.dtype, copy=False)
+        return self._labelled(self._by_block(self._ensemble, views).astype(views.dtype, copy=False), views.index)
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, and return the score variables of the training samples.
@@ -245,9 +255,30 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         -------
         array of shape (n_samples, n_clusters - 1)
         """
-        return self.fit(X).scores_
+        return self._labelled(self.fit(X).scores_, row_labels(X))
 
-    def predict(self, X: Any, per_view: bool = False) -> Any:
+    def _output_container(self) -> Any:
+        """Return "default", "pandas" or "polars", as `set_output` or the configuration of scikit-learn says."""
+        return getattr(self, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]
+
+    def _labelled(self, scores: Array, index: Any) -> Any:
+        """Return the scores with these row labels for pandas output; scikit-learn keeps those of one table only."""
+        if index is None or self._output_container() != "pandas":
+            return scores
+        import pandas as pd
+
+        return pd.DataFrame(scores, index=index)
+
+    @overload
+    def predict(self, X: Any, per_view: Literal[False] = False) -> Labels: ...
+
+    @overload
+    def predict(self, X: Any, per_view: Literal[True]) -> dict[str, Labels]: ...
+
+    @overload
+    def predict(self, X: Any, per_view: bool) -> Labels | dict[str, Labels]: ...
+
+    def predict(self, X: Any, per_view: bool = False) -> Labels | dict[str, Labels]:
         """Return the cluster of each sample; a sample gets the same label alone and in any batch.
 
         Parameters
@@ -331,19 +362,20 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
 class OneViewKernelClusterer(KernelClusterer):
     """Base class of kernel methods of one view."""
 
+    latent_: Annotated[Array, FloatArray("train", "components")]
     explained_variance_ratio_: Annotated[Array, FloatArray("components")]
 
     def __init__(
         self,
         n_clusters: int = 2,
         *,
-        kernel: Any = RBF(),  # noqa: B008 - a frozen value
-        assigner: Any = "directions",
-        dtype: Any = "auto",
-        batch_size: Any = "auto",
+        kernel: KernelParameter = RBF(),  # noqa: B008 - a frozen value
+        assigner: Assigner | str = "directions",
+        dtype: DTypeLike = "auto",
+        batch_size: int | Literal["auto"] = "auto",
         n_jobs: int | None = None,
-        progress: Any = None,
-        random_state: Any = None,
+        progress: ProgressParameter = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
@@ -386,7 +418,7 @@ def _gram_dtype(dtype: Any, kernels: Mapping[str, Kernel], assigner: Assigner, v
         raise InputError(f"dtype={dtype!r}: expected 'auto', 'float32' or 'float64'") from None
 
 
-def _stage_counter(progress: Callable[[str, int, int], object] | None, total: int) -> Callable[[str], object]:
+def _stage_counter(progress: Progress, total: int) -> Callable[[str], object]:
     """Return a function of a stage that calls progress(stage, number done, total)."""
     done = count(1)
-    return lambda stage: progress(stage, next(done), total) if progress is not None else None
+    return lambda stage: progress(stage, next(done), total)

@@ -15,10 +15,10 @@ from coview.core.gram import Centering, Gram, Grams
 from coview.core.linalg import polar
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
-from coview.kernels import RBF, Kernel, kernel_per_view
-from coview.methods.base import MultiViewClusterer
+from coview.kernels import RBF, Kernel, KernelParameter, kernel_per_view
+from coview.methods.base import MultiViewClusterer, Seed
 from coview.runtime import Workers, require_memory
-from coview.views import Array
+from coview.views import Array, Layout
 
 
 @dataclass(frozen=True)
@@ -185,12 +185,12 @@ class OPLFMVC(MultiViewClusterer):
         self,
         n_clusters: int = 2,
         *,
-        kernel: Any = RBF(),  # noqa: B008 - a frozen value
-        views: Any = None,
+        kernel: KernelParameter = RBF(),  # noqa: B008 - a frozen value
+        views: Layout = None,
         max_iter: int = 100,
         tol: float = 1e-4,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel

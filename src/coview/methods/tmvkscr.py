@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
+from numpy.typing import DTypeLike
+
+from coview.core.assign import Assigner
 from coview.core.fuse import fuse
 from coview.core.gram import Gram, Grams
-from coview.kernels import RBF
-from coview.methods.base import ViewWeights, weights_per_view
+from coview.kernels import RBF, KernelParameter
+from coview.methods.base import Seed, ViewWeights, WeightsParameter, weights_per_view
 from coview.methods.kernel_clusterer import KernelClusterer, LatentSpace, solve_shared
 from coview.parameters import check_number
+from coview.progress import ProgressParameter
 from coview.state import FloatArray, Range
-from coview.views import Array, Views
+from coview.views import Array, Layout, Views
 
 
 class TMvKSCR(KernelClusterer):
@@ -36,7 +40,7 @@ class TMvKSCR(KernelClusterer):
     rho : float in [0, 1]
         Weight of the sum against the product: 1 is the sum alone, 0 the product alone.
     kappa : number, list or mapping, optional
-        Weights of the views in the sum; 1 by default.
+        Weights of the views in the sum; 1 by default, also for views that a mapping does not name.
     beta : number, list or mapping, optional
         Weights of the views in the ensemble score; 1 / number of views by default.
     regularization : "auto" or number
@@ -55,8 +59,8 @@ class TMvKSCR(KernelClusterer):
         Number of new samples that are scored at a time.
     n_jobs : int, optional
         Number of threads: -1 for all processors; by default as many as BLAS may use. Labels do not depend on it.
-    progress : callable, optional
-        Called as progress(stage, done, total) after each stage of a fit.
+    progress : bool or callable, optional
+        True shows a bar. A function is called as progress(stage, done, total) after each stage of a fit.
     random_state : int, Generator, RandomState or None
         Seed of the bandwidth rule (above 500 samples) and of the direction assigner.
 
@@ -101,6 +105,7 @@ class TMvKSCR(KernelClusterer):
     """
 
     _one_cluster_of_views = True  # which Tuned selects for samples without clusters
+    latent_: Annotated[Array, FloatArray("train", "components")]
     explained_variance_ratio_: Annotated[Array, FloatArray("components")]
     regularization_: Annotated[float, Range(least=0)]
     dominant_rows_: tuple[Annotated[int, Range(least=0)], ...]
@@ -110,18 +115,18 @@ class TMvKSCR(KernelClusterer):
         self,
         n_clusters: int = 2,
         *,
-        kernel: Any = RBF(),  # noqa: B008 - a frozen value
+        kernel: KernelParameter = RBF(),  # noqa: B008 - a frozen value
         rho: float = 0.5,
-        kappa: Any = None,
-        beta: Any = None,
-        regularization: Any = "auto",
-        assigner: Any = "directions",
-        views: Any = None,
-        dtype: Any = "auto",
-        batch_size: Any = "auto",
+        kappa: WeightsParameter = None,
+        beta: WeightsParameter = None,
+        regularization: float | Literal["auto"] = "auto",
+        assigner: Assigner | str = "directions",
+        views: Layout = None,
+        dtype: DTypeLike = "auto",
+        batch_size: int | Literal["auto"] = "auto",
         n_jobs: int | None = None,
-        progress: Any = None,
-        random_state: Any = None,
+        progress: ProgressParameter = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
@@ -140,7 +145,7 @@ class TMvKSCR(KernelClusterer):
     def _views_to_fit(self, X: Any) -> Views:
         views = super()._views_to_fit(X)
         check_number("rho", self.rho, 0, 1, or_else=" (0: product of the views, 1: sum of the views)")
-        self._kappa = weights_per_view("kappa", self.kappa, views.names, default=1.0)
+        self._kappa = weights_per_view("kappa", self.kappa, views.names, default=1.0, unnamed=1.0)
         self._beta = weights_per_view("beta", self.beta, views.names, default=1 / len(views))
         if not (isinstance(self.regularization, str) and self.regularization == "auto"):
             check_number("regularization", self.regularization, 0, or_else=", or 'auto'")

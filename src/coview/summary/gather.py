@@ -24,7 +24,7 @@ from coview.summary.space import Nested, all_scores, is_training_set, view_label
 from coview.summary.values import Cluster, Feature, Points, Similarities, Summary, Truth, Uncertain, View, reading_order
 from coview.tune import Tuned
 from coview.tune.record import Tuning
-from coview.views import Array, Matrix, Views
+from coview.views import Array, Matrix, Views, check_row_labels
 
 DRAWN = 5000
 COMPARED = 200
@@ -85,6 +85,7 @@ def summarize(
         raise InputTypeError(f"model is a {type(model).__name__}; give a fitted method or wrapper of this library")
     views = model._views_to_predict(views)
     found = _find(model, views, _names("ids", ids, views.n_samples))
+    check_row_labels("truth", truth, views)
     classes = None if truth is None else _names("truth", truth, views.n_samples)
     separation = _separation(found.scores, found.numbers, found.drawn)
     features, constant = _features(found)

@@ -6,13 +6,13 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from coview.errors import InputError
 from coview.evidence import Evidence
+from coview.html import html_table
 from coview.persist.codec import record_from_json, record_to_json
 from coview.persist.file import refuse_nan
 from coview.tune.record import MEASURES, Tuning
@@ -246,13 +246,6 @@ class Summary:
         more = f"<p>… and {len(self.clusters) - _LISTED} more clusters</p>" if len(self.clusters) > _LISTED else ""
         title = escape(f"{self.method}: {', '.join(self._headline())}")
         return f"<p><b>{title}</b></p>{html_table(header, rows)}{more}"
-
-
-def html_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table whose cells are escaped."""
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def fixed(number: float | None, digits: int = 2) -> str:

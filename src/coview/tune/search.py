@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
@@ -11,13 +11,12 @@ import numpy as np
 
 from coview.core.select import draw_rows
 from coview.errors import InputError
+from coview.progress import Progress
 from coview.tune.candidates import Candidate
 from coview.tune.criterion import Evaluation, compare_numbers, consensus_values, criterion_values
 from coview.tune.evaluation import Evaluator
 from coview.tune.record import EvaluatedSetting
 from coview.views import Views
-
-Progress = Callable[[str, int, int], object]
 
 _LEAST_PER_CLUSTER = 5  # samples of a round, so that each half still has all clusters
 _WEIGHTS = (0.0, 2.0)  # evaluated for each view instead of 1

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from coview.compose.preprocessed import Preprocessed
 from coview.compose.wrapper import Wrapper
+from coview.core.assign import Labels
 from coview.errors import InputError
 from coview.evidence import Evidence
 from coview.evidence.words import evidence_in_words
+from coview.kernels import Kernel
+from coview.methods.base import Seed
 from coview.methods.tmvkscr import TMvKSCR
-from coview.parameters import is_integer
+from coview.parameters import check_number, is_integer
 from coview.preprocess.profile import varies
 from coview.preprocess.steps import parse_steps
+from coview.progress import Progress, ProgressParameter, reporting
 from coview.registry import check_name
 from coview.runtime import require_memory
 from coview.state import Range, Sizes, require
 from coview.tune.candidates import Candidate, affordable, bytes_to_fit, candidates
 from coview.tune.final import FinalFit, fit_best
 from coview.tune.record import EvaluatedSetting, FinalMeasures
-from coview.tune.search import ROUNDS, Search
-from coview.views import Views
+from coview.tune.search import ROUNDS, Search, SearchResult
+from coview.views import Array, Layout, Views
 
 _AUTO = range(1, 13)
 
@@ -47,8 +51,12 @@ class Tuned(Wrapper):
         How a stacked X is split into views; see `as_views`.
     n_jobs : int, optional
         Number of threads of the final fit: -1 for all processors; by default as many as BLAS may use.
-    progress : callable, optional
-        Called as progress(stage, done, total).
+    progress : bool or callable, optional
+        True shows a bar, one for the search and one for the final fit. A function is called as
+        progress(stage, done, total).
+    verbose : int or bool
+        As in scikit-learn: 0 prints nothing, 1 the stages of the search and the selected setting, 2 or more also each
+        candidate.
     random_state : int, Generator, RandomState or None
         Seed of all randomness: samples drawn, halves, starts of k-means.
 
@@ -88,32 +96,44 @@ class Tuned(Wrapper):
 
     estimator = TMvKSCR()  # the method whose settings are selected
     n_clusters_: Annotated[int, Range(least=1)]
+    n_clusters: Any  # a number, several numbers, or "auto"
     evaluations_: tuple[EvaluatedSetting, ...]
     selected_: Annotated[int, Range(least=0)]
     final_: FinalMeasures | None
     evidence_: Evidence | None
     reason_: str
+    if TYPE_CHECKING:  # what `Wrapper` reads from the fitted TMvKSCR, for type checkers
+        estimator_: Preprocessed
+        latent_: Array
+        scores_: Array
+        eigenvalues_: Array
+        explained_variance_ratio_: Array
+        kernels_: dict[str, Kernel]
+        view_labels_: dict[str, Labels]
 
     def __init__(
         self,
-        n_clusters: Any = 2,
+        n_clusters: int | Iterable[int] | Literal["auto"] = 2,
         *,
         budget: str = "full",
-        views: Any = None,
+        views: Layout = None,
         n_jobs: int | None = None,
-        progress: Any = None,
-        random_state: Any = None,
+        progress: ProgressParameter = None,
+        verbose: int = 0,
+        random_state: Seed = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.budget = budget
         self.views = views
         self.n_jobs = n_jobs
         self.progress = progress
+        self.verbose = verbose
         self.random_state = random_state
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
         rounds = ROUNDS[check_name("budget", self.budget, ROUNDS)]
+        verbose = check_number("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
         seed = int(self._generator().integers(2**31))
         numbers = self._cluster_numbers(views)
         pool = _fitting_candidates(views)
@@ -121,16 +141,23 @@ class Tuned(Wrapper):
             self._fit_one_cluster(pool[0], views, seed)
             self.evaluations_, self.selected_, self.final_, self.evidence_ = (), 0, None, None
             self.reason_ = "One cluster needs no selection of settings."
-            return
-        several = [k for k in numbers if k > 1]
-        result = Search(views, several, rounds, seed, self.progress).run(pool)
+        else:
+            with reporting(self.progress) as report:
+                search = Search(views, [k for k in numbers if k > 1], rounds, seed, _printing(report, verbose))
+                result = search.run(pool)
+            self._fit_selected(result, views, seed, may_be_one=1 in numbers)
+        if verbose:
+            print(f"[Tuned] {self.reason_}")
+
+    def _fit_selected(self, result: SearchResult, views: Views, seed: int, may_be_one: bool) -> None:
+        """Fit the selected setting on all samples; without evidence for several clusters, with one if that may be."""
         final = fit_best(
             result.ranking, result.evaluations, lambda each: self._model(each, result.n_clusters, seed), views, seed
         )
         self.evaluations_, self.selected_ = result.evaluations, final.selected
         self.final_, self.evidence_ = final.measures, final.evidence
-        self.reason_ = _reason(result.evaluations, final, views.names, several)
-        if 1 in numbers and final.evidence is not None and final.evidence.level == "none":
+        self.reason_ = _reason(result.evaluations, final, views.names)
+        if may_be_one and final.evidence is not None and final.evidence.level == "none":
             self._fit_one_cluster({i: each for each, i in result.ranking}[final.selected], views, seed)
             self.reason_ = f"No cluster structure found. {' '.join(evidence_in_words(final.evidence))} {self.reason_}"
         else:
@@ -187,6 +214,17 @@ class Tuned(Wrapper):
     recluster = Preprocessed.recluster  # the fitted estimator learns the clusters again
 
 
+def _printing(report: Progress, verbose: float) -> Progress:
+    """Return the function that reports stages and prints them: with verbose=1 their last step, from 2 on all steps."""
+
+    def report_and_print(stage: str, done: int, total: int) -> None:
+        report(stage, done, total)
+        if verbose > 1 or (verbose and done == total):
+            print(f"[Tuned] {stage}: {done} of {total}")
+
+    return report_and_print
+
+
 def _fitting_candidates(views: Views) -> list[Candidate]:
     """Return the candidates that can be fitted on all samples; no view may be constant."""
     for name, x in views.items():
@@ -202,11 +240,10 @@ def _fitting_candidates(views: Views) -> list[Candidate]:
     return pool
 
 
-def _reason(
-    evaluations: Sequence[EvaluatedSetting], final: FinalFit, names: Sequence[str], numbers: Sequence[int]
-) -> str:
+def _reason(evaluations: Sequence[EvaluatedSetting], final: FinalFit, names: Sequence[str]) -> str:
     """Return what is selected, from what, and its measures in the search and on all samples, in words."""
     selected, measures = evaluations[final.selected], final.measures
+    numbers = {each.n_clusters for each in evaluations}
     n_settings = len({each.setting for each in evaluations if each.error is None})
     by_steps: dict[str, list[str]] = {}
     for name, steps in zip(names, selected.steps, strict=True):
