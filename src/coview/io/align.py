@@ -9,10 +9,12 @@ import numpy as np
 
 from coview.errors import InputError
 from coview.io.features import Rows, listing
+from coview.io.identifiers import names_ids
 from coview.io.table import InputFile, RawTable
 from coview.registry import suggestion
 
 Ids = tuple[str, ...]
+PAIRED_BY_ORDER = "the samples of all views are paired by row order"
 Alignment = tuple[dict[str, Rows], Ids | None, list[str]]  # rows of each view, ids of the samples, notes
 
 
@@ -31,7 +33,10 @@ def take_ids(source: InputFile, table: RawTable, column: str) -> tuple[RawTable,
         # Strings first, because ids are strings in most tables.
         columns = tuple(dict.fromkeys((*table.strings, *table.columns)))
         has = listing("column", columns) if columns else "no columns"
-        raise InputError(f"{source.where} has no column {column!r} of ids{suggestion(column, columns)} It has {has}")
+        close = suggestion(column, columns)
+        likely = next((name for name in columns if names_ids(name)), None) if close == "." else None
+        close = close if likely is None else f"; did you mean {likely!r}?"
+        raise InputError(f"{source.where} has no column {column!r} of ids{close} It has {has}")
     else:
         return table, None
     first: dict[str, int] = {}
@@ -43,20 +48,42 @@ def take_ids(source: InputFile, table: RawTable, column: str) -> tuple[RawTable,
     return table, found
 
 
-def by_order(sources: Mapping[str, InputFile], tables: Mapping[str, RawTable]) -> Alignment:
-    """Return all rows in the order of the files, and the row names, which must agree if there are any."""
+def row_names_of_all(tables: Mapping[str, RawTable]) -> dict[str, Ids] | None:
+    """Return the row names if they can be ids: every table has them, and none has a name twice.
+
+    Names that only number the rows are ids if another table has the same names in another order.
+    """
+    named = {name: table.row_names for name, table in tables.items() if table.row_names is not None}
+    numbered = [name for name in named if tables[name].row_ids is None]
+    if len(named) < len(tables) or len(numbered) == len(tables):
+        return None
+    if any(len({*names}) < len(names) for names in named.values()):
+        return None
+    return named if not numbered or len({frozenset(names) for names in named.values()}) == 1 else None
+
+
+def by_order(sources: Mapping[str, InputFile], tables: Mapping[str, RawTable], *, compare: bool) -> Alignment:
+    """Return all rows in the order of the files, and the row names; with `compare` they must agree if there are any."""
     check_counts({sources[name].where: table.numbers.shape[0] for name, table in tables.items()})
-    labelled = [(sources[name], table.row_ids) for name, table in tables.items() if table.row_ids is not None]
-    for source, names in labelled:
-        first, ids = labelled[0]
-        for i, (found, expected) in enumerate(zip(names, ids, strict=True)):
+    labelled = {name: table.row_ids for name, table in tables.items() if table.row_ids is not None}
+    first = next(iter(labelled), None)
+    ids = None if first is None else labelled[first]
+    for name, names in labelled.items() if compare else ():
+        for i, (found, expected) in enumerate(zip(names, ids or (), strict=True)):
             if found != expected:
                 raise InputError(
-                    f"{source.where} has the row name {found!r} in row {i}, but {first.where} has {expected!r}; "
-                    "reorder one of them, or align them by a column of ids"
+                    f"{sources[name].where} has the row name {found!r} in row {i}, but {sources[first or name].where} "
+                    f"has {expected!r}; reorder one of them, align them by a column of ids (ids=…), or pair the "
+                    "samples by row order (ids=False)"
                 )
     rows = {name: np.arange(table.numbers.shape[0]) for name, table in tables.items()}
-    return rows, labelled[0][1] if labelled else None, []
+    lacking = [sources[name].where for name in tables if name not in labelled]
+    notes = []
+    if len(tables) > 1 and compare and labelled and lacking:
+        notes.append(f"{lacking[0]} has no row names: {PAIRED_BY_ORDER}")
+    elif len(tables) > 1 and (lacking or not compare):
+        notes.append(PAIRED_BY_ORDER)
+    return rows, ids if all(names == ids for names in labelled.values()) else None, notes
 
 
 def by_ids(
@@ -73,7 +100,10 @@ def by_ids(
     for name, found in given.items():
         common &= set(found)
         if not common:
-            raise InputError(f"{sources[name].where} has no sample in common with the views before it; check the ids")
+            raise InputError(
+                f"{sources[name].where} has no sample in common with the views before it; check the ids, or pair the "
+                "samples by row order (ids=False)"
+            )
     pairs = [] if inner else [pair for name in given for pair in ((first, name), (name, first))]
     for one, other in pairs:
         known = set(given[other])
@@ -81,7 +111,7 @@ def by_ids(
         if missing:
             raise InputError(
                 f"{sources[other].where} lacks {listing('sample', missing)} that {sources[one].where} has; add them, "
-                "or keep only the common samples (align='inner', on the command line --align inner)"
+                "or keep only the common samples (align='inner')"
             )
     order = tuple(sample for sample in given[first] if sample in common)
     rows, notes = {}, []
@@ -102,6 +132,8 @@ def by_ids(
                     "differ in order or number; save it as a table with ids"
                 )
             rows[name] = np.arange(tables[name].numbers.shape[0])
+            if len(ids) > 1:
+                notes.append(f"{sources[name].where} has no ids: its samples are paired by row order")
     check_counts({sources[name].where: len(rows[name]) for name in sources})
     return rows, order, notes
 
@@ -113,5 +145,5 @@ def check_counts(counts: Mapping[str, int]) -> None:
         if count != expected:
             raise InputError(
                 f"{where} has {count} samples but {first} has {expected}; every view needs the same samples in the "
-                "same order, unless read_views aligns them by ids (ids=…, on the command line --ids)"
+                "same order, unless they are aligned by ids (ids=…)"
             )

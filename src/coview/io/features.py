@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -160,7 +159,7 @@ class Features:
             return self._error(f"{where}, which otherwise contains numbers; correct or drop it")
         return self._error(
             f"{where}; encode it as numbers, drop it, {_use_as_ids(name)}, or one-hot encode it "
-            "(categories='onehot', on the command line --categories onehot)"
+            "(categories='onehot')"
         )
 
     def _lacks(self, column: str) -> InputError:
@@ -189,7 +188,7 @@ def listing(what: str, names: Sequence[str], plural: str | None = None) -> str:
 
 
 def _use_as_ids(name: str) -> str:
-    return f"use it as the ids (ids={name!r}, on the command line --ids {quote(name)})"
+    return f"use it as the ids (ids={name!r})"
 
 
 def _indicator(category: str, cells: Iterable[str | None]) -> Array:
