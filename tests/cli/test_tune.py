@@ -103,7 +103,7 @@ def test_mistyped_numbers_of_clusters_are_explained(text):
 
 
 def test_tuned_can_train_on_some_samples():
-    estimator, notes = ModelOptions(n_clusters="4", n_train="200", select="entropy", seed=7).estimator(("text",))
+    estimator, notes = ModelOptions(n_clusters="4", n_train="200", select="entropy", seed="7").estimator(("text",))
     tuned = Tuned(4, budget="small", random_state=7)
     assert repr(estimator) == repr(FixedSize(tuned, n_train=200, select="entropy", random_state=7))
     assert notes == ()

@@ -11,6 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from coview.cli.spelling import in_options
 from coview.errors import InputError
 
 # The base class of all usage errors; its module differs between versions of typer.
@@ -62,7 +63,9 @@ def _explain(error: Exception) -> tuple[int, str]:
         end = "" if message.endswith((".", "?")) else "."
         return 2, f"{message}{end} See {path} --help"
     if isinstance(error, InputError):
-        return 2, str(error)
+        return 2, in_options(str(error))
+    if isinstance(error, MemoryError) and str(error):
+        return 1, in_options(str(error))
     if isinstance(error, ImportError) and "pip install" in str(error):
         return 1, str(error)
     if isinstance(error, OSError) and error.strerror:

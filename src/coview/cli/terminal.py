@@ -12,6 +12,7 @@ from threading import Timer
 from typing import Annotated, Any, TypeAlias
 
 from coview.cli.options import OUTPUT, option
+from coview.cli.spelling import in_options
 
 Progress: TypeAlias = Callable[[str, int, int], None]  # stage, done, total
 
@@ -45,7 +46,7 @@ class Terminal:
 
     def note(self, *texts: str) -> None:
         """Add notes, printed at the end of the work, or with --json part of the object."""
-        self.notes += [text for text in dict.fromkeys(texts) if text not in self.notes]
+        self.notes += [text for text in dict.fromkeys(map(in_options, texts)) if text not in self.notes]
 
     def print_json(self, values: dict[str, Any]) -> None:
         """Print the values and the notes as a JSON object with --json."""

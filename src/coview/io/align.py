@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from coview.errors import InputError
+from coview.errors import InputError, InputTypeError
 from coview.io.features import Rows, listing
 from coview.io.identifiers import names_ids
 from coview.io.table import InputFile, RawTable
@@ -16,6 +17,12 @@ from coview.registry import suggestion
 Ids = tuple[str, ...]
 PAIRED_BY_ORDER = "the samples of all views are paired by row order"
 Alignment = tuple[dict[str, Rows], Ids | None, list[str]]  # rows of each view, ids of the samples, notes
+
+
+def check_ids(ids: Any) -> None:
+    """Refuse anything but the name of a column, False or None."""
+    if ids is not None and ids is not False and not (isinstance(ids, str) and ids):
+        raise InputTypeError(f"ids={ids!r}: expected the name of a column, False or None")
 
 
 def take_ids(source: InputFile, table: RawTable, column: str) -> tuple[RawTable, Ids | None]:
@@ -39,13 +46,18 @@ def take_ids(source: InputFile, table: RawTable, column: str) -> tuple[RawTable,
         raise InputError(f"{source.where} has no column {column!r} of ids{close} It has {has}")
     else:
         return table, None
+    refuse_duplicates(source, found)
+    return table, found
+
+
+def refuse_duplicates(source: InputFile, ids: Ids) -> None:
+    """Refuse ids that two rows have."""
     first: dict[str, int] = {}
-    for i, name in enumerate(found):
+    for i, name in enumerate(ids):
         if first.setdefault(name, i) != i:
             raise InputError(
                 f"{source.where} has the id {name!r} in rows {first[name]} and {i}; every sample needs its own id"
             )
-    return table, found
 
 
 def row_names_of_all(tables: Mapping[str, RawTable]) -> dict[str, Ids] | None:

@@ -60,28 +60,32 @@ def refuse_identifiers(
         for name, table in tables.items()
         if features.get(name) is None or len(tables) > 1  # otherwise the column is dropped, and there is nothing to pair
     }
-    found = []
+    found: list[tuple[str, str, str]] = []  # view, column and evidence
     for name, columns in candidates.items():
-        others = [other for other in candidates if other != name]
+        named = [column for column in columns if names_ids(column)]
         numbering = [column for column, values in columns.items() if _numbers_rows(values)]
+        others = [candidates[other] for other in candidates if other != name]
         shared = [
             column
             for column, values in columns.items()
-            if any(column in candidates[other] and _same(values, candidates[other][column]) for other in others)
+            if any(column in other and _same(values, other[column]) for other in others)
         ]
+        found += [(name, column, "all its values are different") for column in named]
         # A few numbers may be different by chance, ranked features all number the rows, and a view may have one feature.
-        enough = tables[name].numbers.shape[0] >= _FEWEST_ROWS and len(tables[name].columns) > 1
-        weak = {column for only in (numbering, shared) if enough and len(only) == 1 for column in only}
-        found += [(name, column) for column in columns if names_ids(column) or column in weak]
+        if tables[name].numbers.shape[0] >= _FEWEST_ROWS and len(tables[name].columns) > 1:
+            if len(numbering) == 1:
+                found.append((name, numbering[0], "it numbers the rows"))
+            if len(shared) == 1:
+                found.append((name, shared[0], "another view has the same values"))
     if found:
-        in_all = [pair for pair in found if all(pair[1] in table.columns for table in tables.values())]
-        name, column = (in_all or found)[0]
-        raise looks_like_ids(sources[name].where, column, len(tables))
+        in_all = [each for each in found if all(each[1] in table.columns for table in tables.values())]
+        name, column, evidence = (in_all or found)[0]
+        raise looks_like_ids(sources[name].where, column, evidence, len(tables))
 
 
-def looks_like_ids(where: str, column: str, n_views: int) -> InputError:
+def looks_like_ids(where: str, column: str, evidence: str, n_views: int) -> InputError:
     """Return the error about a column that looks like ids, which offers both uses of it."""
-    found = f"{where} has the column {column!r}, which looks like ids of the samples (all its values are different)"
+    found = f"{where} has the column {column!r}, which looks like ids of the samples ({evidence})"
     if n_views == 1:
         return InputError(f"{found}; use it as the ids (ids={column!r}), or as any other column (ids=False)")
     return InputError(

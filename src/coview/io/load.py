@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from coview.errors import InputError, InputTypeError
-from coview.io.align import Ids, by_ids, by_order, row_names_of_all, take_ids
+from coview.io.align import Ids, by_ids, by_order, check_ids, row_names_of_all, take_ids
 from coview.io.features import Features, check_numbers
 from coview.io.formats import find, read_table
 from coview.io.identifiers import refuse_identifiers
@@ -128,12 +128,6 @@ def read_views(
                 matrices[name], names[name] = features.chosen(wanted)
             notes += features.notes
     return Loaded(Views.trusted(Views(matrices), names), samples, tuple(notes))
-
-
-def check_ids(ids: Any) -> None:
-    """Refuse anything but the name of a column, False or None."""
-    if ids is not None and ids is not False and not (isinstance(ids, str) and ids):
-        raise InputTypeError(f"ids={ids!r}: expected the name of a column, False or None")
 
 
 def _encoded_columns(wanted: Sequence[str] | None) -> set[str]:
