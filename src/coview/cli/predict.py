@@ -58,6 +58,7 @@ def predict_command(
         reader = _block_reader(inputs, columns)
         if reader is not None:
             _check_widths(inputs.files, reader.n_features, widths)
+            terminal.note(*reader.notes)
 
             def predict(views: Views) -> Labels:
                 labels: Labels = trained.predict(views)

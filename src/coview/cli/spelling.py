@@ -10,6 +10,7 @@ _FIXED = {
     "ids=False": "--no-ids",
     "ids=…": "--ids COLUMN",
     "kernel=NeighborGraph()": "--kernel graph",
+    ", or set dtype='float32'": "",  # not an option
 }
 _OPTIONS = {
     "ids": "--ids",
@@ -25,12 +26,12 @@ _OPTIONS = {
     "random_state": "--seed",
 }
 _ARGUMENT = re.compile(rf"\b({'|'.join(_OPTIONS)})=('[^']*'|\"[^\"]*\"|[\w.…-]+)(?=[\s,;:.)]|$)")
-_FIXED_SIZE = re.compile(r"FixedSize\(.*?(n_train=\w+)\)")
+_FIXED_SIZE = re.compile(r"FixedSize\((\w+)\(…\), n_train=(\w+)\)")
 
 
 def in_options(message: str) -> str:
     """Return a message with the options of the command in place of Python arguments."""
-    message = _FIXED_SIZE.sub(r"\1", message)
+    message = _FIXED_SIZE.sub(lambda found: f"--method {found[1].lower()} --n-train {found[2]}", message)
     for argument, option in _FIXED.items():
         message = message.replace(argument, option)
     return _ARGUMENT.sub(_as_option, message)

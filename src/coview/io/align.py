@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,6 @@ from coview.io.table import InputFile, RawTable
 from coview.registry import suggestion
 
 Ids = tuple[str, ...]
-PAIRED_BY_ORDER = "the samples of all views are paired by row order"
 Alignment = tuple[dict[str, Rows], Ids | None, list[str]]  # rows of each view, ids of the samples, notes
 
 
@@ -89,13 +88,19 @@ def by_order(sources: Mapping[str, InputFile], tables: Mapping[str, RawTable], *
                     "samples by row order (ids=False)"
                 )
     rows = {name: np.arange(table.numbers.shape[0]) for name, table in tables.items()}
-    lacking = [sources[name].where for name in tables if name not in labelled]
-    notes = []
-    if len(tables) > 1 and compare and labelled and lacking:
-        notes.append(f"{lacking[0]} has no row names: {PAIRED_BY_ORDER}")
-    elif len(tables) > 1 and (lacking or not compare):
-        notes.append(PAIRED_BY_ORDER)
+    notes = notes_on_order(tables, [name for name in labelled if compare])
     return rows, ids if all(names == ids for names in labelled.values()) else None, notes
+
+
+def notes_on_order(views: Collection[str], with_ids: Collection[str]) -> list[str]:
+    """Return a note if any of several views has no ids, so that its samples are paired by row order."""
+    without = [name for name in views if name not in with_ids]
+    if len(views) == 1 or not without:
+        return []
+    if len(without) == len(views):
+        return ["the samples of all views are paired by row order"]
+    has, their = ("has", "its") if len(without) == 1 else ("have", "their")
+    return [f"{listing('view', without)} {has} no ids: {their} samples are paired by row order"]
 
 
 def by_ids(
@@ -144,10 +149,8 @@ def by_ids(
                     "differ in order or number; save it as a table with ids"
                 )
             rows[name] = np.arange(tables[name].numbers.shape[0])
-            if len(ids) > 1:
-                notes.append(f"{sources[name].where} has no ids: its samples are paired by row order")
     check_counts({sources[name].where: len(rows[name]) for name in sources})
-    return rows, order, notes
+    return rows, order, notes + notes_on_order(ids, given)
 
 
 def check_counts(counts: Mapping[str, int]) -> None:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from coview.errors import InputError
-from coview.io.table import InputFile, RawTable
+from coview.io.table import RawTable
 from coview.views import Array
 
 _IDS = {"id", "ids", "identifier", "uid", "uuid", "guid", "idx", "barcode"}
@@ -43,14 +43,15 @@ def different_integers(values: Array) -> NDArray[np.bool_]:
 
 
 def refuse_identifiers(
-    sources: Mapping[str, InputFile],
+    where: Mapping[str, str],
     tables: Mapping[str, RawTable],
-    *,
     features: Mapping[str, Collection[str] | None],
+    *,
     strings: bool,
 ) -> None:
     """Refuse a column that looks like ids, unless it is among the features that a model was trained on.
 
+    `where` names each table in messages.
     A column is a candidate if its values are integers that are all different, or with `strings` different strings. In
     addition, its name must name ids, or in tables of ten rows or more, it must be the only candidate that numbers the
     rows, or the only one that another table has with the same values.
@@ -58,7 +59,8 @@ def refuse_identifiers(
     candidates = {
         name: dict(_candidates(table, features.get(name) or (), strings))
         for name, table in tables.items()
-        if features.get(name) is None or len(tables) > 1  # otherwise the column is dropped, and there is nothing to pair
+        if features.get(name) is None
+        or len(tables) > 1  # otherwise the column is dropped, and there is nothing to pair
     }
     found: list[tuple[str, str, str]] = []  # view, column and evidence
     for name, columns in candidates.items():
@@ -80,10 +82,10 @@ def refuse_identifiers(
     if found:
         in_all = [each for each in found if all(each[1] in table.columns for table in tables.values())]
         name, column, evidence = (in_all or found)[0]
-        raise looks_like_ids(sources[name].where, column, evidence, len(tables))
+        raise _looks_like_ids(where[name], column, evidence, len(tables))
 
 
-def looks_like_ids(where: str, column: str, evidence: str, n_views: int) -> InputError:
+def _looks_like_ids(where: str, column: str, evidence: str, n_views: int) -> InputError:
     """Return the error about a column that looks like ids, which offers both uses of it."""
     found = f"{where} has the column {column!r}, which looks like ids of the samples ({evidence})"
     if n_views == 1:

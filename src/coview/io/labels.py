@@ -181,6 +181,8 @@ def check_label_path(path: str | os.PathLike[str]) -> Path:
         raise InputError(f"{path} has an unknown ending for labels; expected one of {', '.join(_WRITERS)}")
     if not path.absolute().parent.is_dir() or path.is_dir():
         raise InputError(f"{path} cannot be written: its folder must exist, and it must not be a folder itself")
+    if not os.access(path.absolute().parent, os.W_OK | os.X_OK):
+        raise InputError(f"{path} cannot be written: no permission to write in {path.absolute().parent}")
     require_writer(ending)
     return path
 

@@ -109,7 +109,8 @@ def read_views(
             tables[name], ids_of[name] = take_ids(found[name], tables[name], ids)
     if ids is None:
         onehot = categories == "onehot" or columns is not None  # otherwise strings are refused anyway
-        refuse_identifiers(found, tables, features=columns or {}, strings=onehot)
+        where = {name: source.where for name, source in found.items()}
+        refuse_identifiers(where, tables, columns or {}, strings=onehot)
         ids_of |= row_names_of_all(tables) or {}
     if ids_of:
         rows, samples, notes = by_ids(found, tables, ids_of, align == "inner")
