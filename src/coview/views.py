@@ -395,8 +395,8 @@ def _check_finite(name: str, x: Matrix, columns: tuple[str, ...] | None) -> None
     first = bad_columns[0] if columns is None else repr(columns[bad_columns[0]])
     raise InputError(
         f"view {name!r} contains {what} in {len(np.unique(bad_rows))} of {x.shape[0]} samples and "
-        f"{len(np.unique(bad_columns))} of {x.shape[1]} columns, {len(bad_rows)} cell(s) in total "
-        f"(first: row {bad_rows[0]}, column {first}); impute them or drop those samples"
+        f"{len(np.unique(bad_columns))} of {x.shape[1]} columns (cells in total: {len(bad_rows)}; first: row "
+        f"{bad_rows[0]}, column {first}); impute them or drop those samples"
     )
 
 

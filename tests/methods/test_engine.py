@@ -226,7 +226,7 @@ def test_a_fit_that_exceeds_the_memory_is_refused(monkeypatch):
         KSC(2).fit(x)
     with pytest.raises(
         MemoryError,
-        match=r"train on some of them, as in FixedSize\(TMvKSCR\(…\), n_train=5000\), or use kernel=NeighborGraph\(\)$",
+        match=r"FixedSize\(KSC\(…\), n_train=5000\), or use kernel=NeighborGraph\(\)$",
     ):
         KSC(2, dtype="float32").fit(x)
 

@@ -32,6 +32,7 @@ class Features:
         self._names = table.names if table.names is not None else tuple(map(str, range(table.numbers.shape[1])))
         self._strings = {name: [cells[i] for i in rows] for name, cells in table.strings.items()}
         self._others = dict(table.others)
+        self._n_columns = len(self._names) + len(self._strings) + len(self._others)
 
     def all(self, onehot: bool) -> tuple[Matrix, tuple[str, ...] | None]:
         """Return all columns; empty ones are dropped, strings are refused or encoded."""
@@ -147,8 +148,9 @@ class Features:
         if len(rows) == 1:
             return self._error(f"has {what} in {first}; {remedy} it, or drop that sample or column")
         return self._error(
-            f"has {what} in {len(rows)} cells, {len(np.unique(rows))} of {len(self._rows)} rows and "
-            f"{len(np.unique(columns))} column(s) (first: {first}); {remedy} them, or drop those samples or columns"
+            f"has {what} in {len(rows)} cells ({len(np.unique(rows))} of {len(self._rows)} rows, "
+            f"{len(np.unique(columns))} of {self._n_columns} columns; first: {first}); {remedy} them, or drop those "
+            "samples or columns"
         )
 
     def _has_strings(self, name: str, cells: Sequence[str | None]) -> InputError:

@@ -62,7 +62,7 @@ def refuse_identifiers(
         if features.get(name) is None
         or len(tables) > 1  # otherwise the column is dropped, and there is nothing to pair
     }
-    found: list[tuple[str, str, str]] = []  # view, column and evidence
+    found: list[tuple[str, str, str]] = []  # view, column and reason
     for name, columns in candidates.items():
         named = [column for column in columns if names_ids(column)]
         numbering = [column for column, values in columns.items() if _numbers_rows(values)]
@@ -73,7 +73,7 @@ def refuse_identifiers(
             if any(column in other and _same(values, other[column]) for other in others)
         ]
         found += [(name, column, "all its values are different") for column in named]
-        # A few numbers may be different by chance, ranked features all number the rows, and a view may have one feature.
+        # Few values may be different by chance, all ranked features number the rows, and a view may have one feature.
         if tables[name].numbers.shape[0] >= _FEWEST_ROWS and len(tables[name].columns) > 1:
             if len(numbering) == 1:
                 found.append((name, numbering[0], "it numbers the rows"))
@@ -81,13 +81,13 @@ def refuse_identifiers(
                 found.append((name, shared[0], "another view has the same values"))
     if found:
         in_all = [each for each in found if all(each[1] in table.columns for table in tables.values())]
-        name, column, evidence = (in_all or found)[0]
-        raise _looks_like_ids(where[name], column, evidence, len(tables))
+        name, column, reason = (in_all or found)[0]
+        raise _looks_like_ids(where[name], column, reason, len(tables))
 
 
-def _looks_like_ids(where: str, column: str, evidence: str, n_views: int) -> InputError:
+def _looks_like_ids(where: str, column: str, reason: str, n_views: int) -> InputError:
     """Return the error about a column that looks like ids, which offers both uses of it."""
-    found = f"{where} has the column {column!r}, which looks like ids of the samples ({evidence})"
+    found = f"{where} has the column {column!r}, which looks like ids of the samples ({reason})"
     if n_views == 1:
         return InputError(f"{found}; use it as the ids (ids={column!r}), or as any other column (ids=False)")
     return InputError(

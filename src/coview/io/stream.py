@@ -175,8 +175,9 @@ class ViewsReader:
             if len(differ):
                 i = int(differ[0])
                 raise InputError(
-                    f"{self._readers[name].where} has the {self.ids or 'row name'} {found[i].as_py()!r} in row {rows[i]}, but "
-                    f"{self._readers[self._with_ids[0]].where} has {ids[i].as_py()!r}; reorder one of them"
+                    f"{self._readers[name].where} has the {self.ids or 'row name'} {found[i].as_py()!r} in row "
+                    f"{rows[i]}, but {self._readers[self._with_ids[0]].where} has {ids[i].as_py()!r}; reorder one of "
+                    "them"
                 )
         values = {name: part for name, (part, _) in parts.items()}
         try:
