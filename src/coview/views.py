@@ -31,7 +31,8 @@ class Views(Mapping[str, Matrix]):
     ----------
     tables : mapping or list of 2-D tables
         NumPy arrays, SciPy sparse matrices, or pandas, polars and Arrow tables with the same samples in the same order.
-        The views of a list are named view0, view1, …
+        The views of a list are named view0, view1, … Row labels of pandas tables must agree. Arrays have no labels, so
+        arrays of different samples cannot be detected, such as those of a MuData whose modalities have different cells.
 
     Attributes
     ----------
@@ -149,7 +150,8 @@ def as_views(data: Any, views: Layout = None) -> Views:
     ----------
     data : list, tuple or mapping of 2-D tables, a Views, or one stacked 2-D table
         Tables are NumPy arrays, SciPy sparse matrices, or pandas, polars and Arrow tables. A list holds several views
-        if its elements are 2-D; a list of lists of numbers is one stacked table.
+        if its elements are 2-D; a list of lists of numbers is one stacked table. Arrays are paired by row order, so
+        take data frames from a MuData (`mdata["rna"].to_df()`), whose cells are compared.
     views : list of widths, list of columns, or mapping from view name to columns
         The columns of each view in one stacked table: a slice, positions, a boolean mask, or column names.
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -56,7 +57,7 @@ def test_numeric_ids_are_refused_and_both_ways_are_offered(patients, capsys):
         "the samples of all views are paired by row order",
         "file of known classes (truth.csv): classes and samples are paired by row order",
     ]
-    assert answer["notes"][:2] == json.loads(open("wrong/summary.json").read())["notes"][:2]
+    assert answer["notes"][:2] == json.loads(Path("wrong/summary.json").read_text())["notes"][:2]
     assert "exclude each other" in refused(capsys, "fit", *patients, "--no-ids", "--ids=patient_id")
 
 
@@ -65,7 +66,7 @@ def test_new_samples_with_ids_are_not_paired_by_row(patients, capsys):
     err = refused(capsys, "predict", "run", *patients[:2], "-o", "labels.csv")
     assert "(--ids patient_id)" in err
     assert call(capsys, "predict", "run", *patients[:2], "--ids=patient_id", "-o", "labels.csv", "-q")[0] == 0
-    order = [line.split(",")[0] for line in open("a.csv").read().splitlines()[1:]]
+    order = [line.split(",")[0] for line in Path("a.csv").read_text().splitlines()[1:]]
     found = [read_labels(path, ids="patient_id", order=order) for path in ("labels.csv", "run/labels.csv")]
     assert found[0] == found[1]
 
@@ -100,8 +101,7 @@ def test_cells_of_modalities_and_classes_are_paired_by_name(modalities, capsys, 
     assert (code, err) == (0, "")
     answer = json.loads(out)
     assert (answer["truth"]["ari"], answer["notes"]) == (1, [])
-    assert open("run/labels.csv").readline() == "sample,cluster\n"
-    assert open("run/labels.csv").readline() == "sample,cluster\n"
+    assert Path("run/labels.csv").read_text().startswith("sample,cluster\ncell00,")
 
 
 def test_classes_without_names_are_paired_by_row_order_with_a_note(modalities, capsys):
@@ -109,7 +109,7 @@ def test_classes_without_names_are_paired_by_row_order_with_a_note(modalities, c
     code, out, _ = call(capsys, "fit", *modalities, "--truth=truth.npy", "-o", "run")
     note = "file of known classes (truth.npy): classes and samples are paired by row order"
     assert (code, json.loads(out)["notes"]) == (0, [note])
-    assert note in json.loads(open("run/summary.json").read())["notes"]
+    assert note in json.loads(Path("run/summary.json").read_text())["notes"]
     code, out, _ = call(
         capsys, "compare", *(m for m in modalities if "report" not in m), "--truth=truth.npy", "--methods=opmc"
     )
@@ -123,18 +123,19 @@ def test_labels_are_refused_in_a_folder_without_permission(data, fitted, tmp_pat
     """The superuser may write everywhere, so the answer of the system is replaced."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "closed").mkdir()
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "closed")
     err = refused(capsys, "predict", fitted, *data["new_files"], "--ids=id", "-o", "closed/labels.csv")
     assert err == f"Error: closed/labels.csv cannot be written: no permission to write in {tmp_path / 'closed'}\n"
 
 
 def test_a_file_that_cannot_be_written_has_its_own_name_in_the_message(data, fitted, tmp_path, capsys, monkeypatch):
-    from pathlib import Path
-
     monkeypatch.chdir(tmp_path)
+    opened = Path.open
 
-    def full(path, *_, **__):
-        raise OSError(28, "No space left on device", str(path))
+    def full(path, mode="r", *others, **options):
+        if "x" in mode:
+            raise OSError(28, "No space left on device", str(path))
+        return opened(path, mode, *others, **options)
 
     monkeypatch.setattr(Path, "open", full)
     err = refused(capsys, "predict", fitted, *data["new_files"], "--ids=id", "-o", "labels.csv", code=1)

@@ -28,8 +28,25 @@ def shuffled(first=1):
 
 @pytest.mark.parametrize(
     "name",
-    "id,ID,patient_id,PatientID,patientid,SampleID,sampleId,cell.barcode,cell,Patient No,Unnamed: 0,,row,index,"
-    "subject number,IDs,ids_of_cells".split(","),
+    [
+        "id",
+        "ID",
+        "patient_id",
+        "PatientID",
+        "patientid",
+        "SampleID",
+        "sampleId",
+        "cell.barcode",
+        "cell",
+        "Patient No",
+        "Unnamed: 0",
+        "",
+        "row",
+        "index",
+        "subject number",
+        "IDs",
+        "ids_of_cells",
+    ],
 )
 def test_names_of_ids(name):
     assert names_ids(name)
@@ -37,8 +54,24 @@ def test_names_of_ids(name):
 
 @pytest.mark.parametrize(
     "name",
-    "age,cell_count,cells,index_of_refraction,body_mass_index,sample_weight,sample_1,ID1,Id3,valid,width,acid,idéal,x,"
-    "case_rate,number".split(","),
+    [
+        "age",
+        "cell_count",
+        "cells",
+        "index_of_refraction",
+        "body_mass_index",
+        "sample_weight",
+        "sample_1",
+        "ID1",
+        "Id3",
+        "valid",
+        "width",
+        "acid",
+        "idéal",
+        "x",
+        "case_rate",
+        "number",
+    ],
 )
 def test_names_of_features(name):
     assert not names_ids(name)
