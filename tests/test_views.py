@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from coview import InputError, Views, as_views, stack_views
+from coview.errors import InputTypeError
 from coview.views import holds_several
 
 TEXT = np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 3.0], [4.0, 5.0, 0.0], [0.0, 6.0, 7.0]])
@@ -449,9 +450,8 @@ def test_objects_of_scverse_are_refused_with_the_table_to_give():
     anndata, mudata = pytest.importorskip("anndata"), pytest.importorskip("mudata")
     cells = [f"cell{i}" for i in range(6)]
     x = np.arange(12.0).reshape(6, 2) + 0.5
-    frame = pytest.importorskip("pandas").DataFrame
-    rna = anndata.AnnData(x, obs=frame(index=cells[:5] + ["other"]))
-    adt = anndata.AnnData(x, obs=frame(index=cells))
+    rna = anndata.AnnData(pd.DataFrame(x, [*cells[:5], "other"], ["g0", "g1"]))
+    adt = anndata.AnnData(pd.DataFrame(x, cells, ["p0", "p1"]))
     with mudata.set_options(pull_on_update=False):
         both = mudata.MuData({"rna": rna, "adt": adt})
     with pytest.raises(InputTypeError, match=r"view 'rna' is an AnnData; .* as in \{'rna': adata.to_df\(\)\}"):
@@ -466,7 +466,9 @@ def test_objects_of_scverse_are_refused_with_the_table_to_give():
 
 
 def test_different_numbers_of_samples_name_the_trap_of_modalities():
-    with pytest.raises(InputError, match=r"modalities of a MuData may have different cells; .* mdata\['rna'\]\[common\]"):
+    with pytest.raises(
+        InputError, match=r"modalities of a MuData may have different cells; .* mdata\['rna'\]\[common\]"
+    ):
         as_views({"rna": np.ones((3, 2)), "adt": np.ones((4, 2))})
 
 

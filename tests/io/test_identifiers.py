@@ -179,9 +179,9 @@ def test_a_wrong_column_of_ids_suggests_one_that_names_ids(tmp_path):
 def test_ids_are_the_name_of_a_column_or_false(tmp_path, ids):
     path = write_csv(tmp_path / "a.csv", x=numbers())
     for read in (read_views, ViewsReader):
-        with pytest.raises(InputError, match="expected the name of a column, False or None"):
+        with pytest.raises(InputError, match="expected the name of a column, or ids=False"):
             read({"a": path}, ids=ids)
-    with pytest.raises(InputError, match="expected the name of a column, False or None"):
+    with pytest.raises(InputError, match="expected the name of a column, or ids=False"):
         read_labels(path, ids=ids)
 
 
@@ -245,3 +245,12 @@ def test_row_numbers_are_not_names_of_classes(tmp_path):
     """Patients are numbered from 1 and rows from 0."""
     path = write_csv(tmp_path / "truth.csv", **{"": [0, 1, 2], "patient": [3, 1, 2], "subtype": ["C", "A", "B"]})
     assert read_labels(path, column="subtype", order=["1", "2", "3"]) == ("A", "B", "C")
+
+
+def test_columns_that_repeat_ids_by_chance_are_not_the_ids_of_classes(tmp_path):
+    path = write_csv(tmp_path / "truth.csv", grade=[1, 2, 2, 3], subtype=list("abcd"))
+    with pytest.warns(UserWarning, match="paired by row order"):
+        assert read_labels(path, column="subtype", order=["1", "2", "3", "4"]) == ("a", "b", "c", "d")
+    path = write_csv(tmp_path / "truth.csv", patient=[1, 2, 2, 3], subtype=list("abcd"))
+    with pytest.raises(InputError, match="has the id '2' in rows 1 and 2"):
+        read_labels(path, column="subtype", order=["1", "2", "3", "4"])

@@ -21,7 +21,7 @@ Alignment = tuple[dict[str, Rows], Ids | None, list[str]]  # rows of each view, 
 def check_ids(ids: Any) -> None:
     """Refuse anything but the name of a column, False or None."""
     if ids is not None and ids is not False and not (isinstance(ids, str) and ids):
-        raise InputTypeError(f"ids={ids!r}: expected the name of a column, False or None")
+        raise InputTypeError(f"ids={ids!r}: expected the name of a column, or ids=False to pair samples by row order")
 
 
 def take_ids(source: InputFile, table: RawTable, column: str) -> tuple[RawTable, Ids | None]:
@@ -77,19 +77,19 @@ def by_order(sources: Mapping[str, InputFile], tables: Mapping[str, RawTable], *
     """Return all rows in the order of the files, and the row names; with `compare` they must agree if there are any."""
     check_counts({sources[name].where: table.numbers.shape[0] for name, table in tables.items()})
     labelled = {name: table.row_ids for name, table in tables.items() if table.row_ids is not None}
-    first = next(iter(labelled), None)
-    ids = None if first is None else labelled[first]
-    for name, names in labelled.items() if compare else ():
-        for i, (found, expected) in enumerate(zip(names, ids or (), strict=True)):
-            if found != expected:
-                raise InputError(
-                    f"{sources[name].where} has the row name {found!r} in row {i}, but {sources[first or name].where} "
-                    f"has {expected!r}; reorder one of them, align them by a column of ids (ids=…), or pair the "
-                    "samples by row order (ids=False)"
-                )
+    first = next(iter(labelled), "")
+    other = next((name for name in labelled if labelled[name] != labelled[first]), None)
+    if compare and other is not None:
+        pairs = zip(labelled[other], labelled[first], strict=True)
+        i, (found, expected) = next((i, pair) for i, pair in enumerate(pairs) if pair[0] != pair[1])
+        raise InputError(
+            f"{sources[other].where} has the row name {found!r} in row {i}, but {sources[first].where} has "
+            f"{expected!r}; reorder one of them, align them by a column of ids (ids=…), or pair the samples by row "
+            "order (ids=False)"
+        )
     rows = {name: np.arange(table.numbers.shape[0]) for name, table in tables.items()}
     notes = notes_on_order(tables, [name for name in labelled if compare])
-    return rows, ids if all(names == ids for names in labelled.values()) else None, notes
+    return rows, labelled.get(first) if other is None else None, notes
 
 
 def notes_on_order(views: Collection[str], with_ids: Collection[str]) -> list[str]:

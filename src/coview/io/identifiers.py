@@ -51,17 +51,13 @@ def refuse_identifiers(
 ) -> None:
     """Refuse a column that looks like ids, unless it is among the features that a model was trained on.
 
-    `where` names each table in messages.
-    A column is a candidate if its values are integers that are all different, or with `strings` different strings. In
+    `where` names each table in messages. A column is a candidate if its values are integers that are all different, or with `strings` different strings. In
     addition, its name must name ids, or in tables of ten rows or more, it must be the only candidate that numbers the
     rows, or the only one that another table has with the same values.
     """
-    candidates = {
-        name: dict(_candidates(table, features.get(name) or (), strings))
-        for name, table in tables.items()
-        if features.get(name) is None
-        or len(tables) > 1  # otherwise the column is dropped, and there is nothing to pair
-    }
+    if len(tables) == 1 and any(features.values()):
+        return  # columns that are not features are dropped, and there is nothing to pair
+    candidates = {name: dict(_candidates(table, features.get(name) or (), strings)) for name, table in tables.items()}
     found: list[tuple[str, str, str]] = []  # view, column and reason
     for name, columns in candidates.items():
         named = [column for column in columns if names_ids(column)]

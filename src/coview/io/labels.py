@@ -19,6 +19,7 @@ from coview.io.arrow import load_arrow
 from coview.io.atomic import complete_or_absent
 from coview.io.features import listing
 from coview.io.formats import find, read_table
+from coview.io.identifiers import names_ids
 from coview.io.table import InputFile, RawTable, as_string
 from coview.registry import CLUSTER_COLUMN
 from coview.views import Array
@@ -45,8 +46,8 @@ def read_labels(
     column : str, optional
         The column of the classes; not needed if there is only one besides the ids.
     ids : str or False, optional
-        The column of the ids of the samples. If the file has no such column, or by default, the row names are the ids,
-        or the column that has the ids of `order`. False pairs classes and samples by row order.
+        The column of the ids of the samples. By default, or if the file has no such column, the ids are the column that
+        has those of `order`, or the row names. False pairs classes and samples by row order.
     order : sequence of str, optional
         The ids of the samples whose classes are returned; the file may have more. If the file has no ids, only the
         number of samples is compared.
@@ -109,7 +110,8 @@ def _sample_ids(
     if ids not in table.strings:
         # Names that fewer than half of the samples have are names of something else.
         for name, cells in table.strings.items():
-            if name != column and 2 * len(known.intersection(map(str, cells))) > len(known):
+            may_be_ids = name != column and (len({*cells}) == len(cells) or names_ids(name))
+            if may_be_ids and 2 * len(known.intersection(map(str, cells))) > len(known):
                 return take_ids(source, table, name)
         if table.row_ids is not None and 2 * len(known.intersection(table.row_ids)) > len(known):
             refuse_duplicates(source, table.row_ids)
