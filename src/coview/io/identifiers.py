@@ -51,9 +51,9 @@ def refuse_identifiers(
 ) -> None:
     """Refuse a column that looks like ids, unless it is among the features that a model was trained on.
 
-    `where` names each table in messages. A column is a candidate if its values are integers that are all different, or with `strings` different strings. In
-    addition, its name must name ids, or in tables of ten rows or more, it must be the only candidate that numbers the
-    rows, or the only one that another table has with the same values.
+    `where` names each table in messages. A column is a candidate if its values are integers that are all different, or
+    with `strings` different strings. In addition, its name must name ids, or in tables of ten rows or more, it must be
+    the only candidate that numbers the rows, or the only one that another table has with the same values.
     """
     if len(tables) == 1 and any(features.values()):
         return  # columns that are not features are dropped, and there is nothing to pair
