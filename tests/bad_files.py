@@ -200,10 +200,10 @@ by_order("header without samples", "no samples")(lines())
 bad("ragged: a value too few", "1 columns in line 4", "expected 3")(lines(*ROWS[:2], "s2", *ROWS[3:]))
 bad("ragged: a value too many", "4 columns in line 5")(lines(*ROWS[:3], ROWS[3] + ",9", *ROWS[4:]))
 bad("a string in a column of numbers", "'about 7' in row 2", "column 'x'")(lines(*ROWS[:2], "s2,about 7,4", *ROWS[3:]))
-bad(
-    "column of strings", "column 'y'", "--categories onehot", "'red' in row 0", "(ids='y', on the command line --ids y)"
-)(lines(*(f"s{i},1,{('red', 'blue')[i % 2]}" for i in range(N))))
-bad("names encoded as categories", "look like names", "--ids y", categories="onehot")(
+bad("column of strings", "column 'y'", "categories='onehot'", "'red' in row 0", "(ids='y')")(
+    lines(*(f"s{i},1,{('red', 'blue')[i % 2]}" for i in range(N)))
+)
+bad("names encoded as categories", "look like names", "(ids='y')", categories="onehot")(
     lines(*(f"s{i},1,name {i}" for i in range(N)))
 )
 bad("missing category", "no value in row 1, column 'y'; impute it", categories="onehot")(
@@ -240,14 +240,14 @@ bad("nothing but ids", "no features")(lines(*(f"s{i}" for i in range(N)), header
 bad("nothing but missing values", "no features")(lines(*(f"s{i},," for i in range(N))))
 
 # Ids
-bad("ids that differ", "lacks the sample 's11'", "(align='inner', on the command line --align inner)")(
-    lines(*ROWS[:-1], "t5,1,2")
-)
+bad("ids that differ", "lacks the sample 's11'", "(align='inner')")(lines(*ROWS[:-1], "t5,1,2"))
 bad("a sample too few", "lacks the sample 's11'")(lines(*ROWS[:-1]))
 bad("no common id", "no sample in common", align="inner")(lines(*(row.replace("s", "t") for row in ROWS)))
 bad("duplicate ids", "'s1' in rows 1 and 5")(lines(*ROWS[:5], "s1,1,2", *ROWS[6:]))
 bad("no id in a row", "no id in row 4")(lines(*ROWS[:4], ",1,2", *ROWS[5:]))
-bad("no column of ids", "no column 'sample' of ids. It has the 3 columns 'id', 'x', 'y'")(lines(*ROWS, header="id,x,y"))
+bad("no column of ids", "no column 'sample' of ids; did you mean 'id'? It has the 3 columns 'id', 'x', 'y'")(
+    lines(*ROWS, header="id,x,y")
+)
 bad("mistyped column of ids", "'sample' of ids; did you mean 'samples'? It has the 7 columns 'samples', 'a', ")(
     lines(*(f"1,2,3,4,5,6,s{i}" for i in range(N)), header="a,b,c,d,e,f,samples")
 )

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from coview import InputError, Views, as_views, stack_views
+from coview.errors import InputTypeError
 from coview.views import holds_several
 
 TEXT = np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 3.0], [4.0, 5.0, 0.0], [0.0, 6.0, 7.0]])
@@ -472,3 +473,39 @@ def test_missing_values_and_objects_that_are_not_tables_are_named():
         as_views({"a": pl.LazyFrame({"u": [1.0]})})
     with pytest.raises(InputError, match="view 'a' is a dict, which is not a table"):
         as_views({"a": {"u": [1.0]}})
+
+
+def test_objects_of_scverse_are_refused_with_the_table_to_give():
+    """Data frames keep the names of the cells, so other cells in another modality are noticed."""
+    anndata, mudata = pytest.importorskip("anndata"), pytest.importorskip("mudata")
+    cells = [f"cell{i}" for i in range(6)]
+    x = np.arange(12.0).reshape(6, 2) + 0.5
+    rna = anndata.AnnData(pd.DataFrame(x, [*cells[:5], "other"], ["g0", "g1"]))
+    adt = anndata.AnnData(pd.DataFrame(x, cells, ["p0", "p1"]))
+    with mudata.set_options(pull_on_update=False):
+        both = mudata.MuData({"rna": rna, "adt": adt})
+    with pytest.raises(InputTypeError, match=r"view 'rna' is an AnnData; .* as in \{'rna': adata.to_df\(\)\}"):
+        as_views({"rna": rna, "adt": adt})
+    with pytest.raises(InputTypeError, match=r"X is an AnnData; give its table"):
+        as_views(rna)
+    with pytest.raises(InputTypeError, match=r"X is a MuData; .* as in \{'rna': mdata\['rna'\].to_df\(\)\}"):
+        as_views(both)
+    assert as_views({name: both[name].X for name in both.mod}).n_samples == 6  # the trap: other cells, no names
+    with pytest.raises(InputError, match="view 'adt' has other row labels than view 'rna'"):
+        as_views({name: both[name].to_df() for name in both.mod})
+
+
+def test_different_numbers_of_samples_name_the_trap_of_modalities():
+    with pytest.raises(
+        InputError, match=r"modalities of a MuData may have different cells; .* mdata\['rna'\]\[common\]"
+    ):
+        as_views({"rna": np.ones((3, 2)), "adt": np.ones((4, 2))})
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_all_values_that_are_not_finite_are_counted(make):
+    x = np.ones((5, 3))
+    x[[1, 1, 4], [0, 2, 2]] = np.nan
+    message = r"'a' contains NaN in 2 of 5 samples and 2 of 3 columns \(cells in total: 3; first: row 1, column 0\)"
+    with pytest.raises(InputError, match=message):
+        as_views({"a": make(x)})

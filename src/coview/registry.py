@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
-from coview.errors import InputError, InputTypeError
+from coview.errors import InputError, InputTypeError, kind_of
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Registry(MutableMapping[str, Any]):
 
     def __setitem__(self, name: str, entry: Entry) -> None:
         if not isinstance(entry, Entry):
-            raise InputTypeError(f"{name!r} is a {type(entry).__name__}; give Entry('module:Class', 'what it does')")
+            raise InputTypeError(f"{name!r} is {kind_of(entry)}; give Entry('module:Class', 'what it does')")
         self.entries[name] = entry
 
     def __delitem__(self, name: str) -> None:

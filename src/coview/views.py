@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -12,13 +12,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from coview.errors import InputError, InputTypeError
+from coview.errors import InputError, InputTypeError, kind_of
 from coview.html import first_few, html_table
 from coview.parameters import is_integer
 
 Array: TypeAlias = NDArray[Any]
 Matrix: TypeAlias = Any  # a float ndarray or csr_array; SciPy's sparse arrays have no types
 Layout: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
+# Data frames keep the names of the cells, so cells that differ between views are refused; arrays have no names.
+_SCVERSE = {
+    "AnnData": "give its table with the names of the cells, as in {'rna': adata.to_df()}",
+    "MuData": "give a table of each modality with the names of the cells, as in {'rna': mdata['rna'].to_df()}",
+}
 
 
 class Views(Mapping[str, Matrix]):
@@ -28,7 +33,8 @@ class Views(Mapping[str, Matrix]):
     ----------
     tables : mapping or list of 2-D tables
         NumPy arrays, SciPy sparse matrices, or pandas, polars and Arrow tables with the same samples in the same order.
-        The views of a list are named view0, view1, …
+        The views of a list are named view0, view1, … Row labels of pandas tables must agree. Arrays have no labels, so
+        arrays of different samples cannot be detected, such as those of a MuData whose modalities have different cells.
 
     Attributes
     ----------
@@ -164,7 +170,8 @@ def as_views(data: Any, views: Layout = None) -> Views:
     ----------
     data : list, tuple or mapping of 2-D tables, a Views, or one stacked 2-D table
         Tables are NumPy arrays, SciPy sparse matrices, or pandas, polars and Arrow tables. A list holds several views
-        if its elements are 2-D; a list of lists of numbers is one stacked table.
+        if its elements are 2-D; a list of lists of numbers is one stacked table. Arrays are paired by row order, so
+        take data frames from a MuData (`mdata["rna"].to_df()`), whose cells are compared.
     views : list of widths, list of columns, or mapping from view name to columns
         The columns of each view in one stacked table: a slice, positions, a boolean mask, or column names.
 
@@ -306,6 +313,8 @@ def _not_2d(label: str, ndim: int) -> InputError:
 
 def _from_frame(label: str, table: Any) -> tuple[Any, tuple[str, ...] | None]:
     """Return a pandas, polars or Arrow table, or any other object that NumPy can read, as an array."""
+    if type(table).__name__ in _SCVERSE:
+        raise InputTypeError(f"{label} is {kind_of(table)}; {_SCVERSE[type(table).__name__]}")
     import narwhals as nw
 
     # narwhals refuses duplicate column names with a less specific message, or not at all, depending on the table.
@@ -318,9 +327,7 @@ def _from_frame(label: str, table: Any) -> tuple[Any, tuple[str, ...] | None]:
         raise InputError(f"{label} is a lazy table; collect() it first")
     if not isinstance(frame, nw.DataFrame):
         if not hasattr(table, "__array__"):
-            raise InputTypeError(
-                f"{label} is a {type(table).__name__}, which is not a table; give a 2-D array or data frame"
-            )
+            raise InputTypeError(f"{label} is {kind_of(table)}, which is not a table; give a 2-D array or data frame")
         return np.asarray(table), None
     for name, kind in frame.schema.items():
         if not (kind.is_numeric() or isinstance(kind, (nw.Boolean, nw.Object, nw.Unknown))):
@@ -404,35 +411,43 @@ def _check_together(tables: Mapping[str, tuple[Matrix, tuple[str, ...] | None]])
     """Raise an InputError if the views differ in their samples, are empty, or hold NaN or infinity."""
     first = next(iter(tables))
     expected = tables[first][0].shape[0]
-    for name, (x, _) in tables.items():
+    for name, (x, columns) in tables.items():
         if x.shape[0] != expected:
             raise InputError(
                 f"view {name!r} has {x.shape[0]} samples but view {first!r} has {expected}; "
-                "every view needs the same samples in the same order"
+                "every view needs the same samples in the same order (modalities of a MuData may have different cells; "
+                "take the common ones from each, as in mdata['rna'][common])"
             )
         for what, count in zip(("sample", "feature"), x.shape, strict=True):
             if count == 0:
                 raise InputError(f"view {name!r} has 0 {what}(s) (shape={x.shape}) while a minimum of 1 is required.")
-        _check_finite(name, x)
+        _check_finite(name, x, columns)
 
 
-def _check_finite(name: str, x: Matrix) -> None:
+def _check_finite(name: str, x: Matrix, columns: tuple[str, ...] | None) -> None:
     values = x.data if isinstance(x, sp.csr_array) else x
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)):  # one pass without a temporary array; enough in most cases
             return
-    bad = ~np.isfinite(values)
-    if not bad.any():
+    bad_rows, bad_columns = places_of(lambda each: ~np.isfinite(each), x)
+    if not len(bad_rows):
         return
-    if isinstance(x, sp.csr_array):
-        rows = np.unique(np.searchsorted(x.indptr, np.flatnonzero(bad), side="right") - 1)
-    else:
-        rows = np.flatnonzero(bad.any(axis=1))
     what = "NaN" if np.isnan(values).any() else "infinity (inf)"
+    first = bad_columns[0] if columns is None else repr(columns[bad_columns[0]])
     raise InputError(
-        f"view {name!r} contains {what} in {len(rows)} of {x.shape[0]} samples (first: row {rows[0]}); "
-        "impute them or drop those samples"
+        f"view {name!r} contains {what} in {len(np.unique(bad_rows))} of {x.shape[0]} samples and "
+        f"{len(np.unique(bad_columns))} of {x.shape[1]} columns (cells in total: {len(bad_rows)}; first: row "
+        f"{bad_rows[0]}, column {first}); impute them or drop those samples"
     )
+
+
+def places_of(is_bad: Callable[[Any], Array], x: Matrix) -> tuple[Array, Array]:
+    """Return the rows and the columns of all bad values, row by row."""
+    if not isinstance(x, sp.csr_array):
+        rows, columns = np.nonzero(is_bad(x))
+        return rows, columns
+    at = np.flatnonzero(is_bad(x.data))
+    return np.searchsorted(x.indptr, at, side="right") - 1, x.indices[at]
 
 
 def _common_index(named: Mapping[str, Any]) -> Any:

@@ -44,7 +44,7 @@ def test_fit_prints_tables(data, tmp_path, capsys):
     code, out, err = call(
         capsys, "fit", *data["train_files"], "--ids=id", "-k3", truth, "-o", tmp_path / "run", "--no-report"
     )
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "Note: the view 'b' has no ids: its samples are paired by row order\n")
     assert "distinguishing features" in out
     assert re.search(r"│ k\d", out)
     assert "Adjusted Rand index between each view's labels and the joint labels: a " in out
@@ -182,7 +182,7 @@ def test_warnings_of_the_library_are_notes(tmp_path, capsys):
     command = ["fit", "--view", f"a={tmp_path}/a.npy", "--view", f"b={tmp_path}/a.npy", "-k3", "--no-report", "--json"]
     code, out, _ = call(capsys, *command, "--method=tmvkscr", "-o", tmp_path / "run")
     assert code == 0
-    assert any("instead of n_clusters=3" in note for note in json.loads(out)["notes"])
+    assert any("instead of -k 3" in note for note in json.loads(out)["notes"])
 
 
 def test_without_the_extra_a_note_replaces_the_report(data, tmp_path, capsys, monkeypatch):

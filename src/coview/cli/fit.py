@@ -65,7 +65,7 @@ def tune_command(
     ] = "full",
     n_train: NTrain = None,
     select: Select = None,
-    seed: Seed = 0,
+    seed: Seed = "0",
 ) -> None:
     """Select the settings and the number of clusters, and fit.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from coview.cli.options import DATA, option
 from coview.cli.parse import parse_views
@@ -26,14 +26,23 @@ class ViewInputs:
     ]
     ids: Annotated[
         str | None,
-        option(DATA, "--ids COLUMN", "The column with the ids of the samples, to align views. For example --ids name"),
+        option(
+            DATA,
+            "--ids COLUMN",
+            "The column with the ids of the samples, to align views. The default is the row names, if all files have "
+            "them. For example --ids name",
+        ),
     ] = None
+    no_ids: Annotated[
+        bool,
+        option(DATA, "--no-ids", "Pair samples by row order, and read columns that look like ids as any other."),
+    ] = False
     align: Annotated[
         str,
         option(
             DATA,
             "--align",
-            "With --ids: strict requires the same samples in every view, inner drops samples that some view lacks. "
+            "With ids: strict requires the same samples in every view, inner drops samples that some view lacks. "
             "For example --align inner",
             ALIGNMENTS,
         ),
@@ -53,6 +62,18 @@ class ViewInputs:
         """The file of each view."""
         return parse_views(self.view)
 
+    @property
+    def ids_or_false(self) -> str | Literal[False] | None:
+        """The argument `ids` of the readers."""
+        if self.no_ids and self.ids is not None:
+            raise InputError(f"--ids {self.ids} and --no-ids exclude each other; leave out one of them")
+        return False if self.no_ids else self.ids
+
+    @property
+    def keeps_rows_and_columns(self) -> bool:
+        """Whether no sample is dropped and no column encoded, so that files can be read in blocks."""
+        return (self.align, self.categories) == (ALIGNMENTS[0], CATEGORIES[0])
+
     def read(self, columns: Any = None) -> Any:
         """Return what `read_views` returns; `columns` are those that a model was trained on."""
         from coview.io import read_views
@@ -61,7 +82,9 @@ class ViewInputs:
         check_name("--categories", self.categories, CATEGORIES)
         if self.ids == CLUSTER_COLUMN:
             raise InputError(f"--ids {self.ids} is the name of the column of labels; rename the column of the ids")
-        return read_views(self.files, ids=self.ids, align=self.align, categories=self.categories, columns=columns)
+        return read_views(
+            self.files, ids=self.ids_or_false, align=self.align, categories=self.categories, columns=columns
+        )
 
 
 @dataclass(frozen=True)
@@ -77,14 +100,14 @@ class LabelledInputs(ViewInputs):
         ),
     ] = None
 
-    def read_truth(self, loaded: Any) -> tuple[str, ...] | None:
-        """Return the known class of each sample, if --truth is given."""
-        from coview.io import read_labels
+    def read_truth(self, loaded: Any) -> tuple[tuple[str, ...] | None, list[str]]:
+        """Return the known class of each sample, if --truth is given, and notes."""
+        from coview.io.labels import read_classes
 
         if self.truth is None:
-            return None
+            return None, []
         file, _, column = self.truth.partition("::")
-        classes = read_labels(file, column=column or None, ids=self.ids, order=loaded.ids)
+        classes, notes = read_classes(file, column or None, self.ids_or_false, loaded.ids)
         if len(classes) != loaded.views.n_samples:
             raise InputError(f"{file} has {len(classes)} classes (--truth) for {loaded.views.n_samples} samples")
-        return classes
+        return classes, notes

@@ -58,6 +58,7 @@ def predict_command(
         reader = _block_reader(inputs, columns)
         if reader is not None:
             _check_widths(inputs.files, reader.n_features, widths)
+            terminal.note(*reader.notes)
 
             def predict(views: Views) -> Labels:
                 labels: Labels = trained.predict(views)
@@ -99,10 +100,10 @@ def _block_reader(inputs: ViewInputs, trained: Mapping[str, Sequence[str] | None
     """Return a reader of blocks, or None if the views fit in memory or cannot be read in blocks."""
     from coview.io import ViewsReader
 
-    if (inputs.align, inputs.categories) != ("strict", "refuse"):
+    if not inputs.keeps_rows_and_columns:
         return None
     try:
-        reader = ViewsReader({name: inputs.files[name] for name in trained}, ids=inputs.ids)
+        reader = ViewsReader({name: inputs.files[name] for name in trained}, ids=inputs.ids_or_false)
     except InputError:  # read_views reads more formats, and explains what is wrong
         return None
     if reader.n_samples * sum(reader.n_features.values()) * 8 <= _IN_MEMORY:

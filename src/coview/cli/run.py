@@ -53,8 +53,8 @@ def run_files(
         progress("reading the files", 0, 4)
         start = perf_counter()
         loaded = inputs.read()
-        classes = inputs.read_truth(loaded)
-        terminal.note(*notes, *loaded.notes)
+        classes, truth_notes = inputs.read_truth(loaded)
+        terminal.note(*notes, *loaded.notes, *truth_notes)
         return run(
             estimator,
             loaded.views,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from coview.cli.options import OUTPUT, option
+from coview.cli.spelling import in_options
 from coview.progress import Progress, progress_bar, reporting
 
 _BAR_DELAY = 1.0  # seconds before a progress bar appears
@@ -43,7 +44,7 @@ class Terminal:
 
     def note(self, *texts: str) -> None:
         """Add notes, printed at the end of the work, or with --json part of the object."""
-        self.notes += [text for text in dict.fromkeys(texts) if text not in self.notes]
+        self.notes += [text for text in dict.fromkeys(map(in_options, texts)) if text not in self.notes]
 
     def print_json(self, values: dict[str, Any]) -> None:
         """Print the values and the notes as a JSON object with --json."""

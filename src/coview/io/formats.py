@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coview.errors import InputError, InputTypeError
+from coview.errors import InputError, InputTypeError, kind_of
 from coview.io.arrays import read_npy, read_npz, variables_of_npz
 from coview.io.arrow import read_ipc, read_parquet
 from coview.io.delimited import read_delimited
 from coview.io.hdf5 import read_anndata, variables_of_anndata
 from coview.io.matlab import read_mat, variables_of_mat
 from coview.io.matrix_market import read_matrix_market
-from coview.io.table import AsStrings, InputFile, RawTable, reading
+from coview.io.table import AsStrings, InputFile, RawTable, reading, refuse_url
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,9 @@ FORMATS = {
 def find(what: str, path: Any, variable: str | None = None) -> tuple[InputFile, Format]:
     """Return the file and its format; `what` names its purpose in messages, and `path` may end in ::VARIABLE."""
     if not isinstance(path, (str, os.PathLike)):
-        raise InputTypeError(f"{what} is a {type(path).__name__}; expected the path of a file")
+        raise InputTypeError(f"{what} is {kind_of(path)}; expected the path of a file")
     written = os.fspath(path)
+    refuse_url(what, written)
     before, mark, after = written.rpartition("::")
     if mark and not os.path.exists(written):
         written, variable = before, variable or after

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from coview.errors import InputError, InputTypeError
-from coview.io.align import by_ids, by_order, take_ids
+from coview.io.align import Ids, by_ids, by_order, check_ids, row_names_of_all, take_ids
 from coview.io.features import Features, check_numbers
 from coview.io.formats import find, read_table
+from coview.io.identifiers import refuse_identifiers
 from coview.io.table import reading
 from coview.registry import ALIGNMENTS, CATEGORIES, check_name
 from coview.views import Views
@@ -36,7 +37,7 @@ class Loaded:
 def read_views(
     sources: Mapping[str, Any],
     *,
-    ids: str | None = None,
+    ids: str | Literal[False] | None = None,
     align: str = "strict",
     categories: str = "refuse",
     variables: Mapping[str, str] | None = None,
@@ -49,8 +50,11 @@ def read_views(
     sources : mapping from view name to path
         CSV and TSV (also .gz), Parquet, Feather, Arrow, .npy, .npz, Matrix Market (also .gz), MATLAB, .h5ad and .h5mu,
         by their endings. A path may end in `::NAME` to select a variable of the file.
-    ids : str, optional
-        The column with the ids of the samples; all views get the order of the first.
+    ids : str or False, optional
+        The column with the ids of the samples; all views get the order of the first. Without it, row names are the ids
+        if all files have them (`.h5ad`, `.h5mu`, the index of a pandas data frame); otherwise samples are paired by row
+        order, and columns that look like ids are refused. False pairs samples by row order and reads such columns as
+        any other.
     align : {"strict", "inner"}
         With ids: refuse samples that are not in every view, or drop them with a note.
     categories : {"refuse", "onehot"}
@@ -81,10 +85,7 @@ def read_views(
     """
     check_name("align", align, ALIGNMENTS)
     check_name("categories", categories, CATEGORIES)
-    if align == "inner" and ids is None:
-        raise InputError(
-            "align='inner' matches samples by their ids; name the column of the ids (ids=…, on the command line --ids)"
-        )
+    check_ids(ids)
     if not isinstance(sources, Mapping):
         raise InputTypeError(f"sources={sources!r}: expected a mapping from view name to the path of a file")
     if not sources:
@@ -96,16 +97,27 @@ def read_views(
     for name, path in sources.items():
         if columns is not None and name not in columns:
             raise InputError(f"view {name!r} ({path}) is not a view of the model; its views: {', '.join(columns)}")
-    found, tables, ids_of = {}, {}, {}
+    found, tables = {}, {}
+    ids_of: dict[str, Ids | None] = {}
     for name, path in sources.items():
         wanted = (columns or {}).get(name)
-        strings = {*_encoded_columns(wanted), *(() if ids is None else (ids,))}
+        strings = {*_encoded_columns(wanted), *((ids,) if ids else ())}
         found[name], kind = find(f"view {name!r}", path, (variables or {}).get(name))
         tables[name] = read_table(found[name], kind, strings.__contains__)
         check_numbers(found[name], tables[name])
-        if ids is not None:
+        if ids:
             tables[name], ids_of[name] = take_ids(found[name], tables[name], ids)
-    rows, samples, notes = by_order(found, tables) if ids is None else by_ids(found, tables, ids_of, align == "inner")
+    if ids is None:
+        onehot = categories == "onehot" or columns is not None  # otherwise strings are refused anyway
+        where = {name: source.where for name, source in found.items()}
+        refuse_identifiers(where, tables, columns or {}, strings=onehot)
+        ids_of |= row_names_of_all(tables) or {}
+    if ids_of:
+        rows, samples, notes = by_ids(found, tables, ids_of, align == "inner")
+    elif align == "inner":
+        raise InputError("align='inner' matches samples by their ids; name the column of the ids (ids=…)")
+    else:
+        rows, samples, notes = by_order(found, tables, compare=ids is None)
     matrices, names = {}, {}
     for name, source in found.items():
         with reading(source.where):

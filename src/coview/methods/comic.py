@@ -275,7 +275,7 @@ class COMIC(MultiViewClusterer):
         require_memory(
             8 * n * (5 * sum(widths) + (3 * n if wide else 0)),
             f"representing {n} samples in {len(views)} views",
-            "use fewer samples, or views with fewer features",
+            "use fewer samples, or train another method on some of them, as in FixedSize(TMvKSCR(…), n_train=5000)",
         )
         power = 1 if self.distance_test == "paper" else 2
         with Workers(1):  # many small products, for which BLAS is faster in one thread

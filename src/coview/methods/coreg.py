@@ -187,7 +187,7 @@ class CoReg(MultiViewClusterer):
         require_memory(
             len(views) * SymmetricTiles.nbytes(n, np.float64) + 8 * n * sum(views.n_features.values()),
             f"keeping the similarities of {n} samples in {len(views)} views",
-            "use fewer samples, or a method whose memory does not grow with the views, such as TMvKSCR",
+            "use fewer samples, or train another method on some of them, as in FixedSize(TMvKSCR(…), n_train=5000)",
         )
         with Workers(self.n_jobs) as workers:
             grams = Grams.learn(views, kernels, np.float64, rng, workers)

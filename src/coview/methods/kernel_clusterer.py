@@ -101,10 +101,14 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         """Return the number of n×n matrices in memory: that of the current view, and the sum."""
         return 2
 
+    def _stays_sparse(self, kernels: Mapping[str, Kernel]) -> bool:
+        """Return whether no n×n matrix is formed."""
+        return self._fuses_sparse and fuses_sparse([kernel.sparse for kernel in kernels.values()])
+
     def _bytes_to_fit(self, views: Views, kernels: Mapping[str, Kernel], dtype: Any) -> int:
         """Return the memory of a fit, as far as it grows with the number of samples."""
         n, itemsize = views.n_samples, np.dtype(dtype).itemsize
-        if self._fuses_sparse and fuses_sparse([kernel.sparse for kernel in kernels.values()]):
+        if self._stays_sparse(kernels):
             # For each view its graph, its part of the union of graphs, distances, and the rows; then the basis of the
             # eigensolver.
             graphs = [kernel for kernel in kernels.values() if isinstance(kernel, NeighborGraph)]
@@ -135,7 +139,8 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         require_memory(
             self._bytes_to_fit(views, kernels, dtype),
             f"fitting {views.n_samples} samples in {np.dtype(dtype)}",
-            "fit on a part of the samples and predict the others"
+            f"train on some of them, as in FixedSize({type(self).__name__}(…), n_train=5000)"
+            + (", or use kernel=NeighborGraph()" if self._fuses_sparse and not self._stays_sparse(kernels) else "")
             + (", or set dtype='float32'" if dtype == np.float64 else ""),
         )
         with Workers(self.n_jobs) as workers:

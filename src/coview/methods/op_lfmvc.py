@@ -207,7 +207,7 @@ class OPLFMVC(MultiViewClusterer):
         require_memory(
             2 * SymmetricTiles.nbytes(n, np.float64) + 8 * n * sum(views.n_features.values()),
             f"fitting {n} samples",
-            "use fewer samples",
+            "use fewer samples, or train another method on some of them, as in FixedSize(TMvKSCR(…), n_train=5000)",
         )
         with Workers(self.n_jobs) as workers:
             grams = Grams.learn(views, kernels, np.float64, rng, workers)

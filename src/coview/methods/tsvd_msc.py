@@ -255,7 +255,7 @@ class TSVDMSC(MultiViewClusterer):
         require_memory(
             8 * n * (n * (3 * len(views) + 4) + 10 * sum(widths)),
             f"representing {n} samples by one another in {len(views)} views",
-            "use fewer samples, or a method whose memory does not grow with the views, such as TMvKSCR",
+            "use fewer samples, or train another method on some of them, as in FixedSize(TMvKSCR(…), n_train=5000)",
         )
         order = rng.permutation(n) if self.shuffle else np.arange(n)
         samples = [l2_normalize(x[order]) for x in views.values()]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from coview.errors import InputError, InputTypeError
+from coview.errors import InputError, InputTypeError, kind_of
 from coview.methods.base import FittedModel, MultiViewClusterer
 from coview.persist.codec import convert_model, converter, state_hints, view_widths
 from coview.persist.file import Json, Tensors, open_file, read_arrays, read_document, write_file
@@ -47,7 +47,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     """
     path, name = Path(path), type(model).__name__
     if not isinstance(model, MultiViewClusterer):
-        raise InputTypeError(f"model is a {name}; only fitted estimators of coview can be saved")
+        raise InputTypeError(f"model is {kind_of(model)}; only fitted estimators of coview can be saved")
     if not hasattr(model, "predict"):
         raise InputError(f"{name} cannot label new samples, so a saved model has no use; save its labels_ instead")
     if "view_names_" not in vars(model):

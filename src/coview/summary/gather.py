@@ -12,7 +12,7 @@ from coview import metrics
 from coview.compose.wrapper import nested_models
 from coview.core.assign import Labels
 from coview.core.gram import Centering
-from coview.errors import InputError, InputTypeError
+from coview.errors import InputError, InputTypeError, kind_of
 from coview.evidence import Evidence, measure_evidence
 from coview.kernels import Kernel, Precomputed
 from coview.methods.base import MultiViewClusterer
@@ -82,7 +82,7 @@ def summarize(
     ([20, 20, 20], 1.0)
     """
     if not isinstance(model, MultiViewClusterer):
-        raise InputTypeError(f"model is a {type(model).__name__}; give a fitted method or wrapper of this library")
+        raise InputTypeError(f"model is {kind_of(model)}; give a fitted method or wrapper of this library")
     views = model._views_to_predict(views)
     found = _find(model, views, _names("ids", ids, views.n_samples))
     check_row_labels("truth", truth, views)
