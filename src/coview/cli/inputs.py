@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from coview.cli.options import DATA, option
 from coview.cli.parse import parse_views
 from coview.errors import InputError
-from coview.registry import ALIGNMENTS, CATEGORIES, CLUSTER_COLUMN, check_name
+from coview.registry import ALIGNMENTS, CATEGORIES, CLUSTER_COLUMN, DECIMAL_MARKS, check_name
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class ViewInputs:
         option(
             DATA,
             "--view NAME=FILE",
-            "A view: its name and its file; repeat it for each view. ::VARIABLE selects one table of several. "
-            "For example --view text=text.parquet --view image=images.mat::X",
+            "A view: its name and its file, or a folder of 10x Genomics; repeat it for each view. ::VARIABLE selects "
+            "one table or sheet of several. For example --view text=text.parquet --view image=images.mat::X",
         ),
     ]
     ids: Annotated[
@@ -47,6 +47,24 @@ class ViewInputs:
             CATEGORIES,
         ),
     ] = "refuse"
+    decimal: Annotated[
+        str | None,
+        option(
+            DATA,
+            "--decimal",
+            "The decimal mark of CSV and TSV files. Without it, a decimal comma is detected. For example --decimal ,",
+            DECIMAL_MARKS,
+        ),
+    ] = None
+    transpose: Annotated[
+        list[str] | None,
+        option(
+            DATA,
+            "--transpose VIEW",
+            "A view whose file has features in rows and samples in columns; repeat it for each such view. "
+            "For example --transpose genes",
+        ),
+    ] = None
 
     @property
     def files(self) -> dict[str, str]:
@@ -61,7 +79,19 @@ class ViewInputs:
         check_name("--categories", self.categories, CATEGORIES)
         if self.ids == CLUSTER_COLUMN:
             raise InputError(f"--ids {self.ids} is the name of the column of labels; rename the column of the ids")
-        return read_views(self.files, ids=self.ids, align=self.align, categories=self.categories, columns=columns)
+        if self.decimal is not None:
+            check_name("--decimal", self.decimal, DECIMAL_MARKS)
+        for name in self.transpose or ():
+            check_name("--transpose", name, self.files)
+        return read_views(
+            self.files,
+            ids=self.ids,
+            align=self.align,
+            categories=self.categories,
+            columns=columns,
+            decimal=self.decimal,
+            transpose=self.transpose or (),
+        )
 
 
 @dataclass(frozen=True)
@@ -73,7 +103,9 @@ class LabelledInputs(ViewInputs):
         option(
             DATA,
             "--truth FILE[::COLUMN]",
-            "Known classes for evaluation; the clustering does not use them. For example --truth classes.csv::species",
+            "Known classes for evaluation; the clustering does not use them. COLUMN is a column of obs in .h5ad and "
+            ".h5mu files, and a variable in .mat and .npz files. For example --truth classes.csv::species, "
+            "--truth cells.h5ad::cell_type or --truth cells.h5mu::rna:cell_type",
         ),
     ] = None
 
@@ -83,8 +115,10 @@ class LabelledInputs(ViewInputs):
 
         if self.truth is None:
             return None
-        file, _, column = self.truth.partition("::")
-        classes = read_labels(file, column=column or None, ids=self.ids, order=loaded.ids)
+        file, mark, column = self.truth.rpartition("::")  # the file may keep a ::SHEET
+        if not mark:
+            file, column = column, ""
+        classes = read_labels(file, column=column or None, ids=self.ids, order=loaded.ids, decimal=self.decimal)
         if len(classes) != loaded.views.n_samples:
             raise InputError(f"{file} has {len(classes)} classes (--truth) for {loaded.views.n_samples} samples")
         return classes

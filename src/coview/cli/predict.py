@@ -99,7 +99,7 @@ def _block_reader(inputs: ViewInputs, trained: Mapping[str, Sequence[str] | None
     """Return a reader of blocks, or None if the views fit in memory or cannot be read in blocks."""
     from coview.io import ViewsReader
 
-    if (inputs.align, inputs.categories) != ("strict", "refuse"):
+    if (inputs.align, inputs.categories) != ("strict", "refuse") or inputs.transpose:
         return None
     try:
         reader = ViewsReader({name: inputs.files[name] for name in trained}, ids=inputs.ids)

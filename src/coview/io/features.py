@@ -156,6 +156,8 @@ class Features:
             return self._error(f"{where} that look like numbers; store it as numbers")
         if "," in cell and _looks_numeric(cell.replace(",", ".")):
             return self._error(f"{where}; write numbers with a decimal point")
+        if _looks_numeric(cell.replace(",", "").replace(".", "")):
+            return self._error(f"{where}; write numbers without separators of thousands")
         if len(words) < len(present):
             return self._error(f"{where}, which otherwise contains numbers; correct or drop it")
         return self._error(

@@ -17,7 +17,7 @@ from coview.io.align import take_ids
 from coview.io.arrow import load_arrow
 from coview.io.atomic import complete_or_absent
 from coview.io.features import listing
-from coview.io.formats import find, read_table
+from coview.io.formats import find, read_classes
 from coview.io.table import InputFile, RawTable, as_string
 from coview.registry import CLUSTER_COLUMN
 from coview.views import Array
@@ -32,20 +32,24 @@ def read_labels(
     column: str | None = None,
     ids: str | None = None,
     order: Sequence[str] | None = None,
+    decimal: str | None = None,
 ) -> tuple[str, ...]:
     r"""Return the known class of each sample, as strings.
 
     Parameters
     ----------
     path : path
-        A table or an array, in any format that `read_views` reads.
+        A table or an array, in any format that `read_views` reads. `::NAME` selects a sheet of an .xlsx file.
     column : str, optional
-        The column of the classes; not needed if there is only one besides the ids.
+        The column of the classes; not needed if there is only one besides the ids. In .h5ad and .h5mu files, a column
+        of obs, such as `cell_type`, or `rna:cell_type` of one modality; in .mat and .npz files, the variable.
     ids : str, optional
         The column of the ids of the samples.
     order : sequence of str, optional
         The ids of the samples whose classes are returned; the file may have more. Without `ids`, only the number of
         samples is compared.
+    decimal : {".", ","}, optional
+        The decimal mark of text tables, as in `read_views`.
 
     Returns
     -------
@@ -61,8 +65,8 @@ def read_labels(
     ...     read_labels(path, ids="sample", order=["s1", "s2"])
     ('0', '1')
     """
-    source, kind = find("file of known classes", path)
-    table = read_table(source, kind, lambda name: True)
+    source, kind = find("file of known classes", path, decimal=decimal)
+    table, column = read_classes(source, kind, column)
     samples = None
     if ids is not None:
         table, samples = take_ids(source, table, ids)
@@ -90,6 +94,8 @@ def read_labels(
 
 def _classes(source: InputFile, table: RawTable, column: str | None) -> Sequence[str | None]:
     if not table.strings:  # an array
+        if column is not None:
+            raise InputError(f"{source.where} has no column {column!r}; give a table with a column of classes")
         values = table.numbers
         if not isinstance(values, np.ndarray) or values.ndim > 2 or values.size != max(values.shape, default=0):
             raise InputError(f"{source.where} is not a list of classes; give one row or column of them")

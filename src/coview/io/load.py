@@ -11,7 +11,8 @@ from coview.io.align import by_ids, by_order, take_ids
 from coview.io.features import Features, check_numbers
 from coview.io.formats import find, read_table
 from coview.io.table import reading
-from coview.registry import ALIGNMENTS, CATEGORIES, check_name
+from coview.io.transpose import check_orientation, transposed
+from coview.registry import ALIGNMENTS, CATEGORIES, DECIMAL_MARKS, check_name
 from coview.views import Views
 
 
@@ -41,14 +42,17 @@ def read_views(
     categories: str = "refuse",
     variables: Mapping[str, str] | None = None,
     columns: Mapping[str, Sequence[str] | None] | None = None,
+    decimal: str | None = None,
+    transpose: Sequence[str] = (),
 ) -> Loaded:
     r"""Return the views from one file each, with the ids of their samples and notes.
 
     Parameters
     ----------
     sources : mapping from view name to path
-        CSV and TSV (also .gz), Parquet, Feather, Arrow, .npy, .npz, Matrix Market (also .gz), MATLAB, .h5ad and .h5mu,
-        by their endings. A path may end in `::NAME` to select a variable of the file.
+        CSV, TSV, JSON lines and Matrix Market (also .gz), .xlsx, Parquet, Feather, Arrow, .npy, .npz, MATLAB, .h5ad and
+        .h5mu, by their endings, or a folder of 10x Genomics. A path may end in `::NAME` to select a variable of the
+        file.
     ids : str, optional
         The column with the ids of the samples; all views get the order of the first.
     align : {"strict", "inner"}
@@ -59,6 +63,10 @@ def read_views(
         The same as `::NAME`.
     columns : mapping from view name to column names, optional
         The columns that a model was trained on, selected by name; `colour=red` is encoded from the column `colour`.
+    decimal : {".", ","}, optional
+        The decimal mark of text tables; without it, a decimal comma is detected.
+    transpose : sequence of view names
+        Views whose files have features in rows and samples in columns.
 
     Returns
     -------
@@ -81,6 +89,10 @@ def read_views(
     """
     check_name("align", align, ALIGNMENTS)
     check_name("categories", categories, CATEGORIES)
+    if decimal is not None:
+        check_name("decimal", decimal, DECIMAL_MARKS)
+    if isinstance(transpose, str):
+        raise InputTypeError(f"transpose={transpose!r}: expected a list of views, such as [{transpose!r}]")
     if align == "inner" and ids is None:
         raise InputError(
             "align='inner' matches samples by their ids; name the column of the ids (ids=…, on the command line --ids)"
@@ -89,7 +101,7 @@ def read_views(
         raise InputTypeError(f"sources={sources!r}: expected a mapping from view name to the path of a file")
     if not sources:
         raise InputError("there are no views; give at least one file")
-    for parameter, given in (("variables", variables), ("columns", columns)):
+    for parameter, given in (("variables", variables), ("columns", columns), ("transpose", transpose)):
         for name in given or ():
             if name not in sources:
                 raise InputError(f"{parameter} names the view {name!r}, which has no file")
@@ -100,11 +112,14 @@ def read_views(
     for name, path in sources.items():
         wanted = (columns or {}).get(name)
         strings = {*_encoded_columns(wanted), *(() if ids is None else (ids,))}
-        found[name], kind = find(f"view {name!r}", path, (variables or {}).get(name))
+        found[name], kind = find(f"view {name!r}", path, (variables or {}).get(name), decimal)
         tables[name] = read_table(found[name], kind, strings.__contains__)
         check_numbers(found[name], tables[name])
-        if ids is not None:
-            tables[name], ids_of[name] = take_ids(found[name], tables[name], ids)
+        if name in transpose:
+            tables[name] = transposed(found[name], tables[name])
+    check_orientation(found, tables, transpose, ids, columns or {})
+    for name, source in found.items() if ids is not None else ():
+        tables[name], ids_of[name] = take_ids(source, tables[name], str(ids))
     rows, samples, notes = by_order(found, tables) if ids is None else by_ids(found, tables, ids_of, align == "inner")
     matrices, names = {}, {}
     for name, source in found.items():
