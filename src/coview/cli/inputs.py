@@ -79,8 +79,8 @@ class ViewInputs:
         check_name("--categories", self.categories, CATEGORIES)
         if self.ids == CLUSTER_COLUMN:
             raise InputError(f"--ids {self.ids} is the name of the column of labels; rename the column of the ids")
-        if self.decimal is not None:
-            check_name("--decimal", self.decimal, DECIMAL_MARKS)
+        if self.decimal is not None and self.decimal not in DECIMAL_MARKS:
+            raise InputError(f"--decimal {self.decimal}: expected a point or a comma, as in --decimal ,")
         for name in self.transpose or ():
             check_name("--transpose", name, self.files)
         return read_views(

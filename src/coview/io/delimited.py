@@ -25,13 +25,13 @@ def read_delimited(source: InputFile, as_strings: AsStrings) -> RawTable:
         start = list(islice((line for line in _lines(source, text) if line.strip()), _SAMPLED_LINES))
     expected = "\t" if source.ending == ".tsv" else ","
     delimiter = _detect_delimiter(source, start, expected)
-    table = from_cells(source, partial(_rows, source, delimiter), as_strings, decimal=source.decimal)
+    table = from_cells(source, partial(_line_rows, source, delimiter), as_strings, decimal=source.decimal)
     if delimiter == expected:
         return table
     return replace(table, notes=(f"the columns are separated by {_DELIMITERS[delimiter]}", *table.notes))
 
 
-def _rows(source: InputFile, delimiter: str) -> CellRows:
+def _line_rows(source: InputFile, delimiter: str) -> CellRows:
     """Yield the lines that are not empty, which have equal widths; the first may lack one column name."""
     with _opened_text(source) as text:
         lines = _lines(source, text)

@@ -64,7 +64,7 @@ def _describe_table(table: RawTable) -> dict[str, Any]:
         "row_names": None if table.row_names is None else list(table.row_names[:5]),
     }
     if table.notes:
-        about["notes"] = list(table.notes)
+        about["notes"] = "; ".join(table.notes)
     if sp.issparse(numbers):
         about["stored_values"] = int(numbers.nnz)
         about["columns"] = [{"name": name, "type": "number"} for name in table.names or ()]

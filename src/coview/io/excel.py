@@ -25,7 +25,7 @@ def read_xlsx(source: InputFile, as_strings: AsStrings) -> RawTable:
     """Return the selected sheet, or the only one that has any cell, by the rules of text tables."""
     with _opened_workbook(source) as book:
         sheet = book[source.choose(_filled_sheets(source, book), "sheet")]
-        return from_cells(source, partial(_rows, source, sheet), as_strings)
+        return from_cells(source, partial(_sheet_rows, source, sheet), as_strings)
 
 
 @contextmanager
@@ -46,18 +46,18 @@ def _filled_sheets(source: InputFile, book: Any) -> dict[str, str]:
     found = {}
     for sheet in book.worksheets:
         stated = "" if sheet.max_row is None else f"({sheet.calculate_dimension()})"
-        with closing(_rows(source, sheet)) as rows:
+        with closing(_sheet_rows(source, sheet)) as rows:
             if next(rows, None) is not None:
                 found[sheet.title] = stated
     return found
 
 
-def _rows(source: InputFile, sheet: Any) -> CellRows:
+def _sheet_rows(source: InputFile, sheet: Any) -> CellRows:
     """Yield the rows that are not empty, as wide as the first."""
     sheet.reset_dimensions()  # a stated range may be wrong
     width = 0
     for number, values in enumerate(sheet.iter_rows(values_only=True), start=1):
-        cells = list(map(_as_text, values))
+        cells = list(map(_cell_as_text, values))
         while cells and not cells[-1].strip():
             cells.pop()
         width = width or len(cells)
@@ -70,7 +70,7 @@ def _rows(source: InputFile, sheet: Any) -> CellRows:
             yield cells + [""] * (width - len(cells))
 
 
-def _as_text(value: Any) -> str:
+def _cell_as_text(value: Any) -> str:
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -20,6 +20,7 @@ from coview.io.matrix_market import read_matrix_market
 from coview.io.obs import read_obs
 from coview.io.table import AsStrings, InputFile, RawTable, reading
 from coview.io.tenx import feature_types, is_10x, read_10x
+from coview.registry import DECIMAL_MARKS
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ _FOLDER_OF_10X = Format("10x Genomics", read_10x, feature_types)
 
 def find(what: str, path: Any, variable: str | None = None, decimal: str | None = None) -> tuple[InputFile, Format]:
     """Return the file and its format; `what` names its purpose in messages, and `path` may end in ::VARIABLE."""
+    if decimal is not None and decimal not in DECIMAL_MARKS:
+        raise InputError(f"decimal={decimal!r}: expected '.' or ','")
     if not isinstance(path, (str, os.PathLike)):
         raise InputTypeError(f"{what} is a {type(path).__name__}; expected the path of a file")
     written = os.fspath(path)
@@ -96,6 +99,13 @@ def read_classes(source: InputFile, kind: Format, column: str | None) -> tuple[R
     with reading(source.where):
         if kind.annotations is not None:
             return kind.annotations(source, column), column
-        if kind.variables is not None and source.variable is None and column in kind.variables(source):
-            source, column = replace(source, variable=column), None
+        if kind.variables is not None and source.variable is None and column is not None:
+            variables = kind.variables(source)
+            if source.ending == ".xlsx" and column not in variables and len(variables) > 1:
+                raise InputError(
+                    f"{source.where} has the sheets {', '.join(variables)}; select one and its column as "
+                    f"{source.path.name}::SHEET::{column}"
+                )
+            if column in variables or len(variables) > 1:
+                source, column = replace(source, variable=column), None
     return read_table(source, kind, lambda name: True), column

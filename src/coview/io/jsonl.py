@@ -17,10 +17,10 @@ _TEXTS = {None: "", True: "true", False: "false"}
 
 def read_jsonl(source: InputFile, as_strings: AsStrings) -> RawTable:
     """Return the table whose columns are the keys; strings that are numbers are read as in text tables."""
-    return from_cells(source, partial(_rows, source), as_strings, header=True)
+    return from_cells(source, partial(_object_rows, source), as_strings, header=True)
 
 
-def _rows(source: InputFile) -> CellRows:
+def _object_rows(source: InputFile) -> CellRows:
     """Yield the keys, then the values of each line as text."""
     # Pairs instead of dictionaries, because these hide a key that is there twice; numbers keep their digits.
     decode = json.JSONDecoder(object_pairs_hook=_Object, parse_float=str, parse_int=str, parse_constant=str).decode
@@ -48,7 +48,7 @@ def _rows(source: InputFile) -> CellRows:
                 yield keys
             if names != keys:
                 found = _in_order(source, number, found, keys)
-            yield [value if type(value) is str else _as_text(source, number, name, value) for name, value in found]
+            yield [value if type(value) is str else _value_text(source, number, name, value) for name, value in found]
 
 
 class _Object(list[tuple[str, Any]]):
@@ -70,7 +70,7 @@ def _in_order(source: InputFile, number: int, found: _Object, keys: list[str]) -
     return _Object((key, values[key]) for key in keys)
 
 
-def _as_text(source: InputFile, number: int, key: str, value: Any) -> str:
+def _value_text(source: InputFile, number: int, key: str, value: Any) -> str:
     if isinstance(value, list):  # or an object
         what = "an object" if isinstance(value, _Object) else "a list"
         raise InputError(

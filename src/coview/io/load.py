@@ -12,7 +12,7 @@ from coview.io.features import Features, check_numbers
 from coview.io.formats import find, read_table
 from coview.io.table import reading
 from coview.io.transpose import check_orientation, transposed
-from coview.registry import ALIGNMENTS, CATEGORIES, DECIMAL_MARKS, check_name
+from coview.registry import ALIGNMENTS, CATEGORIES, check_name
 from coview.views import Views
 
 
@@ -89,8 +89,6 @@ def read_views(
     """
     check_name("align", align, ALIGNMENTS)
     check_name("categories", categories, CATEGORIES)
-    if decimal is not None:
-        check_name("decimal", decimal, DECIMAL_MARKS)
     if isinstance(transpose, str):
         raise InputTypeError(f"transpose={transpose!r}: expected a list of views, such as [{transpose!r}]")
     if align == "inner" and ids is None:

@@ -18,7 +18,7 @@ def read_obs(source: InputFile, column: str | None) -> RawTable:
     """Return a column of obs as strings, with the row names; the column of a modality is named as in `rna:kind`."""
     column = ":".join(filter(None, (source.variable, column))) or None
     with open_hdf5(source) as file:
-        found = _columns(source, file)
+        found = _obs_columns(source, file)
         if column is None and len(found) == 1:
             column = next(iter(found))
         if not found:
@@ -38,7 +38,7 @@ def read_obs(source: InputFile, column: str | None) -> RawTable:
     return RawTable(np.empty((len(cells), 0)), (), {column: cells}, row_names=row_names)
 
 
-def _columns(source: InputFile, file: Any) -> dict[str, tuple[Any, Any]]:
+def _obs_columns(source: InputFile, file: Any) -> dict[str, tuple[Any, Any]]:
     """Return the columns of obs by name, each with the group that has this obs.
 
     MuData also stores columns for all modalities together. Those of a modality replace a column of the same name,

@@ -19,19 +19,19 @@ _Feature = tuple[str, str, str]  # id, name and type
 
 def is_10x(folder: Path) -> bool:
     """Return whether the folder has the matrix of 10x Genomics."""
-    return any((folder / name).is_file() for name in _names(_MATRIX))
+    return any((folder / name).is_file() for name in _plain_or_zipped(_MATRIX))
 
 
 def feature_types(source: InputFile) -> dict[str, str]:
     """Return the types of the features, such as Gene Expression, and the number of features of each."""
-    return _counts(_read_features(source))
+    return _type_counts(_read_features(source))
 
 
 def read_10x(source: InputFile, as_strings: AsStrings) -> RawTable:
     """Return the counts of cells by features; the barcodes are the row names."""
     features = _read_features(source)
     barcodes = [cells[0] for cells in _lines_of(_part(source, _BARCODES))]
-    wanted = source.choose(_counts(features), "feature type")
+    wanted = source.choose(_type_counts(features), "feature type")
     matrix = _part(source, _MATRIX)
     counts = read_matrix_market(matrix, as_strings).numbers
     if counts.shape != (len(features), len(barcodes)):
@@ -66,21 +66,21 @@ def _read_features(source: InputFile) -> list[_Feature]:
     return found
 
 
-def _counts(features: list[_Feature]) -> dict[str, str]:
+def _type_counts(features: list[_Feature]) -> dict[str, str]:
     return {kind: f"({count})" for kind, count in Counter(kind for *_, kind in features).items()}
 
 
 def _part(source: InputFile, names: tuple[str, ...]) -> InputFile:
     """Return the first of these files that is in the folder."""
-    for name in _names(names):
+    for name in _plain_or_zipped(names):
         if (source.path / name).is_file():
             return InputFile(source.what, source.path / name)
     raise InputError(
-        f"{source.where} lacks {' or '.join(_names(names))}; a folder of 10x has a matrix, barcodes and features"
+        f"{source.where} lacks {' or '.join(_plain_or_zipped(names))}; a folder of 10x has a matrix, barcodes and features"
     )
 
 
-def _names(plain: tuple[str, ...]) -> list[str]:
+def _plain_or_zipped(plain: tuple[str, ...]) -> list[str]:
     return [f"{name}{ending}" for name in plain for ending in (".gz", "")]
 
 

@@ -54,9 +54,9 @@ def check_orientation(
         _columns_of_ids(sources, tables, ids),
         _columns_of_samples(sources, tables, ids),
     )
-    for view, what in found:
-        remedy = "do not transpose it" if view in transpose else "transpose it"
-        option = f"(transpose=[{view!r}], on the command line --transpose {quote(view)})"
+    for view, what in sorted(found, key=lambda suspect: suspect[0] not in transpose):
+        remedy = "do not transpose it: leave out" if view in transpose else "transpose it:"
+        option = f"transpose=[{view!r}], on the command line --transpose {quote(view)}"
         raise InputError(f"{sources[view].where} {what}; {remedy} {option}")
 
 
@@ -83,7 +83,8 @@ def _columns_of_ids(sources: Mapping[str, InputFile], tables: Mapping[str, RawTa
     for view, table in tables.items():
         columns = set() if ids in table.strings else {*table.columns}
         for other, samples in samples_of.items():
-            if len(samples & columns) > len(samples) / 2:
+            # A Gram matrix has the ids in its rows as well.
+            if len(samples & columns) > len(samples) / 2 and not samples & samples_of[view]:
                 yield view, f"has the ids of {sources[other].where} as column names"
 
 
