@@ -303,7 +303,10 @@ by_order("another number of samples", "has 5 samples", "has 12")(array(WHOLE[:5]
 
 # Orientation
 by_order(
-    "transposed", "has 2 samples but view 'good'", "has 12", "(transpose=['bad'], on the command line --transpose bad)"
+    "transposed",
+    "has 2 samples but view 'good'",
+    "has 12",
+    "transpose it: transpose=['bad'], on the command line --transpose bad",
 )(array(WHOLE.T))
 bad("transposed array beside ids", "has 2 samples but view 'good'", "--transpose bad")(array(WHOLE.T))
 bad("transposed with the ids as column names", "has the ids of view 'good'", "--transpose bad")(
@@ -436,7 +439,7 @@ by_order(".mtx without entries", "0 lines of 3", "states 1 of 3")(text(".mtx", C
 by_order(".mtx with an entry too many", "more lines", "states 1 of 3")(
     text(".mtx", COORDINATES + "12 2 1\n1 1 1\n2 2 1\n")
 )
-by_order(".mtx with a line without end", "number of columns changed")(
+by_order(".mtx with a line without end", "a line of more than 65536 characters")(
     text(".mtx.gz", gzip.compress((COORDINATES + "12 2 1\n1 1 1").encode() + b"0" * 200_000))
 )
 by_order("huge integers in .mtx", "2^53")(

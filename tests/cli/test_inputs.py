@@ -33,7 +33,7 @@ def fit(capsys, *typed):
         capsys, "fit", *typed, "-k3", "--method=opmc", "--no-report", "--force", "-o", "run", "--json"
     )
     assert code == 0, err
-    return json.loads(out), err
+    return json.loads(out)
 
 
 def test_decimal_commas_are_noted_and_predicted(blobs, tmp_path, capsys):
@@ -41,14 +41,13 @@ def test_decimal_commas_are_noted_and_predicted(blobs, tmp_path, capsys):
     write_table(tmp_path / "plain.csv", a)
     write_table(tmp_path / "comma.csv", a, delimiter=";", decimal=",")
     (tmp_path / "truth.csv").write_text("sample;kind\n" + "".join(f"s{i};k{t}\n" for i, t in enumerate(truth)))
-    plain, _ = fit(capsys, "--view=a=plain.csv", "--ids=sample")
-    answer, err = fit(capsys, "--view=a=comma.csv", "--ids=sample", "--truth=truth.csv::kind")
+    plain = fit(capsys, "--view=a=plain.csv", "--ids=sample")
+    answer = fit(capsys, "--view=a=comma.csv", "--ids=sample", "--truth=truth.csv::kind")
     assert answer["sizes"] == plain["sizes"]
     assert answer["truth"]["ari"] > 0.8  # one view does not separate all clusters
-    assert "Note: view 'a' (comma.csv): the columns are separated by semicolons" in err
-    assert "commas are read as decimal marks" in err
+    assert "view 'a' (comma.csv): the columns are separated by semicolons" in answer["notes"]
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
-    assert any("decimal marks" in note for note in summary["notes"])
+    assert any("commas are read as decimal marks" in note for note in summary["notes"])
     for options in ([], ["--decimal=,"]):
         typed = ["predict", "run", "--view=a=comma.csv", "--ids=sample", *options, "--force", "-o", "labels.csv", "-q"]
         assert call(capsys, *typed) == (0, "", "")
@@ -63,7 +62,7 @@ def test_transposed_files_are_suggested_read_and_predicted(blobs, tmp_path, caps
     np.save(tmp_path / "b.npy", b.T)
     files = ["--view=a=a.npy", "--view=b=b.npy"]
     assert "--transpose b" in refused(capsys, "fit", *files, "-k3", "-o", "run")
-    answer, _ = fit(capsys, *files, "--transpose=b")
+    answer = fit(capsys, *files, "--transpose=b")
     assert answer["n_samples"] == N
     assert "--transpose b" in refused(capsys, "predict", "run", *files, "-o", "labels.csv")
     assert call(capsys, "predict", "run", *files, "--transpose=b", "-o", "labels.csv", "-q") == (0, "", "")
@@ -88,12 +87,12 @@ def test_classes_in_sheets_and_variables(blobs, tmp_path, capsys):
     meta = [["sample", "kind", "batch"], *([name, f"k{t}", 1] for name, t in zip(names, truth, strict=True))]
     rna = [["sample", "x", "y"], *([name, *row[:2]] for name, row in zip(names, a.tolist(), strict=True))]
     sheets(rna=rna, meta=meta)(tmp_path)
-    answer, _ = fit(capsys, "--view=a=bad.xlsx::rna", "--ids=sample", "--truth=bad.xlsx::meta::kind")
+    answer = fit(capsys, "--view=a=bad.xlsx::rna", "--ids=sample", "--truth=bad.xlsx::meta::kind")
     assert answer["truth"] is not None
     err = refused(capsys, "fit", "--view=a=bad.xlsx::rna", "--ids=sample", "--truth=bad.xlsx::kind", "-k3", "-o", "r")
     assert "bad.xlsx::SHEET::kind" in err
     np.savez(tmp_path / "x.npz", a=a, b=b, truth=truth)
-    answer, _ = fit(capsys, "--view=a=x.npz::a", "--view=b=x.npz::b", "--truth=x.npz::truth")
+    answer = fit(capsys, "--view=a=x.npz::a", "--view=b=x.npz::b", "--truth=x.npz::truth")
     assert answer["truth"]["ari"] == 1
 
 
@@ -109,7 +108,7 @@ def test_classes_in_obs(blobs, tmp_path, capsys):
     mudata.MuData({"rna": data, "protein": other}).write(tmp_path / "x.h5mu")
     views = ["--view=rna=x.h5mu::rna", "--view=protein=x.h5mu::protein"]
     for truth_file in ("x.h5ad::cell_type", "x.h5mu::rna:cell_type"):
-        answer, _ = fit(capsys, *views, f"--truth={truth_file}")
+        answer = fit(capsys, *views, f"--truth={truth_file}")
         assert answer["truth"]["ari"] == 1
     err = refused(capsys, "fit", *views, "--truth=x.h5mu::cell_type", "-k3", "-o", "other")
     assert "did you mean 'rna:cell_type'?" in err
@@ -118,7 +117,7 @@ def test_classes_in_obs(blobs, tmp_path, capsys):
 def test_a_folder_of_10x_is_a_view(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     tenx()(tmp_path)
-    answer, _ = fit(capsys, "--view=a=bad")
+    answer = fit(capsys, "--view=a=bad")
     assert answer["n_samples"] == 12
     assert (tmp_path / "run" / "labels.csv").read_text().startswith("sample,cluster\ns0,")
     assert call(capsys, "predict", "run", "--view=a=bad", "-o", "labels.csv", "-q") == (0, "", "")

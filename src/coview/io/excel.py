@@ -34,7 +34,8 @@ def _opened_workbook(source: InputFile) -> Iterator[Any]:
     with source.path.open("rb") as file:
         with ZipFile(file) as archive:
             for member in archive.infolist():
-                if not member.filename.startswith("xl/worksheets/"):  # sheets are read row by row
+                # Sheets are read row by row, and pictures are not read.
+                if member.filename.endswith(".xml") and not member.filename.startswith("xl/worksheets/"):
                     source.require_memory((member.file_size,), 4)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # on styles, validation and dates, which are not used

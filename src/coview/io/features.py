@@ -50,7 +50,8 @@ class Features:
         if lacking.any():
             numbers = numbers[:, ~lacking]
             names = tuple(names[j] for j in np.flatnonzero(~lacking))
-        empty = [name for name in (*self._names, *self._strings) if name not in {*names, *strings}]
+        filled = {*names, *strings}
+        empty = [name for name in (*self._names, *self._strings) if name not in filled]
         if empty:
             self.notes.append(f"{self._source.where}: dropped {listing('column', empty)} without any value")
         categories = {name: self._categories(name, cells) for name, cells in strings.items()}

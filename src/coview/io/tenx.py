@@ -43,7 +43,8 @@ def read_10x(source: InputFile, as_strings: AsStrings) -> RawTable:
     kept = np.array([kind == wanted for *_, kind in features])
     names, notes = _unique_names([feature for feature in features if feature[2] == wanted])
     check_names(source, names)
-    cells = sp.csr_array(counts[kept].T) if sp.issparse(counts) else counts[kept].T
+    counts = (counts if kept.all() else counts[kept]).T
+    cells = sp.csr_array(counts) if sp.issparse(counts) else counts
     return RawTable(cells, tuple(names), row_names=tuple(barcodes), notes=tuple(notes))
 
 
@@ -75,9 +76,8 @@ def _part(source: InputFile, names: tuple[str, ...]) -> InputFile:
     for name in _plain_or_zipped(names):
         if (source.path / name).is_file():
             return InputFile(source.what, source.path / name)
-    raise InputError(
-        f"{source.where} lacks {' or '.join(_plain_or_zipped(names))}; a folder of 10x has a matrix, barcodes and features"
-    )
+    either = " or ".join(_plain_or_zipped(names))
+    raise InputError(f"{source.where} lacks {either}; a folder of 10x has a matrix, barcodes and features")
 
 
 def _plain_or_zipped(plain: tuple[str, ...]) -> list[str]:
