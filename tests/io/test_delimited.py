@@ -130,6 +130,12 @@ def test_known_classes_may_be_separated_by_semicolons(tmp_path):
     assert read_labels(path, column="class", ids="sample", order=["s", "t"]) == ("a", "b")
 
 
+def test_delimiters_within_the_strings_of_one_column_do_not_split_it(tmp_path):
+    for delimiter in ";|\t":
+        (tmp_path / "truth.csv").write_text(f"class\na{delimiter}b\nc{delimiter}d\n")
+        assert read_labels(tmp_path / "truth.csv") == (f"a{delimiter}b", f"c{delimiter}d")
+
+
 def test_what_was_detected_is_described(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("u;v\n0,5;1\n1,5;2\n")

@@ -766,9 +766,11 @@ def test_all_other_formats_work_without_the_extras(tmp_path):
     for ending in (".npz", ".mtx", ".mtx.gz", ".mat"):
         ARRAYS[ending](tmp_path / f"x{ending}", X)
     np.save(tmp_path / "x.npy", X)
+    named = ({"sample": name, **dict(zip(NAMES, row, strict=True))} for name, row in zip(IDS, X.tolist(), strict=True))
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in named))
     script = """
 import sys
-sys.modules |= dict.fromkeys("pyarrow h5py anndata mudata pandas matplotlib plotly jinja2 dask".split())
+sys.modules |= dict.fromkeys("pyarrow openpyxl h5py anndata mudata pandas matplotlib plotly jinja2 dask".split())
 from pathlib import Path
 from coview import KSC
 from coview.io import describe_file, read_labels, read_views, write_labels
@@ -784,7 +786,7 @@ for path in sorted(Path(sys.argv[1]).iterdir()):
 """
     done = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    assert len(done.stdout.splitlines()) == 8
+    assert len(done.stdout.splitlines()) == 9
     assert "False" not in done.stdout
 
 

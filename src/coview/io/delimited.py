@@ -84,8 +84,13 @@ def _check_encoding(source: InputFile) -> None:
 def _detect_delimiter(source: InputFile, start: list[str], expected: str) -> str:
     """Return the delimiter that gives the first lines equal widths, preferably that of the ending."""
     tables = {delimiter: rows for delimiter in _DELIMITERS if (rows := _split(start, delimiter))}
+    # The name of the row names is rarely left out, so that a string with a delimiter below one name is one cell.
     named = {delimiter: rows for delimiter, rows in tables.items() if len(rows[0]) == len(rows[-1])}
-    tables = named or tables  # the name of the row names is rarely left out
+    tables = named or {
+        delimiter: rows
+        for delimiter, rows in tables.items()
+        if delimiter == expected or _has_numbers(rows, source.decimal)
+    }
     if not tables:
         if start and expected not in start[0]:
             _refuse_spaces(source, start, expected)
