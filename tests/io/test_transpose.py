@@ -36,6 +36,12 @@ def test_transposed_views_are_aligned_by_ids(tmp_path):
             read_views(order, ids="sample")
 
 
+def test_row_names_that_are_column_names_of_another_view_are_recognised(tmp_path):
+    (tmp_path / "x.csv").write_text(",x\n" + "".join(f"{name},{i}\n" for i, name in enumerate(IDS)))
+    with pytest.raises(InputError, match=r"view 'b' \(.*\) has the ids of view 'a' .* --transpose b"):
+        read_views({"a": tmp_path / "x.csv", "b": genes(tmp_path, corner="")})
+
+
 def test_sparse_and_annotated_tables_are_transposed(tmp_path):
     sp.save_npz(tmp_path / "x.npz", sp.csr_array(WHOLE.T))
     found = read_views({"a": tmp_path / "x.npz"}, transpose=["a"]).views["a"]

@@ -91,7 +91,7 @@ def read_table(source: InputFile, kind: Format, as_strings: AsStrings) -> RawTab
         return kind.read(source, as_strings)
 
 
-def read_classes(source: InputFile, kind: Format, column: str | None) -> tuple[RawTable, str | None]:
+def read_class_table(source: InputFile, kind: Format, column: str | None) -> tuple[RawTable, str | None]:
     """Return the table that contains known classes, all columns as strings, and the column of the classes.
 
     In a file with several variables, `column` may also name the variable.

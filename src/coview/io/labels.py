@@ -17,7 +17,7 @@ from coview.io.align import take_ids
 from coview.io.arrow import load_arrow
 from coview.io.atomic import complete_or_absent
 from coview.io.features import listing
-from coview.io.formats import find, read_classes
+from coview.io.formats import find, read_class_table
 from coview.io.table import InputFile, RawTable, as_string
 from coview.registry import CLUSTER_COLUMN
 from coview.views import Array
@@ -66,7 +66,7 @@ def read_labels(
     ('0', '1')
     """
     source, kind = find("file of known classes", path, decimal=decimal)
-    table, column = read_classes(source, kind, column)
+    table, column = read_class_table(source, kind, column)
     samples = None
     if ids is not None:
         table, samples = take_ids(source, table, ids)

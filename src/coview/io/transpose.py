@@ -77,9 +77,7 @@ def _rows_of_a_model(tables: Mapping[str, RawTable], columns: Mapping[str, Seque
 
 
 def _columns_of_ids(sources: Mapping[str, InputFile], tables: Mapping[str, RawTable], ids: str | None) -> _Suspects:
-    if ids is None:
-        return
-    samples_of = {view: {*table.strings.get(ids, table.row_ids or ())} for view, table in tables.items()}
+    samples_of = {view: {*table.strings.get(ids or "", table.row_ids or ())} for view, table in tables.items()}
     for view, table in tables.items():
         columns = set() if ids in table.strings else {*table.columns}
         for other, samples in samples_of.items():
@@ -89,11 +87,12 @@ def _columns_of_ids(sources: Mapping[str, InputFile], tables: Mapping[str, RawTa
 
 
 def _columns_of_samples(sources: Mapping[str, InputFile], tables: Mapping[str, RawTable], ids: str | None) -> _Suspects:
+    with_ids = bool(ids) or all(table.row_ids is not None for table in tables.values())
     counts = {view: table.numbers.shape[0] for view, table in tables.items()}
     for expected, _ in Counter(counts.values()).most_common():
         like = next(view for view, count in counts.items() if count == expected)
         for view, table in tables.items():
-            by_order = ids is None or table.names is None  # arrays have no ids
+            by_order = not with_ids or table.names is None  # arrays have no ids
             if by_order and table.numbers.shape[1] == expected != counts[view]:
                 found = f"has {counts[view]} samples but {sources[like].where} has {expected}"
                 yield view, f"{found}, as many as its columns, which may be the samples"
