@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 import coview.runtime
 from coview import InputError
-from coview.io import delimited, describe_file, read_labels, read_views, write_labels
+from coview.io import cells, delimited, describe_file, read_labels, read_views, write_labels
 from tests.bad_files import BAD_FILES, WHOLE, N, annotated, cut, hdf5, lines, mat, npz, table
 
 X = np.random.default_rng(0).normal(size=(N, 3)).round(6) * np.array([1, 1e-9, 1e12])
@@ -436,7 +436,7 @@ def test_booleans_are_numbers_and_names_with_an_underscore_are_not(tmp_path):
 
 
 def test_a_column_with_late_strings_is_read_as_strings(tmp_path, monkeypatch):
-    monkeypatch.setattr(delimited, "_BLOCK_ROWS", 3)
+    monkeypatch.setattr(cells, "_BLOCK_ROWS", 3)
     content = "u,v\n" + "".join(f"{'0' if i < 7 else 'b'},{i / 2}\n" for i in range(10))
     with pytest.raises(InputError, match=r"column 'u' \('b' in row 7\), which otherwise contains numbers"):
         csv_view(tmp_path, content)
@@ -447,15 +447,15 @@ def test_a_column_with_late_strings_is_read_as_strings(tmp_path, monkeypatch):
 
 def test_columns_with_late_strings_are_read_again_together(tmp_path, monkeypatch):
     starts = []
-    read = delimited._read_text
-    monkeypatch.setattr(delimited, "_BLOCK_ROWS", 3)
-    monkeypatch.setattr(delimited, "_read_text", lambda *arguments: starts.append(1) or read(*arguments))
+    read = cells._read_rows
+    monkeypatch.setattr(cells, "_BLOCK_ROWS", 3)
+    monkeypatch.setattr(cells, "_read_rows", lambda *arguments: starts.append(1) or read(*arguments))
     csv_view(tmp_path, "u,v,w\n" + "1,1,1\n" * 5 + "b,b,b\n", categories="onehot")
     assert len(starts) == 2
 
 
 def test_values_of_text_tables_are_exact(tmp_path, monkeypatch):
-    monkeypatch.setattr(delimited, "_BLOCK_ROWS", 100)
+    monkeypatch.setattr(cells, "_BLOCK_ROWS", 100)
     x = np.random.default_rng(1).normal(size=(1234, 7)) * 10.0 ** np.arange(-150, 200, 50)
     rows = [",".join(map(repr, row)) for row in x.tolist()]
     np.testing.assert_array_equal(csv_view(tmp_path, "\n".join(["a,b,c,d,e,f,g", *rows])).views["a"], x)
@@ -480,7 +480,7 @@ def test_memory_errors_while_reading_are_input_errors(tmp_path, monkeypatch):
     def full(*args):
         raise MemoryError
 
-    monkeypatch.setattr(delimited, "_read_text", full)
+    monkeypatch.setattr(cells, "_read_rows", full)
     with pytest.raises(InputError, match=r"view 'a' \(.*x.csv\) does not fit in memory"):
         csv_view(tmp_path, "u,v\n1,2\n")
 
@@ -807,9 +807,11 @@ def test_all_other_formats_work_without_the_extras(tmp_path):
     for ending in (".npz", ".mtx", ".mtx.gz", ".mat"):
         ARRAYS[ending](tmp_path / f"x{ending}", X)
     np.save(tmp_path / "x.npy", X)
+    named = ({"sample": name, **dict(zip(NAMES, row, strict=True))} for name, row in zip(IDS, X.tolist(), strict=True))
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in named))
     script = """
 import sys
-sys.modules |= dict.fromkeys("pyarrow h5py anndata mudata pandas matplotlib plotly jinja2 dask".split())
+sys.modules |= dict.fromkeys("pyarrow openpyxl h5py anndata mudata pandas matplotlib plotly jinja2 dask".split())
 from pathlib import Path
 from coview import KSC
 from coview.io import describe_file, read_labels, read_views, write_labels
@@ -825,7 +827,7 @@ for path in sorted(Path(sys.argv[1]).iterdir()):
 """
     done = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    assert len(done.stdout.splitlines()) == 8
+    assert len(done.stdout.splitlines()) == 9
     assert "False" not in done.stdout
 
 

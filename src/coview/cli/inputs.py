@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from coview.cli.options import DATA, option
 from coview.cli.parse import parse_views
 from coview.errors import InputError
-from coview.registry import ALIGNMENTS, CATEGORIES, CLUSTER_COLUMN, check_name
+from coview.registry import ALIGNMENTS, CATEGORIES, CLUSTER_COLUMN, DECIMAL_MARKS, check_name
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class ViewInputs:
         option(
             DATA,
             "--view NAME=FILE",
-            "A view: its name and its file; repeat it for each view. ::VARIABLE selects one table of several. "
-            "For example --view text=text.parquet --view image=images.mat::X",
+            "A view: its name and its file, or a folder of 10x Genomics; repeat it for each view. ::VARIABLE selects "
+            "one table or sheet of several. For example --view text=text.parquet --view image=images.mat::X",
         ),
     ]
     ids: Annotated[
@@ -56,6 +56,24 @@ class ViewInputs:
             CATEGORIES,
         ),
     ] = "refuse"
+    decimal: Annotated[
+        str | None,
+        option(
+            DATA,
+            "--decimal",
+            "The decimal mark of CSV and TSV files. Without it, a decimal comma is detected. For example --decimal ,",
+            DECIMAL_MARKS,
+        ),
+    ] = None
+    transpose: Annotated[
+        list[str] | None,
+        option(
+            DATA,
+            "--transpose VIEW",
+            "A view whose file has features in rows and samples in columns; repeat it for each such view. "
+            "For example --transpose genes",
+        ),
+    ] = None
 
     @property
     def files(self) -> dict[str, str]:
@@ -71,8 +89,8 @@ class ViewInputs:
 
     @property
     def keeps_rows_and_columns(self) -> bool:
-        """Whether no sample is dropped and no column encoded, so that files can be read in blocks."""
-        return (self.align, self.categories) == (ALIGNMENTS[0], CATEGORIES[0])
+        """Whether no sample is dropped, no column encoded and no table transposed, so that blocks can be read."""
+        return (self.align, self.categories) == (ALIGNMENTS[0], CATEGORIES[0]) and not self.transpose
 
     def read(self, columns: Any = None) -> Any:
         """Return what `read_views` returns; `columns` are those that a model was trained on."""
@@ -82,8 +100,18 @@ class ViewInputs:
         check_name("--categories", self.categories, CATEGORIES)
         if self.ids == CLUSTER_COLUMN:
             raise InputError(f"--ids {self.ids} is the name of the column of labels; rename the column of the ids")
+        if self.decimal is not None and self.decimal not in DECIMAL_MARKS:
+            raise InputError(f"--decimal {self.decimal}: expected a point or a comma, as in --decimal ,")
+        for name in self.transpose or ():
+            check_name("--transpose", name, self.files)
         return read_views(
-            self.files, ids=self.ids_or_false, align=self.align, categories=self.categories, columns=columns
+            self.files,
+            ids=self.ids_or_false,
+            align=self.align,
+            categories=self.categories,
+            columns=columns,
+            decimal=self.decimal,
+            transpose=self.transpose or (),
         )
 
 
@@ -96,7 +124,9 @@ class LabelledInputs(ViewInputs):
         option(
             DATA,
             "--truth FILE[::COLUMN]",
-            "Known classes for evaluation; the clustering does not use them. For example --truth classes.csv::species",
+            "Known classes for evaluation; the clustering does not use them. COLUMN is a column of obs in .h5ad and "
+            ".h5mu files, and a variable in .mat and .npz files. For example --truth classes.csv::species, "
+            "--truth cells.h5ad::cell_type or --truth cells.h5mu::rna:cell_type",
         ),
     ] = None
 
@@ -106,8 +136,10 @@ class LabelledInputs(ViewInputs):
 
         if self.truth is None:
             return None, []
-        file, _, column = self.truth.partition("::")
-        classes, notes = read_classes(file, column or None, self.ids_or_false, loaded.ids)
+        file, mark, column = self.truth.rpartition("::")  # the file may keep a ::SHEET
+        if not mark:
+            file, column = column, ""
+        classes, notes = read_classes(file, column or None, self.ids_or_false, loaded.ids, self.decimal)
         if len(classes) != loaded.views.n_samples:
             raise InputError(f"{file} has {len(classes)} classes (--truth) for {loaded.views.n_samples} samples")
         return classes, notes

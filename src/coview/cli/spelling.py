@@ -16,6 +16,8 @@ _OPTIONS = {
     "ids": "--ids",
     "align": "--align",
     "categories": "--categories",
+    "decimal": "--decimal",
+    "transpose": "--transpose",
     "n_clusters": "-k",
     "rho": "--rho",
     "kappa": "--kappa",
@@ -25,7 +27,7 @@ _OPTIONS = {
     "select": "--select",
     "random_state": "--seed",
 }
-_ARGUMENT = re.compile(rf"\b({'|'.join(_OPTIONS)})=('[^']*'|\"[^\"]*\"|[\w.…-]+)(?=[\s,;:.)]|$)")
+_ARGUMENT = re.compile(rf"\b({'|'.join(_OPTIONS)})=\[?('[^']*'|\"[^\"]*\"|[\w.…-]+)\]?(?=[\s,;:.)]|$)")
 _FIXED_SIZE = re.compile(r"FixedSize\((\w+)\(…\), n_train=(\w+)\)")
 
 

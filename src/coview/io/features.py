@@ -49,7 +49,8 @@ class Features:
         if lacking.any():
             numbers = numbers[:, ~lacking]
             names = tuple(names[j] for j in np.flatnonzero(~lacking))
-        empty = [name for name in (*self._names, *self._strings) if name not in {*names, *strings}]
+        filled = {*names, *strings}
+        empty = [name for name in (*self._names, *self._strings) if name not in filled]
         if empty:
             self.notes.append(f"{self._source.where}: dropped {listing('column', empty)} without any value")
         categories = {name: self._categories(name, cells) for name, cells in strings.items()}
@@ -162,6 +163,8 @@ class Features:
             return self._error(f"{where} that look like numbers; store it as numbers")
         if "," in cell and _looks_numeric(cell.replace(",", ".")):
             return self._error(f"{where}; write numbers with a decimal point")
+        if _looks_numeric(cell.replace(",", "").replace(".", "")):
+            return self._error(f"{where}; write numbers without separators of thousands")
         if len(words) < len(present):
             return self._error(f"{where}, which otherwise contains numbers; correct or drop it")
         return self._error(

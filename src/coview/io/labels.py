@@ -18,7 +18,7 @@ from coview.io.align import Ids, check_ids, refuse_duplicates, take_ids
 from coview.io.arrow import load_arrow
 from coview.io.atomic import complete_or_absent
 from coview.io.features import listing
-from coview.io.formats import find, read_table
+from coview.io.formats import find, read_class_table
 from coview.io.identifiers import names_ids
 from coview.io.table import InputFile, RawTable, as_string
 from coview.registry import CLUSTER_COLUMN
@@ -34,6 +34,7 @@ def read_labels(
     column: str | None = None,
     ids: str | Literal[False] | None = None,
     order: Sequence[str] | None = None,
+    decimal: str | None = None,
 ) -> tuple[str, ...]:
     r"""Return the known class of each sample, as strings.
 
@@ -42,15 +43,18 @@ def read_labels(
     Parameters
     ----------
     path : path
-        A table or an array, in any format that `read_views` reads.
+        A table or an array, in any format that `read_views` reads. `::NAME` selects a sheet of an .xlsx file.
     column : str, optional
-        The column of the classes; not needed if there is only one besides the ids.
+        The column of the classes; not needed if there is only one besides the ids. In .h5ad and .h5mu files, a column
+        of obs, such as `cell_type`, or `rna:cell_type` of one modality; in .mat and .npz files, the variable.
     ids : str or False, optional
         The column of the ids of the samples. By default, or if the file has no such column, the ids are the column that
         has those of `order`, or the row names. False pairs classes and samples by row order.
     order : sequence of str, optional
         The ids of the samples whose classes are returned; the file may have more. If the file has no ids, only the
         number of samples is compared.
+    decimal : {".", ","}, optional
+        The decimal mark of text tables, as in `read_views`.
 
     Returns
     -------
@@ -66,7 +70,7 @@ def read_labels(
     ...     read_labels(path, ids="sample", order=["s1", "s2"])
     ('0', '1')
     """
-    classes, notes = read_classes(path, column, ids, order)
+    classes, notes = read_classes(path, column, ids, order, decimal)
     if order is not None and ids is not False:
         for note in notes:
             warnings.warn(note, UserWarning, stacklevel=2)
@@ -74,12 +78,16 @@ def read_labels(
 
 
 def read_classes(
-    path: str | os.PathLike[str], column: str | None, ids: str | Literal[False] | None, order: Sequence[str] | None
+    path: str | os.PathLike[str],
+    column: str | None,
+    ids: str | Literal[False] | None,
+    order: Sequence[str] | None,
+    decimal: str | None = None,
 ) -> tuple[tuple[str, ...], list[str]]:
     """Return the known classes as `read_labels` does, and a note if they are paired by row order."""
     check_ids(ids)
-    source, kind = find("file of known classes", path)
-    table = read_table(source, kind, lambda name: True)
+    source, kind = find("file of known classes", path, decimal=decimal)
+    table, column = read_class_table(source, kind, column)
     table, samples = (table, None) if ids is False else _sample_ids(source, table, column, ids, order)
     classes = _classes(source, table, column)
     for i, label in enumerate(classes):
@@ -126,6 +134,8 @@ def _sample_ids(
 
 def _classes(source: InputFile, table: RawTable, column: str | None) -> Sequence[str | None]:
     if not table.strings:  # an array
+        if column is not None:
+            raise InputError(f"{source.where} has no column {column!r}; give a table with a column of classes")
         values = table.numbers
         if not isinstance(values, np.ndarray) or values.ndim > 2 or values.size != max(values.shape, default=0):
             raise InputError(f"{source.where} is not a list of classes; give one row or column of them")

@@ -12,6 +12,7 @@ from coview.io.features import Features, check_numbers
 from coview.io.formats import find, read_table
 from coview.io.identifiers import refuse_identifiers
 from coview.io.table import reading
+from coview.io.transpose import check_orientation, transposed
 from coview.registry import ALIGNMENTS, CATEGORIES, check_name
 from coview.views import Views
 
@@ -42,14 +43,17 @@ def read_views(
     categories: str = "refuse",
     variables: Mapping[str, str] | None = None,
     columns: Mapping[str, Sequence[str] | None] | None = None,
+    decimal: str | None = None,
+    transpose: Sequence[str] = (),
 ) -> Loaded:
     r"""Return the views from one file each, with the ids of their samples and notes.
 
     Parameters
     ----------
     sources : mapping from view name to path
-        CSV and TSV (also .gz), Parquet, Feather, Arrow, .npy, .npz, Matrix Market (also .gz), MATLAB, .h5ad and .h5mu,
-        by their endings. A path may end in `::NAME` to select a variable of the file.
+        CSV, TSV, JSON lines and Matrix Market (also .gz), .xlsx, Parquet, Feather, Arrow, .npy, .npz, MATLAB, .h5ad and
+        .h5mu, by their endings, or a folder of 10x Genomics. A path may end in `::NAME` to select a variable of the
+        file.
     ids : str or False, optional
         The column with the ids of the samples; all views get the order of the first. Without it, row names are the ids
         if all files have them (`.h5ad`, `.h5mu`, the index of a pandas data frame); otherwise samples are paired by row
@@ -63,6 +67,10 @@ def read_views(
         The same as `::NAME`.
     columns : mapping from view name to column names, optional
         The columns that a model was trained on, selected by name; `colour=red` is encoded from the column `colour`.
+    decimal : {".", ","}, optional
+        The decimal mark of text tables; without it, a decimal comma is detected.
+    transpose : sequence of view names
+        Views whose files have features in rows and samples in columns.
 
     Returns
     -------
@@ -86,11 +94,13 @@ def read_views(
     check_name("align", align, ALIGNMENTS)
     check_name("categories", categories, CATEGORIES)
     check_ids(ids)
+    if isinstance(transpose, str):
+        raise InputTypeError(f"transpose={transpose!r}: expected a list of views, such as [{transpose!r}]")
     if not isinstance(sources, Mapping):
         raise InputTypeError(f"sources={sources!r}: expected a mapping from view name to the path of a file")
     if not sources:
         raise InputError("there are no views; give at least one file")
-    for parameter, given in (("variables", variables), ("columns", columns)):
+    for parameter, given in (("variables", variables), ("columns", columns), ("transpose", transpose)):
         for name in given or ():
             if name not in sources:
                 raise InputError(f"{parameter} names the view {name!r}, which has no file")
@@ -102,11 +112,14 @@ def read_views(
     for name, path in sources.items():
         wanted = (columns or {}).get(name)
         strings = {*_encoded_columns(wanted), *((ids,) if ids else ())}
-        found[name], kind = find(f"view {name!r}", path, (variables or {}).get(name))
+        found[name], kind = find(f"view {name!r}", path, (variables or {}).get(name), decimal)
         tables[name] = read_table(found[name], kind, strings.__contains__)
         check_numbers(found[name], tables[name])
-        if ids:
-            tables[name], ids_of[name] = take_ids(found[name], tables[name], ids)
+        if name in transpose:
+            tables[name] = transposed(found[name], tables[name])
+    check_orientation(found, tables, transpose, ids or None, columns or {})
+    for name, source in found.items() if ids else ():
+        tables[name], ids_of[name] = take_ids(source, tables[name], str(ids))
     if ids is None:
         onehot = categories == "onehot" or columns is not None  # otherwise strings are refused anyway
         where = {name: source.where for name, source in found.items()}

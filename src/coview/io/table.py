@@ -51,6 +51,7 @@ class InputFile:
     what: str
     path: Path
     variable: str | None = None
+    decimal: str | None = None  # the decimal mark of text tables; None to derive it from the numbers
 
     @property
     def where(self) -> str:
