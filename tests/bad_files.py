@@ -246,16 +246,16 @@ bad("names encoded as categories", "look like names", "(ids='y')", categories="o
 bad("missing category", "no value in row 1, column 'y'; impute it", categories="onehot")(
     lines("s0,1,red", "s1,2,", *ROWS[2:])
 )
-bad("commas or semicolons", "may be separated by commas or by semicolons", "--decimal")(
+bad("commas or semicolons", "may be separated by commas or by semicolons", "decimal=")(
     text(".csv", "sample;level (mg,dl)\n" + "".join(f"s{i};{i},5\n" for i in range(N)))
 )
-by_order("row names or decimal commas", "lines such as '1,75'", "a number with a decimal comma", "--decimal")(
+by_order("row names or decimal commas", "lines such as '1,75'", "a number with a decimal comma", "decimal=")(
     text(".csv", "height\n" + "".join(f"1,{75 + i}\n" for i in range(N)))
 )
 bad("decimal commas and points", "a comma ('0,5' in the column 'x')", "a decimal point ('1.5' in the column 'y')")(
     lines(*(f"s{i};{i},5;1.5" for i in range(N)), header="sample;x;y")
 )
-bad("separators of thousands", "'1,234' in the column 'x'", "separate thousands", "--decimal ,")(
+bad("separators of thousands", "'1,234' in the column 'x'", "separate thousands", "decimal=','")(
     lines(*(f"s{i};1,23{i % 6 + 4};1" for i in range(N)), header="sample;x;y")
 )
 bad("decimal commas although points are stated", "decimal point", "'0,5' in row 0", decimal=".")(
@@ -308,8 +308,8 @@ by_order(
     "has 12",
     "transpose it: transpose=['bad']",
 )(array(WHOLE.T))
-bad("transposed array beside ids", "has 2 samples but view 'good'", "--transpose bad")(array(WHOLE.T))
-bad("transposed with the ids as column names", "has the ids of view 'good'", "--transpose bad")(
+bad("transposed array beside ids", "has 2 samples but view 'good'", "transpose=['bad']")(array(WHOLE.T))
+bad("transposed with the ids as column names", "has the ids of view 'good'", "transpose=['bad']")(
     text(".csv", f"gene,{','.join(f's{i}' for i in range(N))}\nx{',1' * N}\ny{',2' * N}\n")
 )
 

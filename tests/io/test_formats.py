@@ -139,7 +139,7 @@ def test_keys_that_are_numbers_are_names(tmp_path):
 def test_late_strings_and_missing_values_of_json_lines(tmp_path, monkeypatch):
     monkeypatch.setattr(cells, "_BLOCK_ROWS", 3)
     path = tmp_path / "x.jsonl"
-    path.write_text("".join(json.dumps({"u": 1 if i < 7 else "b", "v": i, "w": None}) + "\n" for i in range(10)))
+    path.write_text("".join(json.dumps({"u": 1 if i < 7 else "b", "v": i / 2, "w": None}) + "\n" for i in range(10)))
     with pytest.raises(InputError, match=r"column 'u' \('b' in row 7\), which otherwise contains numbers"):
         read_views({"a": path})
     loaded = read_views({"a": path}, categories="onehot")

@@ -32,13 +32,13 @@ def test_transposed_views_are_aligned_by_ids(tmp_path):
     loaded = read_views(sources, ids="sample", transpose=("b",))
     np.testing.assert_array_equal(loaded.views["b"], WHOLE[::-1])
     for order in (sources, dict(reversed(sources.items()))):
-        with pytest.raises(InputError, match=r"view 'b' \(.*\) has the ids of view 'a' .* --transpose b"):
+        with pytest.raises(InputError, match=r"view 'b' \(.*\) has the ids of view 'a' .* transpose=\['b'\]"):
             read_views(order, ids="sample")
 
 
 def test_row_names_that_are_column_names_of_another_view_are_recognised(tmp_path):
     (tmp_path / "x.csv").write_text(",x\n" + "".join(f"{name},{i}\n" for i, name in enumerate(IDS)))
-    with pytest.raises(InputError, match=r"view 'b' \(.*\) has the ids of view 'a' .* --transpose b"):
+    with pytest.raises(InputError, match=r"view 'b' \(.*\) has the ids of view 'a' .* transpose=\['b'\]"):
         read_views({"a": tmp_path / "x.csv", "b": genes(tmp_path, corner="")})
 
 
@@ -56,7 +56,7 @@ def test_new_samples_of_a_model_are_recognised_as_transposed(tmp_path):
     path = genes(tmp_path)
     for columns in (["g1", "g0"], ["g0"]):
         with pytest.raises(
-            InputError, match=rf"2 rows that may be the {len(columns)} columns of the model.*--transpose a"
+            InputError, match=rf"2 rows that may be the {len(columns)} columns of the model.*transpose=\['a'\]"
         ):
             read_views({"a": path}, columns={"a": columns})
     loaded = read_views({"a": path}, columns={"a": ["g1", "g0"]}, transpose=["a"])

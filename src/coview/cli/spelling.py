@@ -27,7 +27,7 @@ _OPTIONS = {
     "select": "--select",
     "random_state": "--seed",
 }
-_ARGUMENT = re.compile(rf"\b({'|'.join(_OPTIONS)})=\[?('[^']*'|\"[^\"]*\"|[\w.…-]+)\]?(?=[\s,;:.)]|$)")
+_ARGUMENT = re.compile(rf"\b({'|'.join(_OPTIONS)})=(\[)?('[^']*'|\"[^\"]*\"|[\w.…-]+)(?(2)\])(?=[\s,;:.)]|$)")
 _FIXED_SIZE = re.compile(r"FixedSize\((\w+)\(…\), n_train=(\w+)\)")
 
 
@@ -40,6 +40,6 @@ def in_options(message: str) -> str:
 
 
 def _as_option(argument: re.Match[str]) -> str:
-    name, value = argument.groups()
+    name, _, value = argument.groups()
     quoted = value[0] in ("'", '"')
     return f"{_OPTIONS[name]} {quote(literal_eval(value)) if quoted else value}"
