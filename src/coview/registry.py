@@ -126,7 +126,7 @@ DECIMAL_MARKS = (".", ",")  # of numbers in text tables
 CLUSTER_COLUMN = "cluster"  # of label files, so the column of ids cannot have this name
 BUDGETS: Mapping[str, str] = {
     "full": "all candidates on 500 samples, the better half again on 1,500",
-    "small": "all candidates on 400 samples",
+    "small": "all candidates on 500 samples, with two splits into halves",
 }
 
 

@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from coview import FixedSize, InputError, Preprocessed, TMvKSCR, Tuned, load, save, stack_views, summarize
 from coview.core.agreement import size_entropy
+from coview.datasets import digits_views
 from coview.preprocess.steps import parse_steps
 from coview.tune.record import MEASURES, EvaluatedSetting
 from tests.conftest import make_blobs
@@ -31,7 +32,7 @@ def test_clear_clusters_are_found_with_their_number():
 def test_the_selected_setting_is_fitted_on_all_samples():
     views, _ = make_blobs(600, spread=2.0)
     model = Tuned(3, budget="small", random_state=0).fit(views)
-    assert {each.n_samples for each in model.evaluations_} == {400}
+    assert {each.n_samples for each in model.evaluations_} == {500}
     assert model.latent_.shape == (600, 2)
     assert model.transform(views).shape == (600, 2)
     assert set(model.predict(views, per_view=True)) == set(views)
@@ -270,3 +271,10 @@ def test_the_views_of_the_caller_are_not_changed():
     Tuned(3, budget="small", random_state=0).fit(views)
     for name, x in views.items():
         np.testing.assert_array_equal(x, before[name])
+
+
+def test_the_selected_setting_does_not_depend_on_the_seed():
+    views, truth = digits_views()
+    models = [Tuned(10, budget="small", random_state=seed).fit(views) for seed in range(3)]
+    assert len({model.evaluations_[model.selected_] for model in models}) == 1
+    assert all(adjusted_rand_score(truth, model.labels_) > 0.71 for model in models)

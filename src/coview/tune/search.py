@@ -33,7 +33,7 @@ class Round:
 
 
 ROUNDS: Mapping[str, tuple[Round, ...]] = {
-    "small": (Round(400, 1, 1.0),),
+    "small": (Round(500, 2, 1.0),),
     "full": (Round(500, 1, 1.0), Round(1500, 1, 0.5)),
 }
 

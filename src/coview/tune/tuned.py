@@ -28,6 +28,7 @@ from coview.tune.search import ROUNDS, Search, SearchResult
 from coview.views import Array, Layout, Views
 
 _AUTO = range(1, 13)
+_SEARCH_SEED = 0  # always the same: a setting that is selected by chance would change with the seed
 
 
 class Tuned(Wrapper):
@@ -46,7 +47,8 @@ class Tuned(Wrapper):
         Number of clusters, or the numbers to select from; "auto" is 1 to 12. One cluster is selected if there is no
         evidence for more (docs/evidence.md).
     budget : "full" or "small"
-        "full" evaluates all candidates on 500 samples and half of them on 1500; "small" evaluates all on 400.
+        "full" evaluates all candidates on 500 samples and half of them on 1500; "small" evaluates all on 500,
+        with two splits into halves instead of one.
     views : list or mapping, optional
         How a stacked X is split into views; see `as_views`.
     n_jobs : int, optional
@@ -58,7 +60,8 @@ class Tuned(Wrapper):
         As in scikit-learn: 0 prints nothing, 1 the stages of the search and the selected setting, 2 or more also each
         candidate.
     random_state : int, Generator, RandomState or None
-        Seed of all randomness: samples drawn, halves, starts of k-means.
+        Seed of the final fit. The samples and halves of the search are always the same for the same views, so the
+        selected setting does not depend on it.
 
     Attributes
     ----------
@@ -143,8 +146,8 @@ class Tuned(Wrapper):
             self.reason_ = "One cluster needs no selection of settings."
         else:
             with reporting(self.progress) as report:
-                search = Search(views, [k for k in numbers if k > 1], rounds, seed, _printing(report, verbose))
-                result = search.run(pool)
+                several = [k for k in numbers if k > 1]
+                result = Search(views, several, rounds, _SEARCH_SEED, _printing(report, verbose)).run(pool)
             self._fit_selected(result, views, seed, may_be_one=1 in numbers)
         if verbose:
             print(f"[Tuned] {self.reason_}")
