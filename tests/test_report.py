@@ -15,7 +15,7 @@ import pytest
 from coview.compare import Comparison, MethodResult
 from coview.report import render, write_report
 from coview.report.charts import MAX_SIMILARITIES, chart_data, pack
-from coview.report.formats import count, decimals, listed, percent, plural, rounded, seconds
+from coview.formats import count, decimals, listed, percent, plural, rounded, seconds
 from coview.report.page import as_script
 from coview.report.sentences import comparison_overview, overview, preprocessing_descriptions
 from coview.report.tables import cross_table, splits, tuning_table
@@ -95,7 +95,7 @@ def make_comparison(has_truth=True):
         views={"text": 5, "image": 8},
         preprocess={"text": "standard", "image": "standard"},
         random_state=0,
-        has_truth=has_truth,
+        largest_class=0.4 if has_truth else None,
         version="0.1.0",
     )
 
@@ -491,7 +491,7 @@ def test_a_view_with_the_same_labels_divides_no_cluster(summary):
 
 def test_rare_classes_are_summed_up():
     counts = tuple(tuple(range(50)) for _ in range(2))
-    table = cross_table(Truth(tuple(map(str, range(50))), counts, 0.1, 0.1, 0.1, 0.1))
+    table = cross_table(Truth(tuple(map(str, range(50))), counts, 0.1, 0.1, 0.1, 0.1, 0.1))
     assert table.n_other == 10
     assert table.classes[0] == "10"
     assert table.rows[0][-1] == sum(range(10))

@@ -18,13 +18,14 @@ from coview._version import __version__
 from coview.compose import Concat, Preprocessed
 from coview.compose.wrapper import nested_models
 from coview.errors import InputError
+from coview.formats import decimals
 from coview.methods.base import MultiViewClusterer
 from coview.metrics import scores as truth_scores
 from coview.parameters import check_integer
 from coview.preprocess.steps import preprocessing_per_view
 from coview.registry import check_name, methods_and_tuned
 from coview.summary.gather import training_silhouette
-from coview.summary.values import fixed, html_table
+from coview.summary.values import html_table
 from coview.tune import Tuned
 from coview.views import Array, Views, as_views
 
@@ -64,8 +65,9 @@ class Comparison:
     preprocess : dict
         Preprocessing steps by view, which `Tuned` does not use.
     random_state : int
-    has_truth : bool
-        Whether known classes were given.
+    largest_class : float or None
+        Fraction of the samples in the largest known class, which is the accuracy of a single cluster; None without
+        known classes.
     version : str
     """
 
@@ -77,8 +79,13 @@ class Comparison:
     views: dict[str, int]
     preprocess: dict[str, str]
     random_state: int
-    has_truth: bool
+    largest_class: float | None
     version: str
+
+    @property
+    def has_truth(self) -> bool:
+        """Whether known classes were given."""
+        return self.largest_class is not None
 
     def to_dict(self) -> dict[str, Any]:
         """Return all values as dictionaries, tuples, numbers and strings."""
@@ -99,8 +106,8 @@ class Comparison:
         agreements = dict(zip((m.name for m in self.methods), map(_mean_with_others, self.agreements), strict=True))
         rows = []
         for m in ordered:
-            measured = (fixed(value, 3) for value in (agreements[m.name], *(getattr(m, x) for x in measures)))
-            rows.append((m.name, fixed(m.seconds), str(m.n_found or "–"), *measured))
+            measured = (decimals(value, 3) for value in (agreements[m.name], *(getattr(m, x) for x in measures)))
+            rows.append((m.name, decimals(m.seconds), str(m.n_found or "–"), *measured))
         return header, rows
 
     def __repr__(self) -> str:
@@ -194,7 +201,7 @@ def compare(
         views=views.n_features,
         preprocess=steps,
         random_state=random_state,
-        has_truth=known is not None,
+        largest_class=None if known is None else float(np.unique(known, return_counts=True)[1].max() / len(known)),
         version=__version__,
     )
 

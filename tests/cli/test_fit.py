@@ -99,6 +99,8 @@ def test_fit_prints_json(data, tmp_path, capsys):
     assert (code, err) == (0, "")
     answer = json.loads(out)
     assert answer["sizes"] == sorted(np.bincount(data["truth"]).tolist(), reverse=True)
+    largest = answer["truth"].pop("largest_class")
+    assert largest == pytest.approx(np.bincount(data["truth"]).max() / len(data["truth"]), rel=1e-4)
     assert answer["truth"] == {"ari": 1.0, "nmi": 1.0, "accuracy": 1.0, "purity": 1.0}
     assert answer["files"] == ["model.safetensors", "labels.parquet", "summary.json", "tuning.csv"]
     assert answer["tuning"]["steps"] == dict.fromkeys("abc", "standard")

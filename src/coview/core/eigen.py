@@ -16,7 +16,7 @@ from coview.views import Array
 # Residuals relative to the largest eigenvalue. Products in float32 have errors of about 1e-7, so less is not reached.
 _TOLERANCE = {np.float64: 1e-11, np.float32: 1e-6}
 _ZERO = {np.float64: 1e-13, np.float32: 1e-6}  # eigenvalues below count as zero, relative to the largest
-_EXTRA = 3  # vectors beyond the requested ones, so that the last of these converges as well
+_EXTRA = 3  # pairs beyond the requested ones, so that the last of these converges as well
 _BASIS = 6  # blocks in the basis before it is condensed
 _PASSES = 60  # problems with a gap between eigenvalues take 5 to 30
 _MIN_PASSES = 24  # before the rate of convergence is measured: errors often fall late
@@ -46,12 +46,15 @@ class Problem:
 class Eigenpairs:
     """Eigenvalues in decreasing order, their eigenvectors as columns, and the fraction of the trace of each.
 
-    The vector of an eigenvalue that is zero up to rounding is zero, because any other choice would be arbitrary.
+    The vector of an eigenvalue that is zero up to rounding is zero, because any other choice would be arbitrary. The
+    further values are the next few eigenvalues, which the solvers compute anyway. They show the gap after the requested
+    ones, and are accurate to a few digits only, because no solver waits for them to converge.
     """
 
     values: Array
     vectors: Array
     explained_variance_ratio: Array
+    further_values: Array
 
 
 def top_eigenpairs(problem: Problem, k: int, start: Array | None = None) -> Eigenpairs:
@@ -63,26 +66,31 @@ def top_eigenpairs(problem: Problem, k: int, start: Array | None = None) -> Eige
     """
     n = problem.size
     small = n <= 700 or n <= min(20 * k, 3000) or n <= 2 * _BASIS * (k + _EXTRA)
-    values, vectors = _solve_dense(problem, k) if small else _block_krylov(problem, k, start)
+    found, vectors = _solve_dense(problem, k) if small else _block_krylov(problem, k, start)
+    values, further = found[:k], found[k:]
     ratio = values / problem.trace if problem.trace > 0 else np.zeros(k)
     # Signs are fixed: in every column the entry of largest absolute value is positive.
     largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(k)]
     vectors = vectors * np.where(largest < 0, -1.0, 1.0)
     vectors *= np.abs(values) > _ZERO[problem.matrix.dtype.type] * np.abs(values).max()
     with np.errstate(over="ignore"):
-        return Eigenpairs(np.ldexp(values, problem.exponent), vectors, ratio)
+        return Eigenpairs(np.ldexp(values, problem.exponent), vectors, ratio, np.ldexp(further, problem.exponent))
 
 
 def _solve_dense(problem: Problem, k: int) -> tuple[Array, Array]:
+    """Return the k largest eigenpairs, and a few eigenvalues more."""
     n, matrix = problem.size, problem.matrix.to_dense()
-    values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[n - k, n - 1], check_finite=False)
-    if len(values) < k:  # LAPACK's subset solver loses some of many equal eigenvalues
+    more = min(k + _EXTRA, n)
+    values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[n - more, n - 1], check_finite=False)
+    if len(values) < more:  # LAPACK's subset solver loses some of many equal eigenvalues
         values, vectors = scipy.linalg.eigh(matrix, driver="evd", check_finite=False)
-    return values[: -k - 1 : -1], vectors[:, : -k - 1 : -1]
+    return values[: -more - 1 : -1], vectors[:, : -k - 1 : -1]
 
 
 def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array, Array]:
     """Return eigenpairs by Rayleigh-Ritz on a basis that grows by the residuals of all requested pairs at once.
+
+    The values are those of the k pairs, followed by a few more.
 
     A block of at least k vectors finds equal eigenvalues, which a single start vector (Lanczos) can miss unnoticed;
     k well separated clusters have k - 1 of them. It also reads the matrix once for many products.
@@ -112,7 +120,7 @@ def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array,
         residuals = image @ rotation[:, :width] - vectors * values[:width]
         errors = np.linalg.norm(residuals, axis=0) / max(np.abs(values).max(), np.finfo(np.float64).tiny)
         if (errors[:k] <= tolerance).all():
-            return values[:k], vectors[:, :k]
+            return values[: k + _EXTRA], vectors[:, :k]
         worst.append(float(errors[:k].max()))
         if n <= _DENSE_FALLBACK and _will_not_converge(worst, tolerance):
             break
@@ -130,7 +138,7 @@ def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array,
         ConvergenceWarning,
         stacklevel=3,
     )
-    return values[:k], vectors[:, :k]
+    return values[: k + _EXTRA], vectors[:, :k]
 
 
 def _will_not_converge(worst: list[float], tolerance: float) -> bool:

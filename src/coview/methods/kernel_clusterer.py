@@ -24,7 +24,7 @@ from coview.kernels import RBF, Kernel, NeighborGraph, PrecomputedSimilarity, ke
 from coview.methods.base import MultiViewClusterer, ViewWeights
 from coview.parameters import check_integer
 from coview.runtime import Workers, require_memory
-from coview.state import PARAMETER, ByView, FloatArray, Size, Sizes, SomeViews, require
+from coview.state import OPTIONAL, PARAMETER, ByView, FloatArray, Size, Sizes, SomeViews, require
 from coview.views import Array, Views
 
 _FLOAT64_UP_TO = 2000
@@ -42,6 +42,7 @@ class LatentSpace:
     centerings: dict[str, Centering]
     scores: Array | None  # ensemble scores of the training samples; None if they must be computed from similarities
     explained_variance_ratio: Any = None  # None if the problem has no trace
+    further_eigenvalues: Array | None = None  # the next few after those of the components, if the solver has them
 
 
 def solve_shared(fused: Fused, n_components: int, beta: Mapping[str, float]) -> LatentSpace:
@@ -54,6 +55,7 @@ def solve_shared(fused: Fused, n_components: int, beta: Mapping[str, float]) -> 
         fused.centerings,
         fused.scores(latent, beta),
         eigenpairs.explained_variance_ratio,
+        eigenpairs.further_values,
     )
 
 
@@ -73,6 +75,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
     _fuses_sparse: ClassVar[bool] = True  # whether sparse Gram matrices stay sparse in `_latent_space`
     latent_: Annotated[Any, FloatArray("train", "components")]
     eigenvalues_: Annotated[Array, FloatArray("components", infinite=True)]  # views may hold huge numbers
+    _further_eigenvalues: Annotated[Array, FloatArray("further", infinite=True, empty=True), OPTIONAL]
     scores_: Annotated[Array, FloatArray("train", "components")]
     kernels_: ByView[Annotated[Kernel, PARAMETER]]
     _beta: ViewWeights
@@ -145,6 +148,8 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
 
         self.kernels_ = dict(grams.kernels)
         self.eigenvalues_ = space.eigenvalues
+        if space.further_eigenvalues is not None:
+            self._further_eigenvalues = space.further_eigenvalues
         self._n_features_out = len(space.eigenvalues)
         self._store_latent(space, views.dtype)
         scores = zero_within(scores, np.sum([self._beta[name] * each.tolerance for name, each in maps.items()], axis=0))

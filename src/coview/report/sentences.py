@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from coview.formats import decimals, listed, percent, plural
 from coview.preprocess.steps import parse_steps
-from coview.report.formats import decimals, listed, percent, plural
 
 if TYPE_CHECKING:
     from coview.compare import Comparison
@@ -78,10 +78,14 @@ def _result(summary: Summary) -> list[str]:
     elif len(occupied) > 1:
         sentences.append(f"All clusters have the same size: {plural(occupied[0].size, 'sample')}.")
     if summary.truth:
-        sentences.append(
-            f"Agreement with the known classes is {decimals(summary.truth.ari)} ({_ARI}). "
-            f"The accuracy is {percent(summary.truth.accuracy)} if clusters and classes are matched one to one."
-        )
+        truth = summary.truth
+        more = "" if truth.accuracy > truth.largest_class else ", which a single cluster would also reach"
+        sentences += [
+            f"Agreement with the known classes is {decimals(truth.ari)} ({_ARI}). The normalised mutual information is "
+            f"{decimals(truth.nmi)}.",
+            f"The accuracy is {percent(truth.accuracy)} if clusters and classes are matched one to one{more}. The "
+            f"largest class has {percent(truth.largest_class)} of the samples.",
+        ]
     known = [(view.agreement, view.name) for view in summary.views if view.agreement is not None]
     if len(known) > 1:
         (least, worst), (most, best) = min(known), max(known)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from coview.compose.preprocessed import Preprocessed
 from coview.compose.wrapper import Wrapper
 from coview.errors import InputError
+from coview.formats import decimals
 from coview.methods.tmvkscr import TMvKSCR
 from coview.parameters import is_integer
 from coview.preprocess.profile import varies
@@ -199,7 +200,7 @@ def _reason(result: SearchResult, names: Sequence[str], numbers: Sequence[int]) 
         + (f", the best of {n_settings} settings" if n_settings > 1 else "")
         + (f" over {rounds} rounds" if rounds > 1 else "")
         + f". On {selected.n_samples:,} samples: "
-        + (f"agreement between views {selected.agreement:.2f}, " if len(names) > 1 else "")
-        + f"split-half stability {selected.stability:.2f} (adjusted Rand index), "
-        f"size entropy {selected.size_entropy:.2f}."
+        + (f"agreement between views {decimals(selected.agreement)}, " if len(names) > 1 else "")
+        + f"split-half stability {decimals(selected.stability)} (adjusted Rand index), "
+        f"size entropy {decimals(selected.size_entropy)}."
     )

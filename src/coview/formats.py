@@ -1,10 +1,15 @@
-"""Number formats of the report."""
+"""Formats of numbers and names in terminal, summary and report.
+
+Rounding never turns a number into 0, 1 or -1, or a percentage into 0 % or 100 %: 0.997 is "0.997" and not "1.00".
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Sequence
+
+_MOST_DECIMALS = 9  # a difference beyond them is a rounding error of the computation
 
 
 def count(value: int) -> str:
@@ -22,22 +27,27 @@ def decimals(value: float | None, digits: int = 2, sign: bool = False) -> str:
     if value is None or not math.isfinite(value):
         return "–"
     size = abs(value)
-    if size >= 1e5:
-        shown = f"{value:.3g}"
-    elif 0 < size < 0.5 * 10**-digits:
-        shown = f"{value:.1g}"
-    else:
-        shown = f"{value:.{digits}f}"
-    return shown.replace("-", "−", 1) if value < 0 else "+" * sign + shown
+    shown = f"{size:.3g}" if size >= 1e5 else _rounded_apart(size, digits, bounds=(0, 1))
+    return f"−{shown}" if value < 0 else "+" * sign + shown
 
 
 def percent(fraction: float | None) -> str:
-    """Return a fraction as a percentage."""
+    """Return a fraction as a percentage, with decimals only near 0 % and 100 %."""
     if fraction is None or not math.isfinite(fraction):
         return "–"
-    if 0.995 <= fraction < 1:
-        return f"{fraction:.2%}"
-    return f"{fraction:.1%}" if 0 < fraction < 0.01 else f"{fraction:.0%}"
+    near = 0 < fraction < 0.01 or 0.99 < fraction < 1
+    return f"{_rounded_apart(100 * fraction, int(near), bounds=(0, 100))}%"
+
+
+def _rounded_apart(value: float, digits: int, bounds: tuple[int, int]) -> str:
+    """Return a number with so many decimals, or with as many more as distinguish it from the bounds."""
+    if 0 < value < 0.5 * 10**-digits:
+        return f"{value:.1g}"
+    for more in range(digits, _MOST_DECIMALS + 1):
+        shown = f"{value:.{more}f}"
+        if float(shown) not in bounds:
+            return shown
+    return f"{value:.{digits}f}"
 
 
 def seconds(value: float) -> str:
@@ -60,4 +70,9 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
-FILTERS = {each.__name__: each for each in (count, decimals, listed, percent, plural, rounded, seconds)}
+def shortened(name: str, most: int = 24) -> str:
+    """Return a name of at most so many characters; a longer one loses its middle, because numbers stand at the end."""
+    if len(name) <= most:
+        return name
+    end = (most - 1) // 2
+    return f"{name[: most - 1 - end]}…{name[-end:]}"
