@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 
 _MOST_DECIMALS = 9  # a difference beyond them is a rounding error of the computation
 
@@ -76,3 +77,19 @@ def shortened(name: str, most: int = 24) -> str:
         return name
     end = (most - 1) // 2
     return f"{name[: most - 1 - end]}…{name[-end:]}"
+
+
+def shortened_apart(names: Iterable[str], most: int = 24) -> dict[str, str]:
+    """Return each name as `shortened` does; names that would then be equal keep the part in which they differ."""
+    short = {name: shortened(name, most) for name in names}
+    alike: defaultdict[str, list[str]] = defaultdict(list)
+    for name, form in short.items():
+        alike[form].append(name)
+    head = most // 4
+    for group in alike.values():
+        if len(group) > 1:
+            letters = enumerate(zip(*group, strict=False))
+            common = next((i for i, each in letters if len(set(each)) > 1), min(map(len, group)))
+            start = common - 2  # two characters of the common part, as a hint
+            short |= {name: f"{name[:head]}…{shortened(name[start:], most - head - 1)}" for name in group}
+    return short

@@ -315,6 +315,7 @@ def test_the_demo_writes_the_numbers_it_prints(tmp_path, capsys):
     assert len(labels) == summary["n_samples"] == 1797
     assert [labels.count(label) for label in range(10)] == [cluster["size"] for cluster in summary["clusters"]]
     assert f"ARI {summary['truth']['ari']:.3f}, NMI {summary['truth']['nmi']:.3f}" in out
+    assert "(largest class alone: 10%)" in out
     assert len(summary["eigenvalues"]) == 9
     assert summary["truth"]["ari"] >= 0.70
     assert summary["tuning"]["reason"] in out

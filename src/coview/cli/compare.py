@@ -86,7 +86,9 @@ def compare_command(
                 written = [name for name in COMPARISON_FILES if (folder / name).exists()]
     terminal.table("Comparison of methods", *comparison.table())
     if comparison.largest_class is not None:
-        terminal.line(f"Accuracy of a single cluster (fraction of the largest class): {percent(comparison.largest_class)}")
+        terminal.line(
+            f"Accuracy of a single cluster (fraction of the largest class): {percent(comparison.largest_class)}"
+        )
     if output is not None:
         terminal.line(f"Written to {output}/: {', '.join(written)}")
     terminal.print_json({**comparison.to_dict(), "output": output and str(output), "files": written})

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coview.cli.terminal import Terminal
-from coview.formats import decimals, percent, shortened
+from coview.formats import decimals, percent, shortened_apart
 
 if TYPE_CHECKING:
     from coview.compare import Comparison
@@ -20,12 +20,13 @@ def print_clusters(terminal: Terminal, summary: Summary) -> None:
     """Print the clusters and their distinguishing features."""
     known = summary.truth is not None
     rows = []
+    short = shortened_apart(feature.name for cluster in summary.clusters for feature in cluster.features[:2])
     for cluster in summary.clusters:
         features = ", ".join(
-            f"{shortened(feature.view, 16)}/{shortened(feature.name)} {'high' if feature.effect > 0 else 'low'}"
+            f"{feature.view}/{short[feature.name]} {'high' if feature.effect > 0 else 'low'}"
             for feature in cluster.features[:2]
         )
-        main_class = [shortened(next(iter(cluster.classes or {}), ""))] if known else []
+        main_class = [next(iter(cluster.classes or {}), "")] if known else []
         rows.append((str(cluster.label), str(cluster.size), percent(cluster.fraction), features, *main_class))
     headings = ("cluster", "samples", "fraction", "distinguishing features", *(["main class"] if known else []))
     terminal.table("Clusters", headings, rows)

@@ -55,7 +55,7 @@ def solve_shared(fused: Fused, n_components: int, beta: Mapping[str, float]) -> 
         fused.centerings,
         fused.scores(latent, beta),
         eigenpairs.explained_variance_ratio,
-        eigenpairs.further_values,
+        further_eigenvalues=eigenpairs.further_values,
     )
 
 

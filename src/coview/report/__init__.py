@@ -9,7 +9,7 @@ from coview.io.atomic import complete_or_absent
 from coview.report.charts import chart_data, has_scores
 from coview.report.page import fill
 from coview.report.sentences import comparison_overview, overview, preprocessing_descriptions
-from coview.report.tables import cross_table, sample_table, splits, tuning_table
+from coview.report.tables import cross_table, sample_table, short_names, splits, tuning_table
 from coview.summary import Summary
 
 __all__ = ["render", "write_report"]
@@ -37,6 +37,7 @@ def render(result: Summary | Comparison) -> str:
         samples=sample_table(result.samples),
         summary=result,
         steps={view.name: view.preprocessing for view in result.views},
+        short=short_names(result),
         has_scores=has_scores(result),
         overview=overview(result),
         splits=splits(result),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coview.formats import percent, shortened
+from coview.formats import percent, shortened, shortened_apart
 from coview.plots import PALETTE, cluster_style, criteria_by_number, criterion_by_round
 from coview.summary.values import reading_order
 from coview.tune.record import ranked_settings
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from coview.tune.record import Tuning
 
 MAX_POINTS = 5000
-MAX_COORDINATES = 600_000  # 1.6 MB of JSON for any number of clusters and views
+MAX_COORDINATES = 500_000  # 1.3 MB of JSON for any number of clusters and views
 MAX_SIMILARITIES = 400  # rows and columns of the heat map
 MAX_SETTINGS = 30
 MAX_ID_LENGTH = 80
@@ -133,7 +133,7 @@ def _grouping(
     return {
         "name": name,
         "names": [shortened(str(each), MAX_ID_LENGTH) for each in names],
-        "short_names": [shortened(str(each), MAX_LEGEND_LENGTH) for each in names],
+        "short_names": list(shortened_apart(map(str, names), MAX_LEGEND_LENGTH).values()),
         "numbers": [each if isinstance(each, int) else code for each, code in place.items()],
         "codes": [place[each] for each in shown],
         "counts": None if sizes is None else [sizes.get(each) for each in names],
@@ -161,10 +161,11 @@ def _tuning_data(tuning: Tuning) -> dict[str, Any]:
     if selected.setting not in [row.setting for row in order]:
         order[-1] = selected
     order.reverse()
+    short = shortened_apart((row.label for row in order), MAX_TICK_LENGTH)
     numbers, curves = criteria_by_number(rows)
     return {
         "labels": [shortened(row.label, MAX_ID_LENGTH) for row in order],
-        "short_labels": [shortened(row.label, MAX_TICK_LENGTH) for row in order],
+        "short_labels": [short[row.label] for row in order],
         "rounds": [
             {"name": name, "places": places, "values": values}
             for name, (places, values) in criterion_by_round(rows, order).items()

@@ -18,23 +18,30 @@
   let matching = order;
   let start = 0;
 
+  // Three decimals, or all of them if three would round the number to 0, 1 or -1.
+  function written(value) {
+    if (Number.isInteger(value)) return value.toLocaleString("en");
+    const rounded = value.toFixed(3);
+    return (Number.isInteger(Number(rounded)) ? String(value) : rounded).replace("-", "−");
+  }
+
   function cell({ kind, values }, row, isFirst) {
     const made = document.createElement(isFirst ? "th" : "td");
     if (isFirst) made.scope = "row";
     made.className = kind === "number" ? "number" : "text";
     if (kind === "cluster") made.append(swatches.get(String(values[row])).cloneNode(true));
-    else made.textContent = values[row];
+    else made.textContent = kind === "number" ? written(values[row]) : values[row];
     return made;
   }
 
   function show() {
+    table.parentElement.scrollTop = 0;
     const end = Math.min(start + PAGE_ROWS, matching.length);
     table.tBodies[0].replaceChildren(...matching.slice(start, end).map((row) => {
       const made = document.createElement("tr");
       made.append(...columns.map((column, i) => cell(column, row, i === 0)));
       return made;
     }));
-    const written = (number) => number.toLocaleString("en");
     element("samples-shown").textContent =
       matching.length === 0 ? "no sample" : `${written(start + 1)} to ${written(end)} of ${written(matching.length)}`;
     previous.disabled = start === 0;

@@ -79,12 +79,11 @@ def _result(summary: Summary) -> list[str]:
         sentences.append(f"All clusters have the same size: {plural(occupied[0].size, 'sample')}.")
     if summary.truth:
         truth = summary.truth
-        more = "" if truth.accuracy > truth.largest_class else ", which a single cluster would also reach"
         sentences += [
             f"Agreement with the known classes is {decimals(truth.ari)} ({_ARI}). The normalised mutual information is "
             f"{decimals(truth.nmi)}.",
-            f"The accuracy is {percent(truth.accuracy)} if clusters and classes are matched one to one{more}. The "
-            f"largest class has {percent(truth.largest_class)} of the samples.",
+            f"The accuracy is {percent(truth.accuracy)} if clusters and classes are matched one to one. A single "
+            f"cluster would reach {percent(truth.largest_class)}, the fraction of the largest class.",
         ]
     known = [(view.agreement, view.name) for view in summary.views if view.agreement is not None]
     if len(known) > 1:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from coview.formats import shortened
+from coview.formats import shortened, shortened_apart
 from coview.tune.criterion import evaluated_numbers
 from coview.tune.record import mean_criteria, ranked_evaluations
 
@@ -37,6 +37,19 @@ class Split(NamedTuple):
     label: int
     largest: float
     second: float
+
+
+def short_names(summary: Summary) -> dict[str, dict[str, str]]:
+    """Return the short forms of the names of views, columns and classes, for tables without room for long names."""
+    features = [(feature.view, feature.name) for cluster in summary.clusters for feature in cluster.features]
+    if means := summary.feature_means:
+        features += zip(means.views, means.names, strict=True)
+    classes = [name for cluster in summary.clusters for name in cluster.classes or {}]
+    return {
+        "views": shortened_apart([*(view.name for view in summary.views), *(view for view, _ in features)], 12),
+        "features": shortened_apart((name for _, name in features), 20),
+        "classes": shortened_apart([*classes, *(summary.truth.classes if summary.truth else ())], 18),
+    }
 
 
 def sample_table(samples: Samples) -> list[dict[str, Any]]:
