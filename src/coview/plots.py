@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Ten colours that colour-blind readers can distinguish on white and on black. Eight are by Petroff (arXiv 2107.02270).
-# Pink and blue replace the two greys, which look like missing values; the smallest distance between two colours is
-# larger than with the greys, for normal vision and for each kind of colour blindness.
+# Pink and blue replace his two greys, which look like missing clusters. The smallest distance between two colours, over
+# normal vision and three kinds of colour blindness, is larger than with the greys.
 PALETTE = ("#3f90da", "#ffa90e", "#bd1f01", "#d878a0", "#832db6", "#a96b59", "#e76300", "#b9ac70", "#4048e8", "#92dadd")
 MARKERS = ("o", "s", "D", "^", "P", "X", "v", "p", "h", "*")
 _LINES = ("-", "--", ":", "-.")

@@ -710,6 +710,12 @@ def test_the_fraction_of_the_largest_class_is_the_accuracy_of_a_single_cluster(b
     assert summary.truth.largest_class == pytest.approx(70 / 90, abs=1e-5)
 
 
+def test_a_measure_is_rounded_to_one_only_if_it_is_one_up_to_rounding_errors():
+    assert gather._significant(0.1234567) == 0.12346
+    assert gather._significant(0.999997) == 0.999997
+    assert gather._significant(1 - 1e-15) == 1
+
+
 def test_weights_and_further_eigenvalues_are_those_of_the_model(blobs):
     views, _ = blobs
     fitted = Preprocessed(model(rho=0.25, kappa=[1, 2, 0.5])).fit(views)

@@ -158,7 +158,7 @@
 
     function hoverText(i) {
       const lines = groupings.map(({ name, names, codes }) => `${plain(name)}: ${plain(names[codes[i]])}`);
-      if (margin) lines.push(`margin: ${margin[i].toPrecision(3)}`);
+      if (margin) lines.push(`margin: ${margin[i].toPrecision(4)}`);
       return `<b>${plain(samples[i])}</b><br>${lines.join("<br>")}`;
     }
     const texts = samples.map((_, i) => hoverText(i));
@@ -347,7 +347,7 @@
         y: places,
         text: places.map((place) => plain(labels[place])),
         marker: { size: 9, color: data.colours[i % data.colours.length], symbol: symbols[i % symbols.length] },
-        hovertemplate: "%{text}: %{x:.3f}<extra></extra>",
+        hovertemplate: "%{text}: %{x:.5~g}<extra></extra>",
       })),
       {
         type: "scatter",
@@ -381,7 +381,7 @@
       y: values,
       line: { color: data.colours[i], width: i ? 1.5 : 3, dash: dashes[i] },
       marker: { size: i ? 6 : 9, symbol: symbols[i] },
-      hovertemplate: `%{x} clusters, ${name}: %{y:.3f}<extra></extra>`,
+      hovertemplate: `%{x} clusters, ${name}: %{y:.5~g}<extra></extra>`,
     })), {
       ...named,
       xaxis: { title: { text: "number of clusters" }, tickformat: "d", ...(places.length > 15 ? {} : { dtick: 1 }) },

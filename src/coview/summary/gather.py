@@ -472,8 +472,9 @@ def _notes(found: _Found) -> list[str]:
 
 
 def _significant(number: Any, digits: int = 5) -> float:
-    """Return the number with a few significant digits, which keep the file small."""
-    return float(f"{number:.{digits}g}")
+    """Return the number with a few significant digits, which keep the file small, but without rounding it to 1."""
+    rounded = float(f"{number:.{digits}g}")
+    return float(f"{number:.9g}") if abs(rounded) == 1 else rounded
 
 
 def _significant_numbers(values: Any) -> tuple[float, ...] | None:
