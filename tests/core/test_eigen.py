@@ -52,9 +52,16 @@ def test_explained_variance_ratios_are_fractions_of_the_trace(n):
 @pytest.mark.parametrize("n", [3, 30, 900])
 def test_the_next_eigenvalues_are_known_approximately(n):
     values = 2.0 ** -np.arange(n)
-    pairs = top_eigenpairs(problem_of(symmetric(values), exponent=3), 2)
-    # The solver stops when the requested pairs have converged, so these have a few correct digits.
+    pairs = top_eigenpairs(problem_of(symmetric(values), exponent=3), 2, n_further=3)
+    # The Krylov solver stops when the requested pairs have converged, so these have a few correct digits.
     np.testing.assert_allclose(pairs.further_values, 8 * values[2:5], rtol=1e-3)
+    alone = top_eigenpairs(problem_of(symmetric(values), exponent=3), 2)
+    assert len(alone.further_values) == 0
+    np.testing.assert_array_equal(alone.vectors, pairs.vectors)
+
+
+def test_there_are_no_eigenvalues_beyond_all_of_them():
+    assert len(top_eigenpairs(problem_of(symmetric(np.arange(5.0))), 5, n_further=3).further_values) == 0
 
 
 @SIZES
@@ -82,7 +89,7 @@ def test_equal_eigenvalues_are_all_found(n_blocks, dtype):
     problem = problem_of(matrix, dtype=dtype)
     pairs = top_eigenpairs(problem, n_blocks)
     np.testing.assert_allclose(pairs.values, np.ones(n_blocks), rtol=1e-6)
-    np.testing.assert_allclose(pairs.values, _solve_dense(problem, n_blocks)[0][:n_blocks], atol=1e-6)
+    np.testing.assert_allclose(pairs.values, _solve_dense(problem, n_blocks)[0], atol=1e-6)
 
 
 def test_low_rank_problems_give_zeros_beyond_their_rank():

@@ -21,6 +21,7 @@ _BASIS = 6  # blocks in the basis before it is condensed
 _PASSES = 60  # problems with a gap between eigenvalues take 5 to 30
 _MIN_PASSES = 24  # before the rate of convergence is measured: errors often fall late
 _RATE_PASSES = 12  # over which the rate is measured
+_SMALL = 700  # rows up to which LAPACK is faster
 _DENSE_FALLBACK = 4000  # rows up to which LAPACK solves a problem that has not converged
 
 
@@ -47,8 +48,7 @@ class Eigenpairs:
     """Eigenvalues in decreasing order, their eigenvectors as columns, and the fraction of the trace of each.
 
     The vector of an eigenvalue that is zero up to rounding is zero, because any other choice would be arbitrary. The
-    further values are the next few eigenvalues, which the solvers compute anyway. They show the gap after the requested
-    ones, and are accurate to a few digits only, because no solver waits for them to converge.
+    further values are the next eigenvalues, to show the gap after the requested ones. They can be fewer than requested.
     """
 
     values: Array
@@ -57,17 +57,24 @@ class Eigenpairs:
     further_values: Array
 
 
-def top_eigenpairs(problem: Problem, k: int, start: Array | None = None) -> Eigenpairs:
+def top_eigenpairs(problem: Problem, k: int, start: Array | None = None, n_further: int = 0) -> Eigenpairs:
     """Return the k algebraically largest eigenpairs, always with the same signs for the same problem.
 
     Problems with few rows, or with few rows for each requested pair, are solved by LAPACK, cubic in the number of rows.
     All others are solved by a block Krylov method in about ten passes over the matrix, from a fixed start or from at
-    most k vectors near the solution (`start`).
+    most k vectors near the solution (`start`). The Krylov method has up to three further values anyway, to a few digits
+    because it does not wait for them to converge. LAPACK needs up to 20 milliseconds for them, and they are left out if
+    it solves a problem of more than 700 rows.
     """
     n = problem.size
-    small = n <= 700 or n <= min(20 * k, 3000) or n <= 2 * _BASIS * (k + _EXTRA)
+    small = n <= _SMALL or n <= min(20 * k, 3000) or n <= 2 * _BASIS * (k + _EXTRA)
     found, vectors = _solve_dense(problem, k) if small else _block_krylov(problem, k, start)
-    values, further = found[:k], found[k:]
+    values, further = found[:k], found[k : k + n_further]
+    if n_further and k < n <= _SMALL:
+        # In a second call, because the vectors of the first one would change if they were computed with more of them.
+        places = [max(n - k - n_further, 0), n - k - 1]
+        dense = problem.matrix.to_dense()
+        further = scipy.linalg.eigh(dense, subset_by_index=places, eigvals_only=True, check_finite=False)[::-1]
     ratio = values / problem.trace if problem.trace > 0 else np.zeros(k)
     # Signs are fixed: in every column the entry of largest absolute value is positive.
     largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(k)]
@@ -78,13 +85,11 @@ def top_eigenpairs(problem: Problem, k: int, start: Array | None = None) -> Eige
 
 
 def _solve_dense(problem: Problem, k: int) -> tuple[Array, Array]:
-    """Return the k largest eigenpairs, and a few eigenvalues more."""
     n, matrix = problem.size, problem.matrix.to_dense()
-    more = min(k + _EXTRA, n)
-    values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[n - more, n - 1], check_finite=False)
-    if len(values) < more:  # LAPACK's subset solver loses some of many equal eigenvalues
+    values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[n - k, n - 1], check_finite=False)
+    if len(values) < k:  # LAPACK's subset solver loses some of many equal eigenvalues
         values, vectors = scipy.linalg.eigh(matrix, driver="evd", check_finite=False)
-    return values[: -more - 1 : -1], vectors[:, : -k - 1 : -1]
+    return values[: -k - 1 : -1], vectors[:, : -k - 1 : -1]
 
 
 def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array, Array]:

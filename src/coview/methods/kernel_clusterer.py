@@ -30,6 +30,7 @@ from coview.views import Array, Views
 _FLOAT64_UP_TO = 2000
 _LEAST_CONTRAST = 1e-3
 _BLOCK_BYTES = 2**21
+_FURTHER = 3  # eigenvalues beyond those of the components, to show the gap
 _SOLVER_VECTORS = 16  # for each component
 
 
@@ -47,7 +48,7 @@ class LatentSpace:
 
 def solve_shared(fused: Fused, n_components: int, beta: Mapping[str, float]) -> LatentSpace:
     """Return the latent space H = D^{-1/2} U that all views share, with U the leading eigenvectors of the problem."""
-    eigenpairs = top_eigenpairs(fused.problem, n_components)
+    eigenpairs = top_eigenpairs(fused.problem, n_components, n_further=_FURTHER)
     latent = eigenpairs.vectors / np.sqrt(fused.degree)[:, None]
     return LatentSpace(
         eigenpairs.values,
