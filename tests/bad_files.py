@@ -173,6 +173,43 @@ def annotated(file, values):
         group.create_dataset("_index", data=[f"s{i}" for i in range(count)], dtype=h5py.string_dtype())
 
 
+def sheets(**rows):
+    """An Excel workbook with these sheets."""
+
+    def write(folder):
+        import openpyxl
+
+        book = openpyxl.Workbook()
+        book.remove(book.active)
+        for name, cells in rows.items():
+            sheet = book.create_sheet(name)
+            for row in cells:
+                sheet.append(row)
+        book.save(folder / "bad.xlsx")
+        return str(folder / "bad.xlsx")
+
+    return write
+
+
+BARCODES = "".join(f"s{i}\n" for i in range(N))
+
+
+def tenx(matrix=None, barcodes=BARCODES, features="g0\tA\ng1\tB\n", zipped=True):
+    """A folder of 10x Genomics; None leaves out a file."""
+    entries = "".join(f"{j + 1} {i + 1} {1 + i * j}\n" for i in range(N) for j in range(2))
+    matrix = matrix or f"%%MatrixMarket matrix coordinate integer general\n2 {N} {2 * N}\n{entries}"
+
+    def write(folder):
+        (folder / "bad").mkdir()
+        for name, content in {"matrix.mtx": matrix, "barcodes.tsv": barcodes, "features.tsv": features}.items():
+            if content is not None:
+                path = folder / "bad" / f"{name}{'.gz' if zipped else ''}"
+                path.write_bytes(gzip.compress(content.encode()) if zipped else content.encode())
+        return str(folder / "bad")
+
+    return write
+
+
 WHOLE = np.arange(2.0 * N).reshape(N, 2)
 WITH_NAN = np.where(WHOLE == 5, np.nan, WHOLE)
 HUGE = 2**50
@@ -180,7 +217,7 @@ HUGE = 2**50
 # Paths
 by_order("missing file", "does not exist; check the path")(lambda folder: str(folder / "bad.csv"))
 by_order("file name too long", "cannot be read")(lambda folder: str(folder / f"{'long' * 99}.csv"))
-by_order("unknown ending", "unknown ending", ".parquet")(text(".xlsx", b"PK\x03\x04"))
+by_order("unknown ending", "unknown ending", ".parquet")(text(".xls", b"\xd0\xcf"))
 by_order("no ending", "unknown ending")(text("", GOOD))
 by_order("zipped Parquet", "unknown ending", ".gz")(text(".parquet.gz", gzip.compress(b"PAR1")))
 by_order("variable of a table", "without variables")(variable(lines(*ROWS), "X"))
@@ -200,24 +237,33 @@ by_order("header without samples", "no samples")(lines())
 bad("ragged: a value too few", "1 columns in line 4", "expected 3")(lines(*ROWS[:2], "s2", *ROWS[3:]))
 bad("ragged: a value too many", "4 columns in line 5")(lines(*ROWS[:3], ROWS[3] + ",9", *ROWS[4:]))
 bad("a string in a column of numbers", "'about 7' in row 2", "column 'x'")(lines(*ROWS[:2], "s2,about 7,4", *ROWS[3:]))
-bad(
-    "column of strings", "column 'y'", "--categories onehot", "'red' in row 0", "(ids='y', on the command line --ids y)"
-)(lines(*(f"s{i},1,{('red', 'blue')[i % 2]}" for i in range(N))))
-bad("names encoded as categories", "look like names", "--ids y", categories="onehot")(
+bad("column of strings", "column 'y'", "categories='onehot'", "'red' in row 0", "(ids='y')")(
+    lines(*(f"s{i},1,{('red', 'blue')[i % 2]}" for i in range(N)))
+)
+bad("names encoded as categories", "look like names", "(ids='y')", categories="onehot")(
     lines(*(f"s{i},1,name {i}" for i in range(N)))
 )
 bad("missing category", "no value in row 1, column 'y'; impute it", categories="onehot")(
     lines("s0,1,red", "s1,2,", *ROWS[2:])
 )
-bad("semicolons in .csv", "separated by semicolons", "commas")(
-    text(".csv", "\n".join(["sample;x;y", *ROWS]).replace(",", ";"))
+bad("commas or semicolons", "may be separated by commas or by semicolons", "decimal=")(
+    text(".csv", "sample;level (mg,dl)\n" + "".join(f"s{i};{i},5\n" for i in range(N)))
 )
-bad("decimal commas", "separated by semicolons")(
-    text(".csv", "sample;x\n" + "".join(f"s{i};{i},5\n" for i in range(N)))
+by_order("row names or decimal commas", "lines such as '1,75'", "a number with a decimal comma", "decimal=")(
+    text(".csv", "height\n" + "".join(f"1,{75 + i}\n" for i in range(N)))
 )
-bad("quoted decimal commas", "decimal point", "'0,5' in row 0")(lines(*(f's{i},"{i},5",1' for i in range(N))))
-bad("tabs in .csv", "separated by tabs", ".tsv")(text(".csv", "\n".join(["sample,x,y", *ROWS]).replace(",", "\t")))
-bad("commas in .tsv", "separated by commas")(text(".tsv", "\n".join(["sample,x,y", *ROWS])))
+bad("decimal commas and points", "a comma ('0,5' in the column 'x')", "a decimal point ('1.5' in the column 'y')")(
+    lines(*(f"s{i};{i},5;1.5" for i in range(N)), header="sample;x;y")
+)
+bad("separators of thousands", "'1,234' in the column 'x'", "separate thousands", "decimal=','")(
+    lines(*(f"s{i};1,23{i % 6 + 4};1" for i in range(N)), header="sample;x;y")
+)
+bad("decimal commas although points are stated", "decimal point", "'0,5' in row 0", decimal=".")(
+    lines(*(f's{i},"{i},5",1' for i in range(N)))
+)
+bad("points and commas in one number", "'1.000,5' in row 0", "without separators of thousands")(
+    lines(*(f"s{i};{i + 1}.000,5" for i in range(N)), header="sample;x")
+)
 bad("spaces in .tsv", "separated by spaces")(text(".tsv", "\n".join(["sample,x,y", *ROWS]).replace(",", " ")))
 bad("Latin-1", "not UTF-8", "line 1")(text(".csv", "sample,größe\ns0,1\n".encode("latin-1")))
 bad("mixed encodings", "not UTF-8", "line 4")(
@@ -240,19 +286,105 @@ bad("nothing but ids", "no features")(lines(*(f"s{i}" for i in range(N)), header
 bad("nothing but missing values", "no features")(lines(*(f"s{i},," for i in range(N))))
 
 # Ids
-bad("ids that differ", "lacks the sample 's11'", "(align='inner', on the command line --align inner)")(
-    lines(*ROWS[:-1], "t5,1,2")
-)
+bad("ids that differ", "lacks the sample 's11'", "(align='inner')")(lines(*ROWS[:-1], "t5,1,2"))
 bad("a sample too few", "lacks the sample 's11'")(lines(*ROWS[:-1]))
 bad("no common id", "no sample in common", align="inner")(lines(*(row.replace("s", "t") for row in ROWS)))
 bad("duplicate ids", "'s1' in rows 1 and 5")(lines(*ROWS[:5], "s1,1,2", *ROWS[6:]))
 bad("no id in a row", "no id in row 4")(lines(*ROWS[:4], ",1,2", *ROWS[5:]))
-bad("no column of ids", "no column 'sample' of ids. It has the 3 columns 'id', 'x', 'y'")(lines(*ROWS, header="id,x,y"))
+bad("no column of ids", "no column 'sample' of ids; did you mean 'id'? It has the 3 columns 'id', 'x', 'y'")(
+    lines(*ROWS, header="id,x,y")
+)
 bad("mistyped column of ids", "'sample' of ids; did you mean 'samples'? It has the 7 columns 'samples', 'a', ")(
     lines(*(f"1,2,3,4,5,6,s{i}" for i in range(N)), header="a,b,c,d,e,f,samples")
 )
 bad("array of another length beside ids", "has 5 samples", "has 12")(array(WHOLE[:5]))
 by_order("another number of samples", "has 5 samples", "has 12")(array(WHOLE[:5]))
+
+
+# Orientation
+by_order(
+    "transposed",
+    "has 2 samples but view 'good'",
+    "has 12",
+    "transpose it: transpose=['bad']",
+)(array(WHOLE.T))
+bad("transposed array beside ids", "has 2 samples but view 'good'", "transpose=['bad']")(array(WHOLE.T))
+bad("transposed with the ids as column names", "has the ids of view 'good'", "transpose=['bad']")(
+    text(".csv", f"gene,{','.join(f's{i}' for i in range(N))}\nx{',1' * N}\ny{',2' * N}\n")
+)
+
+# Excel
+by_order("text renamed to .xlsx", "not a zip file", needs="openpyxl")(text(".xlsx", GOOD))
+by_order("truncated .xlsx", "cannot be read", needs="openpyxl")(changed(sheets(one=[["x"], [1]]), cut))
+by_order("a zip archive renamed to .xlsx", "cannot be read", needs="openpyxl")(
+    lambda folder: Path(npz(X=WHOLE)(folder)).rename(folder / "bad.xlsx").as_posix()
+)
+by_order(
+    ".xlsx with several sheets",
+    "has 2 sheets: rna (A1:A2), protein (A1:A2); select one as bad.xlsx::NAME",
+    needs="openpyxl",
+)(sheets(rna=[["x"], [1]], empty=[], protein=[["x"], [1]]))
+by_order(".xlsx without the sheet", "no sheet 'dna'; it has rna", needs="openpyxl")(
+    variable(sheets(rna=[["x"], [1]]), "dna")
+)
+by_order("empty .xlsx", "has no sheets", needs="openpyxl")(sheets(one=[]))
+by_order(".xlsx with a cell beside the table", "has 3 cells in row 3", "but 2 in its first row", needs="openpyxl")(
+    sheets(one=[["x", "y"], [1, 2], [3, 4, "checked"], [5, 6]])
+)
+bad("missing value in .xlsx", "no value in row 1, column 'x'", needs="openpyxl")(
+    sheets(one=[["sample", "x"], ["s0", 1], ["s1", "#N/A"], *([f"s{i}", 1] for i in range(2, N))])
+)
+bad("an error of Excel", "'#DIV/0!' in row 1", "column 'x'", needs="openpyxl")(
+    sheets(one=[["sample", "x"], ["s0", 1], ["s1", "#DIV/0!"], *([f"s{i}", 1] for i in range(2, N))])
+)
+
+# JSON lines
+OBJECTS = [f'{{"sample": "s{i}", "x": {i}.5}}' for i in range(N)]
+bad("a line that is not JSON", "is not JSON in line 3 (Expecting value); correct that line")(
+    text(".jsonl", "\n".join([*OBJECTS[:2], '{"sample": "s2", "x": }', *OBJECTS[3:]]))
+)
+bad("truncated .jsonl", "is not JSON in line 2")(text(".jsonl", OBJECTS[0] + "\n" + cut(OBJECTS[1])))
+bad("missing key", "lacks the key 'x' in line 2; write null if its value is missing")(
+    text(".jsonl", "\n".join([OBJECTS[0], '{"sample": "s1"}', *OBJECTS[2:]]))
+)
+bad("additional key", "the key 'y' in line 3, which the lines before lack")(
+    text(".jsonl", "\n".join([*OBJECTS[:2], '{"sample": "s2", "y": 1, "x": 1}', *OBJECTS[3:]]))
+)
+bad("key that is there twice", "the key 'x' in line 3, twice")(
+    text(".jsonl", "\n".join([*OBJECTS[:2], '{"sample": "s2", "x": 2, "x": 1}', *OBJECTS[3:]]))
+)
+bad("key that is there twice in the first line", "two columns named 'x'")(text(".jsonl", '{"x": 1, "x": 2}'))
+bad("list in .jsonl", "a list under the key 'x' in line 2")(
+    text(".jsonl", f'{OBJECTS[0]}\n{{"sample": "s1", "x": [1]}}')
+)
+bad("object in .jsonl", "an object under the key 'x' in line 1")(text(".jsonl", '{"sample": "s1", "x": {"y": 1}}'))
+bad("array instead of lines", "has a list in line 1; write one object per line")(
+    text(".jsonl", f"[{','.join(OBJECTS)}]")
+)
+bad("indented JSON", "is not JSON in line 1")(text(".jsonl", '{\n"x": 1\n}'))
+bad("numbers instead of objects", "has a value in line 2")(text(".jsonl", OBJECTS[0] + "\n3\n"))
+bad("object without keys", "without keys in line 1")(text(".jsonl", "{}\n{}\n"))
+bad("deeply nested .jsonl", "line 1")(text(".jsonl", '{"x": ' + "[" * 200_000))
+bad("Latin-1 in .jsonl", "line 1", "UTF-8")(text(".jsonl", '{"größe": 1}'.encode("latin-1")))
+bad("empty .jsonl", "is empty")(text(".jsonl", "\n"))
+bad("null in .jsonl", "no value in row 1, column 'x'")(
+    text(".jsonl.gz", gzip.compress("\n".join([OBJECTS[0], '{"x": null, "sample": "s1"}', *OBJECTS[2:]]).encode()))
+)
+bad("huge integers in .jsonl", "2^53", "column 'x'")(
+    text(".jsonl", "\n".join(f'{{"sample": "s{i}", "x": {2**60}}}' for i in range(N)))
+)
+bad("truncated .jsonl.gz", "cannot be read")(text(".jsonl.gz", cut(gzip.compress("\n".join(OBJECTS).encode()))))
+
+# 10x Genomics
+by_order("10x without barcodes", "lacks barcodes.tsv.gz or barcodes.tsv")(tenx(barcodes=None))
+by_order("10x without features", "lacks features.tsv.gz or features.tsv or genes.tsv.gz or genes.tsv")(
+    tenx(features=None)
+)
+by_order("10x with several types", "2 feature types: Gene Expression (1), Antibody Capture (1)", "bad::NAME")(
+    tenx(features="g0\tA\tGene Expression\ng1\tB\tAntibody Capture\n")
+)
+by_order("10x without the type", "no feature type 'RNA'; it has features (2)")(variable(tenx(), "RNA"))
+by_order("10x with the same feature twice", "two columns named 'A (g0)'")(tenx(features="g0\tA\ng0\tA\n"))
 
 
 # Arrays
@@ -307,7 +439,7 @@ by_order(".mtx without entries", "0 lines of 3", "states 1 of 3")(text(".mtx", C
 by_order(".mtx with an entry too many", "more lines", "states 1 of 3")(
     text(".mtx", COORDINATES + "12 2 1\n1 1 1\n2 2 1\n")
 )
-by_order(".mtx with a line without end", "number of columns changed")(
+by_order(".mtx with a line without end", "a line of more than 65536 characters")(
     text(".mtx.gz", gzip.compress((COORDINATES + "12 2 1\n1 1 1").encode() + b"0" * 200_000))
 )
 by_order("huge integers in .mtx", "2^53")(

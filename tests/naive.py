@@ -16,31 +16,39 @@ def rbf(x, y, sigma2):
     return np.array([[np.exp(-sum((a - b) ** 2) / sigma2) for b in y] for a in x])
 
 
-def centring_matrix(gram):
+def regularized_degrees(gram, regularization=0.0):
+    """The row sums, plus a multiple of their mean."""
+    degrees = gram.sum(axis=1)
+    return degrees + regularization * degrees.mean()
+
+
+def centring_matrix(gram, regularization=0.0):
     """M = I - 1 1ᵀ D⁻¹ / (1ᵀ D⁻¹ 1) with the degrees of the uncentred Gram matrix."""
     n = len(gram)
-    inverse_degrees = np.diag(1 / gram.sum(axis=1))
+    inverse_degrees = np.diag(1 / regularized_degrees(gram, regularization))
     ones = np.ones((n, 1))
     return np.eye(n) - ones @ ones.T @ inverse_degrees / (ones.T @ inverse_degrees @ ones).item()
 
 
-def fused_problem(grams, kappa, rho):
+def fused_problem(grams, kappa, rho, regularization=0.0):
     """The two matrices of the paper's generalised eigenproblem, M H = D H Λ."""
-    centred = [centring_matrix(gram) @ gram @ centring_matrix(gram).T for gram in grams]
+    centrings = [centring_matrix(gram, regularization) for gram in grams]
+    centred = [centring @ gram @ centring.T for centring, gram in zip(centrings, grams, strict=True)]
     added = sum(weight * matrix for weight, matrix in zip(kappa, centred, strict=True))
     multiplied = np.ones_like(grams[0])
     for matrix in centred:
         multiplied = multiplied * matrix
-    degrees = np.diag(sum(gram.sum(axis=1) for gram in grams))
+    degrees = np.diag(sum(regularized_degrees(gram, regularization) for gram in grams))
     return rho * added + (1 - rho) * multiplied, degrees
 
 
-def tmvkscr(grams, n_components, kappa, rho):
+def tmvkscr(grams, n_components, kappa, rho, regularization=0.0):
     """Eigenvalues, latent space and training scores of every view."""
-    matrix, degrees = fused_problem(grams, kappa, rho)
+    matrix, degrees = fused_problem(grams, kappa, rho, regularization)
     values, vectors = scipy.linalg.eigh(matrix, degrees)
     latent = vectors[:, ::-1][:, :n_components]
-    scores = [centring_matrix(gram) @ gram @ centring_matrix(gram).T @ latent for gram in grams]
+    centrings = [centring_matrix(gram, regularization) for gram in grams]
+    scores = [centring @ gram @ centring.T @ latent for centring, gram in zip(centrings, grams, strict=True)]
     return values[::-1][:n_components], latent, scores
 
 

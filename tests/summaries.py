@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from coview.evidence import Evidence
 from coview.summary import (
     Cluster,
     Feature,
@@ -16,7 +17,7 @@ from coview.summary import (
     Uncertain,
     View,
 )
-from coview.tune.record import MEASURES, EvaluatedSetting, Tuning
+from coview.tune.record import MEASURES, EvaluatedSetting, FinalMeasures, Tuning
 
 VIEWS = {"pixels": 64, "fourier": 40, "gradients": 32}
 
@@ -64,6 +65,7 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
                 label=c,
                 size=int(sizes[c]),
                 fraction=float(sizes[c] / n_samples),
+                stability=0.9,
                 silhouette=0.2 + 0.6 * c / n_clusters,
                 margin=0.1 + 0.5 * c / n_clusters,
                 agreement={name: float(np.mean(theirs[labels == c] == c)) for name, theirs in own.items()},
@@ -75,6 +77,7 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
             )
             for c in range(n_clusters)
         ),
+        evidence=Evidence(400, 0.8, 0.2, 0.3, 0.6, 50.0, 3.0, 0.12, (0.9,) * n_clusters),
         silhouette=0.42,
         rho=0.5,
         eigenvalues=tuple(float(x) for x in 1 / np.arange(1, max(n_clusters, 2))),
@@ -165,7 +168,12 @@ def make_tuning(n_clusters=10, n_views=3, numbers=range(2, 13)):
     failed = row(1, 500, ("none", "Linear()", 0.5), n_clusters, None)
     rows += [replace(failed, **dict.fromkeys(MEASURES), error="view 'text' has 3 samples with degree <= 0")]
     selected = next(i for i, one in enumerate(rows) if one.round == 2)
-    return Tuning("Selected NeighborGraph(n_neighbors=10), the best of 10 settings.", selected, tuple(rows))
+    return Tuning(
+        "Selected NeighborGraph(n_neighbors=10), the best of 10 settings.",
+        selected,
+        FinalMeasures(1797, 0.8, 0.8, 0.9),
+        tuple(rows),
+    )
 
 
 def _rays(centres, rng):
@@ -179,8 +187,10 @@ def bare(summary):
         summary,
         views=tuple(replace(view, kernel=None, kappa=None, agreement=None, sizes=None) for view in summary.views),
         clusters=tuple(
-            replace(c, silhouette=None, margin=None, agreement={}, features=(), classes=None) for c in summary.clusters
+            replace(c, stability=None, silhouette=None, margin=None, agreement={}, features=(), classes=None)
+            for c in summary.clusters
         ),
+        evidence=None,
         silhouette=None,
         rho=None,
         eigenvalues=None,

@@ -116,7 +116,6 @@ WEIGHTS = {
     "text": ("heavy", ["'heavy'"]),
     "text in a list": (["heavy", "light"], ["'heavy'"]),
     "of other views": ({"text": 1, "sound": 2}, ["sound", "image"]),
-    "of some views": ({"text": 1}, ["image"]),
     "of views that are not named by text": ({"text": 1, 0: 2}, ["image"]),
 }
 
@@ -128,8 +127,13 @@ def test_fit_refuses_invalid_weights(parameter, weights, words):
     assert_refused(model.fit, model, BOTH, [parameter, *words])
 
 
+def test_weights_of_scores_by_name_are_given_for_all_views():
+    """Their default depends on the number of views, so a number for some of them would have an unclear meaning."""
+    model = TMvKSCR(2, beta={"text": 1})
+    assert_refused(model.fit, model, BOTH, ["beta", "image"])
+
+
 PARAMETERS = {
-    "one cluster of two views": ({"n_clusters": 1}, ["n_clusters=1"]),
     "no clusters": ({"n_clusters": 0}, ["n_clusters=0"]),
     "fewer than no clusters": ({"n_clusters": -1}, ["n_clusters=-1"]),
     "half a cluster": ({"n_clusters": 2.5}, ["n_clusters=2.5"]),

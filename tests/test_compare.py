@@ -4,7 +4,9 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from coview import KSC, METHODS, OPMC, Concat, InputError, TMvKSCR, Tuned, summarize
 from coview.compare import compare, for_views, method_names
@@ -130,6 +132,7 @@ def test_warnings_become_notes(blobs):
     assert any("found 1 distinct clusters" in note for note in method.notes)
 
 
+@pytest.mark.filterwarnings("ignore:2 clusters are requested for 2:sklearn.exceptions.ConvergenceWarning")
 def test_one_cluster_has_no_silhouette():
     two = np.array([[0.0], [1.0]])  # as many clusters as samples
     (method,) = compare([two, two], 2, methods=["tmvkscr"]).methods
@@ -227,3 +230,31 @@ def test_tuned_selects_its_own_preprocessing(blobs):
     tuned, opmc = compare(blobs[0], 3, methods=["tuned", "opmc"], preprocess="l2").methods
     assert "Preprocessed" not in tuned.estimator
     assert "Preprocessed" in opmc.estimator
+
+
+def test_more_clusters_than_half_of_the_samples_give_one_warning():
+    views, _ = make_blobs(n_samples=12)
+    with pytest.warns(ConvergenceWarning, match="12 clusters are requested for 12 training samples") as caught:
+        found = compare(views, 12, methods=["tmvkscr", "opmc", "tuned"])
+    assert len(caught) == 1
+    assert not any("requested" in note for method in found.methods for note in method.notes)
+    assert [method.n_found for method in found.methods] == [12, 12, 12]
+
+
+@pytest.mark.parametrize("use", ["compare", "summarize"])
+def test_known_classes_in_another_order_are_refused(use):
+    """A pandas Series has row labels, by which a user expects it to be paired with the rows of data frames."""
+    views, classes = make_blobs()
+    labels = [f"s{i}" for i in range(90)]
+    frames = {name: pd.DataFrame(x, index=labels) for name, x in views.items()}
+    model = TMvKSCR(3, random_state=0).fit(frames)
+
+    def ari(truth):
+        if use == "summarize":
+            return summarize(model, frames, truth=truth).truth.ari
+        return compare(frames, 3, methods=["tmvkscr"], truth=truth).methods[0].ari
+
+    series = pd.Series(classes, index=labels)
+    assert ari(series) == ari(series.to_numpy()) == ari(series.reset_index(drop=True)) == 1.0
+    with pytest.raises(InputError, match=r"truth has other row labels than the views, or .* truth.loc\[frame.index\]"):
+        ari(series[::-1])

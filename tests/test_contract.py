@@ -1,6 +1,8 @@
 """The contract of every entry of METHODS."""
 
 import pickle
+import re
+from html import escape
 
 import numpy as np
 import pandas as pd
@@ -8,6 +10,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
@@ -30,6 +33,7 @@ from coview import (
     PerView,
     Preprocessed,
     TMvKSCR,
+    Tuned,
     Views,
     as_views,
     stack_views,
@@ -187,7 +191,7 @@ def test_booleans_are_not_numbers(method, parameter):
 def test_the_message_about_n_clusters_gives_the_smallest_accepted_value(method):
     with pytest.raises(InputError, match=r"^n_clusters=0: expected an integer of at least 1$"):
         make(method, 0).fit(np.eye(9))
-    if method in MULTI_VIEW:
+    if method in MULTI_VIEW and not method._one_cluster_of_views:
         with pytest.raises(InputError, match=r"^n_clusters=1: expected an integer of at least 2 for 2 views$"):
             make(method, 1).fit([np.eye(9), np.eye(9)])
 
@@ -296,6 +300,37 @@ def test_transform_can_return_named_tables(method):
     assert model.set_output(transform="polars").transform(views).columns == names
 
 
+@KERNEL
+def test_pandas_output_has_the_row_labels_of_the_input(method):
+    views, _ = views_for(method)
+    labels = pd.Index([f"s{i}" for i in range(90)], name="patient")
+    frames = {name: pd.DataFrame(x, index=labels) for name, x in views.items()}
+    partly = frames | {"a": views["a"]} if len(views) > 1 else frames
+    model = make(method).set_output(transform="pandas").fit(frames)
+    for form in (frames, partly, list(frames.values()), as_views(frames)):
+        for output in (model.transform(form), make(method).set_output(transform="pandas").fit_transform(form)):
+            pd.testing.assert_index_equal(output.index, labels)
+    assert model.transform(as_views(frames).take([4, 2])).index.tolist() == ["s4", "s2"]
+    assert frames["a"].join(model.transform(frames)).notna().all(axis=None)
+    pd.testing.assert_index_equal(model.transform(views).index, pd.RangeIndex(90))  # arrays have no labels
+    assert model.set_output(transform="polars").transform(frames).shape == (90, 2)
+    assert isinstance(model.set_output(transform="default").transform(frames), np.ndarray)
+
+
+@pytest.mark.parametrize("output", ["pandas", "polars"])
+def test_wrappers_return_the_tables_of_the_method_inside(output, monkeypatch):
+    monkeypatch.setattr("coview.compose.preprocessed._BLOCK_OF_ROWS", 20)  # so that there are several blocks
+    views, _ = make_blobs()
+    frames = {name: pd.DataFrame(x, index=[f"s{i}" for i in range(90)]) for name, x in views.items()}
+    method = TMvKSCR(3, random_state=0).set_output(transform=output)
+    for wrapper in (Preprocessed(method), FixedSize(Preprocessed(method), n_train=60, random_state=0)):
+        table = wrapper.fit(frames).transform(frames)
+        assert list(table.columns) == ["tmvkscr0", "tmvkscr1"]
+        assert table.shape == (90, 2)
+        if output == "pandas":
+            pd.testing.assert_index_equal(table.index, frames["a"].index)
+
+
 @PREDICTS
 def test_an_unfitted_model_raises_not_fitted(method):
     views, _ = views_for(method)
@@ -319,6 +354,39 @@ def test_identical_samples_give_one_cluster_and_a_warning(method):
 def test_identical_samples_never_give_two_clusters(method, value):
     labels = make(method, 2).fit(np.full((7, 3), value)).labels_
     assert labels.tolist() == [0] * 7
+
+
+@NUMBER_GIVEN
+@pytest.mark.parametrize("n_clusters", [7, 12])
+@pytest.mark.filterwarnings("ignore:found 1. distinct:sklearn.exceptions.ConvergenceWarning")
+def test_more_clusters_than_half_of_the_samples_give_a_warning(method, n_clusters):
+    views, _ = views_for(method, n_samples=12)
+    make(method, 6).fit(views)  # without a warning
+    sentence = f"{n_clusters} clusters are requested for 12 training samples, .* only one sample; ask for fewer"
+    with pytest.warns(ConvergenceWarning, match=sentence):
+        model = make(method, n_clusters).fit(views)
+    assert len(set(model.labels_)) > 6
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        lambda k: Concat(KSC(k, random_state=0)),
+        lambda k: Concat(KMeans(k, random_state=0)),
+        lambda k: PerView(KSC(k, random_state=0)),
+        lambda k: PerView(dict.fromkeys("abc", KMeans(k, random_state=0))),
+        lambda k: Preprocessed(TMvKSCR(k, random_state=0)),
+        lambda k: FixedSize(TMvKSCR(k, random_state=0), n_train=12, random_state=0),
+        lambda k: Tuned(k, budget="small", random_state=0),
+    ],
+    ids=["Concat", "Concat of KMeans", "PerView", "PerView of KMeans", "Preprocessed", "FixedSize", "Tuned"],
+)
+def test_wrappers_warn_of_more_clusters_than_half_of_the_samples(wrapped):
+    views, _ = make_blobs(n_samples=12)
+    wrapped(6).fit(views)  # without a warning
+    with pytest.warns(ConvergenceWarning, match="12 clusters are requested for 12 training samples"):
+        model = wrapped(12).fit(views)
+    assert len(set(model.labels_)) == 12
 
 
 @some(lambda method: takes_number(method) and method is not TSVDMSC)  # which uses directions only
@@ -376,6 +444,42 @@ def test_pipelines_and_column_transformers_keep_views_apart():
     prefixed = {name: [f"{name}__{c}" for c in cols] for name, cols in groups.items()}
     model = make_pipeline(scaled, TMvKSCR(3, views=prefixed, random_state=0))
     assert adjusted_rand_score(truth, model.fit(frame).predict(frame)) == 1
+
+
+@METHOD
+def test_a_fitted_model_has_a_table_for_notebooks(method):
+    views, _ = views_for(method, spread=8.0)
+    model = make(method)
+    assert "<th>fitted</th>" not in model._repr_html_()
+    html = model.fit({f"<i>{name}</i>": x for name, x in views.items()})._repr_html_()
+    assert "<td>clusters</td><td>3</td>" in html
+    assert "<td>sizes</td><td>30, 30, 30</td>" in html
+    assert "&lt;i&gt;a&lt;/i&gt;: 4" in html
+    assert "<i>a</i>" not in html
+    assert not re.search(r"(src|href)=.https?:", html)  # nothing is fetched
+    assert model._repr_mimebundle_()["text/html"].count("<td>clusters</td>") == 1
+
+
+def test_the_table_of_a_wrapper_has_its_own_results():
+    views, _ = make_blobs(spread=8.0)
+    tuned = Tuned(3, budget="small", random_state=0).fit(views)
+    assert f"<td>{escape(tuned.reason_)}</td>" in tuned._repr_html_()
+    fixed = FixedSize(TMvKSCR(3, random_state=0), n_train=60, random_state=0)
+    assert "<td>training samples</td><td>60</td>" in fixed.fit(views)._repr_html_()
+    html = fixed.train(as_views(views))._repr_html_()  # there are no labels of all samples
+    assert "<td>columns by view</td><td>a: 4, b: 6, c: 3</td>" in html
+    assert "<td>sizes</td>" not in html
+    best = PerView(KSC(3, random_state=0)).fit(views)
+    assert f"<td>best view</td><td>{best.best_view_}</td>" in best._repr_html_()
+
+
+@pytest.mark.parametrize(("method", "parameter"), [(TMvKSCR, "kappa"), (MvKSC, "gamma")])
+def test_views_that_weights_do_not_name_have_the_weight_1(method, parameter):
+    views, _ = make_blobs(spread=1.0)
+    named, listed = (make(method, **{parameter: each}).fit(views) for each in ({"b": 2.0}, [1.0, 2.0, 1.0]))
+    np.testing.assert_array_equal(named.scores_, listed.scores_)
+    with pytest.raises(InputError, match=f"^{parameter}: view 'bb' is unknown; did you mean 'b'. Known: a, b, c"):
+        make(method, **{parameter: {"bb": 2.0}}).fit(views)
 
 
 @METHOD

@@ -213,7 +213,7 @@ def test_labels_of_any_integer_type_become_int64():
     [
         ([], "mapping from view name"),
         ({}, "mapping from view name"),
-        ({"a": np.zeros((9, 2))}, "view 'a' is a ndarray; give a dask array or dask data frame"),
+        ({"a": np.zeros((9, 2))}, "view 'a' is an ndarray; give a dask array or dask data frame"),
         ({1: da.zeros((9, 2)), "1": da.zeros((9, 2))}, "two views have the same name among 1, 1; rename one"),
         ({"a": dask.delayed(3)}, "view 'a' is a Delayed.*; give a dask array"),
         ({"a": da.zeros(9)}, "view 'a' is 1-D; expected a 2-D table"),

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from coview.compare import Comparison, MethodResult
+from coview.evidence.words import STATEMENTS, evidence_in_words
 from coview.report import render, write_report
 from coview.report.charts import MAX_SIMILARITIES, chart_data, pack
 from coview.report.page import as_script
@@ -419,12 +420,25 @@ def sentences(summary):
     return " ".join(sentence for part in overview(summary).parts.values() for sentence in part)
 
 
-@pytest.mark.parametrize(
-    ("silhouette", "words"),
-    [(0.8, "clearly"), (0.6, "some samples in between"), (0.3, "overlap at their borders"), (-0.2, "hardly separated")],
-)
-def test_the_silhouette_is_described(summary, silhouette, words):
-    assert words in sentences(replace(summary, silhouette=silhouette))
+@pytest.mark.parametrize("stability", [0.9, 0.7, 0.45, 0.2])
+def test_the_evidence_is_stated(summary, stability):
+    evidence = replace(summary.evidence, stability=stability)
+    text = sentences(replace(summary, evidence=evidence))
+    assert all(sentence in text for sentence in evidence_in_words(evidence))
+    assert sum(statement in text for statement in STATEMENTS.values()) == 1
+
+
+def test_a_report_without_evidence_begins_with_reliability(summary):
+    evidence = replace(summary.evidence, stability=0.2)
+    assert next(iter(overview(replace(summary, evidence=evidence)).parts)) == "Reliability"
+    assert next(iter(overview(summary).parts)) == "Method"
+    one = replace(summary, evidence=evidence, clusters=summary.clusters[:1], n_clusters=1)
+    assert overview(one).title == "No cluster structure found in 400 samples"
+    assert overview(replace(one, evidence=None)).title == "1 cluster in 400 samples"
+
+
+def test_unknown_evidence_is_stated(summary):
+    assert "The evidence for clusters is not known" in sentences(replace(summary, evidence=None))
 
 
 @pytest.mark.parametrize(

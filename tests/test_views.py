@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from coview import InputError, Views, as_views, stack_views
+from coview.errors import InputTypeError
 from coview.views import holds_several
 
 TEXT = np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 3.0], [4.0, 5.0, 0.0], [0.0, 6.0, 7.0]])
@@ -421,6 +422,36 @@ def test_pandas_rows_in_another_order_are_refused(first, second):
     assert as_views({"a": a, "b": b.set_axis([f"s{i}" for i in range(30)])}).n_samples == 30  # nothing to compare
 
 
+@pytest.mark.parametrize("form", [dict, lambda frames: list(frames.values()), Views, as_views])
+def test_pandas_rows_in_another_order_are_refused_in_every_form(form):
+    labels = [f"s{i}" for i in range(5)]
+    frames = {f"view{i}": pd.DataFrame(np.eye(5), index=rows) for i, rows in enumerate((labels, labels[::-1]))}
+    with pytest.raises(InputError, match="view 'view1' has the same row labels in another order than view 'view0'; "):
+        as_views(form(frames))
+
+
+def test_views_keep_the_row_labels_of_pandas_tables():
+    labels = pd.Index(["x", "y", "z"], name="patient")
+    frame, numbered = pd.DataFrame(np.eye(3), index=labels), pd.DataFrame(np.eye(3))
+    for data in ({"a": numbered, "b": np.eye(3), "c": frame}, [frame, frame], frame):
+        views = as_views(data)
+        pd.testing.assert_index_equal(views.index, labels)
+        assert views.take([2, 0]).index.tolist() == ["z", "x"]
+        assert views.take(slice(1)).select(views.names[:1]).rename(["n"]).index.tolist() == ["x"]
+    assert as_views(frame, views=[1, 2]).index is labels
+    assert as_views([np.eye(3), pl.DataFrame(np.eye(3))]).index is None
+
+
+def test_views_have_a_table_for_notebooks():
+    frame = pd.DataFrame(TEXT, columns=["<b>r</b>", "g", "b"], index=["s<1>", "s2", "s3", "s4"])
+    html = Views({"<i>text</i>": frame, "image": sp.csr_array(IMAGE, dtype=np.float32)})._repr_html_()
+    assert "<td>&lt;i&gt;text&lt;/i&gt;</td><td>4</td><td>3</td><td>float64</td><td>dense</td>" in html
+    assert "<td>&lt;b&gt;r&lt;/b&gt;, g, b</td>" in html
+    assert "<td>image</td><td>4</td><td>2</td><td>float32</td><td>sparse</td><td>–</td>" in html
+    assert "<p>Row labels: s&lt;1&gt;, s2, s3, and 1 more</p>" in html
+    assert "Row labels" not in Views([TEXT])._repr_html_()
+
+
 def test_arrow_tables_are_read_by_column():
     pa = pytest.importorskip("pyarrow")
     table = pa.table({"u": [1.0, 2.0], "v": [3, 4]})
@@ -442,3 +473,39 @@ def test_missing_values_and_objects_that_are_not_tables_are_named():
         as_views({"a": pl.LazyFrame({"u": [1.0]})})
     with pytest.raises(InputError, match="view 'a' is a dict, which is not a table"):
         as_views({"a": {"u": [1.0]}})
+
+
+def test_objects_of_scverse_are_refused_with_the_table_to_give():
+    """Data frames keep the names of the cells, so other cells in another modality are noticed."""
+    anndata, mudata = pytest.importorskip("anndata"), pytest.importorskip("mudata")
+    cells = [f"cell{i}" for i in range(6)]
+    x = np.arange(12.0).reshape(6, 2) + 0.5
+    rna = anndata.AnnData(pd.DataFrame(x, [*cells[:5], "other"], ["g0", "g1"]))
+    adt = anndata.AnnData(pd.DataFrame(x, cells, ["p0", "p1"]))
+    with mudata.set_options(pull_on_update=False):
+        both = mudata.MuData({"rna": rna, "adt": adt})
+    with pytest.raises(InputTypeError, match=r"view 'rna' is an AnnData; .* as in \{'rna': adata.to_df\(\)\}"):
+        as_views({"rna": rna, "adt": adt})
+    with pytest.raises(InputTypeError, match=r"X is an AnnData; give its table"):
+        as_views(rna)
+    with pytest.raises(InputTypeError, match=r"X is a MuData; .* as in \{'rna': mdata\['rna'\].to_df\(\)\}"):
+        as_views(both)
+    assert as_views({name: both[name].X for name in both.mod}).n_samples == 6  # the trap: other cells, no names
+    with pytest.raises(InputError, match="view 'adt' has other row labels than view 'rna'"):
+        as_views({name: both[name].to_df() for name in both.mod})
+
+
+def test_different_numbers_of_samples_name_the_trap_of_modalities():
+    with pytest.raises(
+        InputError, match=r"modalities of a MuData may have different cells; .* mdata\['rna'\]\[common\]"
+    ):
+        as_views({"rna": np.ones((3, 2)), "adt": np.ones((4, 2))})
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_all_values_that_are_not_finite_are_counted(make):
+    x = np.ones((5, 3))
+    x[[1, 1, 4], [0, 2, 2]] = np.nan
+    message = r"'a' contains NaN in 2 of 5 samples and 2 of 3 columns \(cells in total: 3; first: row 1, column 0\)"
+    with pytest.raises(InputError, match=message):
+        as_views({"a": make(x)})

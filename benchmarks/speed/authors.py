@@ -49,7 +49,7 @@ def inputs(case: Case) -> tuple[list[np.ndarray], np.ndarray]:
 
 def cases() -> list[Case]:
     one = {"n_jobs": 1, "random_state": 0}
-    code = {"assigner": "codebook", **one}
+    code = {"assigner": "codebook", "regularization": 0, **one}
     coreg = {"embedding": 0, "max_iter": 5, "tol": 0.0, **one}
     anchors = load("sfmc_synth1")["anchor_idx"]
     digits_anchors = load("sfmc_digits500")["anchor_idx"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from html import escape
 from inspect import signature
@@ -19,15 +19,16 @@ from coview.compose import Concat, Preprocessed
 from coview.compose.wrapper import nested_models
 from coview.errors import InputError
 from coview.formats import decimals
-from coview.methods.base import MultiViewClusterer
+from coview.html import html_table
+from coview.methods.base import MultiViewClusterer, many_clusters, warn_if_many_clusters
 from coview.metrics import scores as truth_scores
 from coview.parameters import check_integer
 from coview.preprocess.steps import preprocessing_per_view
+from coview.progress import ProgressParameter, reporting
 from coview.registry import check_name, methods_and_tuned
 from coview.summary.gather import training_silhouette
-from coview.summary.values import html_table
 from coview.tune import Tuned
-from coview.views import Array, Views, as_views
+from coview.views import Array, Views, as_views, check_row_labels
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ def compare(
     truth: Any = None,
     preprocess: Any = "none",
     random_state: int = 0,
-    progress: Callable[[str, int, int], object] | None = None,
+    progress: ProgressParameter = None,
 ) -> Comparison:
     """Return the results of several methods on the same views, each with its default settings, and of `Tuned`.
 
@@ -156,8 +157,8 @@ def compare(
         Preprocessing steps, such as "standard" or {"text": "tfidf+l2"}: the `steps` of `Preprocessed`. `Tuned` selects
         its own.
     random_state : int
-    progress : callable, optional
-        Called as progress(method, done, total) before each method.
+    progress : bool or callable, optional
+        True shows a bar. A function is called as progress(method, done, total) before each method.
 
     Returns
     -------
@@ -177,21 +178,22 @@ def compare(
     views = as_views(views)
     if check_integer("n_clusters", n_clusters, 2) > views.n_samples:
         raise InputError(f"n_clusters={n_clusters}: expected an integer of at most n_samples={views.n_samples}")
+    warn_if_many_clusters(n_clusters, views.n_samples)
     steps = {name: each.name for name, each in preprocessing_per_view(preprocess, views.names, "preprocess").items()}
+    check_row_labels("truth", truth, views)
     known = None if truth is None else np.asarray(truth)
     if known is not None and known.shape != (views.n_samples,):
         raise InputError(f"truth has shape {known.shape}; give one class for each of the {views.n_samples} samples")
 
     results, labels = [], {}
-    for done, name in enumerate(names):
-        if progress is not None:
-            progress(name, done, len(names))
-        result, found = _run_method(name, views, n_clusters, steps, random_state, known)
-        results.append(result)
-        if found is not None:
-            labels[name] = found
-    if progress is not None:
-        progress("agreement", len(names), len(names))
+    with reporting(progress) as report:
+        for done, name in enumerate(names):
+            report(name, done, len(names))
+            result, found = _run_method(name, views, n_clusters, steps, random_state, known)
+            results.append(result)
+            if found is not None:
+                labels[name] = found
+        report("agreement", len(names), len(names))
     return Comparison(
         methods=tuple(results),
         agreements=_agreements(names, labels),
@@ -255,6 +257,7 @@ def _run_method(
     labels = np.asarray(estimator.labels_)
     sizes = np.unique(labels, return_counts=True)[1]
     notes = list(dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught))
+    notes = [note for note in notes if note != many_clusters(n_clusters, views.n_samples)]  # `compare` warns once
     if any(isinstance(model, Concat) for model in nested_models(estimator)):
         notes.insert(0, "clusters one table with the columns of all views")
     if "n_clusters" not in signature(methods_and_tuned()[name]).parameters:

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from coview._version import __version__
 from coview.compose import FixedSize
 from coview.core.select import Rows, as_selector
-from coview.errors import InputError, InputTypeError
+from coview.errors import InputError, InputTypeError, kind_of
 from coview.extras import load_extra
 from coview.kernels import RBF, kernel_per_view
 from coview.parameters import check_integer
@@ -447,7 +447,7 @@ def _as_array(view: str, source: Any) -> tuple[DaskArray, Views]:
 
     if not (dask.is_dask_collection(source) and isinstance(getattr(source, "ndim", None), int)):
         raise InputTypeError(
-            f"view {view!r} is a {type(source).__name__}; give a dask array or dask data frame, for example "
+            f"view {view!r} is {kind_of(source)}; give a dask array or dask data frame, for example "
             "dask.array.from_array(x, chunks=(10_000, -1))"
         )
     if source.ndim != 2:

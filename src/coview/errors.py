@@ -1,5 +1,7 @@
 """Exceptions of coview; each message says how to fix the problem."""
 
+from __future__ import annotations
+
 
 class InputError(ValueError):
     """The caller's data or parameters cannot be used; the message names the one at fault and says how to fix it."""
@@ -11,3 +13,9 @@ class InputTypeError(InputError, TypeError):
 
 class ModelFileError(InputError):
     """A file is not a valid saved model; nothing was loaded from it."""
+
+
+def kind_of(value: object) -> str:
+    """Return the type of a value with its article, as in "a list" or "an AnnData"."""
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'AEIOUaeiou' or name.startswith('nd') else 'a'} {name}"

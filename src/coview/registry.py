@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
-from coview.errors import InputError, InputTypeError
+from coview.errors import InputError, InputTypeError, kind_of
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Registry(MutableMapping[str, Any]):
 
     def __setitem__(self, name: str, entry: Entry) -> None:
         if not isinstance(entry, Entry):
-            raise InputTypeError(f"{name!r} is a {type(entry).__name__}; give Entry('module:Class', 'what it does')")
+            raise InputTypeError(f"{name!r} is {kind_of(entry)}; give Entry('module:Class', 'what it does')")
         self.entries[name] = entry
 
     def __delitem__(self, name: str) -> None:
@@ -122,6 +122,7 @@ STEPS = Registry(
 
 ALIGNMENTS = ("strict", "inner")  # of samples by ids: refuse or drop those that are not in every view
 CATEGORIES = ("refuse", "onehot")  # columns of strings
+DECIMAL_MARKS = (".", ",")  # of numbers in text tables
 CLUSTER_COLUMN = "cluster"  # of label files, so the column of ids cannot have this name
 BUDGETS: Mapping[str, str] = {
     "full": "all candidates on 500 samples, the better half again on 1,500",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from html import escape
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -11,12 +12,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from coview.errors import InputError, InputTypeError
+from coview.errors import InputError, InputTypeError, kind_of
+from coview.html import first_few, html_table
 from coview.parameters import is_integer
 
 Array: TypeAlias = NDArray[Any]
 Matrix: TypeAlias = Any  # a float ndarray or csr_array; SciPy's sparse arrays have no types
 Layout: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
+# Data frames keep the names of the cells, so cells that differ between views are refused; arrays have no names.
+_SCVERSE = {
+    "AnnData": "give its table with the names of the cells, as in {'rna': adata.to_df()}",
+    "MuData": "give a table of each modality with the names of the cells, as in {'rna': mdata['rna'].to_df()}",
+}
 
 
 class Views(Mapping[str, Matrix]):
@@ -26,7 +33,8 @@ class Views(Mapping[str, Matrix]):
     ----------
     tables : mapping or list of 2-D tables
         NumPy arrays, SciPy sparse matrices, or pandas, polars and Arrow tables with the same samples in the same order.
-        The views of a list are named view0, view1, …
+        The views of a list are named view0, view1, … Row labels of pandas tables must agree. Arrays have no labels, so
+        arrays of different samples cannot be detected, such as those of a MuData whose modalities have different cells.
 
     Attributes
     ----------
@@ -35,26 +43,31 @@ class Views(Mapping[str, Matrix]):
     n_features : dict from view name to int
     columns : dict from view name to tuple of str, or None
         The column names of each view; None if it has none.
+    index : pandas.Index or None
+        The row labels, if any table is a pandas table. Tables with different row labels are refused.
     dtype : numpy.dtype
         float32 if every view is float32, otherwise float64.
     """
 
     columns: dict[str, tuple[str, ...] | None]
+    index: Any = None
     _matrices: dict[str, Matrix]
 
     def __init__(self, tables: Mapping[str, Any] | Sequence[Any]) -> None:
         named = _with_names(tables)
         checked = {name: _validated_table(f"view {name!r}", table) for name, table in named.items()}
-        _check_index(named)
+        self.index = _common_index(named)
         _check_together(checked)
         self._matrices = {name: matrix for name, (matrix, _) in checked.items()}
         self.columns = {name: columns for name, (_, columns) in checked.items()}
 
     @classmethod
-    def trusted(cls, matrices: Mapping[str, Matrix], columns: Mapping[str, tuple[str, ...] | None]) -> Views:
+    def trusted(
+        cls, matrices: Mapping[str, Matrix], columns: Mapping[str, tuple[str, ...] | None], index: Any = None
+    ) -> Views:
         """Return views of matrices that have been validated before."""
         views = cls.__new__(cls)
-        views._matrices, views.columns = dict(matrices), dict(columns)
+        views._matrices, views.columns, views.index = dict(matrices), dict(columns), index
         return views
 
     def __getitem__(self, name: str) -> Matrix:
@@ -69,6 +82,16 @@ class Views(Mapping[str, Matrix]):
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name}: {x.shape[1]}" for name, x in self.items())
         return f"Views({self.n_samples} samples; {shapes})"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the views for notebooks."""
+        rows = []
+        for name, x in self.items():
+            kind = "sparse" if sp.issparse(x) else "dense"
+            columns = first_few(self.columns[name] or (), 3) or "–"
+            rows.append((name, f"{x.shape[0]:,}", f"{x.shape[1]:,}", str(x.dtype), kind, columns))
+        labels = "" if self.index is None else f"<p>Row labels: {escape(first_few(self.index, 3))}</p>"
+        return html_table(("view", "samples", "columns", "dtype", "storage", "column names"), rows) + labels
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -98,7 +121,8 @@ class Views(Mapping[str, Matrix]):
         -------
         Views
         """
-        return Views.trusted({name: x[rows] for name, x in self.items()}, self.columns)
+        index = None if self.index is None else self.index[rows]
+        return Views.trusted({name: x[rows] for name, x in self.items()}, self.columns, index)
 
     def select(self, names: Sequence[str]) -> Views:
         """Return some of the views.
@@ -112,7 +136,7 @@ class Views(Mapping[str, Matrix]):
         -------
         Views
         """
-        return Views.trusted({n: self[n] for n in names}, {n: self.columns[n] for n in names})
+        return Views.trusted({n: self[n] for n in names}, {n: self.columns[n] for n in names}, self.index)
 
     def rename(self, names: Sequence[str]) -> Views:
         """Return the same views with other names.
@@ -127,7 +151,9 @@ class Views(Mapping[str, Matrix]):
         Views
         """
         return Views.trusted(
-            dict(zip(names, self.values(), strict=True)), dict(zip(names, self.columns.values(), strict=True))
+            dict(zip(names, self.values(), strict=True)),
+            dict(zip(names, self.columns.values(), strict=True)),
+            self.index,
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -144,7 +170,8 @@ def as_views(data: Any, views: Layout = None) -> Views:
     ----------
     data : list, tuple or mapping of 2-D tables, a Views, or one stacked 2-D table
         Tables are NumPy arrays, SciPy sparse matrices, or pandas, polars and Arrow tables. A list holds several views
-        if its elements are 2-D; a list of lists of numbers is one stacked table.
+        if its elements are 2-D; a list of lists of numbers is one stacked table. Arrays are paired by row order, so
+        take data frames from a MuData (`mdata["rna"].to_df()`), whose cells are compared.
     views : list of widths, list of columns, or mapping from view name to columns
         The columns of each view in one stacked table: a slice, positions, a boolean mask, or column names.
 
@@ -163,7 +190,8 @@ def as_views(data: Any, views: Layout = None) -> Views:
     if not holds_several(data):
         cut = _cut(*_validated_table("X", data), views)
         _check_together(cut)
-        return Views.trusted({name: x for name, (x, _) in cut.items()}, {name: c for name, (_, c) in cut.items()})
+        matrices, columns = ({name: pair[i] for name, pair in cut.items()} for i in range(2))
+        return Views.trusted(matrices, columns, row_labels(data))
     if views is not None:
         raise InputError(
             "views= splits one stacked table, but the data are several views; leave views=None, or stack them first "
@@ -211,6 +239,24 @@ def holds_several(data: Any) -> bool:
     if isinstance(data, (list, tuple)):
         return len(data) == 0 or any(_dimensions(table) >= 2 for table in data)
     return False
+
+
+def row_labels(data: Any) -> Any:
+    """Return the row labels (a pandas.Index) of views in any form, without validating them; None if they have none."""
+    if isinstance(data, Views):
+        return data.index
+    return _common_index(_with_names(data) if holds_several(data) else {"X": data})
+
+
+def check_row_labels(parameter: str, values: Any, views: Views) -> None:
+    """Raise an InputError if a pandas Series with one value per sample has other row labels than the views."""
+    try:
+        _common_index({"views": views, parameter: values})
+    except InputError:
+        raise InputError(
+            f"{parameter} has other row labels than the views, or the same in another order; align it, for example "
+            f"{parameter}.loc[frame.index], or give {parameter}.to_numpy() if the rows are already aligned"
+        ) from None
 
 
 def _dimensions(table: Any) -> int:
@@ -267,6 +313,8 @@ def _not_2d(label: str, ndim: int) -> InputError:
 
 def _from_frame(label: str, table: Any) -> tuple[Any, tuple[str, ...] | None]:
     """Return a pandas, polars or Arrow table, or any other object that NumPy can read, as an array."""
+    if type(table).__name__ in _SCVERSE:
+        raise InputTypeError(f"{label} is {kind_of(table)}; {_SCVERSE[type(table).__name__]}")
     import narwhals as nw
 
     # narwhals refuses duplicate column names with a less specific message, or not at all, depending on the table.
@@ -279,9 +327,7 @@ def _from_frame(label: str, table: Any) -> tuple[Any, tuple[str, ...] | None]:
         raise InputError(f"{label} is a lazy table; collect() it first")
     if not isinstance(frame, nw.DataFrame):
         if not hasattr(table, "__array__"):
-            raise InputTypeError(
-                f"{label} is a {type(table).__name__}, which is not a table; give a 2-D array or data frame"
-            )
+            raise InputTypeError(f"{label} is {kind_of(table)}, which is not a table; give a 2-D array or data frame")
         return np.asarray(table), None
     for name, kind in frame.schema.items():
         if not (kind.is_numeric() or isinstance(kind, (nw.Boolean, nw.Object, nw.Unknown))):
@@ -365,43 +411,52 @@ def _check_together(tables: Mapping[str, tuple[Matrix, tuple[str, ...] | None]])
     """Raise an InputError if the views differ in their samples, are empty, or hold NaN or infinity."""
     first = next(iter(tables))
     expected = tables[first][0].shape[0]
-    for name, (x, _) in tables.items():
+    for name, (x, columns) in tables.items():
         if x.shape[0] != expected:
             raise InputError(
                 f"view {name!r} has {x.shape[0]} samples but view {first!r} has {expected}; "
-                "every view needs the same samples in the same order"
+                "every view needs the same samples in the same order (modalities of a MuData may have different cells; "
+                "take the common ones from each, as in mdata['rna'][common])"
             )
         for what, count in zip(("sample", "feature"), x.shape, strict=True):
             if count == 0:
                 raise InputError(f"view {name!r} has 0 {what}(s) (shape={x.shape}) while a minimum of 1 is required.")
-        _check_finite(name, x)
+        _check_finite(name, x, columns)
 
 
-def _check_finite(name: str, x: Matrix) -> None:
+def _check_finite(name: str, x: Matrix, columns: tuple[str, ...] | None) -> None:
     values = x.data if isinstance(x, sp.csr_array) else x
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)):  # one pass without a temporary array; enough in most cases
             return
-    bad = ~np.isfinite(values)
-    if not bad.any():
+    bad_rows, bad_columns = places_of(lambda each: ~np.isfinite(each), x)
+    if not len(bad_rows):
         return
-    if isinstance(x, sp.csr_array):
-        rows = np.unique(np.searchsorted(x.indptr, np.flatnonzero(bad), side="right") - 1)
-    else:
-        rows = np.flatnonzero(bad.any(axis=1))
     what = "NaN" if np.isnan(values).any() else "infinity (inf)"
+    first = bad_columns[0] if columns is None else repr(columns[bad_columns[0]])
     raise InputError(
-        f"view {name!r} contains {what} in {len(rows)} of {x.shape[0]} samples (first: row {rows[0]}); "
-        "impute them or drop those samples"
+        f"view {name!r} contains {what} in {len(np.unique(bad_rows))} of {x.shape[0]} samples and "
+        f"{len(np.unique(bad_columns))} of {x.shape[1]} columns (cells in total: {len(bad_rows)}; first: row "
+        f"{bad_rows[0]}, column {first}); impute them or drop those samples"
     )
 
 
-def _check_index(named: Mapping[str, Any]) -> None:
-    """Raise an InputError if the row labels of pandas tables differ, in value or in order."""
-    indexes = {name: table.index for name, table in named.items() if hasattr(getattr(table, "index", None), "equals")}
+def places_of(is_bad: Callable[[Any], Array], x: Matrix) -> tuple[Array, Array]:
+    """Return the rows and the columns of all bad values, row by row."""
+    if not isinstance(x, sp.csr_array):
+        rows, columns = np.nonzero(is_bad(x))
+        return rows, columns
+    at = np.flatnonzero(is_bad(x.data))
+    return np.searchsorted(x.indptr, at, side="right") - 1, x.indices[at]
+
+
+def _common_index(named: Mapping[str, Any]) -> Any:
+    """Return the row labels of the pandas tables, None without any; an InputError if they differ, also in order."""
+    found = {name: table.index for name, table in named.items() if hasattr(getattr(table, "index", None), "equals")}
+    indexes = found
     if not all(index.dtype.kind in "iu" for index in indexes.values()):
         # Row numbers are uninformative beside labels of another type.
-        indexes = {name: index for name, index in indexes.items() if not _counts_rows(index)}
+        indexes = {name: index for name, index in found.items() if not _counts_rows(index)}
     for name, index in indexes.items():
         first = next(iter(indexes))
         if len(index) == len(indexes[first]) and not index.equals(indexes[first]):
@@ -411,6 +466,7 @@ def _check_index(named: Mapping[str, Any]) -> None:
                 f"view {name!r} has {what} than view {first!r}; align them, for example {name}.loc[{first}.index], or "
                 "drop the labels with reset_index(drop=True) if the rows are already aligned"
             )
+    return next(iter((indexes or found).values()), None)
 
 
 def _counts_rows(index: Any) -> bool:

@@ -56,3 +56,11 @@ def test_a_comparison_continues_after_a_method_fails(data, tmp_path, capsys, mon
     assert "Note: opmc: too little memory" in err
     assert "comparison.html is not written: no jinja2" in err
     assert f"Written to {tmp_path / 'found'}/: comparison.json\n" in out
+
+
+def test_more_clusters_than_half_of_the_samples_give_one_note(data, capsys):
+    code, _, err = call(capsys, "compare", *data["train_files"], "--ids=id", "-k50", "--methods=tmvkscr,opmc")
+    assert code == 0
+    note = "Note: 50 clusters are requested for 90 training samples, so some clusters can have only one sample; "
+    assert err.count("requested") == 1
+    assert note + "ask for fewer clusters or give more samples\n" in err

@@ -44,13 +44,26 @@ def test_fit_prints_tables(data, tmp_path, capsys):
     code, out, err = call(
         capsys, "fit", *data["train_files"], "--ids=id", "-k3", truth, "-o", tmp_path / "run", "--no-report"
     )
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "Note: the view 'b' has no ids: its samples are paired by row order\n")
     assert "distinguishing features" in out
     assert re.search(r"│ k\d", out)
     assert "Adjusted Rand index between each view's labels and the joint labels: a " in out
     assert "samples, 3 views; fitted in" in out
     assert "Method: tuned; selected 3 clusters, graph · standard · ρ 1; coview tune uses more samples" in out
     assert f"Written to {tmp_path / 'run'}/: model.safetensors, labels.csv, summary.json, tuning.csv" in out
+
+
+@pytest.mark.parametrize("method", ["tuned", "opmc"])
+def test_more_clusters_than_half_of_the_samples_give_a_note(method, data, tmp_path, capsys):
+    command = ["fit", *data["train_files"], "--ids=id", "-m", method, "--no-report", "-o", tmp_path / "run"]
+    code, _, err = call(capsys, *command, "-k50")
+    assert code == 0
+    sentence = (
+        "50 clusters are requested for 90 training samples, so some clusters can have only one sample; ask for fewer "
+        "clusters or give more samples"
+    )
+    assert f"Note: {sentence}\n" in err
+    assert sentence in Summary.from_json((tmp_path / "run" / "summary.json").read_text()).notes
 
 
 def test_tmvkscr_uses_its_defaults_and_selects_nothing(data, tmp_path, capsys):
@@ -171,7 +184,7 @@ def test_warnings_of_the_library_are_notes(tmp_path, capsys):
     command = ["fit", "--view", f"a={tmp_path}/a.npy", "--view", f"b={tmp_path}/a.npy", "-k3", "--no-report", "--json"]
     code, out, _ = call(capsys, *command, "--method=tmvkscr", "-o", tmp_path / "run")
     assert code == 0
-    assert any("instead of n_clusters=3" in note for note in json.loads(out)["notes"])
+    assert any("instead of -k 3" in note for note in json.loads(out)["notes"])
 
 
 def test_without_the_extra_a_note_replaces_the_report(data, tmp_path, capsys, monkeypatch):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from coview import TMvKSCR
+from coview.cli.spelling import in_options
 from coview.persist import save
 from tests.bad_files import BAD_FILES
 from tests.cli.running import refused
@@ -30,7 +31,7 @@ def test_bad_files_give_one_line_that_names_file_and_view(name, small_model, tmp
     choices = [f"--{option}={value}" for option, value in case.options.items()]
     path = sources["bad"].partition("::")[0]
     err = refused(capsys, "fit", *views, *choices, "-k2", "-o", "run")
-    for words in (f"view 'bad' ({path})", *case.words):
+    for words in (f"view 'bad' ({path})", *map(in_options, case.words)):
         assert words in err
     for most in (2**29, 0):  # read whole, and in blocks if the format allows it
         monkeypatch.setattr("coview.cli.predict._IN_MEMORY", most)
@@ -56,7 +57,10 @@ def test_mistakes_give_one_line(data, fitted, tmp_path, capsys, monkeypatch):
         (["fit", *files, "-k3", "--method=tmvksrc"], "did you mean 'tmvkscr'?"),
         (["fit", *files, "-k3", "--labels-format=xml"], "--labels-format 'xml' is unknown"),
         (["fit", *files, "-k3", "--align=iner", "--ids=id"], "--align 'iner' is unknown; did you mean 'inner'?"),
-        (["fit", *files, "-k3", "--align=inner"], "name the column of the ids (ids=…, on the command line --ids)"),
+        (
+            ["fit", *files, "-k3", "--align=inner"],
+            "--align inner matches samples by their ids; name the column of the ids (--ids COLUMN)",
+        ),
         (["fit", *files, "-k3", "-m", "tmvkscr", "--rho=x"], "--rho x: expected a number, got 'x'"),
         (
             ["fit", *files, "-k3", "--ids=idd"],
@@ -76,7 +80,7 @@ def test_mistakes_give_one_line(data, fitted, tmp_path, capsys, monkeypatch):
         (["compare", *files, "-k3", "--preprocess=bb=l2"], "--preprocess names the view 'bb'; did you mean 'b'?"),
         (["fit", *files, "-k3", "-m", "tmvkscr", "--preprocess=b=tfidf+max"], "--preprocess 'max' is unknown"),
         (["fit", *files, "-k3", "--ids=id", "-m", "tmvkscr", "--preprocess=b=tfidf"], "view 'b' has the value "),
-        (["compare", *files, "-k91", "--ids=id"], "n_clusters=91: expected"),
+        (["compare", *files, "-k91", "--ids=id"], "-k 91: expected"),
         (["compare", *files, "-k1"], "-k"),
         (["fit", *files, "-k1"], "-k"),
         (["predict", "missing", *new], "missing"),

@@ -134,7 +134,7 @@ def test_views_are_compared_with_those_of_the_model():
     ("options", "expected"),
     [
         (ModelOptions(n_clusters="3"), Tuned(3, budget="small", random_state=0)),
-        (ModelOptions(n_clusters="auto", seed=4), Tuned("auto", budget="small", random_state=4)),
+        (ModelOptions(n_clusters="auto", seed="4"), Tuned("auto", budget="small", random_state=4)),
         (ModelOptions(n_clusters="2..4"), Tuned(range(2, 5), budget="small", random_state=0)),
         (tmvkscr(kernel=("rbf",)), Preprocessed(TMvKSCR(3, kernel=RBF(), random_state=0))),
         (
@@ -148,7 +148,7 @@ def test_views_are_compared_with_those_of_the_model():
         (ModelOptions("TMvKSCR", "3"), Preprocessed(TMvKSCR(3, random_state=0))),
         (ModelOptions("tuned", "3", budget="full"), Tuned(3, random_state=0)),
         (ModelOptions("mvksc", "3"), Preprocessed(METHODS["mvksc"](3, random_state=0))),
-        (tmvkscr(preprocess=("none",), seed=7), TMvKSCR(3, random_state=7)),
+        (tmvkscr(preprocess=("none",), seed="7"), TMvKSCR(3, random_state=7)),
         (tmvkscr(preprocess=("l2",)), Preprocessed(TMvKSCR(3, random_state=0), "l2")),
         (
             tmvkscr(preprocess=("text=tfidf+l2", "image=total+pca9")),

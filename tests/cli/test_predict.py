@@ -23,7 +23,7 @@ def test_labels_are_the_same_from_whole_files_and_blocks(data, fitted, tmp_path,
         monkeypatch.setattr("coview.cli.predict._IN_MEMORY", 0)
         monkeypatch.setattr("coview.io.read_views", None)  # not called then
     code, out, err = call(capsys, "predict", fitted, *files, "--ids=id", "-o", labels)
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "Note: the 2 views 'b', 'c' have no ids: their samples are paired by row order\n")
     assert "the labels of 30 samples" in out
     expected = load(fitted / "model.safetensors").predict(data["new"])
     write_labels(tmp_path / f"expected{ending}", expected, ids=data["new_names"], name="id")

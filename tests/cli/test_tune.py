@@ -23,7 +23,7 @@ def test_tune_writes_the_results_of_the_library(data, tmp_path, capsys):
     run = tmp_path / "run"
     truth = f"--truth={data['folder']}/train/truth.csv::kind"
     code, out, err = call(capsys, "tune", *data["train_files"], "--ids=id", truth, "-k", "2..4", "-o", run)
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "Note: the view 'b' has no ids: its samples are paired by row order\n")
     model = Tuned(range(2, 5), random_state=0).fit(data["train"])
     assert model.reason_ in out
     assert "Settings for 3 clusters" in out
@@ -81,7 +81,7 @@ def test_mistakes_give_one_line(data, tmp_path, capsys, monkeypatch):
     for typed, sentence in [
         (["tune", *files, "--budget=huge"], "--budget 'huge' is unknown"),
         (["tune", *files, "-k", "3..x"], "-k 3..x: expected an integer of at least 2"),
-        (["tune", *files, "--ids=id", "-k", "80..95"], "too few for n_clusters=95"),
+        (["tune", *files, "--ids=id", "-k", "80..95"], "too few for -k 95"),
         (["tune", *files, "--select=kmeans"], "give their number with --n-train"),
         (["fit", *files, "-k", "auto", "-m", "tmvkscr"], "the method tmvkscr needs one number of clusters, as in -k 6"),
         (["fit", *files, "-k", "2..4", "-m", "opmc"], "the method opmc needs one number of clusters, as in -k 6"),
@@ -103,7 +103,7 @@ def test_mistyped_numbers_of_clusters_are_explained(text):
 
 
 def test_tuned_can_train_on_some_samples():
-    estimator, notes = ModelOptions(n_clusters="4", n_train="200", select="entropy", seed=7).estimator(("text",))
+    estimator, notes = ModelOptions(n_clusters="4", n_train="200", select="entropy", seed="7").estimator(("text",))
     tuned = Tuned(4, budget="small", random_state=7)
     assert repr(estimator) == repr(FixedSize(tuned, n_train=200, select="entropy", random_state=7))
     assert notes == ()

@@ -15,13 +15,14 @@ import scipy.sparse as sp
 
 import coview.runtime
 from coview import InputError
-from coview.io import delimited, describe_file, read_labels, read_views, write_labels
+from coview.io import cells, delimited, describe_file, read_labels, read_views, write_labels
 from tests.bad_files import BAD_FILES, WHOLE, N, annotated, cut, hdf5, lines, mat, npz, table
 
 X = np.random.default_rng(0).normal(size=(N, 3)).round(6) * np.array([1, 1e-9, 1e12])
 SPARSE = sp.random_array((N, 5), density=0.4, rng=np.random.default_rng(0), format="csr")
 NAMES = ("a", "b c", "größe")
 IDS = tuple(f"s{i}" for i in range(N))
+BY_ORDER = "the samples of all views are paired by row order"
 
 
 def needs_pyarrow():
@@ -435,8 +436,8 @@ def test_booleans_are_numbers_and_names_with_an_underscore_are_not(tmp_path):
 
 
 def test_a_column_with_late_strings_is_read_as_strings(tmp_path, monkeypatch):
-    monkeypatch.setattr(delimited, "_BLOCK_ROWS", 3)
-    content = "u,v\n" + "".join(f"{'0' if i < 7 else 'b'},{i}\n" for i in range(10))
+    monkeypatch.setattr(cells, "_BLOCK_ROWS", 3)
+    content = "u,v\n" + "".join(f"{'0' if i < 7 else 'b'},{i / 2}\n" for i in range(10))
     with pytest.raises(InputError, match=r"column 'u' \('b' in row 7\), which otherwise contains numbers"):
         csv_view(tmp_path, content)
     loaded = csv_view(tmp_path, content, categories="onehot")
@@ -446,15 +447,15 @@ def test_a_column_with_late_strings_is_read_as_strings(tmp_path, monkeypatch):
 
 def test_columns_with_late_strings_are_read_again_together(tmp_path, monkeypatch):
     starts = []
-    read = delimited._read_text
-    monkeypatch.setattr(delimited, "_BLOCK_ROWS", 3)
-    monkeypatch.setattr(delimited, "_read_text", lambda *arguments: starts.append(1) or read(*arguments))
+    read = cells._read_rows
+    monkeypatch.setattr(cells, "_BLOCK_ROWS", 3)
+    monkeypatch.setattr(cells, "_read_rows", lambda *arguments: starts.append(1) or read(*arguments))
     csv_view(tmp_path, "u,v,w\n" + "1,1,1\n" * 5 + "b,b,b\n", categories="onehot")
     assert len(starts) == 2
 
 
 def test_values_of_text_tables_are_exact(tmp_path, monkeypatch):
-    monkeypatch.setattr(delimited, "_BLOCK_ROWS", 100)
+    monkeypatch.setattr(cells, "_BLOCK_ROWS", 100)
     x = np.random.default_rng(1).normal(size=(1234, 7)) * 10.0 ** np.arange(-150, 200, 50)
     rows = [",".join(map(repr, row)) for row in x.tolist()]
     np.testing.assert_array_equal(csv_view(tmp_path, "\n".join(["a,b,c,d,e,f,g", *rows])).views["a"], x)
@@ -479,7 +480,7 @@ def test_memory_errors_while_reading_are_input_errors(tmp_path, monkeypatch):
     def full(*args):
         raise MemoryError
 
-    monkeypatch.setattr(delimited, "_read_text", full)
+    monkeypatch.setattr(cells, "_read_rows", full)
     with pytest.raises(InputError, match=r"view 'a' \(.*x.csv\) does not fit in memory"):
         csv_view(tmp_path, "u,v\n1,2\n")
 
@@ -584,15 +585,55 @@ def test_arrays_can_join_views_with_ids_in_their_order(tmp_path):
         read_views({"c": tmp_path / "c.npy"}, ids="sample")
 
 
-def test_row_names_must_agree_without_ids(tmp_path):
+def test_row_names_are_the_ids_if_all_files_have_them(tmp_path):
     (tmp_path / "a.csv").write_text(",x\ns,1\nt,2\n")
     (tmp_path / "b.csv").write_text(",y\nt,1\ns,2\n")
     sources = {"a": tmp_path / "a.csv", "b": tmp_path / "b.csv"}
-    with pytest.raises(InputError, match=r"view 'b' \(.*\) has the row name 't' in row 0, but view 'a'"):
+    for ids in (None, "sample"):  # also if no column has this name
+        loaded = read_views(sources, ids=ids)
+        assert (loaded.ids, loaded.notes) == (("s", "t"), ())
+        np.testing.assert_array_equal(loaded.views["b"], [[2], [1]])
+    loaded = read_views(sources, ids=False)
+    assert (loaded.ids, loaded.notes) == (None, (BY_ORDER,))
+    np.testing.assert_array_equal(loaded.views["b"], [[1], [2]])
+    (tmp_path / "b.csv").write_text(",y\nt,1\nu,2\n")
+    with pytest.raises(InputError, match=r"view 'b' \(.*\) lacks the sample 's' .* common samples \(align='inner'\)"):
         read_views(sources)
-    loaded = read_views(sources, ids="sample")  # row names are the ids if no column has this name
-    assert loaded.ids == ("s", "t")
-    np.testing.assert_array_equal(loaded.views["b"], [[2], [1]])
+    assert read_views(sources, align="inner").ids == ("t",)
+    (tmp_path / "b.csv").write_text(",y\nv,1\nu,2\n")
+    with pytest.raises(InputError, match=r"no sample in common .* by row order \(ids=False\)"):
+        read_views(sources)
+
+
+def test_row_names_that_cannot_be_ids_are_compared_by_row(tmp_path):
+    """Some files have none, or names are not unique."""
+    np.save(tmp_path / "c.npy", np.ones((2, 2)) * [[1], [2]])
+    (tmp_path / "a.csv").write_text(",x\ns,1\nt,2\n")
+    (tmp_path / "b.csv").write_text(",y\nt,1\ns,2\n")
+    sources = {name: tmp_path / name for name in ("a.csv", "b.csv", "c.npy")}
+    message = r"'b.csv' .* has the row name 't' in row 0, but view 'a.csv' .* \(ids=False\)"
+    with pytest.raises(InputError, match=message):
+        read_views(sources)
+    del sources["b.csv"]
+    loaded = read_views(sources)
+    assert (loaded.ids, loaded.notes) == (
+        ("s", "t"),
+        ("the view 'c.npy' has no ids: its samples are paired by row order",),
+    )
+    (tmp_path / "a.csv").write_text(",x\ns,1\ns,2\n")
+    (tmp_path / "b.csv").write_text(",y\ns,1\ns,2\n")
+    loaded = read_views({name: tmp_path / name for name in ("a.csv", "b.csv")})
+    assert (loaded.ids, loaded.notes) == (("s", "s"), ())
+
+
+def test_row_numbers_are_ids_if_another_file_has_them_in_another_order(tmp_path):
+    (tmp_path / "a.csv").write_text(",x\n0,1.5\n1,2.5\n2,3.5\n")
+    sources = {"a": tmp_path / "a.csv", "b": tmp_path / "b.csv"}
+    (tmp_path / "b.csv").write_text(",y\n2,30\n0,10\n1,20\n")
+    np.testing.assert_array_equal(read_views(sources).views["b"], [[10], [20], [30]])
+    (tmp_path / "b.csv").write_text(",y\ns,30\nt,10\nu,20\n")
+    loaded = read_views(sources)
+    assert (loaded.ids, len(loaded.notes)) == (("s", "t", "u"), 1)
 
 
 # Columns
@@ -675,7 +716,7 @@ def test_every_sample_may_have_its_own_category(tmp_path):
 
 
 def test_categories_that_would_not_fit_in_memory_are_refused(tmp_path, monkeypatch):
-    content = "x,c\n" + "".join(f"{i},c{i % 400}\n" for i in range(1000))
+    content = "x,c\n" + "".join(f"{i / 2},c{i % 400}\n" for i in range(1000))
     monkeypatch.setattr(coview.runtime, "available_memory", lambda: 1_000_000)
     with pytest.raises(InputError, match=r"view 'a' \(.*x.csv\): a table of 1000 x 801 values needs about"):
         csv_view(tmp_path, content, categories="onehot")
@@ -707,7 +748,7 @@ def test_categories_that_look_like_numbers_are_categories_to_the_model(tmp_path)
         ("x,y\n1,2\n", ["x", "colour=red"], "lacks the column 'colour=red'"),
         ("x,y\n1,two\n", ["x", "y"], r"strings in the column 'y' \('two' in row 0\)"),
         ("x,y\n1,123456789012345678\n", ["x", "y"], "column 'y' of integers beyond 2\\^53"),
-        ("x,y\n1,\n2,\n", ["x", "y"], "no value in row 0, column 'y'"),
+        ("x,y\n1,\n2,\n", ["x", "y"], "no value in 2 cells .*first: row 0, column 'y'"),
         ("x,c\n1,red\n2,\n", ["x", "c=red"], "no value in row 1, column 'c'"),
     ],
 )
@@ -727,8 +768,8 @@ def test_wrong_arguments_are_explained(tmp_path):
     for sources, options, message in [
         ([path], {}, "expected a mapping"),
         ({}, {}, "there are no views"),
-        ({"a": 3}, {}, "view 'a' is a int; expected the path of a file"),
-        ({"a": path}, {"align": "inner"}, r"name the column of the ids \(ids=…, on the command line --ids\)"),
+        ({"a": 3}, {}, "view 'a' is an int; expected the path of a file"),
+        ({"a": path}, {"align": "inner"}, r"name the column of the ids \(ids=…\)"),
         ({"a": path}, {"align": "outer"}, "align 'outer' is unknown. Known: strict, inner"),
         ({"a": path}, {"categories": "drop"}, "categories 'drop' is unknown"),
         ({"a": path}, {"variables": {"b": "X"}}, "variables names the view 'b', which has no file"),
@@ -766,9 +807,11 @@ def test_all_other_formats_work_without_the_extras(tmp_path):
     for ending in (".npz", ".mtx", ".mtx.gz", ".mat"):
         ARRAYS[ending](tmp_path / f"x{ending}", X)
     np.save(tmp_path / "x.npy", X)
+    named = ({"sample": name, **dict(zip(NAMES, row, strict=True))} for name, row in zip(IDS, X.tolist(), strict=True))
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in named))
     script = """
 import sys
-sys.modules |= dict.fromkeys("pyarrow h5py anndata mudata pandas matplotlib plotly jinja2 dask".split())
+sys.modules |= dict.fromkeys("pyarrow openpyxl h5py anndata mudata pandas matplotlib plotly jinja2 dask".split())
 from pathlib import Path
 from coview import KSC
 from coview.io import describe_file, read_labels, read_views, write_labels
@@ -784,7 +827,7 @@ for path in sorted(Path(sys.argv[1]).iterdir()):
 """
     done = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    assert len(done.stdout.splitlines()) == 8
+    assert len(done.stdout.splitlines()) == 9
     assert "False" not in done.stdout
 
 
@@ -838,7 +881,9 @@ def test_labels_in_text_files(tmp_path):
 def test_labels_in_an_array(tmp_path):
     path = write_labels(tmp_path / "labels.npy", [2, 0, 1])
     assert np.load(path).tolist() == [2, 0, 1]
-    assert read_labels(path, order=("a", "b", "c")) == ("2", "0", "1")
+    with pytest.warns(UserWarning, match=r"labels.npy\): classes and samples are paired by row order"):
+        assert read_labels(path, order=("a", "b", "c")) == ("2", "0", "1")
+    assert read_labels(path, ids=False, order=("a", "b", "c")) == ("2", "0", "1")
 
 
 @pytest.mark.parametrize(
@@ -886,7 +931,7 @@ def test_known_classes_in_arrays(tmp_path, values, expected):
 def test_known_classes_in_one_column_need_no_name(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("species\ncat\n1.0\n")
-    assert read_labels(path, order=["s", "t"]) == ("cat", "1.0")
+    assert read_labels(path, ids=False, order=["s", "t"]) == ("cat", "1.0")
     path.write_text("3\n4\n")
     assert read_labels(path) == ("3", "4")
     path.write_text("cell type\nT cell\ncluster 4\n")  # no delimiter

@@ -164,7 +164,7 @@ def test_columns_of_integers_and_booleans_are_features(tmp_path):
     assert views.columns == {"a": ("count", "seen", "ratio"), "b": None}
 
 
-@pytest.mark.parametrize(("ids", "expected"), [(None, [0, 1]), ("sample", [7, 9])])
+@pytest.mark.parametrize(("ids", "expected"), [(False, [0, 1]), (None, [7, 9]), ("sample", [7, 9])])
 def test_a_pandas_index_is_not_a_feature(tmp_path, ids, expected):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"x.1": [1.0, 2.0], "x": [3.0, 4.0]}, index=pd.Index([7, 9], name="sample"))
@@ -323,7 +323,7 @@ def test_differing_row_counts_are_refused_at_once(tmp_path):
     sources = {"a": as_npy(tmp_path / "a", np.ones((5, 2)), 0), "b": as_parquet(tmp_path / "b", np.ones((6, 2)), 0)}
     with pytest.raises(
         InputError,
-        match=r"view 'b' \(.*b.parquet\) has 6 samples but view 'a' \(.*a.npy\) has 5; .* on the command line --ids",
+        match=r"view 'b' \(.*b.parquet\) has 6 samples but view 'a' \(.*a.npy\) has 5; .* aligned by ids \(ids=…\)",
     ):
         ViewsReader(sources)
 

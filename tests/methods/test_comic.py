@@ -187,6 +187,7 @@ def test_well_separated_clusters_are_counted():
         assert model.objective_.shape == (model.n_iter_,)
 
 
+@pytest.mark.filterwarnings("ignore:found .* clusters for 90 samples:sklearn.exceptions.ConvergenceWarning")
 def test_a_larger_threshold_never_gives_more_clusters():
     views, _ = make_blobs(spread=1.0)
     counts = [COMIC(threshold=t).fit(views).n_clusters_ for t in (0.01, 0.7, 10.0)]
@@ -301,3 +302,9 @@ def test_a_fit_that_exceeds_the_memory_is_refused(monkeypatch):
     monkeypatch.setattr(runtime, "available_memory", lambda: 10**4)
     with pytest.raises(MemoryError, match="representing 100 samples in 1 views needs about"):
         COMIC().fit(np.random.default_rng(0).normal(size=(100, 200)))
+
+
+def test_more_clusters_than_half_of_the_samples_give_a_warning():
+    views, _ = make_blobs()
+    with pytest.warns(ConvergenceWarning, match="found 90 clusters for 90 samples, .* a threshold above 0.01"):
+        COMIC(threshold=0.01).fit(views)

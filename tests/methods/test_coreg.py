@@ -274,5 +274,7 @@ def test_memory_for_all_views_is_checked_before_it_is_allocated(monkeypatch):
     monkeypatch.setattr("coview.runtime.available_memory", lambda: 9 * 2**20)
     x = np.random.default_rng(0).normal(size=(900, 2))
     CoReg(2, random_state=0).fit([x])
-    with pytest.raises(MemoryError, match=r"keeping the similarities of 900 samples in 2 views needs .* TMvKSCR"):
+    with pytest.raises(
+        MemoryError, match=r"keeping the similarities of 900 samples in 2 views needs .* FixedSize\(TMvKSCR"
+    ):
         CoReg(2).fit([x, x])

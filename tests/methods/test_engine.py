@@ -224,7 +224,10 @@ def test_a_fit_that_exceeds_the_memory_is_refused(monkeypatch):
     x = np.random.default_rng(0).normal(size=(600, 2))
     with pytest.raises(MemoryError, match=r"fitting 600 samples in float64 needs about .* or set dtype='float32'"):
         KSC(2).fit(x)
-    with pytest.raises(MemoryError, match=r"fit on a part of the samples and predict the others$"):
+    with pytest.raises(
+        MemoryError,
+        match=r"FixedSize\(KSC\(…\), n_train=5000\), or use kernel=NeighborGraph\(\)$",
+    ):
         KSC(2, dtype="float32").fit(x)
 
 

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
-from coview import KPCA, KSC, RBF, Cosine, Linear, TMvKSCR
+from coview import KPCA, KSC, RBF, Cosine, InputError, Linear, TMvKSCR
 from tests import naive
 from tests.conftest import make_blobs
 
@@ -10,15 +11,16 @@ def assert_equal_up_to_sign(ours, theirs, atol):
     np.testing.assert_allclose(ours * np.sign((ours * theirs).sum(axis=0)), theirs, atol=atol)
 
 
+@pytest.mark.parametrize("regularization", [0.0, 0.7])
 @pytest.mark.parametrize("n_samples", [40, 450])  # dense solver, Lanczos
 @pytest.mark.parametrize("rho", [0.0, 0.25, 1.0])
-def test_fit_matches_the_reference_implementation(rho, n_samples):
+def test_fit_matches_the_reference_implementation(rho, n_samples, regularization):
     views, _ = make_blobs(n_samples, spread=1.0)
     kernels = {"a": RBF(5.0), "b": RBF(9.0), "c": RBF(2.0)}
     kappa = {"a": 1.0, "b": 0.3, "c": 2.0}
-    model = TMvKSCR(4, kernel=kernels, rho=rho, kappa=kappa, random_state=0).fit(views)
+    model = TMvKSCR(4, kernel=kernels, rho=rho, kappa=kappa, regularization=regularization, random_state=0).fit(views)
     grams = [np.exp(-((x[:, None] - x[None]) ** 2).sum(axis=2) / kernels[name].sigma2) for name, x in views.items()]
-    values, latent, scores = naive.tmvkscr(grams, 3, list(kappa.values()), rho)
+    values, latent, scores = naive.tmvkscr(grams, 3, list(kappa.values()), rho, regularization)
     np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-9)
     assert_equal_up_to_sign(model.latent_, latent, atol=1e-9 * np.abs(latent).max() * 100)
     for ours, theirs in zip(model.transform(views, per_view=True).values(), scores, strict=True):
@@ -81,3 +83,34 @@ def test_ksc_matches_the_reference_implementation():
     np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-10)
     assert_equal_up_to_sign(model.latent_, latent, atol=1e-10)
     assert_equal_up_to_sign(model.scores_, scores[0], atol=1e-10)
+
+
+def with_outliers(k, n_outliers=5, n=500):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(k, size=n)
+    views = {name: 3 * rng.normal(size=(k, d))[truth] + rng.normal(size=(n, d)) for name, d in (("a", 8), ("b", 15))}
+    for x in views.values():
+        x[:n_outliers] = 30 * rng.normal(size=(n_outliers, x.shape[1]))
+    return views, truth
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_a_few_outliers_do_not_own_a_component(k):
+    views, truth = with_outliers(k)
+    model = TMvKSCR(k, random_state=0).fit(views)
+    assert model.regularization_ == 1.0
+    assert set(model.dominant_rows_) <= {0, 1, 2, 3, 4}
+    assert adjusted_rand_score(truth[5:], model.labels_[5:]) > 0.97
+    published = TMvKSCR(k, regularization=0, random_state=0).fit(views)
+    assert adjusted_rand_score(truth[5:], published.labels_[5:]) < 0.1
+    assert published.regularization_ == 0.0
+    assert published.dominant_rows_ == model.dominant_rows_
+    clean = TMvKSCR(k, random_state=0).fit({name: x[5:] for name, x in views.items()})
+    assert (clean.regularization_, clean.dominant_rows_) == (0.0, ())
+
+
+@pytest.mark.parametrize("regularization", ["never", -1, True, np.nan, None])
+def test_regularization_is_a_number_or_auto(regularization):
+    views, _ = make_blobs(30)
+    with pytest.raises(InputError, match=r"^regularization=.*: expected a number of at least 0, or 'auto'$"):
+        TMvKSCR(3, regularization=regularization).fit(views)

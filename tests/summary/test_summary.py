@@ -540,6 +540,7 @@ def test_fewer_clusters_than_requested_are_noted():
     assert "3 clusters were requested, and 2 have members." in summary.notes
 
 
+@pytest.mark.filterwarnings("ignore:3 clusters are requested for 3:sklearn.exceptions.ConvergenceWarning")
 def test_clusters_of_one_sample_each_have_no_silhouette():
     view = np.array([[0.0], [5.0], [9.0]])
     summary = summarize(KSC(3, random_state=0).fit(view), view)

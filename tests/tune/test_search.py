@@ -287,8 +287,8 @@ def test_the_search_goes_from_all_candidates_on_few_samples_to_some_on_more():
     assert any((each.steps, each.kernel) == (best.steps, best.kernel) for each in second)
     assert calls[-1] == ("weights of views", 3, 3)
     assert found.n_clusters == 3
-    model = Preprocessed(TMvKSCR(3, kernel=found.candidate.kernel, rho=found.candidate.rho, random_state=0))
-    assert adjusted_rand_score(truth, model.set_params(steps=list(found.candidate.steps)).fit(views).labels_) > 0.9
+    model = Preprocessed(TMvKSCR(3, kernel=found.ranking[0][0].kernel, rho=found.ranking[0][0].rho, random_state=0))
+    assert adjusted_rand_score(truth, model.set_params(steps=list(found.ranking[0][0].steps)).fit(views).labels_) > 0.9
 
 
 def test_the_criterion_of_the_first_round_counts_in_the_last(monkeypatch):
@@ -301,11 +301,15 @@ def test_the_criterion_of_the_first_round_counts_in_the_last(monkeypatch):
 
     monkeypatch.setattr("coview.tune.search.criterion_values", given)
     found = Search(views, [3], (Round(110, 1, 1.0), Round(120, 1, 1.0)), seed=0).run([one, other])
-    assert found.candidate.rho == 0.25  # 0.7 + 0.9 against 0.8 + 0.5
+    assert found.ranking[0][0].rho == 0.25  # 0.7 + 0.9 against 0.8 + 0.5
     monkeypatch.setitem(criteria, 120, {1.0: 0.9, 0.25: 0.5})
-    assert Search(views, [3], (Round(110, 1, 1.0), Round(120, 1, 1.0)), seed=0).run([one, other]).candidate.rho == 1.0
+    assert (
+        Search(views, [3], (Round(110, 1, 1.0), Round(120, 1, 1.0)), seed=0).run([one, other]).ranking[0][0].rho == 1.0
+    )
     monkeypatch.setitem(criteria, 120, {1.0: 0.71, 0.25: 0.8})  # the last round alone would select the other
-    assert Search(views, [3], (Round(110, 1, 1.0), Round(120, 1, 1.0)), seed=0).run([one, other]).candidate.rho == 1.0
+    assert (
+        Search(views, [3], (Round(110, 1, 1.0), Round(120, 1, 1.0)), seed=0).run([one, other]).ranking[0][0].rho == 1.0
+    )
 
 
 def test_a_round_without_more_samples_is_left_out():
@@ -342,7 +346,7 @@ def test_a_view_of_noise_never_has_more_weight_than_the_others():
     found = Search(views, [3], (Round(150, 1, 1.0),), seed=0).run([candidate(RBF(), rho=1.0, views=4)])
     weights = {each.kappa for each in found.evaluations}
     assert (1.0, 1.0, 1.0, 0.0) in weights
-    assert found.candidate.kappa[3] <= min(found.candidate.kappa[:3])
+    assert found.ranking[0][0].kappa[3] <= min(found.ranking[0][0].kappa[:3])
 
 
 def test_at_least_one_view_keeps_its_weight(monkeypatch):
@@ -353,7 +357,7 @@ def test_at_least_one_view_keeps_its_weight(monkeypatch):
     views, _ = blobs()
     views = views.select(views.names[:2])
     found = Search(views, [3], (Round(90, 1, 1.0),), seed=0).run([candidate(views=2)])
-    assert found.candidate.kappa == (0.0, 1.0)
+    assert found.ranking[0][0].kappa == (0.0, 1.0)
 
 
 def test_weights_that_lower_stability_or_consensus_are_not_selected(monkeypatch):
@@ -362,9 +366,9 @@ def test_weights_that_lower_stability_or_consensus_are_not_selected(monkeypatch)
     views = as_views(views | {"noise": np.random.default_rng(1).normal(size=(150, 30))})
     pool = [candidate(kernel, rho=1.0, views=4) for kernel in (RBF(), NeighborGraph())]
     found = Search(views, [3], (Round(150, 1, 1.0),), seed=0).run(pool)
-    alike = [each for each in found.evaluations if each.kernel == str(found.candidate.kernel)]
-    selected = found.evaluations[found.selected]
-    assert selected.kappa == found.candidate.kappa
+    alike = [each for each in found.evaluations if each.kernel == str(found.ranking[0][0].kernel)]
+    selected = found.evaluations[found.ranking[0][1]]
+    assert selected.kappa == found.ranking[0][0].kappa
     assert selected.stability >= alike[0].stability
     assert selected.consensus >= alike[0].consensus
     assert any(each.stability < selected.stability or each.consensus < selected.consensus for each in alike)
@@ -375,7 +379,7 @@ def test_candidates_that_cannot_be_fitted_are_recorded_and_the_others_go_on():
     bad = Candidate(("tfidf", "standard+log1p"), RBF(), 1.0, (1.0, 1.0))
     good = Candidate(("l2", "l2"), RBF(), 1.0, (1.0, 1.0))
     found = Search(views, [2], (Round(40, 1, 1.0),), seed=0).run([bad, good])
-    assert found.candidate.steps == ("l2", "l2")
+    assert found.ranking[0][0].steps == ("l2", "l2")
     (failed,) = [each for each in found.evaluations if each.error]
     assert "log1p" in failed.error
     assert failed.criterion is None

@@ -14,6 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import check_estimator
 
 from coview import FixedSize, InputError, Preprocessed, TMvKSCR, Tuned, load, save, stack_views, summarize
+from coview.core.agreement import size_entropy
 from coview.preprocess.steps import parse_steps
 from coview.tune.record import MEASURES, EvaluatedSetting
 from tests.conftest import make_blobs
@@ -62,14 +63,16 @@ def test_the_reason_names_the_selected_setting_and_its_measures():
     steps = parse_steps(selected.steps[0]).description
     assert model.reason_ == (
         f"Selected {selected.kernel} on {steps} with rho = {selected.rho:g} and 3 clusters (from 2 to 4), the best of "
-        f"{n_settings} settings. On 90 samples: agreement between views {selected.agreement:.2f}, split-half stability "
-        f"{selected.stability:.2f} (adjusted Rand index), size entropy {selected.size_entropy:.2f}."
+        f"{n_settings} settings. On 90 samples of the search: agreement between views {selected.agreement:.2f}, "
+        f"split-half stability {selected.stability:.2f}, size entropy {selected.size_entropy:.2f}. On all 90 samples: "
+        f"agreement between views {model.final_.agreement:.2f}, split-half stability {model.final_.stability:.2f}, "
+        f"size entropy {model.final_.size_entropy:.2f}."
     )
     small = Tuned(3, budget="small", random_state=0).fit(views)
     assert "clusters" not in small.reason_
     assert "rounds" not in small.reason_
     more, _ = make_blobs(600, spread=8.0)
-    assert " settings over 2 rounds. On 600 samples" in Tuned(3, random_state=0).fit(more).reason_
+    assert " settings over 2 rounds. On 600 samples of the search" in Tuned(3, random_state=0).fit(more).reason_
 
 
 def test_the_reason_names_views_of_different_preprocessing_or_weight():
@@ -123,17 +126,51 @@ def test_the_reason_of_one_view_does_not_mention_agreement():
     assert "agree" not in model.reason_
 
 
-def test_one_cluster_of_one_view_needs_no_selection(tmp_path):
+@pytest.mark.parametrize("names", [["a"], ["a", "b", "c"]])
+def test_one_cluster_needs_no_selection(tmp_path, names):
     views, _ = make_blobs(spread=8.0)
-    model = Tuned(1, random_state=0).fit(views["a"])
+    views = {name: views[name] for name in names}
+    model = Tuned(1, random_state=0).fit(views)
     assert set(model.labels_) == {0}
     assert model.evaluations_ == ()
     assert model.reason_ == "One cluster needs no selection of settings."
-    assert summarize(model, views["a"]).tuning is None
+    assert summarize(model, views).tuning is None
     save(model, tmp_path / "one.safetensors")
     again = load(tmp_path / "one.safetensors")
-    np.testing.assert_array_equal(again.predict(views["a"]), model.labels_)
+    np.testing.assert_array_equal(again.predict(views), model.labels_)
     assert again.evaluations_ == ()
+
+
+def test_noise_has_one_cluster_unless_another_number_is_given(tmp_path):
+    rng = np.random.default_rng(0)
+    views = {"a": rng.normal(size=(200, 6)), "b": rng.normal(size=(200, 9))}
+    model = Tuned("auto", budget="small", random_state=0).fit(views)
+    assert model.n_clusters_ == 1
+    assert set(model.labels_) == set(model.predict(views)) == {0}
+    assert model.evidence_.level == "none"
+    assert model.reason_.startswith("No cluster structure found. These data show no clusters that a second half")
+    selected = model.evaluations_[model.selected_]
+    assert selected.n_clusters > 1  # the setting for which there is no evidence
+    inner = model.estimator_
+    assert (tuple(inner.steps), str(inner.estimator.kernel)) == (selected.steps, selected.kernel)
+    save(model, tmp_path / "noise.safetensors")
+    again = load(tmp_path / "noise.safetensors")
+    assert again.evidence_ == model.evidence_
+    assert again.final_ == model.final_
+    np.testing.assert_array_equal(again.predict(views), model.labels_)
+    assert Tuned(range(1, 5), budget="small", random_state=0).fit(views).n_clusters_ == 1
+    assert Tuned(range(2, 5), budget="small", random_state=0).fit(views).n_clusters_ > 1
+    assert Tuned(3, budget="small", random_state=0).fit(views).evidence_.level == "none"
+
+
+def test_the_measures_of_the_final_fit_are_those_of_all_samples():
+    views, _ = make_blobs(600, spread=1.5)
+    model = Tuned(3, budget="small", random_state=0).fit(views)
+    assert model.final_.n_samples == 600
+    assert model.final_.size_entropy == pytest.approx(size_entropy(model.labels_, 3))
+    agreements = [adjusted_rand_score(model.labels_, theirs) for theirs in model.view_labels_.values()]
+    assert model.final_.agreement == pytest.approx(np.mean(agreements))
+    assert model.final_.stability == model.evidence_.stability
 
 
 def test_scikit_learns_checks_pass():
@@ -173,18 +210,42 @@ def test_progress_is_called_from_the_first_candidate_to_the_labels():
     assert stages[-1] == "labels"
 
 
+@pytest.mark.parametrize(("verbose", "n_lines"), [(0, 0), (False, 0), (1, 3), (True, 3)])
+def test_verbose_prints_the_stages_of_the_search_and_the_selection(verbose, n_lines, capsys):
+    views, _ = make_blobs(spread=8.0)
+    model = Tuned(3, budget="small", verbose=verbose, random_state=0).fit(views)
+    printed = capsys.readouterr().out
+    assert len(printed.splitlines()) == n_lines
+    assert printed == "" or printed.endswith(f"[Tuned] weights of views: 3 of 3\n[Tuned] {model.reason_}\n")
+
+
+def test_a_higher_verbose_prints_each_candidate(capsys):
+    views, _ = make_blobs(spread=8.0)
+    Tuned(3, budget="small", verbose=2, random_state=0).fit(views)
+    assert "[Tuned] candidates on 90 samples: 1 of " in capsys.readouterr().out
+
+
+def test_what_a_fit_prints_is_not_saved(tmp_path):
+    views, _ = make_blobs(spread=8.0)
+    model = Tuned(3, budget="small", verbose=1, random_state=0).fit(views)
+    again = load(save(model, tmp_path / "model.safetensors"))
+    assert again.verbose == 0
+    np.testing.assert_array_equal(again.predict(views), model.labels_)
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"n_clusters": 1}, "at least 2"),
-        ({"n_clusters": 2.5}, "n_clusters=2.5: expected an integer of at least 2, 'auto', or several integers"),
-        ({"n_clusters": "many"}, "n_clusters='many': expected an integer of at least 2, 'auto', or several"),
-        ({"n_clusters": []}, "an integer of at least 2"),
+        ({"n_clusters": 0}, "at least 1"),
+        ({"n_clusters": 2.5}, "n_clusters=2.5: expected an integer of at least 1, 'auto', or several integers"),
+        ({"n_clusters": "many"}, "n_clusters='many': expected an integer of at least 1, 'auto', or several"),
+        ({"n_clusters": []}, "an integer of at least 1"),
         ({"n_clusters": 3.0}, "expected an integer"),
         ({"n_clusters": True}, "n_clusters=True: expected an integer"),
-        ({"n_clusters": [2, True]}, "an integer of at least 2"),
+        ({"n_clusters": [2, True]}, "an integer of at least 1"),
         ({"n_clusters": 1000}, "too few for n_clusters=1000"),
         ({"budget": ["small"]}, "budget .'small'. is unknown"),
+        ({"verbose": "yes"}, "verbose='yes': expected a number of at least 0"),
         ({"budget": "huge"}, "budget 'huge' is unknown. Known: small, full"),
     ],
 )

@@ -9,7 +9,7 @@ from coview.cli.folder import check_folder, complete_folder
 from coview.cli.inputs import LabelledInputs
 from coview.cli.options import MODEL, OUTPUT, Force, PreprocessAll, Seed, option
 from coview.cli.output import draw_report
-from coview.cli.parse import parse_preprocessing
+from coview.cli.parse import parse_integer, parse_preprocessing
 from coview.cli.terminal import Terminal
 from coview.formats import percent
 from coview.registry import check_name, methods_and_tuned
@@ -25,7 +25,7 @@ def comparable_names() -> tuple[str, ...]:
 def compare_command(
     inputs: LabelledInputs,
     terminal: Terminal,
-    n_clusters: Annotated[int, option(MODEL, "-k --n-clusters", "The number of clusters. For example -k 6", min=2)],
+    n_clusters: Annotated[str, option(MODEL, "-k --n-clusters COUNT", "The number of clusters. For example -k 6")],
     methods: Annotated[
         str,
         option(
@@ -36,7 +36,7 @@ def compare_command(
         ),
     ] = "all",
     preprocess: PreprocessAll = None,
-    seed: Seed = 0,
+    seed: Seed = "0",
     output: Annotated[
         Path | None,
         option(
@@ -55,6 +55,7 @@ def compare_command(
 
     Example: coview compare --view text=text.csv --view image=image.npy -k 6 --truth classes.csv -o comparison
     """
+    k, random_state = parse_integer("-k", n_clusters, 2), parse_integer("--seed", seed, 0)
     names = [name.strip().lower() for name in methods.split(",") if name.strip()]
     for name in names or [methods]:
         check_name("--methods", name, comparable_names())
@@ -64,16 +65,17 @@ def compare_command(
     with terminal.working() as progress:
         progress("reading the files", 0, 1)
         loaded = inputs.read()
-        terminal.note(*loaded.notes)
+        classes, truth_notes = inputs.read_truth(loaded)
+        terminal.note(*loaded.notes, *truth_notes)
         from coview.compare import compare
 
         comparison = compare(
             loaded.views,
-            n_clusters,
+            k,
             methods="all" if "all" in names else names,
-            truth=inputs.read_truth(loaded),
+            truth=classes,
             preprocess={name: steps or "standard" for name, steps in parsed.items()},
-            random_state=seed,
+            random_state=random_state,
             progress=progress,
         )
         for method in comparison.methods:

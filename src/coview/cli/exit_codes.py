@@ -11,10 +11,12 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from coview.cli.spelling import in_options
 from coview.errors import InputError
 
 # The base class of all usage errors; its module differs between versions of typer.
 _UsageError: Any = typer.BadParameter.__base__
+_LESS_MEMORY = "train on some of the samples, as in --n-train 5000, or use --method tmvkscr --kernel graph"
 
 
 class Commands(TyperGroup):
@@ -62,7 +64,11 @@ def _explain(error: Exception) -> tuple[int, str]:
         end = "" if message.endswith((".", "?")) else "."
         return 2, f"{message}{end} See {path} --help"
     if isinstance(error, InputError):
-        return 2, str(error)
+        return 2, in_options(str(error))
+    if isinstance(error, MemoryError):
+        message = str(error) or "there is too little memory"
+        # NumPy's own messages give a size and no remedy.
+        return 1, in_options(message if ";" in message else f"{message}; {_LESS_MEMORY}")
     if isinstance(error, ImportError) and "pip install" in str(error):
         return 1, str(error)
     if isinstance(error, OSError) and error.strerror:

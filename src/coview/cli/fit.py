@@ -42,7 +42,8 @@ def fit_command(
         terminal.line(f"Method: {model.method}")
     else:
         found = summary.tuning.evaluations[summary.tuning.selected]
-        selected = f"{found.n_clusters} clusters, {found.label}"
+        number = "1 cluster" if summary.n_clusters == 1 else f"{summary.n_clusters} clusters"
+        selected = f"{number}, {found.label}"
         terminal.line(f"Method: tuned; selected {selected}; coview tune uses more samples")
     _print_files(terminal, summary, folder.output, written)
 
@@ -65,7 +66,7 @@ def tune_command(
     ] = "full",
     n_train: NTrain = None,
     select: Select = None,
-    seed: Seed = 0,
+    seed: Seed = "0",
 ) -> None:
     """Select the settings and the number of clusters, and fit.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from coview.cli.options import DATA, option
 from coview.cli.parse import parse_views
 from coview.errors import InputError
-from coview.registry import ALIGNMENTS, CATEGORIES, CLUSTER_COLUMN, check_name
+from coview.registry import ALIGNMENTS, CATEGORIES, CLUSTER_COLUMN, DECIMAL_MARKS, check_name
 
 
 @dataclass(frozen=True)
@@ -20,20 +20,29 @@ class ViewInputs:
         option(
             DATA,
             "--view NAME=FILE",
-            "A view: its name and its file; repeat it for each view. ::VARIABLE selects one table of several. "
-            "For example --view text=text.parquet --view image=images.mat::X",
+            "A view: its name and its file, or a folder of 10x Genomics; repeat it for each view. ::VARIABLE selects "
+            "one table or sheet of several. For example --view text=text.parquet --view image=images.mat::X",
         ),
     ]
     ids: Annotated[
         str | None,
-        option(DATA, "--ids COLUMN", "The column with the ids of the samples, to align views. For example --ids name"),
+        option(
+            DATA,
+            "--ids COLUMN",
+            "The column with the ids of the samples, to align views. The default is the row names, if all files have "
+            "them. For example --ids name",
+        ),
     ] = None
+    no_ids: Annotated[
+        bool,
+        option(DATA, "--no-ids", "Pair samples by row order, and read columns that look like ids as any other."),
+    ] = False
     align: Annotated[
         str,
         option(
             DATA,
             "--align",
-            "With --ids: strict requires the same samples in every view, inner drops samples that some view lacks. "
+            "With ids: strict requires the same samples in every view, inner drops samples that some view lacks. "
             "For example --align inner",
             ALIGNMENTS,
         ),
@@ -47,11 +56,41 @@ class ViewInputs:
             CATEGORIES,
         ),
     ] = "refuse"
+    decimal: Annotated[
+        str | None,
+        option(
+            DATA,
+            "--decimal",
+            "The decimal mark of CSV and TSV files. Without it, a decimal comma is detected. For example --decimal ,",
+            DECIMAL_MARKS,
+        ),
+    ] = None
+    transpose: Annotated[
+        list[str] | None,
+        option(
+            DATA,
+            "--transpose VIEW",
+            "A view whose file has features in rows and samples in columns; repeat it for each such view. "
+            "For example --transpose genes",
+        ),
+    ] = None
 
     @property
     def files(self) -> dict[str, str]:
         """The file of each view."""
         return parse_views(self.view)
+
+    @property
+    def ids_or_false(self) -> str | Literal[False] | None:
+        """The argument `ids` of the readers."""
+        if self.no_ids and self.ids is not None:
+            raise InputError(f"--ids {self.ids} and --no-ids exclude each other; leave out one of them")
+        return False if self.no_ids else self.ids
+
+    @property
+    def keeps_rows_and_columns(self) -> bool:
+        """Whether no sample is dropped, no column encoded and no table transposed, so that blocks can be read."""
+        return (self.align, self.categories) == (ALIGNMENTS[0], CATEGORIES[0]) and not self.transpose
 
     def read(self, columns: Any = None) -> Any:
         """Return what `read_views` returns; `columns` are those that a model was trained on."""
@@ -61,7 +100,19 @@ class ViewInputs:
         check_name("--categories", self.categories, CATEGORIES)
         if self.ids == CLUSTER_COLUMN:
             raise InputError(f"--ids {self.ids} is the name of the column of labels; rename the column of the ids")
-        return read_views(self.files, ids=self.ids, align=self.align, categories=self.categories, columns=columns)
+        if self.decimal is not None and self.decimal not in DECIMAL_MARKS:
+            raise InputError(f"--decimal {self.decimal}: expected a point or a comma, as in --decimal ,")
+        for name in self.transpose or ():
+            check_name("--transpose", name, self.files)
+        return read_views(
+            self.files,
+            ids=self.ids_or_false,
+            align=self.align,
+            categories=self.categories,
+            columns=columns,
+            decimal=self.decimal,
+            transpose=self.transpose or (),
+        )
 
 
 @dataclass(frozen=True)
@@ -73,18 +124,22 @@ class LabelledInputs(ViewInputs):
         option(
             DATA,
             "--truth FILE[::COLUMN]",
-            "Known classes for evaluation; the clustering does not use them. For example --truth classes.csv::species",
+            "Known classes for evaluation; the clustering does not use them. COLUMN is a column of obs in .h5ad and "
+            ".h5mu files, and a variable in .mat and .npz files. For example --truth classes.csv::species, "
+            "--truth cells.h5ad::cell_type or --truth cells.h5mu::rna:cell_type",
         ),
     ] = None
 
-    def read_truth(self, loaded: Any) -> tuple[str, ...] | None:
-        """Return the known class of each sample, if --truth is given."""
-        from coview.io import read_labels
+    def read_truth(self, loaded: Any) -> tuple[tuple[str, ...] | None, list[str]]:
+        """Return the known class of each sample, if --truth is given, and notes."""
+        from coview.io.labels import read_classes
 
         if self.truth is None:
-            return None
-        file, _, column = self.truth.partition("::")
-        classes = read_labels(file, column=column or None, ids=self.ids, order=loaded.ids)
+            return None, []
+        file, mark, column = self.truth.rpartition("::")  # the file may keep a ::SHEET
+        if not mark:
+            file, column = column, ""
+        classes, notes = read_classes(file, column or None, self.ids_or_false, loaded.ids, self.decimal)
         if len(classes) != loaded.views.n_samples:
             raise InputError(f"{file} has {len(classes)} classes (--truth) for {loaded.views.n_samples} samples")
-        return classes
+        return classes, notes

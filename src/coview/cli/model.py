@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from coview.cli.options import MODEL, Clusters, NTrain, Preprocess, Seed, Select, option, summaries
 from coview.cli.parse import (
+    parse_integer,
     parse_kernels,
     parse_n_clusters,
     parse_n_train,
@@ -74,7 +75,7 @@ class ModelOptions:
     n_train: NTrain = None
     select: Select = None
     preprocess: Preprocess = None
-    seed: Seed = 0
+    seed: Seed = "0"
     budget: str = "small"  # an option of coview tune only
 
     def estimator(self, names: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
@@ -86,7 +87,7 @@ class ModelOptions:
         from coview.compare import for_views, preprocessed
 
         kind: Any = METHODS[name]
-        method = kind(**self._parameters(name, kind, n_clusters, names), random_state=self.seed)
+        method = kind(**self._parameters(name, kind, n_clusters, names), random_state=self._random_state)
         estimator = for_views(method, len(names))
         steps, notes = self._steps(method, names)
         if estimator is not method:
@@ -94,6 +95,10 @@ class ModelOptions:
         if self.n_train is not None and not hasattr(method, "predict"):
             raise InputError(f"the method {name} cannot label new samples, which --n-train needs; leave it out")
         return self._with_n_train(preprocessed(estimator, steps)), tuple(notes)
+
+    @property
+    def _random_state(self) -> int:
+        return parse_integer("--seed", self.seed, 0)
 
     def _tuned(self, n_clusters: Any) -> Any:
         from coview.tune import Tuned
@@ -105,7 +110,7 @@ class ModelOptions:
                 )
         if n_clusters is None:
             raise InputError("give the number of clusters with -k, as in -k 6, -k 2..8 or -k auto")
-        return Tuned(n_clusters, budget=check_name("--budget", self.budget, BUDGETS), random_state=self.seed)
+        return Tuned(n_clusters, budget=check_name("--budget", self.budget, BUDGETS), random_state=self._random_state)
 
     def _parameters(self, name: str, kind: Any, n_clusters: Any, names: Sequence[str]) -> dict[str, Any]:
         """Return the parameters of the method; options that it does not have are refused."""
@@ -155,7 +160,7 @@ class ModelOptions:
         if self.n_train is not None:
             selector = check_name("--select", self.select or "uniform", SELECTORS)
             n_train = parse_n_train(self.n_train)
-            return FixedSize(estimator, n_train=n_train, select=selector, random_state=self.seed)
+            return FixedSize(estimator, n_train=n_train, select=selector, random_state=self._random_state)
         if self.select is not None:
             raise InputError("--select chooses the training samples; give their number with --n-train")
         return estimator

@@ -83,12 +83,11 @@ def _preprocess_option(default: str) -> Any:
 Preprocess = Annotated[list[str] | None, _preprocess_option("standard, but none if --kernel is not rbf")]
 PreprocessAll = Annotated[list[str] | None, _preprocess_option("standard")]  # for several methods
 Seed = Annotated[
-    int,
+    str,
     option(
         MODEL,
-        "--seed",
+        "--seed INTEGER",
         "Seed of the random numbers. The same seed gives the same result. For example --seed 7",
-        min=0,
     ),
 ]
 Clusters = Annotated[

@@ -17,7 +17,13 @@ _MOST_SETTINGS = 10  # rows of the table
 
 
 def print_clusters(terminal: Terminal, summary: Summary) -> None:
-    """Print the clusters and their distinguishing features."""
+    """Print the evidence, the clusters and their distinguishing features."""
+    from coview.evidence.words import evidence_in_words
+
+    if summary.evidence is not None:
+        if summary.n_clusters == 1:
+            terminal.line("No cluster structure found.")
+        terminal.line(" ".join(evidence_in_words(summary.evidence)))
     known = summary.truth is not None
     rows = []
     short = shortened_apart(feature.name for cluster in summary.clusters for feature in cluster.features[:2])

@@ -113,6 +113,13 @@ def _parse_kernel(typed: str, text: str) -> Any:
     return KERNELS[name](**values)
 
 
+def parse_integer(option: str, text: str, least: int) -> int:
+    """Return an integer of at least `least`."""
+    if not text.isdecimal() or int(text) < least:
+        raise InputError(f"{option} {text}: expected an integer of at least {least}")
+    return int(text)
+
+
 def parse_number(typed: str, text: str) -> float:
     """Return a number; `typed` is the option as typed, for the message."""
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,7 @@ from coview.formats import percent
 
 if TYPE_CHECKING:
     from coview.core.assign import Labels
+    from coview.io import ViewsReader
     from coview.views import Views
 
 _IN_MEMORY = 2**29  # bytes of views up to which files are read whole, because that reads more formats and aligns ids
@@ -58,7 +60,8 @@ def predict_command(
         trained = load(path)
         reader = _block_reader(inputs, columns)
         if reader is not None:
-            _check_widths(inputs.files, reader.n_features, widths)
+            _check_widths(inputs.files, reader, widths)
+            terminal.note(*reader.notes)
 
             def predict(views: Views) -> Labels:
                 labels: Labels = trained.predict(views)
@@ -71,7 +74,7 @@ def predict_command(
             progress("reading the files", 0, 1)
             loaded = inputs.read(columns)
             terminal.note(*loaded.notes)
-            _check_widths(inputs.files, loaded.views.n_features, widths)
+            _check_widths(inputs.files, loaded.views, widths)
             progress("labelling", 0, 1)
             labels = trained.predict(loaded.views)
             write_labels(output, labels, ids=loaded.ids, name=inputs.ids or "sample")
@@ -100,10 +103,10 @@ def _block_reader(inputs: ViewInputs, trained: Mapping[str, Sequence[str] | None
     """Return a reader of blocks, or None if the views fit in memory or cannot be read in blocks."""
     from coview.io import ViewsReader
 
-    if (inputs.align, inputs.categories) != ("strict", "refuse"):
+    if not inputs.keeps_rows_and_columns:
         return None
     try:
-        reader = ViewsReader({name: inputs.files[name] for name in trained}, ids=inputs.ids)
+        reader = ViewsReader({name: inputs.files[name] for name in trained}, ids=inputs.ids_or_false)
     except InputError:  # read_views reads more formats, and explains what is wrong
         return None
     if reader.n_samples * sum(reader.n_features.values()) * 8 <= _IN_MEMORY:
@@ -115,10 +118,11 @@ def _block_reader(inputs: ViewInputs, trained: Mapping[str, Sequence[str] | None
     return reader
 
 
-def _check_widths(files: Mapping[str, str], found: Mapping[str, int], trained: Mapping[str, int]) -> None:
+def _check_widths(files: Mapping[str, str], new: Views | ViewsReader, trained: Mapping[str, int]) -> None:
     for name, width in trained.items():
-        if found[name] != width:
-            raise InputError(
-                f"view {name!r} ({files[name]}) has {found[name]} columns, but the model was trained on {width}; give "
-                "the file with the columns of the training data"
-            )
+        if new.n_features[name] != width:
+            remedy = "give the file with the columns of the training data"
+            if new.n_samples == width:
+                remedy = f"it has {width} rows, which may be the columns: add --transpose {quote(name)}"
+            found = f"view {name!r} ({files[name]}) has {new.n_features[name]} columns"
+            raise InputError(f"{found}, but the model was trained on {width}; {remedy}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +13,8 @@ from coview.cli.inputs import LabelledInputs
 from coview.cli.model import ModelOptions
 from coview.cli.options import OUTPUT, Force, RunPath, option
 from coview.cli.output import draw_report
-from coview.cli.terminal import Progress, Terminal
+from coview.cli.terminal import Terminal
+from coview.progress import Progress
 from coview.registry import check_name
 
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ def run_files(
         progress("reading the files", 0, 4)
         start = perf_counter()
         loaded = inputs.read()
-        classes = inputs.read_truth(loaded)
-        terminal.note(*notes, *loaded.notes)
+        classes, truth_notes = inputs.read_truth(loaded)
+        terminal.note(*notes, *loaded.notes, *truth_notes)
         return run(
             estimator,
             loaded.views,
@@ -154,6 +155,7 @@ def brief(summary: Summary) -> dict[str, Any]:
         "n_train": summary.n_train,
         "n_clusters": summary.n_clusters,
         "sizes": [cluster.size for cluster in summary.clusters],
+        "evidence": summary.evidence and {"level": summary.evidence.level, **asdict(summary.evidence)},
         "silhouette": summary.silhouette,
         "agreement": {view.name: view.agreement for view in summary.views},
         "tuning": _brief_tuning(summary),

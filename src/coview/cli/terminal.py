@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from threading import Timer
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 from coview.cli.options import OUTPUT, option
-
-Progress: TypeAlias = Callable[[str, int, int], None]  # stage, done, total
+from coview.cli.spelling import in_options
+from coview.progress import Progress, progress_bar, reporting
 
 _BAR_DELAY = 1.0  # seconds before a progress bar appears
 
@@ -47,7 +46,7 @@ class Terminal:
 
     def note(self, *texts: str) -> None:
         """Add notes, printed at the end of the work, or with --json part of the object."""
-        self.notes += [text for text in dict.fromkeys(texts) if text not in self.notes]
+        self.notes += [text for text in dict.fromkeys(map(in_options, texts)) if text not in self.notes]
 
     def print_json(self, values: dict[str, Any]) -> None:
         """Print the values and the notes as a JSON object with --json."""
@@ -67,29 +66,8 @@ class Terminal:
             for kind in (UserWarning, RuntimeWarning):
                 warnings.simplefilter("always", kind)
             warnings.showwarning = lambda message, *_, **__: self.note(" ".join(str(message).split()))
-            shown = _bar() if sys.stderr.isatty() and not self.quiet else nullcontext(lambda stage, done, total: None)
-            with shown as progress:
+            shown = sys.stderr.isatty() and not self.quiet
+            with progress_bar(_BAR_DELAY, remove=True) if shown else reporting(None) as progress:
                 yield progress
         if not (self.as_json or self.quiet):
             sys.stderr.writelines(f"Note: {text}\n" for text in self.notes)
-
-
-@contextmanager
-def _bar() -> Iterator[Progress]:
-    """Show a progress bar if the work takes longer than a second."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bars
-
-    columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    bars = Bars(*columns, console=Console(stderr=True), transient=True)
-    task = bars.add_task("starting", total=None)
-    timer = Timer(_BAR_DELAY, bars.start)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield lambda stage, done, total: bars.update(task, description=stage, completed=done, total=total)
-    finally:
-        timer.cancel()
-        timer.join()
-        bars.stop()

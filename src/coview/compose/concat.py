@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 from sklearn.base import clone
 
-from coview.compose.wrapper import inner_has, require_clusterer
+from coview.compose.wrapper import inner_has, require_clusterer, warn_for_other_libraries
 from coview.core.assign import Labels
 from coview.methods.base import MultiViewClusterer
 from coview.state import FITTED, Sizes, require
-from coview.views import Views, stack_views
+from coview.views import Layout, Views, stack_views
 
 
 class Concat(MultiViewClusterer):
@@ -44,7 +44,7 @@ class Concat(MultiViewClusterer):
 
     estimator_: Annotated[Any, FITTED]
 
-    def __init__(self, estimator: Any, *, views: Any = None) -> None:
+    def __init__(self, estimator: Any, *, views: Layout = None) -> None:
         self.estimator = estimator
         self.views = views
 
@@ -56,10 +56,11 @@ class Concat(MultiViewClusterer):
     def inner_views(self, views: Views) -> Views:
         # The stacked table as one view, under the name by which the estimator knows it.
         name = getattr(self.estimator_, "view_names_", ("all",))[0]
-        return Views.trusted({name: stack_views(views)[0]}, {name: None})
+        return Views.trusted({name: stack_views(views)[0]}, {name: None}, views.index)
 
     def _check_n_clusters(self, views: Views) -> None:
-        """The wrapped estimator checks it."""
+        """The wrapped estimator checks it; those of other libraries do not warn."""
+        warn_for_other_libraries([self.estimator], views)
 
     def _check_state(self, sizes: Sizes) -> None:
         super()._check_state(sizes)
@@ -72,7 +73,7 @@ class Concat(MultiViewClusterer):
         self.estimator_ = clone(self.estimator)
         self.labels_ = self.estimator_.fit_predict(stack_views(views)[0])
 
-    @inner_has("predict")  # type: ignore[untyped-decorator]
+    @inner_has("predict")
     def predict(self, X: Any) -> Labels:
         """Return the cluster of each sample.
 

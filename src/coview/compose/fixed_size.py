@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -10,11 +10,12 @@ from sklearn.base import clone
 from coview.compose.wrapper import Wrapper, setting
 from coview.core.agreement import mean_agreements
 from coview.core.assign import Labels
-from coview.core.select import Rows, RowSource, as_selector, draw_rows
-from coview.errors import InputError, InputTypeError
+from coview.core.select import Rows, RowSource, Selector, as_selector, draw_rows
+from coview.errors import InputError, InputTypeError, kind_of
+from coview.methods.base import Seed
 from coview.parameters import check_integer, is_integer, is_number
 from coview.state import OPTIONAL, FloatArray, IntegerArray, Sizes, require
-from coview.views import Array, Views
+from coview.views import Array, Layout, Views
 
 _MORE_ROWS = 10_000
 _ONE_ROW_PER_TRAINING_SAMPLE = ("scores_", "latent_", "view_labels_", "embedding_")
@@ -77,11 +78,11 @@ class FixedSize(Wrapper):
         self,
         estimator: Any,
         *,
-        n_train: Any = "auto",
-        select: Any = "uniform",
+        n_train: float | Literal["auto"] = "auto",
+        select: Selector | str = "uniform",
         n_repeats: int = 1,
-        views: Any = None,
-        random_state: Any = None,
+        views: Layout = None,
+        random_state: Seed = None,
     ) -> None:
         self.estimator = estimator
         self.n_train = n_train
@@ -102,8 +103,7 @@ class FixedSize(Wrapper):
     def _fit(self, X: Any) -> None:
         if _is_source(X) and not isinstance(X, Views):
             raise InputTypeError(
-                f"X is a {type(X).__name__}, whose rows may not fit into memory; call train, which does not label all "
-                "rows"
+                f"X is {kind_of(X)}, whose rows may not fit into memory; call train, which does not label all rows"
             )
         views = self._views_to_fit(X)
         self._train(views)
@@ -123,7 +123,7 @@ class FixedSize(Wrapper):
         """
         if not _is_source(source):
             raise InputTypeError(
-                f"source is a {type(source).__name__}; give Views, a ViewsReader or DaskViews, or call fit with tables"
+                f"source is {kind_of(source)}; give Views, a ViewsReader or DaskViews, or call fit with tables"
             )
         before = self.__dict__.copy()
         try:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, overload
 
 import numpy as np
 from sklearn.base import clone
 
-from coview.compose.wrapper import inner_has, require_clusterer
+from coview.compose.wrapper import inner_has, require_clusterer, warn_for_other_libraries
 from coview.core.agreement import mean_agreements, size_entropy
+from coview.core.assign import Labels
 from coview.kernels import by_view_name
 from coview.methods.base import MultiViewClusterer, TrainingLabels, ViewWeights
 from coview.state import FITTED, ByView, Sizes, require
-from coview.views import Views
+from coview.views import Layout, Views
 
 
 class PerView(MultiViewClusterer):
@@ -60,7 +61,7 @@ class PerView(MultiViewClusterer):
     merits_: ViewWeights
     best_view_: str
 
-    def __init__(self, estimator: Any, *, views: Any = None) -> None:
+    def __init__(self, estimator: Any, *, views: Layout = None) -> None:
         self.estimator = estimator
         self.views = views
 
@@ -74,7 +75,9 @@ class PerView(MultiViewClusterer):
         return views.select([self.best_view_])
 
     def _check_n_clusters(self, views: Views) -> None:
-        """The wrapped estimators check it."""
+        """The wrapped estimators check it; those of other libraries do not warn."""
+        estimators = self.estimator.values() if isinstance(self.estimator, Mapping) else [self.estimator]
+        warn_for_other_libraries(estimators, views)
 
     def _check_state(self, sizes: Sizes) -> None:
         super()._check_state(sizes)
@@ -100,8 +103,17 @@ class PerView(MultiViewClusterer):
         self.best_view_ = max(views, key=lambda name: (self.merits_[name], size_entropies[name]))
         self.labels_ = self.view_labels_[self.best_view_]
 
-    @inner_has("predict")  # type: ignore[untyped-decorator]
-    def predict(self, X: Any, per_view: bool = False) -> Any:
+    @overload
+    def predict(self, X: Any, per_view: Literal[False] = False) -> Labels: ...
+
+    @overload
+    def predict(self, X: Any, per_view: Literal[True]) -> dict[str, Labels]: ...
+
+    @overload
+    def predict(self, X: Any, per_view: bool) -> Labels | dict[str, Labels]: ...
+
+    @inner_has("predict")
+    def predict(self, X: Any, per_view: bool = False) -> Labels | dict[str, Labels]:
         """Return the cluster of each sample by the best view.
 
         Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
@@ -12,8 +12,9 @@ from sklearn.utils import gen_batches
 from coview.compose.wrapper import Wrapper, inner_has
 from coview.preprocess.steps import FittedPreprocessing, preprocessing_per_view
 from coview.state import ByView, Sizes, require
-from coview.views import Views
+from coview.views import Layout, Views
 
+StepsParameter: TypeAlias = str | Sequence[str] | Mapping[str, str]
 _BLOCK_OF_ROWS = 16_384
 
 
@@ -62,7 +63,7 @@ class Preprocessed(Wrapper):
 
     preprocessing_: ByView[FittedPreprocessing]
 
-    def __init__(self, estimator: Any, steps: Any = "standard", *, views: Any = None) -> None:
+    def __init__(self, estimator: Any, steps: StepsParameter = "standard", *, views: Layout = None) -> None:
         self.estimator = estimator
         self.steps = steps
         self.views = views
@@ -71,7 +72,7 @@ class Preprocessed(Wrapper):
         # The preprocessed views.
         changed = {name: self.preprocessing_[name](x, name) for name, x in views.items()}
         columns = {name: views.columns[name] if self.preprocessing_[name].keeps_columns else None for name in views}
-        return Views.trusted(changed, columns)
+        return Views.trusted(changed, columns, views.index)
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
@@ -90,7 +91,7 @@ class Preprocessed(Wrapper):
     def _inner_n_features(self) -> dict[str, int]:
         return {name: self.preprocessing_[name].width(width) for name, width in self.view_n_features_.items()}
 
-    @inner_has("recluster")  # type: ignore[untyped-decorator]
+    @inner_has("recluster")
     def recluster(self, X: Any) -> Self:
         """Learn the clusters again, from the scores of these samples; the latent space does not change.
 
@@ -107,14 +108,20 @@ class Preprocessed(Wrapper):
         self.labels_ = self.estimator_.labels_
         return self
 
-    def _ask(self, method: str, views: Views, settings: Mapping[str, Any]) -> Any:
+    def _ask(self, method: str, views: Views, per_view: bool) -> Any:
         """Work in blocks of rows, because a preprocessed copy of all rows may not fit into memory."""
         blocks = map(views.take, gen_batches(views.n_samples, _BLOCK_OF_ROWS))
-        return _concatenate([super(Preprocessed, self)._ask(method, block, settings) for block in blocks])
+        return _concatenate([super(Preprocessed, self)._ask(method, block, per_view) for block in blocks])
 
 
 def _concatenate(blocks: Sequence[Any]) -> Any:
-    """Return the results of all blocks as one array, or as one array by view."""
+    """Return the results of all blocks as one array or data frame, or as one array by view."""
     if isinstance(blocks[0], Mapping):
         return {name: _concatenate([block[name] for block in blocks]) for name in blocks[0]}
-    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+    if len(blocks) == 1:
+        return blocks[0]
+    if isinstance(blocks[0], np.ndarray):
+        return np.concatenate(blocks)
+    import narwhals as nw
+
+    return nw.concat([nw.from_native(block) for block in blocks]).to_native()  # data frames of `set_output`

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Annotated, Any, Literal, TypeVar, overload
 
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
+from coview.core.assign import Labels
 from coview.errors import InputError, InputTypeError
 from coview.kernels import RBF, Kernel, Precomputed, kernel_per_view
-from coview.methods.base import MultiViewClusterer
+from coview.methods.base import MultiViewClusterer, warn_if_many_clusters
+from coview.parameters import is_integer
 from coview.state import FITTED, Sizes, require
-from coview.views import Views
+from coview.views import Array, Views
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def nested_models(model: Any) -> Iterator[Any]:
@@ -22,14 +26,15 @@ def nested_models(model: Any) -> Iterator[Any]:
         model = getattr(model, "inner_model", None)
 
 
-def inner_has(method: str) -> Any:
+def inner_has(method: str) -> Callable[[Method], Method]:
     """Return a decorator that offers a method only if the wrapped estimators have it."""
 
     def check(wrapper: Any) -> bool:
         inner = wrapper.estimator
         return all(hasattr(e, method) for e in (inner.values() if isinstance(inner, Mapping) else [inner]))
 
-    return available_if(check)
+    offer: Callable[[Method], Method] = available_if(check)
+    return offer
 
 
 def require_clusterer(estimator: Any) -> None:
@@ -39,6 +44,13 @@ def require_clusterer(estimator: Any) -> None:
         raise InputError(f"estimator={name}: expected an instance such as {name}(3), got the class")
     if not (hasattr(estimator, "fit_predict") and hasattr(estimator, "get_params")):
         raise InputTypeError(f"estimator={estimator!r}: expected a clusterer such as KSC(3)")
+
+
+def warn_for_other_libraries(estimators: Iterable[Any], views: Views) -> None:
+    """Warn, as the methods of this library do, if other estimators have more clusters than half of the samples."""
+    foreign = [each for each in estimators if not isinstance(each, MultiViewClusterer)]
+    numbers = [getattr(each, "n_clusters", None) for each in foreign]
+    warn_if_many_clusters(max((int(n) for n in numbers if n is not None and is_integer(n)), default=0), views.n_samples)
 
 
 def setting(estimator: Any, name: str, default: Any) -> Any:
@@ -103,41 +115,59 @@ class Wrapper(MultiViewClusterer):
             return getattr(self.estimator_, name)
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
-    def _ask(self, method: str, views: Views, settings: Mapping[str, Any]) -> Any:
+    def _ask(self, method: str, views: Views, per_view: bool) -> Any:
         """Return what a method of the fitted estimator returns for these samples."""
+        settings = {"per_view": True} if per_view else {}  # not all methods have this parameter
         return getattr(self.estimator_, method)(self.inner_views(views), **settings)
 
-    @inner_has("predict")  # type: ignore[untyped-decorator]
-    def predict(self, X: Any, **settings: Any) -> Any:
+    @overload
+    def predict(self, X: Any, per_view: Literal[False] = False) -> Labels: ...
+
+    @overload
+    def predict(self, X: Any, per_view: Literal[True]) -> dict[str, Labels]: ...
+
+    @overload
+    def predict(self, X: Any, per_view: bool) -> Labels | dict[str, Labels]: ...
+
+    @inner_has("predict")
+    def predict(self, X: Any, per_view: bool = False) -> Labels | dict[str, Labels]:
         """Return the cluster of each sample, as the fitted estimator predicts it.
 
         Parameters
         ----------
         X : views, as in `as_views`
-        **settings : keyword arguments of the estimator's predict, such as per_view=True
+        per_view : bool
+            Return labels by each view's own scores instead, if the estimator can.
 
         Returns
         -------
         array of shape (n_samples,), or a dictionary of such arrays by view
         """
-        return self._ask("predict", self._views_to_predict(X), settings)
+        return self._ask("predict", self._views_to_predict(X), per_view)
 
-    @inner_has("transform")  # type: ignore[untyped-decorator]
-    def transform(self, X: Any, **settings: Any) -> Any:
+    @overload
+    def transform(self, X: Any, per_view: Literal[True]) -> dict[str, Array]: ...
+
+    @overload
+    def transform(self, X: Any, per_view: bool = False) -> Any: ...  # an array, or a data frame after `set_output`
+
+    @inner_has("transform")
+    def transform(self, X: Any, per_view: bool = False) -> Any:
         """Return the score variables of these samples, as the fitted estimator computes them.
 
         Parameters
         ----------
         X : views, as in `as_views`
-        **settings : keyword arguments of the estimator's transform, such as per_view=True
+        per_view : bool
+            Return each view's own scores instead of their weighted sum.
 
         Returns
         -------
         array of shape (n_samples, n_components), or a dictionary of such arrays by view
         """
-        return self._ask("transform", self._views_to_predict(X), settings)
+        return self._ask("transform", self._views_to_predict(X), per_view)
 
-    @inner_has("transform")  # type: ignore[untyped-decorator]
+    @inner_has("transform")
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, and return the score variables of all samples.
 

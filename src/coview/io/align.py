@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from coview.errors import InputError
+from coview.errors import InputError, InputTypeError
 from coview.io.features import Rows, listing
+from coview.io.identifiers import names_ids
 from coview.io.table import InputFile, RawTable
 from coview.registry import suggestion
 
 Ids = tuple[str, ...]
 Alignment = tuple[dict[str, Rows], Ids | None, list[str]]  # rows of each view, ids of the samples, notes
+
+
+def check_ids(ids: Any) -> None:
+    """Refuse anything but the name of a column, False or None."""
+    if ids is not None and ids is not False and not (isinstance(ids, str) and ids):
+        raise InputTypeError(f"ids={ids!r}: expected the name of a column, or ids=False to pair samples by row order")
 
 
 def take_ids(source: InputFile, table: RawTable, column: str) -> tuple[RawTable, Ids | None]:
@@ -31,32 +39,68 @@ def take_ids(source: InputFile, table: RawTable, column: str) -> tuple[RawTable,
         # Strings first, because ids are strings in most tables.
         columns = tuple(dict.fromkeys((*table.strings, *table.columns)))
         has = listing("column", columns) if columns else "no columns"
-        raise InputError(f"{source.where} has no column {column!r} of ids{suggestion(column, columns)} It has {has}")
+        close = suggestion(column, columns)
+        likely = next((name for name in columns if names_ids(name)), None) if close == "." else None
+        close = close if likely is None else f"; did you mean {likely!r}?"
+        raise InputError(f"{source.where} has no column {column!r} of ids{close} It has {has}")
     else:
         return table, None
+    refuse_duplicates(source, found)
+    return table, found
+
+
+def refuse_duplicates(source: InputFile, ids: Ids) -> None:
+    """Refuse ids that two rows have."""
     first: dict[str, int] = {}
-    for i, name in enumerate(found):
+    for i, name in enumerate(ids):
         if first.setdefault(name, i) != i:
             raise InputError(
                 f"{source.where} has the id {name!r} in rows {first[name]} and {i}; every sample needs its own id"
             )
-    return table, found
 
 
-def by_order(sources: Mapping[str, InputFile], tables: Mapping[str, RawTable]) -> Alignment:
-    """Return all rows in the order of the files, and the row names, which must agree if there are any."""
+def row_names_of_all(tables: Mapping[str, RawTable]) -> dict[str, Ids] | None:
+    """Return the row names if they can be ids: every table has them, and none has a name twice.
+
+    Names that only number the rows are ids if another table has the same names in another order.
+    """
+    named = {name: table.row_names for name, table in tables.items() if table.row_names is not None}
+    numbered = [name for name in named if tables[name].row_ids is None]
+    if len(named) < len(tables) or len(numbered) == len(tables):
+        return None
+    if any(len({*names}) < len(names) for names in named.values()):
+        return None
+    return named if not numbered or len({frozenset(names) for names in named.values()}) == 1 else None
+
+
+def by_order(sources: Mapping[str, InputFile], tables: Mapping[str, RawTable], *, compare: bool) -> Alignment:
+    """Return all rows in the order of the files, and the row names; with `compare` they must agree if there are any."""
     check_counts({sources[name].where: table.numbers.shape[0] for name, table in tables.items()})
-    labelled = [(sources[name], table.row_ids) for name, table in tables.items() if table.row_ids is not None]
-    for source, names in labelled:
-        first, ids = labelled[0]
-        for i, (found, expected) in enumerate(zip(names, ids, strict=True)):
-            if found != expected:
-                raise InputError(
-                    f"{source.where} has the row name {found!r} in row {i}, but {first.where} has {expected!r}; "
-                    "reorder one of them, or align them by a column of ids"
-                )
+    labelled = {name: table.row_ids for name, table in tables.items() if table.row_ids is not None}
+    first = next(iter(labelled), "")
+    other = next((name for name in labelled if labelled[name] != labelled[first]), None)
+    if compare and other is not None:
+        pairs = zip(labelled[other], labelled[first], strict=True)
+        i, (found, expected) = next((i, pair) for i, pair in enumerate(pairs) if pair[0] != pair[1])
+        raise InputError(
+            f"{sources[other].where} has the row name {found!r} in row {i}, but {sources[first].where} has "
+            f"{expected!r}; reorder one of them, align them by a column of ids (ids=…), or pair the samples by row "
+            "order (ids=False)"
+        )
     rows = {name: np.arange(table.numbers.shape[0]) for name, table in tables.items()}
-    return rows, labelled[0][1] if labelled else None, []
+    notes = notes_on_order(tables, [name for name in labelled if compare])
+    return rows, labelled.get(first) if other is None else None, notes
+
+
+def notes_on_order(views: Collection[str], with_ids: Collection[str]) -> list[str]:
+    """Return a note if any of several views has no ids, so that its samples are paired by row order."""
+    without = [name for name in views if name not in with_ids]
+    if len(views) == 1 or not without:
+        return []
+    if len(without) == len(views):
+        return ["the samples of all views are paired by row order"]
+    has, their = ("has", "its") if len(without) == 1 else ("have", "their")
+    return [f"{listing('view', without)} {has} no ids: {their} samples are paired by row order"]
 
 
 def by_ids(
@@ -73,7 +117,10 @@ def by_ids(
     for name, found in given.items():
         common &= set(found)
         if not common:
-            raise InputError(f"{sources[name].where} has no sample in common with the views before it; check the ids")
+            raise InputError(
+                f"{sources[name].where} has no sample in common with the views before it; check the ids, or pair the "
+                "samples by row order (ids=False)"
+            )
     pairs = [] if inner else [pair for name in given for pair in ((first, name), (name, first))]
     for one, other in pairs:
         known = set(given[other])
@@ -81,7 +128,7 @@ def by_ids(
         if missing:
             raise InputError(
                 f"{sources[other].where} lacks {listing('sample', missing)} that {sources[one].where} has; add them, "
-                "or keep only the common samples (align='inner', on the command line --align inner)"
+                "or keep only the common samples (align='inner')"
             )
     order = tuple(sample for sample in given[first] if sample in common)
     rows, notes = {}, []
@@ -103,7 +150,7 @@ def by_ids(
                 )
             rows[name] = np.arange(tables[name].numbers.shape[0])
     check_counts({sources[name].where: len(rows[name]) for name in sources})
-    return rows, order, notes
+    return rows, order, notes + notes_on_order(ids, given)
 
 
 def check_counts(counts: Mapping[str, int]) -> None:
@@ -113,5 +160,5 @@ def check_counts(counts: Mapping[str, int]) -> None:
         if count != expected:
             raise InputError(
                 f"{where} has {count} samples but {first} has {expected}; every view needs the same samples in the "
-                "same order, unless read_views aligns them by ids (ids=…, on the command line --ids)"
+                "same order, unless they are aligned by ids (ids=…)"
             )

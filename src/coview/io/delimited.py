@@ -1,173 +1,59 @@
-"""CSV and TSV, read by the csv module and NumPy in blocks of rows."""
+"""CSV and TSV: encoding, delimiter and lines; a delimiter that differs from that of the ending is detected."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from coview.errors import InputError
-from coview.io.table import EXACT, TOO_LARGE, AsStrings, InputFile, RawTable, check_names, is_counting
+from coview.io.cells import CellRows, as_numbers, from_cells
+from coview.io.table import AsStrings, InputFile, RawTable, is_counting
 
-_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "spaces"}
-_MISSING = {"", "na", "n/a", "#n/a", "nan", "null"}
-_BOOLEANS = {"true": "1", "false": "0"}
-_HEADER_NOTES = {
-    True: "the first line numbers the columns and is read as column names",
-    False: "the first line contains numbers and is read as a sample; the columns have no names",
-}
-_BLOCK_ROWS = 4096
+_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+_SAMPLED_LINES = 20  # from which the delimiter is detected
 _LONGEST_LINE = 2**28  # characters; a line without an end must not fill the memory
 
 
 def read_delimited(source: InputFile, as_strings: AsStrings) -> RawTable:
     """Return the table of a CSV or TSV file."""
     _check_encoding(source)
-    late: set[int] = set()  # columns with strings after blocks of numbers
-    while True:
-        try:
-            with io.TextIOWrapper(source.opened(), encoding="utf-8-sig", newline="") as text:
-                return _read_text(source, text, as_strings, late)
-        except _StringsAfterNumbers as found:
-            late |= found.args[0]
+    with _opened_text(source) as text:
+        start = list(islice((line for line in _lines(source, text) if line.strip()), _SAMPLED_LINES))
+    expected = "\t" if source.ending == ".tsv" else ","
+    delimiter = _detect_delimiter(source, start, expected)
+    table = from_cells(source, partial(_line_rows, source, delimiter), as_strings, decimal=source.decimal)
+    if delimiter == expected:
+        return table
+    return replace(table, notes=(f"the columns are separated by {_DELIMITERS[delimiter]}", *table.notes))
 
 
-class _StringsAfterNumbers(Exception):  # noqa: N818 - a reason to read again, not an error
-    """The argument is the set of columns."""
-
-
-def _read_text(source: InputFile, text: io.TextIOWrapper, as_strings: AsStrings, late: set[int]) -> RawTable:
-    delimiter = "\t" if source.ending == ".tsv" else ","
-    lines = _lines(source, text)
-    start = list(islice((line for line in lines if line.strip()), 2))
-    _check_delimiter(source, start, delimiter)
-    reader = csv.reader(chain(start, lines), delimiter=delimiter, skipinitialspace=True, strict=True)
-    rows = _filled_rows(source, reader)
-    first = next(rows, None)
-    if first is None:
-        raise InputError(f"{source.where} is empty; it needs a line of column names and a line for each sample")
-    header = _is_header(first)
-    if not header:
-        rows = chain([first], rows)
-    second = next(rows, None)
-    if second is None:
-        raise InputError(f"{source.where} has column names but no samples")
-    # R writes no column name for row names, pandas an empty one.
-    above = ["", *first] if header and len(second) == len(first) + 1 else first
-    labelled = header and len(above) > 1 and not above[0].strip()
-    names = [(name.strip() if header else "") or f"column{i}" for i, name in enumerate(above)]
-    check_names(source, names)
-    strings = late | {i for i, name in enumerate(names) if as_strings(name)} | ({0} if labelled else set())
-    columns = _Columns(source, len(names), strings)
-    rows = chain([second], rows)
-    while block := list(islice(rows, _BLOCK_ROWS)):
-        columns.add(block)
-    notes = () if _as_numbers(first) is None else (_HEADER_NOTES[header],)
-    return columns.table(names, header, labelled, notes)
-
-
-class _Columns:
-    """The columns read so far: blocks of numbers, or all cells of columns of strings."""
-
-    def __init__(self, source: InputFile, width: int, strings: set[int]) -> None:
-        self._source = source
-        self._strings: dict[int, list[str]] = {i: [] for i in strings}
-        self._numbers: dict[int, list[NDArray[np.float64]]] = {i: [] for i in range(width) if i not in strings}
-        self._too_large: set[int] = set()
-        self._n_rows = 0
-
-    def add(self, block: list[list[str]]) -> None:
-        # Concatenating the blocks takes as much memory again, and no header states their number.
-        self._source.require_memory((self._n_rows + len(block), len(self._numbers) + len(self._strings)))
-        late = set()
-        for i, cells in enumerate(zip(*block, strict=True)):
-            if i in self._strings:
-                self._strings[i].extend(cells)
-                continue
-            values = _as_numbers(cells)
-            if values is not None:
-                self._numbers[i].append(values)
-                if _any_too_large(values, cells):
-                    self._too_large.add(i)
-            elif self._n_rows:
-                late.add(i)
-            else:
-                del self._numbers[i]
-                self._strings[i] = list(cells)
-        if late:
-            raise _StringsAfterNumbers(late)
-        self._n_rows += len(block)
-
-    def table(self, names: list[str], header: bool, labelled: bool, notes: tuple[str, ...]) -> RawTable:
-        row_names = tuple(cell.strip() for cell in self._strings.pop(0)) if labelled else None
-        kept = [i for i in self._numbers if i not in self._too_large]
-        numbers = np.empty((self._n_rows, len(kept)))
-        for j, i in enumerate(kept):
-            np.concatenate(self._numbers.pop(i), out=numbers[:, j])
-        return RawTable(
-            numbers,
-            tuple(names[i] for i in kept) if header else None,
-            {names[i]: [_cell(cell) for cell in cells] for i, cells in sorted(self._strings.items())},
-            {names[i]: TOO_LARGE for i in sorted(self._too_large)},
-            row_names,
-            notes,
-        )
-
-
-def _as_numbers(cells: Sequence[str]) -> NDArray[np.float64] | None:
-    """Return the cells as numbers, NaN for missing ones, or None if they contain strings."""
-    joined = "".join(cells)
-    if "_" in joined or not joined.isascii():  # Python reads 1_2 as 12, but here it is a name
-        return None
-    try:
-        return np.array(cells, dtype=np.float64)
-    except ValueError:
-        pass
-    plain = [cell.strip().lower() for cell in cells]
-    try:
-        return np.array(["nan" if cell in _MISSING else _BOOLEANS.get(cell, cell) for cell in plain], dtype=np.float64)
-    except ValueError:
-        return None
-
-
-def _any_too_large(values: NDArray[np.float64], cells: Sequence[str]) -> bool:
-    return any(cells[i].strip().lstrip("+-").isdigit() for i in np.flatnonzero(np.abs(values) > EXACT).tolist())
-
-
-def _cell(text: str) -> str | None:
-    text = text.strip()
-    return None if text.lower() in _MISSING else text
-
-
-def _is_header(row: list[str]) -> bool:
-    """Return whether the first line has column names; 0, 1, 2, ... or 1, 2, 3, ... are names, other numbers data."""
-    if _as_numbers(row) is None or all(_cell(cell) is None for cell in row):
-        return True
-    names = row if row[0].strip() else row[1:]  # row names have no column name
-    return len(row) > 1 and is_counting(names)
-
-
-def _filled_rows(source: InputFile, reader: Any) -> Iterator[list[str]]:
+def _line_rows(source: InputFile, delimiter: str) -> CellRows:
     """Yield the lines that are not empty, which have equal widths; the first may lack one column name."""
-    width = 0
-    try:
-        for i, row in enumerate(filter(None, reader)):
-            if i == 0 or (i == 1 and len(row) == width + 1):
-                width = len(row)
-            if len(row) != width:
-                raise InputError(
-                    f"{source.where} has {len(row)} columns in line {reader.line_num}; expected {width} as in the "
-                    "lines before"
-                )
-            yield row
-    except csv.Error as error:
-        raise InputError(f"{source.where}, line {reader.line_num}: {error}; check its quotes") from None
+    with _opened_text(source) as text:
+        lines = _lines(source, text)
+        start = islice((line for line in lines if line.strip()), 2)
+        reader = csv.reader(chain(start, lines), delimiter=delimiter, skipinitialspace=True, strict=True)
+        width = 0
+        try:
+            for i, row in enumerate(filter(None, reader)):
+                if i == 0 or (i == 1 and len(row) == width + 1):
+                    width = len(row)
+                if len(row) != width:
+                    raise InputError(
+                        f"{source.where} has {len(row)} columns in line {reader.line_num}; expected {width} as in the "
+                        "lines before"
+                    )
+                yield row
+        except csv.Error as error:
+            raise InputError(f"{source.where}, line {reader.line_num}: {error}; check its quotes") from None
+
+
+def _opened_text(source: InputFile) -> io.TextIOWrapper:
+    return io.TextIOWrapper(source.opened(), encoding="utf-8-sig", newline="")
 
 
 def _lines(source: InputFile, text: io.TextIOWrapper) -> Iterator[str]:
@@ -195,26 +81,79 @@ def _check_encoding(source: InputFile) -> None:
         raise InputError(f"{source.where} is not a text file; give it the ending of its format")
 
 
-def _check_delimiter(source: InputFile, start: list[str], delimiter: str) -> None:
-    """Refuse a table whose lines have one field with the expected delimiter, but several with another."""
-    if not start or _n_fields(start[0], delimiter) > 1:
-        return
-    for other, called in _DELIMITERS.items():
-        counts = {_n_fields(line.strip(), other) for line in start}
-        # Words are separated by spaces, too, so numbers must follow what may be an id.
-        words = start[-1].split()
-        if other == " " and _as_numbers(words[1:] if len(words) > 2 else words) is None:
-            continue
-        if other != delimiter and len(counts) == 1 and max(counts) > 1:
-            expected = _DELIMITERS[delimiter]
-            raise InputError(
-                f"{source.where} is separated by {called}, but {source.ending} means {expected}; save it with "
-                f"{expected}" + (", or rename it to .tsv" if other == "\t" else "")
-            )
+def _detect_delimiter(source: InputFile, start: list[str], expected: str) -> str:
+    """Return the delimiter that gives the first lines equal widths, preferably that of the ending."""
+    tables = {delimiter: rows for delimiter in _DELIMITERS if (rows := _split(start, delimiter))}
+    # The name of the row names is rarely left out, so that a string with a delimiter below one name is one cell.
+    named = {delimiter: rows for delimiter, rows in tables.items() if len(rows[0]) == len(rows[-1])}
+    tables = named or {
+        delimiter: rows
+        for delimiter, rows in tables.items()
+        if delimiter == expected or _has_numbers(rows, source.decimal)
+    }
+    if not tables:
+        if start and expected not in start[0]:
+            _refuse_spaces(source, start, expected)
+        return expected
+    if list(tables) == [","] and len(tables[","][0]) == 1:
+        return _comma_or_one_column(source, tables[","])
+    if len(tables) == 1:
+        return next(iter(tables))
+    # 1,5;2,5 has equal widths with either delimiter, but numbers with one only.
+    numeric = [delimiter for delimiter, rows in tables.items() if _has_numbers(rows, source.decimal)]
+    if len(numeric) == 2 and "," in numeric and source.decimal == ",":
+        numeric.remove(",")
+    if len(numeric) == 1:
+        return numeric[0]
+    if not numeric and expected in tables:
+        return expected
+    listed = " or by ".join(_DELIMITERS[delimiter] for delimiter in numeric or tables)
+    raise InputError(
+        f"{source.where} may be separated by {listed}; state the decimal mark (decimal=',' or decimal='.'), or save "
+        "it as .tsv"
+    )
 
 
-def _n_fields(line: str, delimiter: str) -> int:
+def _split(lines: list[str], delimiter: str) -> list[list[str]]:
+    """Return the cells, or no rows unless all have the same width of at least two; the first may lack one name."""
     try:
-        return len(next(csv.reader([line], delimiter=delimiter), []))
+        rows = list(filter(None, csv.reader(lines, delimiter=delimiter, skipinitialspace=True)))
     except csv.Error:
-        return 0
+        return []
+    if len(lines) == _SAMPLED_LINES and len(rows) > 2:
+        rows.pop()  # a quoted cell may continue on the next line
+    widths = {len(row) for row in rows[1:] or rows}
+    width = max(widths, default=0)
+    return rows if len(widths) == 1 and width > 1 and len(rows[0]) in (width, width - 1) else []
+
+
+def _has_numbers(rows: list[list[str]], decimal: str | None) -> bool:
+    """Return whether all cells are numbers, except in the first row and column."""
+    cells = [cell for row in rows[1:] or rows for cell in row[1:]]
+    return as_numbers(cells, decimal) is not None
+
+
+def _comma_or_one_column(source: InputFile, rows: list[list[str]]) -> str:
+    """Return the delimiter of lines such as 1,5 below one name: a row name and a number, or a decimal comma."""
+    labels = [row[0] for row in rows[1:]]
+    if source.decimal == "." or as_numbers([cell for row in rows[1:] for cell in row]) is None:
+        return ","
+    if source.decimal == ",":
+        return ";"
+    if is_counting(labels):  # as R writes them
+        return ","
+    raise InputError(
+        f"{source.where} has one column name and lines such as {','.join(rows[1])!r}, which may be a row name and a "
+        "number, or a number with a decimal comma; state the decimal mark (decimal=',' or decimal='.')"
+    )
+
+
+def _refuse_spaces(source: InputFile, start: list[str], expected: str) -> None:
+    """Refuse a table that is separated by spaces; words are, too, so numbers must follow what may be an id."""
+    widths = {len(line.split()) for line in start[:2]}
+    words = start[-1].split()
+    if len(widths) == 1 and len(words) > 1 and as_numbers(words[1:] if len(words) > 2 else words) is not None:
+        raise InputError(
+            f"{source.where} is separated by spaces, but {source.ending} means {_DELIMITERS[expected]}; save it with "
+            f"{_DELIMITERS[expected]}"
+        )

@@ -24,7 +24,8 @@ def describe_file(path: str | os.PathLike[str]) -> dict[str, Any]:
     Returns
     -------
     dict
-        Format and size, then the variables, or shape, columns with type and range, and missing values.
+        Format and size, then the variables, or shape, notes on what the reader assumed, columns with type and range,
+        and missing values.
 
     Examples
     --------
@@ -40,7 +41,9 @@ def describe_file(path: str | os.PathLike[str]) -> dict[str, Any]:
     {'name': 'length', 'type': 'number', 'missing': 1, 'min': 3.0, 'max': 3.0}
     """
     source, kind = find("file", path)
-    described: dict[str, Any] = {"path": str(source.path), "format": kind.name, "bytes": source.path.stat().st_size}
+    files = [file for file in source.path.iterdir() if file.is_file()] if source.path.is_dir() else [source.path]
+    size = sum(file.stat().st_size for file in files)
+    described: dict[str, Any] = {"path": str(source.path), "format": kind.name, "bytes": size}
     if kind.variables is not None:
         with reading(source.where):
             described["variables"] = kind.variables(source)
@@ -60,6 +63,8 @@ def _describe_table(table: RawTable) -> dict[str, Any]:
         "sparse": bool(sp.issparse(numbers)),
         "row_names": None if table.row_names is None else list(table.row_names[:5]),
     }
+    if table.notes:
+        about["notes"] = "; ".join(table.notes)
     if sp.issparse(numbers):
         about["stored_values"] = int(numbers.nnz)
         about["columns"] = [{"name": name, "type": "number"} for name in table.names or ()]

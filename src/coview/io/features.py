@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from shlex import quote
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +10,7 @@ from numpy.typing import NDArray
 
 from coview.errors import InputError
 from coview.io.table import InputFile, RawTable, check_names
-from coview.views import Array, Matrix
+from coview.views import Array, Matrix, places_of
 
 Rows = NDArray[np.intp]
 _MOST_CATEGORIES = 10  # with more, and more than one per two samples, they are refused as names
@@ -34,6 +32,7 @@ class Features:
         self._names = table.names if table.names is not None else tuple(map(str, range(table.numbers.shape[1])))
         self._strings = {name: [cells[i] for i in rows] for name, cells in table.strings.items()}
         self._others = dict(table.others)
+        self._n_columns = len(self._names) + len(self._strings) + len(self._others)
 
     def all(self, onehot: bool) -> tuple[Matrix, tuple[str, ...] | None]:
         """Return all columns; empty ones are dropped, strings are refused or encoded."""
@@ -50,7 +49,8 @@ class Features:
         if lacking.any():
             numbers = numbers[:, ~lacking]
             names = tuple(names[j] for j in np.flatnonzero(~lacking))
-        empty = [name for name in (*self._names, *self._strings) if name not in {*names, *strings}]
+        filled = {*names, *strings}
+        empty = [name for name in (*self._names, *self._strings) if name not in filled]
         if empty:
             self.notes.append(f"{self._source.where}: dropped {listing('column', empty)} without any value")
         categories = {name: self._categories(name, cells) for name, cells in strings.items()}
@@ -91,7 +91,7 @@ class Features:
                 continue
             used.add(name)
             encoded |= {f"{name}={category}": _indicator(category, cells) for category in known}
-            unknown = sorted({*self._present(name, cells)} - {*known})
+            unknown = sorted(self._present(name, cells) - {*known})
             if unknown:
                 self.notes.append(
                     f"{self._source.where}: the column {name!r} has {listing('category', unknown, 'categories')} "
@@ -112,14 +112,14 @@ class Features:
         self._check(numbers, wanted)
         return numbers, tuple(wanted)
 
-    def _present(self, name: str, cells: Sequence[str | None]) -> Iterator[str]:
-        for i, cell in enumerate(cells):
-            if cell is None:
-                raise self._unusable("no value", i, name, "impute it")
-            yield cell
+    def _present(self, name: str, cells: Sequence[str | None]) -> set[str]:
+        missing = [i for i, cell in enumerate(cells) if cell is None]
+        if missing:
+            raise self._unusable("no value", np.array(missing), np.full(len(missing), name), "impute")
+        return {cell for cell in cells if cell is not None}
 
     def _categories(self, name: str, cells: Sequence[str | None]) -> list[str]:
-        found = sorted({*self._present(name, cells)})
+        found = sorted(self._present(name, cells))
         if len(found) > max(_MOST_CATEGORIES, len(cells) / 2):
             raise self._error(
                 f"has {len(found)} different strings in the column {name!r} of {len(cells)} samples, which look like "
@@ -133,19 +133,26 @@ class Features:
             if count == 0:
                 raise self._error(f"has no {what} (shape {numbers.shape[0]} x {numbers.shape[1]})")
         for is_bad, what, remedy in (
-            (np.isnan, "no value", "impute it"),
-            (np.isinf, "an infinite or too large number", "correct it"),
+            (np.isnan, "no value", "impute"),
+            (np.isinf, "an infinite or too large number", "correct"),
         ):
-            found = _first_bad(numbers, is_bad)
-            if found is not None:
-                raise self._unusable(what, found[0], names[found[1]], remedy)
+            rows, columns = places_of(is_bad, numbers)
+            if len(rows):
+                raise self._unusable(what, rows, np.asarray(names)[columns], remedy)
 
     def _error(self, what: str) -> InputError:
         return InputError(f"{self._source.where} {what}")
 
-    def _unusable(self, what: str, i: int, column: str, remedy: str) -> InputError:
-        place = f"row {self._rows[i]}, column {column!r}"
-        return self._error(f"has {what} in {place}; {remedy}, or drop that sample or column")
+    def _unusable(self, what: str, rows: Array, columns: Array, remedy: str) -> InputError:
+        """Return the error about the values in these rows and columns, with their counts and the place of the first."""
+        first = f"row {self._rows[rows[0]]}, column {str(columns[0])!r}"
+        if len(rows) == 1:
+            return self._error(f"has {what} in {first}; {remedy} it, or drop that sample or column")
+        return self._error(
+            f"has {what} in {len(rows)} cells ({len(np.unique(rows))} of {len(self._rows)} rows, "
+            f"{len(np.unique(columns))} of {self._n_columns} columns; first: {first}); {remedy} them, or drop those "
+            "samples or columns"
+        )
 
     def _has_strings(self, name: str, cells: Sequence[str | None]) -> InputError:
         present = [(i, cell) for i, cell in enumerate(cells) if cell is not None]
@@ -156,11 +163,12 @@ class Features:
             return self._error(f"{where} that look like numbers; store it as numbers")
         if "," in cell and _looks_numeric(cell.replace(",", ".")):
             return self._error(f"{where}; write numbers with a decimal point")
+        if _looks_numeric(cell.replace(",", "").replace(".", "")):
+            return self._error(f"{where}; write numbers without separators of thousands")
         if len(words) < len(present):
             return self._error(f"{where}, which otherwise contains numbers; correct or drop it")
         return self._error(
-            f"{where}; encode it as numbers, drop it, {_use_as_ids(name)}, or one-hot encode it "
-            "(categories='onehot', on the command line --categories onehot)"
+            f"{where}; encode it as numbers, drop it, {_use_as_ids(name)}, or one-hot encode it (categories='onehot')"
         )
 
     def _lacks(self, column: str) -> InputError:
@@ -189,7 +197,7 @@ def listing(what: str, names: Sequence[str], plural: str | None = None) -> str:
 
 
 def _use_as_ids(name: str) -> str:
-    return f"use it as the ids (ids={name!r}, on the command line --ids {quote(name)})"
+    return f"use it as the ids (ids={name!r})"
 
 
 def _indicator(category: str, cells: Iterable[str | None]) -> Array:
@@ -210,20 +218,6 @@ def _n_missing(numbers: Matrix) -> Array:
         missing = np.isnan(numbers.data) if numbers.dtype.kind == "f" else np.zeros(numbers.nnz, bool)
         return np.bincount(numbers.indices[missing], minlength=numbers.shape[1])
     return np.isnan(numbers).sum(axis=0) if numbers.shape[0] else np.full(numbers.shape[1], -1)
-
-
-def _first_bad(numbers: Matrix, is_bad: Callable[[Any], Array]) -> tuple[int, int] | None:
-    """Return row and column of the first bad value."""
-    if isinstance(numbers, sp.csr_array):
-        at = np.flatnonzero(is_bad(numbers.data))
-        if not len(at):
-            return None
-        return int(np.searchsorted(numbers.indptr, at[0], side="right")) - 1, int(numbers.indices[at[0]])
-    bad = is_bad(numbers)
-    if not bad.any():
-        return None
-    i, j = np.unravel_index(int(bad.argmax()), bad.shape)
-    return int(i), int(j)
 
 
 def _is_constant(numbers: Matrix) -> Array:

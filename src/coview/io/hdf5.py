@@ -26,13 +26,13 @@ def is_hdf5(path: Path) -> bool:
 
 def variables_of_anndata(source: InputFile) -> dict[str, str]:
     """Return the names and shapes of the tables of an AnnData or MuData file."""
-    with _open_hdf5(source) as file:
+    with open_hdf5(source) as file:
         return {name: _node_shape(node) for name, node in _tables(file).items()}
 
 
 def read_anndata(source: InputFile, as_strings: AsStrings) -> RawTable:
     """Return X, or the selected entry of obsm or layers; in MuData, of a modality."""
-    with _open_hdf5(source) as file:
+    with open_hdf5(source) as file:
         tables = _tables(file)
         given = source.variable is not None
         listed = {name: _node_shape(node) for name, node in tables.items() if given or "/" not in name}
@@ -40,8 +40,8 @@ def read_anndata(source: InputFile, as_strings: AsStrings) -> RawTable:
         home = node.parent if node.name.endswith("/X") else node.parent.parent
         values, names = _read_node(source, node)
         if names is None and node.parent.name.rsplit("/", 1)[-1] != "obsm":
-            names = _index(source, home, "var")
-        table = RawTable(values, names, row_names=_index(source, home, "obs"))
+            names = read_index(source, home, "var")
+        table = RawTable(values, names, row_names=read_index(source, home, "obs"))
     check_numbers(source, table)
     for axis, count, found in zip(("rows", "columns"), values.shape, (table.row_names, names), strict=True):
         if found is not None and len(found) != count:
@@ -74,24 +74,25 @@ def _node_shape(node: Any, transposed: bool = False) -> str:
 def _read_node(source: InputFile, node: Any) -> tuple[Any, tuple[str, ...] | None]:
     """Return a dense array, a sparse matrix, or a data frame with its column names."""
     if hasattr(node, "shape"):
-        return from_array(source, _read_dataset(source, node)).numbers, None
+        return from_array(source, read_dataset(source, node)).numbers, None
     kind = str(node.attrs.get("encoding-type", ""))
     if kind in ("csr_matrix", "csc_matrix"):
         shape = tuple(int(n) for n in node.attrs["shape"])
         source.require_memory((max(shape) + 1,))
-        stored = tuple(_read_dataset(source, node[part]) for part in ("data", "indices", "indptr"))
+        stored = tuple(read_dataset(source, node[part]) for part in ("data", "indices", "indptr"))
         make = sp.csr_array if kind == "csr_matrix" else sp.csc_array
         return from_array(source, make(stored, shape=shape)).numbers, None
     if kind == "dataframe":
         names = [str(name) for name in node.attrs["column-order"]]
         if not all(hasattr(node[name], "dtype") and node[name].dtype.kind in "fiub" for name in names):
             raise InputError(f"{source.where} has columns in {node.name} that are not numeric; encode or drop them")
-        columns = [from_array(source, _read_dataset(source, node[name])).numbers for name in names]
+        columns = [from_array(source, read_dataset(source, node[name])).numbers for name in names]
         return np.column_stack(columns), tuple(names)
     raise InputError(f"{source.where} has a {kind or 'group'} in {node.name}, which is not a table of numbers")
 
 
-def _read_dataset(source: InputFile, dataset: Any) -> Any:
+def read_dataset(source: InputFile, dataset: Any) -> Any:
+    """Return the values of a dataset that is stored in the file itself and fits in memory."""
     if dataset.external or dataset.is_virtual or dataset.file.filename != str(source.path):
         raise InputError(
             f"{source.where} takes {dataset.name} from other files, which are not read; store all data in one file"
@@ -100,32 +101,32 @@ def _read_dataset(source: InputFile, dataset: Any) -> Any:
     return dataset[()]
 
 
-def _index(source: InputFile, home: Any, axis: str) -> tuple[str, ...] | None:
+def read_index(source: InputFile, home: Any, axis: str) -> tuple[str, ...] | None:
     """Return the names of the rows (obs) or columns (var), if there are any."""
     group = home.get(axis)
     if group is None or not hasattr(group, "attrs"):
         return None
     names = group.get(group.attrs.get("_index", "_index"))
-    return None if names is None else tuple(as_string(name) or "" for name in _read_dataset(source, names))
+    return None if names is None else tuple(as_string(name) or "" for name in read_dataset(source, names))
 
 
 def matlab_variables(source: InputFile) -> dict[str, str]:
     """Return the names and shapes of the variables of a MATLAB 7.3 file."""
-    with _open_hdf5(source) as file:
+    with open_hdf5(source) as file:
         return {name: _node_shape(node, transposed=True) for name, node in _matlab_tables(file).items()}
 
 
 def read_matlab_hdf5(source: InputFile) -> RawTable:
     """Return a variable of a MATLAB 7.3 file; it is stored by columns, so h5py sees it transposed."""
-    with _open_hdf5(source) as file:
+    with open_hdf5(source) as file:
         tables = _matlab_tables(file)
         shapes = {name: _node_shape(node, transposed=True) for name, node in tables.items()}
         node = tables[source.choose(shapes, "variable")]
         if "MATLAB_sparse" not in node.attrs:
-            return from_array(source, _read_dataset(source, node).T)
+            return from_array(source, read_dataset(source, node).T)
         source.require_memory((int(node.attrs["MATLAB_sparse"]) + 1,))
-        ends = _read_dataset(source, node["jc"])
-        stored = (_read_dataset(source, node[part]) if part in node else np.empty(0) for part in ("data", "ir"))
+        ends = read_dataset(source, node["jc"])
+        stored = (read_dataset(source, node[part]) if part in node else np.empty(0) for part in ("data", "ir"))
         shape = (int(node.attrs["MATLAB_sparse"]), len(ends) - 1)
         return from_array(source, sp.csc_array((*stored, ends), shape=shape))
 
@@ -142,7 +143,8 @@ def _matlab_tables(file: Any) -> dict[str, Any]:
     }
 
 
-def _open_hdf5(source: InputFile) -> Any:
+def open_hdf5(source: InputFile) -> Any:
+    """Return the opened file, or refuse one that is not HDF5."""
     h5py = load_extra("h5py", "scverse", "reading .h5ad, .h5mu and MATLAB 7.3 files")
     if not is_hdf5(source.path):
         raise InputError(f"{source.where} is not an HDF5 file; give it the ending of its format")

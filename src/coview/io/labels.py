@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import csv
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import numpy as np
 
 from coview.errors import InputError
-from coview.io.align import take_ids
+from coview.io.align import Ids, check_ids, refuse_duplicates, take_ids
 from coview.io.arrow import load_arrow
 from coview.io.atomic import complete_or_absent
 from coview.io.features import listing
-from coview.io.formats import find, read_table
+from coview.io.formats import find, read_class_table
+from coview.io.identifiers import names_ids
 from coview.io.table import InputFile, RawTable, as_string
 from coview.registry import CLUSTER_COLUMN
 from coview.views import Array
@@ -30,22 +32,29 @@ def read_labels(
     path: str | os.PathLike[str],
     *,
     column: str | None = None,
-    ids: str | None = None,
+    ids: str | Literal[False] | None = None,
     order: Sequence[str] | None = None,
+    decimal: str | None = None,
 ) -> tuple[str, ...]:
     r"""Return the known class of each sample, as strings.
+
+    Warns if the classes are paired with the samples of `order` by row order.
 
     Parameters
     ----------
     path : path
-        A table or an array, in any format that `read_views` reads.
+        A table or an array, in any format that `read_views` reads. `::NAME` selects a sheet of an .xlsx file.
     column : str, optional
-        The column of the classes; not needed if there is only one besides the ids.
-    ids : str, optional
-        The column of the ids of the samples.
+        The column of the classes; not needed if there is only one besides the ids. In .h5ad and .h5mu files, a column
+        of obs, such as `cell_type`, or `rna:cell_type` of one modality; in .mat and .npz files, the variable.
+    ids : str or False, optional
+        The column of the ids of the samples. By default, or if the file has no such column, the ids are the column that
+        has those of `order`, or the row names. False pairs classes and samples by row order.
     order : sequence of str, optional
-        The ids of the samples whose classes are returned; the file may have more. Without `ids`, only the number of
-        samples is compared.
+        The ids of the samples whose classes are returned; the file may have more. If the file has no ids, only the
+        number of samples is compared.
+    decimal : {".", ","}, optional
+        The decimal mark of text tables, as in `read_views`.
 
     Returns
     -------
@@ -61,13 +70,25 @@ def read_labels(
     ...     read_labels(path, ids="sample", order=["s1", "s2"])
     ('0', '1')
     """
-    source, kind = find("file of known classes", path)
-    table = read_table(source, kind, lambda name: True)
-    samples = None
-    if ids is not None:
-        table, samples = take_ids(source, table, ids)
-        if samples is None:
-            raise InputError(f"{source.where} has no column of ids {ids!r}; give a table")
+    classes, notes = read_classes(path, column, ids, order, decimal)
+    if order is not None and ids is not False:
+        for note in notes:
+            warnings.warn(note, UserWarning, stacklevel=2)
+    return classes
+
+
+def read_classes(
+    path: str | os.PathLike[str],
+    column: str | None,
+    ids: str | Literal[False] | None,
+    order: Sequence[str] | None,
+    decimal: str | None = None,
+) -> tuple[tuple[str, ...], list[str]]:
+    """Return the known classes as `read_labels` does, and a note if they are paired by row order."""
+    check_ids(ids)
+    source, kind = find("file of known classes", path, decimal=decimal)
+    table, column = read_class_table(source, kind, column)
+    table, samples = (table, None) if ids is False else _sample_ids(source, table, column, ids, order)
     classes = _classes(source, table, column)
     for i, label in enumerate(classes):
         if label is None:
@@ -85,11 +106,36 @@ def read_labels(
             f"{source.where} has {len(classes)} classes for {len(order)} samples; give one per sample below a line "
             "with the name of the column, or align them by ids"
         )
-    return tuple(map(str, classes))
+    notes = [] if samples is not None else [f"{source.where}: classes and samples are paired by row order"]
+    return tuple(map(str, classes)), notes
+
+
+def _sample_ids(
+    source: InputFile, table: RawTable, column: str | None, ids: str | None, order: Sequence[str] | None
+) -> tuple[RawTable, Ids | None]:
+    """Return the table without the ids, and the ids: the named column, or the names that the samples have."""
+    known = frozenset(order or ())
+    if ids not in table.strings:
+        # Names that fewer than half of the samples have are names of something else.
+        for name, cells in table.strings.items():
+            may_be_ids = name != column and (len({*cells}) == len(cells) or names_ids(name))
+            if may_be_ids and 2 * len(known.intersection(map(str, cells))) > len(known):
+                return take_ids(source, table, name)
+        if table.row_ids is not None and 2 * len(known.intersection(table.row_ids)) > len(known):
+            refuse_duplicates(source, table.row_ids)
+            return table, table.row_ids
+    if ids is None:
+        return table, None
+    table, samples = take_ids(source, table, ids)
+    if samples is None:
+        raise InputError(f"{source.where} has no column of ids {ids!r}; give a table")
+    return table, samples
 
 
 def _classes(source: InputFile, table: RawTable, column: str | None) -> Sequence[str | None]:
     if not table.strings:  # an array
+        if column is not None:
+            raise InputError(f"{source.where} has no column {column!r}; give a table with a column of classes")
         values = table.numbers
         if not isinstance(values, np.ndarray) or values.ndim > 2 or values.size != max(values.shape, default=0):
             raise InputError(f"{source.where} is not a list of classes; give one row or column of them")
@@ -147,6 +193,8 @@ def check_label_path(path: str | os.PathLike[str]) -> Path:
         raise InputError(f"{path} has an unknown ending for labels; expected one of {', '.join(_WRITERS)}")
     if not path.absolute().parent.is_dir() or path.is_dir():
         raise InputError(f"{path} cannot be written: its folder must exist, and it must not be a folder itself")
+    if not os.access(path.absolute().parent, os.W_OK | os.X_OK):
+        raise InputError(f"{path} cannot be written: no permission to write in {path.absolute().parent}")
     require_writer(ending)
     return path
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from coview.errors import InputError, InputTypeError
-from coview.io.align import by_ids, by_order, take_ids
+from coview.io.align import Ids, by_ids, by_order, check_ids, row_names_of_all, take_ids
 from coview.io.features import Features, check_numbers
 from coview.io.formats import find, read_table
+from coview.io.identifiers import refuse_identifiers
 from coview.io.table import reading
+from coview.io.transpose import check_orientation, transposed
 from coview.registry import ALIGNMENTS, CATEGORIES, check_name
 from coview.views import Views
 
@@ -36,21 +38,27 @@ class Loaded:
 def read_views(
     sources: Mapping[str, Any],
     *,
-    ids: str | None = None,
+    ids: str | Literal[False] | None = None,
     align: str = "strict",
     categories: str = "refuse",
     variables: Mapping[str, str] | None = None,
     columns: Mapping[str, Sequence[str] | None] | None = None,
+    decimal: str | None = None,
+    transpose: Sequence[str] = (),
 ) -> Loaded:
     r"""Return the views from one file each, with the ids of their samples and notes.
 
     Parameters
     ----------
     sources : mapping from view name to path
-        CSV and TSV (also .gz), Parquet, Feather, Arrow, .npy, .npz, Matrix Market (also .gz), MATLAB, .h5ad and .h5mu,
-        by their endings. A path may end in `::NAME` to select a variable of the file.
-    ids : str, optional
-        The column with the ids of the samples; all views get the order of the first.
+        CSV, TSV, JSON lines and Matrix Market (also .gz), .xlsx, Parquet, Feather, Arrow, .npy, .npz, MATLAB, .h5ad and
+        .h5mu, by their endings, or a folder of 10x Genomics. A path may end in `::NAME` to select a variable of the
+        file.
+    ids : str or False, optional
+        The column with the ids of the samples; all views get the order of the first. Without it, row names are the ids
+        if all files have them (`.h5ad`, `.h5mu`, the index of a pandas data frame); otherwise samples are paired by row
+        order, and columns that look like ids are refused. False pairs samples by row order and reads such columns as
+        any other.
     align : {"strict", "inner"}
         With ids: refuse samples that are not in every view, or drop them with a note.
     categories : {"refuse", "onehot"}
@@ -59,6 +67,10 @@ def read_views(
         The same as `::NAME`.
     columns : mapping from view name to column names, optional
         The columns that a model was trained on, selected by name; `colour=red` is encoded from the column `colour`.
+    decimal : {".", ","}, optional
+        The decimal mark of text tables; without it, a decimal comma is detected.
+    transpose : sequence of view names
+        Views whose files have features in rows and samples in columns.
 
     Returns
     -------
@@ -81,31 +93,44 @@ def read_views(
     """
     check_name("align", align, ALIGNMENTS)
     check_name("categories", categories, CATEGORIES)
-    if align == "inner" and ids is None:
-        raise InputError(
-            "align='inner' matches samples by their ids; name the column of the ids (ids=…, on the command line --ids)"
-        )
+    check_ids(ids)
+    if isinstance(transpose, str):
+        raise InputTypeError(f"transpose={transpose!r}: expected a list of views, such as [{transpose!r}]")
     if not isinstance(sources, Mapping):
         raise InputTypeError(f"sources={sources!r}: expected a mapping from view name to the path of a file")
     if not sources:
         raise InputError("there are no views; give at least one file")
-    for parameter, given in (("variables", variables), ("columns", columns)):
+    for parameter, given in (("variables", variables), ("columns", columns), ("transpose", transpose)):
         for name in given or ():
             if name not in sources:
                 raise InputError(f"{parameter} names the view {name!r}, which has no file")
     for name, path in sources.items():
         if columns is not None and name not in columns:
             raise InputError(f"view {name!r} ({path}) is not a view of the model; its views: {', '.join(columns)}")
-    found, tables, ids_of = {}, {}, {}
+    found, tables = {}, {}
+    ids_of: dict[str, Ids | None] = {}
     for name, path in sources.items():
         wanted = (columns or {}).get(name)
-        strings = {*_encoded_columns(wanted), *(() if ids is None else (ids,))}
-        found[name], kind = find(f"view {name!r}", path, (variables or {}).get(name))
+        strings = {*_encoded_columns(wanted), *((ids,) if ids else ())}
+        found[name], kind = find(f"view {name!r}", path, (variables or {}).get(name), decimal)
         tables[name] = read_table(found[name], kind, strings.__contains__)
         check_numbers(found[name], tables[name])
-        if ids is not None:
-            tables[name], ids_of[name] = take_ids(found[name], tables[name], ids)
-    rows, samples, notes = by_order(found, tables) if ids is None else by_ids(found, tables, ids_of, align == "inner")
+        if name in transpose:
+            tables[name] = transposed(found[name], tables[name])
+    check_orientation(found, tables, transpose, ids or None, columns or {})
+    for name, source in found.items() if ids else ():
+        tables[name], ids_of[name] = take_ids(source, tables[name], str(ids))
+    if ids is None:
+        onehot = categories == "onehot" or columns is not None  # otherwise strings are refused anyway
+        where = {name: source.where for name, source in found.items()}
+        refuse_identifiers(where, tables, columns or {}, strings=onehot)
+        ids_of |= row_names_of_all(tables) or {}
+    if ids_of:
+        rows, samples, notes = by_ids(found, tables, ids_of, align == "inner")
+    elif align == "inner":
+        raise InputError("align='inner' matches samples by their ids; name the column of the ids (ids=…)")
+    else:
+        rows, samples, notes = by_order(found, tables, compare=ids is None)
     matrices, names = {}, {}
     for name, source in found.items():
         with reading(source.where):

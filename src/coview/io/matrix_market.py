@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
-from itertools import chain, islice
 from typing import IO
 
 import numpy as np
@@ -16,6 +14,7 @@ from coview.io.arrays import from_array
 from coview.io.table import EXACT, TOO_LARGE, AsStrings, InputFile, RawTable
 
 _LONGEST_LINE = 2**16
+_BLOCK_BYTES = 2**22
 
 
 def read_matrix_market(source: InputFile, as_strings: AsStrings) -> RawTable:
@@ -61,32 +60,42 @@ def _banner(source: InputFile, file: IO[bytes]) -> tuple[str, str, str]:
 
 
 def _header_sizes(source: InputFile, file: IO[bytes], count: int) -> tuple[int, ...]:
-    sizes = tuple(int(word) if word.isdigit() else -1 for word in next(_filled_lines(file), b"").split())
+    lines = (line for line in iter(partial(file.readline, _LONGEST_LINE), b"") if line.split(b"%")[0].strip())
+    sizes = tuple(int(word) if word.isdigit() else -1 for word in next(lines, b"").split())
     if len(sizes) != count or min(sizes) < 0:
         raise InputError(f"{source.where} has no line of {count} integers that gives its size; it may be truncated")
     return sizes
 
 
-def _filled_lines(file: IO[bytes]) -> Iterator[bytes]:
-    """Return the lines except comments and empty ones."""
-    # A line without an end must not fill the memory: it is read in pieces, and the count of lines is then wrong.
-    return (line for line in iter(partial(file.readline, _LONGEST_LINE), b"") if line.split(b"%")[0].strip())
-
-
 def _body(source: InputFile, file: IO[bytes], values: str, n_lines: int, width: int) -> NDArray[np.float64]:
     """Return the numbers below the header, which states the number of lines."""
-    filled = _filled_lines(file)
-    first = list(islice(filled, 1))  # NumPy warns if there is no line
-    lines = chain(first, islice(filled, n_lines))  # one more than stated, to notice it
-    try:
-        body = np.loadtxt(lines, comments="%", ndmin=2, dtype=np.float64) if first else np.empty((0, width))
-    except ValueError as error:
-        raise InputError(f"{source.where} contains a value that is not a number ({error})") from None
-    if body.shape != (n_lines, width):
-        raise InputError(
-            f"{source.where} has {'more' if len(body) > n_lines else len(body)} lines of {body.shape[1]} numbers; its "
-            f"header states {n_lines} of {width}"
-        )
+    body, filled = np.empty((n_lines, width)), 0
+    # Blocks of lines, because reading a compressed file line by line takes longer than all other work.
+    while text := file.read(_BLOCK_BYTES) + file.readline(_LONGEST_LINE):
+        block = _numbers(source, text, width)
+        end = filled + len(block)
+        if end > n_lines or block.shape[1] != width:
+            raise _wrong_size(source, "more" if end > n_lines else str(end), block.shape[1], (n_lines, width))
+        body[filled:end], filled = block, end
+    if filled < n_lines:
+        raise _wrong_size(source, str(filled), width, (n_lines, width))
     if "integer" in values and np.abs(body).max(initial=0) > EXACT:
         raise InputError(f"{source.where} has {TOO_LARGE}; drop them")
     return body
+
+
+def _numbers(source: InputFile, text: bytes, width: int) -> NDArray[np.float64]:
+    """Return the numbers of some lines, except comments and empty lines."""
+    lines = [line for line in text.splitlines() if line.split(b"%", 1)[0].strip()]
+    if max(map(len, lines), default=0) >= _LONGEST_LINE:
+        raise InputError(f"{source.where} has a line of more than {_LONGEST_LINE} characters; it may be damaged")
+    try:
+        return np.loadtxt(lines, comments="%", ndmin=2, dtype=np.float64) if lines else np.empty((0, width))
+    except ValueError as error:
+        raise InputError(f"{source.where} contains a value that is not a number ({error})") from None
+
+
+def _wrong_size(source: InputFile, n_lines: str, width: int, stated: tuple[int, int]) -> InputError:
+    return InputError(
+        f"{source.where} has {n_lines} lines of {width} numbers; its header states {stated[0]} of {stated[1]}"
+    )

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coview.errors import InputError, InputTypeError
+from coview.errors import InputError, InputTypeError, kind_of
 from coview.extras import load_extra
 from coview.io.arrow import index_columns, load_arrow
-from coview.io.table import reading
+from coview.io.table import reading, refuse_url
 from coview.views import Array
 
 RowBlock = tuple[Array, Any]  # rows of one view, and their ids as an Arrow array or None
@@ -34,6 +34,7 @@ class RowReader(ABC):
     n_features: int
     columns: tuple[str, ...] | None = None
     id_type: Any = None
+    index: str | None = None  # the column that stores the row names of a table
     files: tuple[Path, ...] = ()
 
     @abstractmethod
@@ -108,7 +109,9 @@ class TableRows(RowReader):
                 data = load_arrow("pyarrow.dataset").dataset(str(file), format=self._format)
                 schemas.append(data.schema)
                 self._counts.append(data.count_rows())
-        self.columns = tuple(name for name in schemas[0].names if name not in {ids, *index_columns(schemas[0])})
+        index = index_columns(schemas[0])
+        self.index = next(iter(index)) if len(index) == 1 else None
+        self.columns = tuple(name for name in schemas[0].names if name not in {ids, *index})
         self._wanted = [*self.columns, *([] if ids is None else [ids])]
         for where, schema in zip(self._named, schemas, strict=True):
             self._check_columns(where, schema)
@@ -238,7 +241,8 @@ def open_rows(name: str, source: Any, ids: str | None) -> RowReader:
         file = getattr(source, "filename", None)  # of a memmap
         return ArrayRows(view, lambda: source, () if file is None else (Path(file),))
     if not isinstance(source, (str, os.PathLike)):
-        raise InputTypeError(f"{view} is a {type(source).__name__}; expected a path or a NumPy array")
+        raise InputTypeError(f"{view} is {kind_of(source)}; expected a path or a NumPy array")
+    refuse_url(view, os.fspath(source))
     path = Path(source)
     where, ending = f"{view} ({path})", path.suffix.lower()
     if not path.exists():

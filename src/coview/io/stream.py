@@ -5,18 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coview.errors import InputError, InputTypeError
-from coview.io.align import check_counts
+from coview.errors import InputError, InputTypeError, kind_of
+from coview.io.align import check_counts, check_ids, notes_on_order
 from coview.io.arrow import load_arrow
+from coview.io.identifiers import refuse_identifiers
 from coview.io.labels import check_label_path, write_label_blocks
 from coview.io.row_readers import RowBlock, open_rows
+from coview.io.table import RawTable
 from coview.parameters import check_integer
 from coview.views import Array, Views
+
+_HEAD_ROWS = 256  # enough to see that values are different or number the rows
 
 
 class ViewsReader:
@@ -33,9 +37,11 @@ class ViewsReader:
         folder of such files in the order of their names; or a NumPy array or memmap. Blocks do not stay in memory. An
         Arrow file is read by its own record batches, which should be small; a Parquet file takes about two of its pages
         for each column.
-    ids : str, optional
+    ids : str or False, optional
         The column of the table files with the ids of the samples. It is not a feature, and ids must agree row by row.
-        Arrays have no ids.
+        Arrays have no ids. Without it, the index of pandas data frames is the ids if all sources have one, and columns
+        whose first values look like ids are refused. False pairs samples by row order and reads such columns as any
+        other.
     batch_size : int
         Largest number of rows in a block.
 
@@ -46,6 +52,8 @@ class ViewsReader:
     n_samples : int
     n_features : dict
         The number of features of each view.
+    notes : tuple of str
+        A note if several views are paired by row order.
 
     Examples
     --------
@@ -60,16 +68,22 @@ class ViewsReader:
     Views(2 samples; text: 3, image: 2)
     """
 
-    def __init__(self, sources: Mapping[str, Any], *, ids: str | None = None, batch_size: Any = 16384) -> None:
+    def __init__(
+        self, sources: Mapping[str, Any], *, ids: str | Literal[False] | None = None, batch_size: Any = 16384
+    ) -> None:
         if not isinstance(sources, Mapping):
             raise InputTypeError(f"sources={sources!r}: expected a mapping from view name to a path or an array")
         if len(sources) == 0:
             raise InputError("there are no sources; give at least one view")
-        self.ids = ids
+        check_ids(ids)
+        self.ids = ids or None
         self.batch_size = check_integer("batch_size", batch_size, 1)
         if len({str(name) for name in sources}) < len(sources):
             raise InputError(f"two views have the same name among {', '.join(map(str, sources))}; rename one")
-        self._readers = {str(name): open_rows(str(name), source, ids) for name, source in sources.items()}
+        self._readers = {str(name): open_rows(str(name), source, self.ids) for name, source in sources.items()}
+        if ids is None:
+            self._refuse_identifiers()
+            self._read_indexes(sources)
         self._with_ids = [name for name, reader in self._readers.items() if reader.id_type is not None]
         check_counts({reader.where: reader.n_samples for reader in self._readers.values()})
         if self.ids is not None and not self._with_ids:
@@ -101,6 +115,10 @@ class ViewsReader:
     def __iter__(self) -> Iterator[Views]:
         return (views for views, _ in self._blocks())
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(notes_on_order(self.names, self._with_ids))
+
     def take(self, rows: Any) -> Views:
         """Return the selected rows of every view; only these are held in memory.
 
@@ -121,6 +139,24 @@ class ViewsReader:
             raise InputError(f"rows: expected different row numbers below {self.n_samples} in increasing order")
         return self._aligned({name: reader.take(wanted) for name, reader in self._readers.items()}, wanted)[0]
 
+    def _refuse_identifiers(self) -> None:
+        """Refuse columns whose first values look like ids; the others are not read for this."""
+        heads = {
+            name: RawTable(reader.take(np.arange(min(reader.n_samples, _HEAD_ROWS)))[0], reader.columns)
+            if reader.columns is not None
+            else RawTable(np.empty((0, 0)))
+            for name, reader in self._readers.items()
+        }
+        refuse_identifiers({name: reader.where for name, reader in self._readers.items()}, heads, {}, strings=False)
+
+    def _read_indexes(self, sources: Mapping[Any, Any]) -> None:
+        """Read the indexes of data frames as ids, if all tables have one and they can be compared."""
+        if any(reader.index is None for reader in self._readers.values()):
+            return
+        readers = {str(name): open_rows(str(name), x, self._readers[str(name)].index) for name, x in sources.items()}
+        if len({_kind_of_id(reader.id_type) for reader in readers.values()}) == 1:
+            self._readers = readers
+
     def _blocks(self) -> Iterator[tuple[Views, Any]]:
         """Yield the blocks in order, with their ids."""
         streams = [reader.blocks(self.batch_size) for reader in self._readers.values()]
@@ -139,8 +175,9 @@ class ViewsReader:
             if len(differ):
                 i = int(differ[0])
                 raise InputError(
-                    f"{self._readers[name].where} has the {self.ids} {found[i].as_py()!r} in row {rows[i]}, but "
-                    f"{self._readers[self._with_ids[0]].where} has {ids[i].as_py()!r}; reorder one of them"
+                    f"{self._readers[name].where} has the {self.ids or 'row name'} {found[i].as_py()!r} in row "
+                    f"{rows[i]}, but {self._readers[self._with_ids[0]].where} has {ids[i].as_py()!r}; reorder one of "
+                    "them"
                 )
         values = {name: part for name, (part, _) in parts.items()}
         try:
@@ -193,7 +230,7 @@ def label_file(model: Any, reader: ViewsReader, path: str | os.PathLike[str]) ->
     if not hasattr(model, "predict"):
         raise InputTypeError(f"{type(model).__name__} has no predict; give a model that can label new samples")
     if not isinstance(reader, ViewsReader):
-        raise InputTypeError(f"reader is a {type(reader).__name__}; expected a ViewsReader")
+        raise InputTypeError(f"reader is {kind_of(reader)}; expected a ViewsReader")
     path = check_label_path(path)
     if path.exists() and any(path.samefile(file) for rows in reader._readers.values() for file in rows.files):
         raise InputError(f"{path} is one of the sources; write the labels to another file")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -50,6 +51,7 @@ class InputFile:
     what: str
     path: Path
     variable: str | None = None
+    decimal: str | None = None  # the decimal mark of text tables; None to derive it from the numbers
 
     @property
     def where(self) -> str:
@@ -96,6 +98,12 @@ class InputFile:
         """Refuse the name of a variable if the format stores one table only."""
         if self.variable is not None:
             raise InputError(f"{self.where} is one table without variables; leave out '::{self.variable}'")
+
+
+def refuse_url(what: str, path: str) -> None:
+    """Refuse an address on the internet or in a cloud store; `what` names the purpose of the file in messages."""
+    if re.match(r"[A-Za-z][\w+.-]+://", path):
+        raise InputError(f"{what} ({path}) is a URL, which is not read; download the file and give its path")
 
 
 @contextmanager

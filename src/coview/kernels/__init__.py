@@ -2,7 +2,7 @@
 
 from coview.kernels.base import Kernel, Similarity
 from coview.kernels.graph import NeighborGraph, NeighborSimilarity
-from coview.kernels.per_view import by_view_name, kernel_per_view
+from coview.kernels.per_view import KernelParameter, by_view_name, kernel_per_view
 from coview.kernels.precomputed import Precomputed, PrecomputedSimilarity
 from coview.kernels.products import RBF, Cosine, Linear, NormalizedPolynomial, Polynomial
 
@@ -10,6 +10,7 @@ __all__ = [
     "RBF",
     "Cosine",
     "Kernel",
+    "KernelParameter",
     "Linear",
     "NeighborGraph",
     "NeighborSimilarity",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 from coview.errors import InputError
 from coview.kernels.base import Kernel
 from coview.registry import KERNELS, as_instance
+
+KernelParameter: TypeAlias = Kernel | str | Sequence[Kernel | str] | Mapping[str, Kernel | str]
 
 
 def kernel_per_view(kernel: Any, names: tuple[str, ...]) -> dict[str, Kernel]:

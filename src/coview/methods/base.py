@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coview.core.alternate import Alternation
@@ -17,12 +18,34 @@ from coview.core.assign import Labels, number_by_size
 from coview.core.fingerprint import fingerprint
 from coview.errors import InputError
 from coview.kernels import by_view_name
+from coview.methods.notebook import fitted_facts
 from coview.parameters import check_integer, check_number, is_number
+from coview.registry import check_name
 from coview.state import OPTIONAL, ByView, IntegerArray, Range, Size, Sizes, StringArray, require
 from coview.views import Array, Views, as_views, holds_several
 
 TrainingLabels: TypeAlias = Annotated[Labels, IntegerArray("train", least=0, below="train")]
+Seed: TypeAlias = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
+WeightsParameter: TypeAlias = float | Sequence[float] | Array | Mapping[str, float] | None
 ViewWeights: TypeAlias = ByView[Annotated[float, Range(least=0)]]
+
+
+class FittedModel(Protocol):
+    """What every saved model has; `isinstance` with a class of this library narrows it for a type checker."""
+
+    @property
+    def labels_(self) -> Labels: ...
+
+    @property
+    def view_names_(self) -> tuple[str, ...]: ...
+
+    @property
+    def view_n_features_(self) -> dict[str, int]: ...
+
+    @property
+    def n_features_in_(self) -> int: ...
+
+    def predict(self, X: Any) -> Labels: ...
 
 
 class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
@@ -30,6 +53,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
 
     n_clusters: int
     views: Any = None  # methods of one view do not have this parameter
+    _one_cluster_of_views: ClassVar[bool] = False  # whether several views may have one cluster
     max_iter: int
     tol: float
     random_state: Any
@@ -46,6 +70,10 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def _html_repr(self) -> str:
+        """Return the diagram of scikit-learn and what was learnt, which notebooks show."""
+        return estimator_html_repr(self) + fitted_facts(self)
 
     @property
     def inner_model(self) -> Any:
@@ -88,6 +116,20 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
             raise
         return self
 
+    def fit_predict(self, X: Any, y: Any = None) -> Labels:
+        """Fit, and return the clusters of the training samples.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+        y : ignored
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        return self.fit(X).labels_
+
     @abstractmethod
     def _fit(self, X: Any) -> None:
         """Validate the views and learn from them."""
@@ -105,7 +147,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
 
     def _check_n_clusters(self, views: Views) -> None:
         # scikit-learn's contract fits one table with n_clusters=1, so one view has the trivial solution.
-        if len(views) == 1:
+        if len(views) == 1 or self._one_cluster_of_views:
             check_integer("n_clusters", self.n_clusters, 1)
         else:
             check_integer("n_clusters", self.n_clusters, 2, or_else=f" for {len(views)} views")
@@ -114,6 +156,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
                 f"n_samples={views.n_samples} is too few for n_clusters={self.n_clusters}; "
                 "give more samples or ask for fewer clusters"
             )
+        warn_if_many_clusters(self.n_clusters, views.n_samples)
 
     def _views_to_predict(self, X: Any) -> Views:
         """Return new views in the order of fit, after they are compared with the views of fit."""
@@ -208,16 +251,47 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
             )
 
 
+def many_clusters(n_clusters: int, n_samples: int) -> str | None:
+    """Return a sentence if there are more clusters than half of the samples, so that some have only one sample."""
+    if 2 * n_clusters <= n_samples:
+        return None
+    return (
+        f"{n_clusters} clusters are requested for {n_samples} training samples, so some clusters can have only one "
+        "sample; ask for fewer clusters or give more samples"
+    )
+
+
+def warn_if_many_clusters(n_clusters: int, n_samples: int) -> None:
+    """Warn if there are more clusters than half of the samples."""
+    message = many_clusters(n_clusters, n_samples)
+    if message is not None:
+        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+
+
 def weights_per_view(
-    parameter: str, weights: Any, names: tuple[str, ...], default: float, *, may_vanish: bool = False
+    parameter: str,
+    weights: Any,
+    names: tuple[str, ...],
+    default: float,
+    *,
+    unnamed: float | None = None,
+    may_vanish: bool = False,
 ) -> dict[str, float]:
-    """Return the weight of each view, given as one number, a list in the order of the views, or a mapping by name."""
+    """Return the weight of each view, given as one number, a list in the order of the views, or a mapping by name.
+
+    Views that a mapping does not name have the weight `unnamed`; if it is None, a mapping must name all views.
+    """
     if weights is None:
         return dict.fromkeys(names, default)
     if is_number(weights):
         weights = [weights] * len(names)
     elif isinstance(weights, Mapping):
-        weights = list(by_view_name(parameter, weights, names).values())
+        given = {str(name): weight for name, weight in weights.items()}
+        if unnamed is not None:
+            for name in given:
+                check_name(f"{parameter}: view", name, names)
+            given = dict.fromkeys(names, unnamed) | given
+        weights = list(by_view_name(parameter, given, names).values())
     elif isinstance(weights, (str, bool)) or not np.iterable(weights):
         raise InputError(f"{parameter}={weights!r}: expected a number, or one number for each view")
     if len(weights) != len(names):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,16 +11,17 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 from coview.core.alternate import alternate
 from coview.core.linalg import coordinates
 from coview.errors import InputError
-from coview.methods.base import MultiViewClusterer
+from coview.methods.base import MultiViewClusterer, Seed
 from coview.methods.comic_graph import Numbers, cosine_neighbors, linked_by_majority, mutual_edges, squared_lengths
 from coview.parameters import check_above, check_choice, check_integer, check_number
 from coview.rows import l2_normalize
 from coview.runtime import Workers, require_memory
-from coview.views import Array, Matrix, Views
+from coview.views import Array, Layout, Matrix, Views
 
 _SMOOTHING = 1e-5  # the authors add this to the square of every coordinate of an edge
 _SHORT = 1e-2  # times the root of the number of features; shorter edges count as the longest, as in their program
@@ -243,10 +245,10 @@ class COMIC(MultiViewClusterer):
         pair_rate: float = 0.9,
         consistency: float = 1.0,
         distance_test: str = "paper",
-        views: Any = None,
+        views: Layout = None,
         max_iter: int = 1000,
         tol: float = 1e-8,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.threshold = threshold
@@ -273,7 +275,7 @@ class COMIC(MultiViewClusterer):
         require_memory(
             8 * n * (5 * sum(widths) + (3 * n if wide else 0)),
             f"representing {n} samples in {len(views)} views",
-            "use fewer samples, or views with fewer features",
+            "use fewer samples, or train another method on some of them, as in FixedSize(TMvKSCR(…), n_train=5000)",
         )
         power = 1 if self.distance_test == "paper" else 2
         with Workers(1):  # many small products, for which BLAS is faster in one thread
@@ -284,6 +286,13 @@ class COMIC(MultiViewClusterer):
             labels = linked_by_majority(loop.state.representations, reaches)
         self._store_objective(loop)
         self.n_clusters_ = len(self._store_labels(labels))
+        if 2 * self.n_clusters_ > n:
+            warnings.warn(
+                f"found {self.n_clusters_} clusters for {n} samples, so some clusters have only one sample; a "
+                f"threshold above {self.threshold:g} gives fewer clusters",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
 
     def _graph(self, x: Matrix) -> Graph:
         samples = l2_normalize(x)

@@ -16,11 +16,11 @@ from coview.core.gram import Grams
 from coview.core.low_rank import PlusLowRank
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
-from coview.kernels import RBF, Kernel, kernel_per_view
-from coview.methods.base import MultiViewClusterer, weights_per_view
+from coview.kernels import RBF, Kernel, KernelParameter, kernel_per_view
+from coview.methods.base import MultiViewClusterer, Seed, WeightsParameter, weights_per_view
 from coview.parameters import check_choice, is_integer, is_number
 from coview.runtime import Workers, require_memory
-from coview.views import Array, Views
+from coview.views import Array, Layout, Views
 
 _ZERO = 1e-7  # singular values below count as zero, relative to the largest
 
@@ -158,15 +158,15 @@ class CoReg(MultiViewClusterer):
         self,
         n_clusters: int = 2,
         *,
-        kernel: Any = RBF(),  # noqa: B008 - a frozen value
+        kernel: KernelParameter = RBF(),  # noqa: B008 - a frozen value
         scheme: str = "pairwise",
-        coupling: Any = 0.05,
-        embedding: Any = None,
-        views: Any = None,
+        coupling: WeightsParameter = 0.05,
+        embedding: int | str | None = None,
+        views: Layout = None,
         max_iter: int = 100,
         tol: float = 1e-6,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
@@ -187,7 +187,7 @@ class CoReg(MultiViewClusterer):
         require_memory(
             len(views) * SymmetricTiles.nbytes(n, np.float64) + 8 * n * sum(views.n_features.values()),
             f"keeping the similarities of {n} samples in {len(views)} views",
-            "use fewer samples, or a method whose memory does not grow with the views, such as TMvKSCR",
+            "use fewer samples, or train another method on some of them, as in FixedSize(TMvKSCR(…), n_train=5000)",
         )
         with Workers(self.n_jobs) as workers:
             grams = Grams.learn(views, kernels, np.float64, rng, workers)
@@ -221,13 +221,14 @@ class CoReg(MultiViewClusterer):
 
     def _chosen(self, views: Views) -> int | None:
         """Return the number of the view whose embedding is clustered, or None for all views."""
-        if self.embedding is None:
+        embedding: Any = self.embedding
+        if embedding is None:
             return None
-        if is_integer(self.embedding) and 0 <= self.embedding < len(views):
-            return int(self.embedding)
-        if isinstance(self.embedding, str) and self.embedding in views.names:
-            return views.names.index(self.embedding)
+        if is_integer(embedding) and 0 <= embedding < len(views):
+            return int(embedding)
+        if isinstance(embedding, str) and embedding in views.names:
+            return views.names.index(embedding)
         raise InputError(
-            f"embedding={self.embedding!r} is not a view; use None for all views, one of the names "
+            f"embedding={embedding!r} is not a view; use None for all views, one of the names "
             f"{', '.join(views.names)}, or a number from 0 to {len(views) - 1}"
         )

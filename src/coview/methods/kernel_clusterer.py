@@ -4,34 +4,37 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, overload
 
 import numpy as np
+from numpy.typing import DTypeLike
 from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from coview.core.assign import DECIMALS, Assigner, Assignment, Deferred, Labels, as_assigner
-from coview.core.eigen import top_eigenpairs
+from coview.core.eigen import dominant_rows, top_eigenpairs
 from coview.core.fuse import Fused, fuses_sparse
 from coview.core.gram import Centering, Grams
 from coview.core.score import ScoreMap, zero_within
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
-from coview.kernels import RBF, Kernel, NeighborGraph, PrecomputedSimilarity, kernel_per_view
-from coview.methods.base import MultiViewClusterer, ViewWeights
+from coview.kernels import RBF, Kernel, KernelParameter, NeighborGraph, PrecomputedSimilarity, kernel_per_view
+from coview.methods.base import MultiViewClusterer, Seed, ViewWeights
 from coview.parameters import check_integer
+from coview.progress import Progress, ProgressParameter, reporting
 from coview.runtime import Workers, require_memory
 from coview.state import OPTIONAL, PARAMETER, ByView, FloatArray, Size, Sizes, SomeViews, require
-from coview.views import Array, Views
+from coview.views import Array, Views, row_labels
 
 _FLOAT64_UP_TO = 2000
 _LEAST_CONTRAST = 1e-3
 _BLOCK_BYTES = 2**21
 _FURTHER = 3  # eigenvalues beyond those of the components, to show the gap
 _SOLVER_VECTORS = 16  # for each component
+_SAMPLES_OF_A_COMPONENT = 10  # the reciprocal of the fraction of a mean cluster that may own a component
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class LatentSpace:
     scores: Array | None  # ensemble scores of the training samples; None if they must be computed from similarities
     explained_variance_ratio: Any = None  # None if the problem has no trace
     further_eigenvalues: Array | None = None  # the next few after those of the components, if the solver has them
+    dominant_rows: Array = field(default_factory=lambda: np.arange(0))  # samples that own a component, if there are any
 
 
 def solve_shared(fused: Fused, n_components: int, beta: Mapping[str, float]) -> LatentSpace:
@@ -56,6 +60,7 @@ def solve_shared(fused: Fused, n_components: int, beta: Mapping[str, float]) -> 
         fused.centerings,
         fused.scores(latent, beta),
         eigenpairs.explained_variance_ratio,
+        dominant_rows=dominant_rows(eigenpairs.vectors, len(latent) / (_SAMPLES_OF_A_COMPONENT * (n_components + 1))),
         further_eigenvalues=eigenpairs.further_values,
     )
 
@@ -100,10 +105,14 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         """Return the number of n×n matrices in memory: that of the current view, and the sum."""
         return 2
 
+    def _stays_sparse(self, kernels: Mapping[str, Kernel]) -> bool:
+        """Return whether no n×n matrix is formed."""
+        return self._fuses_sparse and fuses_sparse([kernel.sparse for kernel in kernels.values()])
+
     def _bytes_to_fit(self, views: Views, kernels: Mapping[str, Kernel], dtype: Any) -> int:
         """Return the memory of a fit, as far as it grows with the number of samples."""
         n, itemsize = views.n_samples, np.dtype(dtype).itemsize
-        if self._fuses_sparse and fuses_sparse([kernel.sparse for kernel in kernels.values()]):
+        if self._stays_sparse(kernels):
             # For each view its graph, its part of the union of graphs, distances, and the rows; then the basis of the
             # eigensolver.
             graphs = [kernel for kernel in kernels.values() if isinstance(kernel, NeighborGraph)]
@@ -123,6 +132,10 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
+        with reporting(self.progress) as progress:
+            self._fit_views(views, _stage_counter(progress, total=len(views) + 3))
+
+    def _fit_views(self, views: Views, report: Callable[[str], object]) -> None:
         rng = self._generator()
         assigner = as_assigner(self.assigner)
         kernels = kernel_per_view(self.kernel, views.names)
@@ -130,10 +143,10 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         require_memory(
             self._bytes_to_fit(views, kernels, dtype),
             f"fitting {views.n_samples} samples in {np.dtype(dtype)}",
-            "fit on a part of the samples and predict the others"
+            f"train on some of them, as in FixedSize({type(self).__name__}(…), n_train=5000)"
+            + (", or use kernel=NeighborGraph()" if self._fuses_sparse and not self._stays_sparse(kernels) else "")
             + (", or set dtype='float32'" if dtype == np.float64 else ""),
         )
-        report = _stage_counter(self.progress, total=len(views) + 3)
         with Workers(self.n_jobs) as workers:
             grams = Grams.learn(views, kernels, dtype, rng, workers, report)
             space = self._latent_space(grams, max(1, self.n_clusters - 1))
@@ -215,6 +228,12 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         self.latent_ = next(iter(space.latent.values())).astype(dtype, copy=False)
         self.explained_variance_ratio_ = space.explained_variance_ratio
 
+    @overload
+    def transform(self, X: Any, per_view: Literal[True]) -> dict[str, Array]: ...
+
+    @overload
+    def transform(self, X: Any, per_view: bool = False) -> Any: ...  # an array, or a data frame after `set_output`
+
     def transform(self, X: Any, per_view: bool = False) -> Any:
         """Return the score variables of these samples.
 
@@ -228,13 +247,12 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         -------
         array of shape (n_samples, n_clusters - 1), or a dictionary of such arrays by view name
         """
-        output = getattr(self, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]
-        if per_view and output != "default":  # scikit-learn would turn the result into one data frame
+        if per_view and self._output_container() != "default":  # scikit-learn would turn the result into one data frame
             raise InputError("transform(per_view=True) returns a dictionary; reset set_output to 'default' to get it")
         views = self._views_to_predict(X)
         if per_view:
             return {name: scores.astype(views.dtype, copy=False) for name, scores in self._scores_of(views)[1].items()}
-        return self._by_block(self._ensemble, views).astype(views.dtype, copy=False)
+        return self._labelled(self._by_block(self._ensemble, views).astype(views.dtype, copy=False), views.index)
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, and return the score variables of the training samples.
@@ -248,9 +266,30 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         -------
         array of shape (n_samples, n_clusters - 1)
         """
-        return self.fit(X).scores_
+        return self._labelled(self.fit(X).scores_, row_labels(X))
 
-    def predict(self, X: Any, per_view: bool = False) -> Any:
+    def _output_container(self) -> Any:
+        """Return "default", "pandas" or "polars", as `set_output` or the configuration of scikit-learn says."""
+        return getattr(self, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]
+
+    def _labelled(self, scores: Array, index: Any) -> Any:
+        """Return the scores with these row labels for pandas output; scikit-learn keeps those of one table only."""
+        if index is None or self._output_container() != "pandas":
+            return scores
+        import pandas as pd
+
+        return pd.DataFrame(scores, index=index)
+
+    @overload
+    def predict(self, X: Any, per_view: Literal[False] = False) -> Labels: ...
+
+    @overload
+    def predict(self, X: Any, per_view: Literal[True]) -> dict[str, Labels]: ...
+
+    @overload
+    def predict(self, X: Any, per_view: bool) -> Labels | dict[str, Labels]: ...
+
+    def predict(self, X: Any, per_view: bool = False) -> Labels | dict[str, Labels]:
         """Return the cluster of each sample; a sample gets the same label alone and in any batch.
 
         Parameters
@@ -334,19 +373,20 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
 class OneViewKernelClusterer(KernelClusterer):
     """Base class of kernel methods of one view."""
 
+    latent_: Annotated[Array, FloatArray("train", "components")]
     explained_variance_ratio_: Annotated[Array, FloatArray("components")]
 
     def __init__(
         self,
         n_clusters: int = 2,
         *,
-        kernel: Any = RBF(),  # noqa: B008 - a frozen value
-        assigner: Any = "directions",
-        dtype: Any = "auto",
-        batch_size: Any = "auto",
+        kernel: KernelParameter = RBF(),  # noqa: B008 - a frozen value
+        assigner: Assigner | str = "directions",
+        dtype: DTypeLike = "auto",
+        batch_size: int | Literal["auto"] = "auto",
         n_jobs: int | None = None,
-        progress: Any = None,
-        random_state: Any = None,
+        progress: ProgressParameter = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
@@ -389,7 +429,7 @@ def _gram_dtype(dtype: Any, kernels: Mapping[str, Kernel], assigner: Assigner, v
         raise InputError(f"dtype={dtype!r}: expected 'auto', 'float32' or 'float64'") from None
 
 
-def _stage_counter(progress: Callable[[str, int, int], object] | None, total: int) -> Callable[[str], object]:
+def _stage_counter(progress: Progress, total: int) -> Callable[[str], object]:
     """Return a function of a stage that calls progress(stage, number done, total)."""
     done = count(1)
-    return lambda stage: progress(stage, next(done), total) if progress is not None else None
+    return lambda stage: progress(stage, next(done), total)

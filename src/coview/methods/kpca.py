@@ -29,8 +29,8 @@ class KPCA(OneViewKernelClusterer):
         Number of new samples that are scored at a time.
     n_jobs : int, optional
         Number of threads: -1 for all processors; by default as many as BLAS may use. Labels do not depend on it.
-    progress : callable, optional
-        Called as progress(stage, done, total) after each stage of a fit.
+    progress : bool or callable, optional
+        True shows a bar. A function is called as progress(stage, done, total) after each stage of a fit.
     random_state : int, Generator, RandomState or None
         Seed of the bandwidth rule (above 500 samples) and of the direction assigner.
 

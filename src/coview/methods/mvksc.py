@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import DTypeLike
 
+from coview.core.assign import Assigner
 from coview.core.eigen import Problem, top_eigenpairs
 from coview.core.gram import Centering, Gram, Grams
 from coview.core.tiles import SymmetricTiles
-from coview.kernels import RBF
-from coview.methods.base import ViewWeights, weights_per_view
+from coview.kernels import RBF, KernelParameter
+from coview.methods.base import Seed, ViewWeights, WeightsParameter, weights_per_view
 from coview.methods.kernel_clusterer import KernelClusterer, LatentSpace
 from coview.methods.mvksc_eigen import CoupledPairs, coupled_eigenpairs
+from coview.progress import ProgressParameter
 from coview.state import ByView, FloatArray
-from coview.views import Array, Views
+from coview.views import Array, Layout, Views
 
 
 class MvKSC(KernelClusterer):
@@ -38,8 +41,8 @@ class MvKSC(KernelClusterer):
     kernel : kernel, name, list or mapping
         One kernel for all views, or one for each. See `coview.kernels`.
     gamma : number, list or mapping, optional
-        Weights of the views' own variance against their agreement; 1 by default. They must be well below the number of
-        samples.
+        Weights of the views' own variance against their agreement; 1 by default, also for views that a mapping does not
+        name. They must be well below the number of samples.
     beta : number, list or mapping, optional
         Weights of the views in the ensemble score; 1 / number of views by default.
     assigner : assigner or name
@@ -53,8 +56,8 @@ class MvKSC(KernelClusterer):
         Number of new samples that are scored at a time.
     n_jobs : int, optional
         Number of threads: -1 for all processors; by default as many as BLAS may use. Labels do not depend on it.
-    progress : callable, optional
-        Called as progress(stage, done, total) after each stage of a fit.
+    progress : bool or callable, optional
+        True shows a bar. A function is called as progress(stage, done, total) after each stage of a fit.
     random_state : int, Generator, RandomState or None
         Seed of the bandwidth rule (above 500 samples) and of the direction assigner.
 
@@ -98,16 +101,16 @@ class MvKSC(KernelClusterer):
         self,
         n_clusters: int = 2,
         *,
-        kernel: Any = RBF(),  # noqa: B008 - a frozen value
-        gamma: Any = None,
-        beta: Any = None,
-        assigner: Any = "directions",
-        views: Any = None,
-        dtype: Any = "auto",
-        batch_size: Any = "auto",
+        kernel: KernelParameter = RBF(),  # noqa: B008 - a frozen value
+        gamma: WeightsParameter = None,
+        beta: WeightsParameter = None,
+        assigner: Assigner | str = "directions",
+        views: Layout = None,
+        dtype: DTypeLike = "auto",
+        batch_size: int | Literal["auto"] = "auto",
         n_jobs: int | None = None,
-        progress: Any = None,
-        random_state: Any = None,
+        progress: ProgressParameter = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
@@ -123,7 +126,7 @@ class MvKSC(KernelClusterer):
 
     def _views_to_fit(self, X: Any) -> Views:
         views = super()._views_to_fit(X)
-        self._gamma = weights_per_view("gamma", self.gamma, views.names, default=1.0, may_vanish=True)
+        self._gamma = weights_per_view("gamma", self.gamma, views.names, default=1.0, unnamed=1.0, may_vanish=True)
         self._beta = weights_per_view("beta", self.beta, views.names, default=1 / len(views))
         return views
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,13 +15,13 @@ from coview.core.alternate import Alternation, alternate, steady
 from coview.core.assign import Directions, Labels
 from coview.errors import InputError
 from coview.methods.anchors import AnchorPoints, NearestAnchors
-from coview.methods.base import MultiViewClusterer, ViewWeights
+from coview.methods.base import MultiViewClusterer, Seed, ViewWeights
 from coview.methods.bipartite import Triplets, leading_triplets, weighted_graph
 from coview.parameters import check_above, check_choice, check_integer, is_integer
 from coview.rows import l2_normalize
 from coview.runtime import Workers
 from coview.state import ByView, DenseOrSparse, FloatArray, IntegerArray, ListByView, Range, Size, Sizes, require
-from coview.views import Array, Matrix, Views
+from coview.views import Array, Layout, Matrix, Views
 
 _ROWS_PER_POINT = 10  # samples of k-means for each salient point; more cost much and change little
 _SMALLEST = 1e-12  # traces and degrees below are replaced by this value
@@ -242,14 +242,14 @@ class MVSCBP(MultiViewClusterer):
         self,
         n_clusters: int = 2,
         *,
-        n_anchors: Any = "auto",
+        n_anchors: int | Literal["auto"] = "auto",
         n_neighbors: int = 5,
         weight_exponent: float = 10**0.7,
         weighting: str = "laplacian",
-        views: Any = None,
+        views: Layout = None,
         max_iter: int = 50,
         tol: float = 1e-6,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.n_anchors = n_anchors

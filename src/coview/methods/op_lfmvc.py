@@ -15,10 +15,10 @@ from coview.core.gram import Centering, Gram, Grams
 from coview.core.linalg import polar
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
-from coview.kernels import RBF, Kernel, kernel_per_view
-from coview.methods.base import MultiViewClusterer
+from coview.kernels import RBF, Kernel, KernelParameter, kernel_per_view
+from coview.methods.base import MultiViewClusterer, Seed
 from coview.runtime import Workers, require_memory
-from coview.views import Array
+from coview.views import Array, Layout
 
 
 @dataclass(frozen=True)
@@ -185,12 +185,12 @@ class OPLFMVC(MultiViewClusterer):
         self,
         n_clusters: int = 2,
         *,
-        kernel: Any = RBF(),  # noqa: B008 - a frozen value
-        views: Any = None,
+        kernel: KernelParameter = RBF(),  # noqa: B008 - a frozen value
+        views: Layout = None,
         max_iter: int = 100,
         tol: float = 1e-4,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
@@ -207,7 +207,7 @@ class OPLFMVC(MultiViewClusterer):
         require_memory(
             2 * SymmetricTiles.nbytes(n, np.float64) + 8 * n * sum(views.n_features.values()),
             f"fitting {n} samples",
-            "use fewer samples",
+            "use fewer samples, or train another method on some of them, as in FixedSize(TMvKSCR(…), n_train=5000)",
         )
         with Workers(self.n_jobs) as workers:
             grams = Grams.learn(views, kernels, np.float64, rng, workers)

@@ -14,12 +14,12 @@ from coview.core.alternate import Alternation, alternate, steady
 from coview.core.assign import Labels
 from coview.core.linalg import polar
 from coview.errors import InputError
-from coview.methods.base import MultiViewClusterer, ViewWeights
+from coview.methods.base import MultiViewClusterer, Seed, ViewWeights
 from coview.methods.opmc_rows import SCALINGS, Scaling, StandardisedRows, learn_scaling
 from coview.parameters import check_choice, check_integer
 from coview.rows import row_blocks, squared_norms
 from coview.state import ByView, FloatArray, ListByView, Size
-from coview.views import Array, Views
+from coview.views import Array, Layout, Views
 
 # Squared distances are equal if they differ by less than this fraction of their terms, which is far above rounding
 # errors and far below real differences. So ties are the same in any batch, and a row gets the same label alone.
@@ -255,10 +255,10 @@ class OPMC(MultiViewClusterer):
         init: str = "k-means++",
         n_init: int = 10,
         learn_weights: bool = False,
-        views: Any = None,
+        views: Layout = None,
         max_iter: int = 500,
         tol: float = 1e-5,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.normalize = normalize

@@ -12,13 +12,13 @@ from coview.core.alternate import Alternation, alternate, steady
 from coview.core.assign import Labels
 from coview.errors import InputError
 from coview.methods.anchors import AnchorPoints
-from coview.methods.base import MultiViewClusterer
+from coview.methods.base import MultiViewClusterer, Seed
 from coview.methods.bipartite import components, join_nearest, leading_triplets, n_components, normalise, weighted_graph
 from coview.methods.sfmc_simplex import project_segments, smallest_on_simplex
 from coview.parameters import check_integer
 from coview.rows import row_of_entries
 from coview.runtime import Workers
-from coview.views import Array, Matrix, Views
+from coview.views import Array, Layout, Matrix, Views
 
 _INNER = 50  # changes of the penalty until the graph has the right number of components
 _PENALTY = 0.1
@@ -214,12 +214,12 @@ class SFMC(MultiViewClusterer):
         self,
         n_clusters: int = 2,
         *,
-        anchors: Any = 0.5,
+        anchors: float | Sequence[int] | Array = 0.5,
         n_neighbors: int = 10,
-        views: Any = None,
+        views: Layout = None,
         max_iter: int = 10,
         tol: float = 1e-4,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.anchors = anchors

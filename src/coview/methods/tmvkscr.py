@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import Annotated, Any, Literal
 
+from numpy.typing import DTypeLike
+
+from coview.core.assign import Assigner
 from coview.core.fuse import fuse
-from coview.core.gram import Grams
-from coview.kernels import RBF
-from coview.methods.base import ViewWeights, weights_per_view
+from coview.core.gram import Gram, Grams
+from coview.kernels import RBF, KernelParameter
+from coview.methods.base import Seed, ViewWeights, WeightsParameter, weights_per_view
 from coview.methods.kernel_clusterer import KernelClusterer, LatentSpace, solve_shared
 from coview.parameters import check_number
-from coview.state import FloatArray
-from coview.views import Array, Views
+from coview.progress import ProgressParameter
+from coview.state import FloatArray, Range
+from coview.views import Array, Layout, Views
 
 
 class TMvKSCR(KernelClusterer):
@@ -35,9 +40,13 @@ class TMvKSCR(KernelClusterer):
     rho : float in [0, 1]
         Weight of the sum against the product: 1 is the sum alone, 0 the product alone.
     kappa : number, list or mapping, optional
-        Weights of the views in the sum; 1 by default.
+        Weights of the views in the sum; 1 by default, also for views that a mapping does not name.
     beta : number, list or mapping, optional
         Weights of the views in the ensemble score; 1 / number of views by default.
+    regularization : "auto" or number
+        Added to the degrees of each view, in units of their mean. Nearly isolated samples have small degrees and can
+        own a leading eigenvector, which then separates them instead of clusters. "auto" is 1 if a few samples own an
+        eigenvector, otherwise 0, as in the paper. It costs a second fit if it is 1.
     assigner : assigner or name
         "directions" (k-means on score directions) or "codebook" (the paper's rule).
     views : list or mapping, optional
@@ -50,8 +59,8 @@ class TMvKSCR(KernelClusterer):
         Number of new samples that are scored at a time.
     n_jobs : int, optional
         Number of threads: -1 for all processors; by default as many as BLAS may use. Labels do not depend on it.
-    progress : callable, optional
-        Called as progress(stage, done, total) after each stage of a fit.
+    progress : bool or callable, optional
+        True shows a bar. A function is called as progress(stage, done, total) after each stage of a fit.
     random_state : int, Generator, RandomState or None
         Seed of the bandwidth rule (above 500 samples) and of the direction assigner.
 
@@ -70,6 +79,11 @@ class TMvKSCR(KernelClusterer):
         Eigenvalues in decreasing order, and each as a fraction of the trace.
     kernels_ : dict
         Kernels with their data-driven parameters, by view name.
+    regularization_ : float
+        The regularization that is used.
+    dominant_rows_ : tuple of int
+        Row numbers of the samples that own an eigenvector without regularization, mostly outliers: together they hold
+        90 % of an eigenvector with fewer than n / (10 n_clusters) effective samples. Empty for most data.
     view_names_, view_n_features_, n_features_in_, feature_names_in_ : tuple, dict, int, array
         Views, number of features of each and in total, and column names if X is one data frame.
 
@@ -90,30 +104,36 @@ class TMvKSCR(KernelClusterer):
     True
     """
 
+    _one_cluster_of_views = True  # which Tuned selects for samples without clusters
+    latent_: Annotated[Array, FloatArray("train", "components")]
     explained_variance_ratio_: Annotated[Array, FloatArray("components")]
+    regularization_: Annotated[float, Range(least=0)]
+    dominant_rows_: tuple[Annotated[int, Range(least=0)], ...]
     _kappa: ViewWeights
 
     def __init__(
         self,
         n_clusters: int = 2,
         *,
-        kernel: Any = RBF(),  # noqa: B008 - a frozen value
+        kernel: KernelParameter = RBF(),  # noqa: B008 - a frozen value
         rho: float = 0.5,
-        kappa: Any = None,
-        beta: Any = None,
-        assigner: Any = "directions",
-        views: Any = None,
-        dtype: Any = "auto",
-        batch_size: Any = "auto",
+        kappa: WeightsParameter = None,
+        beta: WeightsParameter = None,
+        regularization: float | Literal["auto"] = "auto",
+        assigner: Assigner | str = "directions",
+        views: Layout = None,
+        dtype: DTypeLike = "auto",
+        batch_size: int | Literal["auto"] = "auto",
         n_jobs: int | None = None,
-        progress: Any = None,
-        random_state: Any = None,
+        progress: ProgressParameter = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
         self.rho = rho
         self.kappa = kappa
         self.beta = beta
+        self.regularization = regularization
         self.assigner = assigner
         self.views = views
         self.dtype = dtype
@@ -125,12 +145,28 @@ class TMvKSCR(KernelClusterer):
     def _views_to_fit(self, X: Any) -> Views:
         views = super()._views_to_fit(X)
         check_number("rho", self.rho, 0, 1, or_else=" (0: product of the views, 1: sum of the views)")
-        self._kappa = weights_per_view("kappa", self.kappa, views.names, default=1.0)
+        self._kappa = weights_per_view("kappa", self.kappa, views.names, default=1.0, unnamed=1.0)
         self._beta = weights_per_view("beta", self.beta, views.names, default=1 / len(views))
+        if not (isinstance(self.regularization, str) and self.regularization == "auto"):
+            check_number("regularization", self.regularization, 0, or_else=", or 'auto'")
         return views
 
     def _n_matrices(self, views: Views) -> int:
         return 2 if len(views) == 1 or self.rho == 1 else 3  # and their product
 
     def _latent_space(self, grams: Grams, n_components: int) -> LatentSpace:
-        return solve_shared(fuse(grams, self._kappa, self.rho), n_components, self._beta)
+        auto = self.regularization == "auto"
+        self.regularization_ = 0.0 if auto else float(self.regularization)
+        space = self._solved(grams, n_components)
+        self.dominant_rows_ = tuple(space.dominant_rows.tolist())
+        if auto and len(space.dominant_rows):
+            self.regularization_ = 1.0
+            space = self._solved(replace(grams, report=lambda stage: None), n_components)
+        return space
+
+    def _solved(self, grams: Grams, n_components: int) -> LatentSpace:
+        def regularized(gram: Gram) -> Array:
+            degree = gram.positive_degrees()
+            return degree + self.regularization_ * degree.mean()
+
+        return solve_shared(fuse(grams, self._kappa, self.rho, regularized), n_components, self._beta)

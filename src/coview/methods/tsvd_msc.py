@@ -15,12 +15,12 @@ from coview.core.assign import Directions
 from coview.core.eigen import Problem, top_eigenpairs
 from coview.core.linalg import coordinates
 from coview.core.tiles import SymmetricTiles
-from coview.methods.base import MultiViewClusterer
+from coview.methods.base import MultiViewClusterer, Seed
 from coview.methods.tsvd_msc_tensor import shrink
 from coview.parameters import check_above
 from coview.rows import l2_normalize
 from coview.runtime import Workers, require_memory
-from coview.views import Array, Matrix
+from coview.views import Array, Layout, Matrix
 
 _FIRST_PENALTY, _LAST_PENALTY = 1e-4, 1e11
 _BLOCK = 256  # columns, or features, at a time
@@ -231,11 +231,11 @@ class TSVDMSC(MultiViewClusterer):
         *,
         error_weight: float = 0.2,
         shuffle: bool = True,
-        views: Any = None,
+        views: Layout = None,
         max_iter: int = 200,
         tol: float = 1e-7,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.error_weight = error_weight
@@ -255,7 +255,7 @@ class TSVDMSC(MultiViewClusterer):
         require_memory(
             8 * n * (n * (3 * len(views) + 4) + 10 * sum(widths)),
             f"representing {n} samples by one another in {len(views)} views",
-            "use fewer samples, or a method whose memory does not grow with the views, such as TMvKSCR",
+            "use fewer samples, or train another method on some of them, as in FixedSize(TMvKSCR(…), n_train=5000)",
         )
         order = rng.permutation(n) if self.shuffle else np.arange(n)
         samples = [l2_normalize(x[order]) for x in views.values()]

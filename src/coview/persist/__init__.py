@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from coview.errors import InputError, InputTypeError
-from coview.methods.base import MultiViewClusterer
+from coview.errors import InputError, InputTypeError, kind_of
+from coview.methods.base import FittedModel, MultiViewClusterer
 from coview.persist.codec import convert_model, converter, state_hints, view_widths
 from coview.persist.file import Json, Tensors, open_file, read_arrays, read_document, write_file
 from coview.state import Sizes, StateError
@@ -19,8 +19,8 @@ __all__ = ["describe_model", "load", "save"]
 def save(model: Any, path: str | os.PathLike[str]) -> Path:
     """Write a fitted model to a file, which appears when it is complete; return the path.
 
-    `load` returns the model with everything but `progress`, which is a function. Kernels, assigners and estimators of
-    other libraries are refused, because a file holds no code.
+    `load` returns the model with everything but `progress` and `verbose`. Kernels, assigners and estimators of other
+    libraries are refused, because a file holds no code.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     """
     path, name = Path(path), type(model).__name__
     if not isinstance(model, MultiViewClusterer):
-        raise InputTypeError(f"model is a {name}; only fitted estimators of coview can be saved")
+        raise InputTypeError(f"model is {kind_of(model)}; only fitted estimators of coview can be saved")
     if not hasattr(model, "predict"):
         raise InputError(f"{name} cannot label new samples, so a saved model has no use; save its labels_ instead")
     if "view_names_" not in vars(model):
@@ -60,7 +60,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     return path
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str]) -> FittedModel:
     """Return the model in a file made by `save`.
 
     A file holds no code. A file that is missing, damaged, foreign, of a newer format or inconsistent gives
@@ -77,7 +77,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     with open_file(path) as file:
         document = read_document(file)
         tensors = Tensors(read_arrays(file, document))
-        model = convert_model(document["model"], tensors)
+        model: FittedModel = convert_model(document["model"], tensors)
         tensors.require_all_read()
         return model
 

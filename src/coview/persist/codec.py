@@ -24,6 +24,7 @@ from coview.errors import InputError
 from coview.persist.file import Json, Tensors, entries
 from coview.persist.parameters import (
     FLOATS,
+    NOT_SAVED,
     check_parameters,
     concrete_classes,
     read_object,
@@ -124,7 +125,7 @@ def convert_model(item: Any, tensors: Tensors, sizes: Sizes | None = None) -> An
         model = read_object(node, tensors)
     else:
         model, node = item, write_object(item, tensors)
-        not_learnt = {*node["parameters"], "progress"}
+        not_learnt = {*node["parameters"], *NOT_SAVED}
         learnt = {key: value for key, value in vars(item).items() if key not in not_learnt}
     require(hasattr(model, "predict"), "expected an estimator that can predict")
     cls: Any = type(model)

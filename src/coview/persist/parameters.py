@@ -28,6 +28,7 @@ from coview.tune import Tuned
 from coview.views import Array
 
 FLOATS: Mapping[str, Any] = {"float32": np.float32, "float64": np.float64}
+NOT_SAVED = ("progress", "verbose")  # parameters: a function, and what a fit prints
 _NUMPY_SCALARS = ("bool", "int32", "int64", *FLOATS)
 _INTEGER_LIMIT = 2**128
 _MOST_THREADS = 10_000
@@ -86,9 +87,9 @@ def read_object(node: Json, tensors: Tensors) -> Any:
 
 
 def _saved_parameters(cls: Any) -> list[str]:
-    """Return the names of the parameters of a class; `progress`, a function, is not saved."""
+    """Return the names of the parameters of a class that are saved."""
     names = [field.name for field in fields(cls)] if is_dataclass(cls) else cls._get_param_names()
-    return [name for name in names if name != "progress"]
+    return [name for name in names if name not in NOT_SAVED]
 
 
 def check_parameters(model: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from coview.evidence.words import evidence_in_words
 from coview.formats import decimals, listed, percent, plural
 from coview.preprocess.steps import parse_steps
 
@@ -11,13 +12,6 @@ if TYPE_CHECKING:
     from coview.compare import Comparison
     from coview.summary import Cluster, Summary
 
-# The lower bound of each range of the mean silhouette, and its description.
-_SEPARATION = (
-    (0.7, "are clearly separated"),
-    (0.5, "are separated, with some samples in between"),
-    (0.25, "overlap at their borders"),
-    (-1.0, "are hardly separated"),
-)
 _TINY_CLUSTER = 0.01  # fraction of all samples
 _LOW_SILHOUETTE = 0.25
 _LOW_AGREEMENT = 0.5
@@ -41,7 +35,12 @@ def overview(summary: Summary) -> Overview:
         "Reliability": _reliability(summary),
         "What to check": _checks(summary),
     }
-    return Overview(f"{plural(n_found, 'cluster')} in {plural(summary.n_samples, 'sample')}", parts)
+    title = f"{plural(n_found, 'cluster')} in {plural(summary.n_samples, 'sample')}"
+    if summary.evidence is not None and summary.evidence.level == "none":
+        parts = {"Reliability": parts.pop("Reliability"), **parts}  # before what it restricts
+        if n_found == 1:
+            title = f"No cluster structure found in {plural(summary.n_samples, 'sample')}"
+    return Overview(title, parts)
 
 
 def _method(summary: Summary) -> list[str]:
@@ -104,17 +103,15 @@ def _result(summary: Summary) -> list[str]:
 
 
 def _reliability(summary: Summary) -> list[str]:
-    sentences = []
+    if summary.evidence is None:
+        sentences = ["The evidence for clusters is not known: it needs several clusters and more samples."]
+    else:
+        sentences = evidence_in_words(summary.evidence)
     if summary.silhouette is not None:
-        separation = next(words for low, words in _SEPARATION if summary.silhouette >= low)
         sentences.append(
-            f"The clusters {separation}: the mean silhouette is {decimals(summary.silhouette)}, on a scale from −1 to "
-            "1. It is computed in the score space, in which the method separates clusters, so it is optimistic."
+            f"The mean silhouette in score space is {decimals(summary.silhouette)}. It is optimistic, because the "
+            "method computes this space to separate clusters."
         )
-    sentences.append(
-        "A clustering method returns clusters even if the samples do not form groups. Check the result with other "
-        "numbers of clusters, other methods and new samples."
-    )
     return sentences
 
 

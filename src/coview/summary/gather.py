@@ -12,7 +12,8 @@ from coview import metrics
 from coview.compose.wrapper import nested_models
 from coview.core.assign import Labels
 from coview.core.gram import Centering
-from coview.errors import InputError, InputTypeError
+from coview.errors import InputError, InputTypeError, kind_of
+from coview.evidence import Evidence, measure_evidence
 from coview.kernels import Kernel, Precomputed
 from coview.methods.base import MultiViewClusterer
 from coview.methods.tmvkscr import TMvKSCR
@@ -35,7 +36,7 @@ from coview.summary.values import (
 )
 from coview.tune import Tuned
 from coview.tune.record import Tuning
-from coview.views import Array, Matrix, Views
+from coview.views import Array, Matrix, Views, check_row_labels
 
 DRAWN = 5000
 LISTED = 20_000
@@ -95,13 +96,15 @@ def summarize(
     ([20, 20, 20], 1.0)
     """
     if not isinstance(model, MultiViewClusterer):
-        raise InputTypeError(f"model is a {type(model).__name__}; give a fitted method or wrapper of this library")
+        raise InputTypeError(f"model is {kind_of(model)}; give a fitted method or wrapper of this library")
     views = model._views_to_predict(views)
     found = _find(model, views, _names("ids", ids, views.n_samples))
+    check_row_labels("truth", truth, views)
     classes = None if truth is None else _names("truth", truth, views.n_samples)
     separation = _separation(found.scores, found.numbers, found.drawn)
     features, means, constant = _features(found)
     known, method = None if classes is None else _truth(found, classes), found.nested.method
+    evidence = _evidence(model, found)
     return Summary(
         method=nested_name(model),
         parameters=parameters(model),
@@ -109,7 +112,8 @@ def summarize(
         n_train=n_training_samples(model, views.n_samples),
         n_clusters=len(found.names),
         views=_describe_views(found, constant, describe_preprocessing(model)),
-        clusters=_describe_clusters(found, separation, features, known),
+        clusters=_describe_clusters(found, separation, features, known, evidence),
+        evidence=evidence,
         silhouette=separation.silhouette,
         rho=float(method.rho) if isinstance(method, TMvKSCR) else None,
         eigenvalues=_significant_numbers(getattr(method, "eigenvalues_", None)),
@@ -214,6 +218,13 @@ def _separation(scores: Array | None, numbers: Numbers, drawn: Numbers) -> _Sepa
     return _Separation(by_sample, runners_up, medians, _significant_numbers(by_cluster), overall)
 
 
+def _evidence(model: Any, found: _Found) -> Evidence | None:
+    """Return the evidence for the clusters, which `Tuned` has measured if these are its training samples."""
+    if isinstance(model, Tuned) and found.fitted:
+        return model.evidence_
+    return measure_evidence(model, found.views, found.labels)
+
+
 def _describe_views(
     found: _Found, constant: Mapping[str, Sequence[int]], preprocessing: Mapping[str, str]
 ) -> tuple[View, ...]:
@@ -224,7 +235,9 @@ def _describe_views(
     kappa = {name: float(weights[name]) for name in found.nested.view_names if name in weights}
     complete = len(found.labelled) == found.views.n_samples
     sizes = {n: tuple(np.bincount(theirs).tolist()) for n, theirs in found.view_labels.items() if complete}
-    agreement = {n: _significant(adjusted_rand_score(theirs, joint)) for n, theirs in found.view_labels.items()}
+    agreement = {}
+    if len(found.names) > 1:  # one cluster agrees with anything
+        agreement = {n: _significant(adjusted_rand_score(theirs, joint)) for n, theirs in found.view_labels.items()}
     return tuple(
         View(
             name=name,
@@ -242,15 +255,21 @@ def _describe_views(
 
 
 def _describe_clusters(
-    found: _Found, separation: _Separation, features: Sequence[tuple[Feature, ...]], truth: Truth | None
+    found: _Found,
+    separation: _Separation,
+    features: Sequence[tuple[Feature, ...]],
+    truth: Truth | None,
+    evidence: Evidence | None,
 ) -> tuple[Cluster, ...]:
     sizes, numbers = np.bincount(found.numbers), found.numbers[found.labelled]
     agreement = {name: _agreement(numbers, theirs, len(sizes)) for name, theirs in found.view_labels.items()}
+    several = len(sizes) > 1 and evidence is not None
     return tuple(
         Cluster(
             label=int(label),
             size=int(sizes[c]),
             fraction=_significant(sizes[c] / len(found.numbers)),
+            stability=_significant(evidence.cluster_stability[c]) if several and evidence else None,
             silhouette=None if separation.silhouettes is None else separation.silhouettes[c],
             margin=None if separation.cluster_margins is None else separation.cluster_margins[c],
             agreement={name: _significant(fractions[c]) for name, fractions in agreement.items()},
@@ -448,7 +467,7 @@ def _normalised(gram: Array) -> Array:
 
 def _tuning_record(model: Any) -> Tuning | None:
     tuned = (each for each in nested_models(model) if isinstance(each, Tuned) and each.evaluations_)
-    return next((Tuning(each.reason_, each.selected_, each.evaluations_) for each in tuned), None)
+    return next((Tuning(each.reason_, each.selected_, each.final_, each.evaluations_) for each in tuned), None)
 
 
 def _notes(found: _Found) -> list[str]:

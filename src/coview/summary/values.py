@@ -6,13 +6,14 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from coview.errors import InputError
+from coview.evidence import Evidence
 from coview.formats import count, decimals, percent, plural, shortened
+from coview.html import html_table
 from coview.persist.codec import record_from_json, record_to_json
 from coview.persist.file import refuse_nan
 from coview.tune.record import MEASURES, Tuning
@@ -39,6 +40,7 @@ class Cluster:
     label: int
     size: int
     fraction: float
+    stability: float | None  # mean Jaccard index with the most similar cluster of a model of half of the samples
     silhouette: float | None  # mean over the members, in score space
     margin: float | None  # median over the members; below 0 if another cluster is nearer to most of them
     agreement: dict[str, float]  # by view: fraction of the members in the matching cluster of the view's own labels
@@ -160,6 +162,8 @@ class Summary:
     n_samples, n_train, n_clusters : int
     views : tuple of View
     clusters : tuple of Cluster
+    evidence : Evidence or None
+        What supports the clusters; None for a single cluster or too few samples.
     silhouette : float or None
         Mean silhouette in score space.
     rho : float or None
@@ -191,6 +195,7 @@ class Summary:
     n_clusters: int
     views: tuple[View, ...]
     clusters: tuple[Cluster, ...]
+    evidence: Evidence | None
     silhouette: float | None
     rho: float | None
     eigenvalues: tuple[float, ...] | None
@@ -285,13 +290,6 @@ class Summary:
         more = f"<p>… and {len(self.clusters) - _LISTED} more clusters</p>" if len(self.clusters) > _LISTED else ""
         title = escape(f"{self.method}: {', '.join(self._headline())}")
         return f"<p><b>{title}</b></p>{html_table(header, rows)}{more}"
-
-
-def html_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table whose cells are escaped."""
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def reading_order(name: str) -> tuple[Any, ...]:

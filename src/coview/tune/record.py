@@ -61,6 +61,28 @@ class EvaluatedSetting:
         return f"{self.kernel_name} · {' / '.join(steps)} · ρ {self.rho:g}{weights}"
 
 
+@dataclass(frozen=True)
+class FinalMeasures:
+    """The measures of the selected setting, fitted on all samples; None if they cannot be computed."""
+
+    n_samples: int
+    agreement: float | None  # mean adjusted Rand index with the labels by each view's own scores
+    stability: float | None  # mean adjusted Rand index between halves of a random subset
+    size_entropy: float  # normalised entropy of the cluster sizes
+
+    def falls(self, found: EvaluatedSetting) -> dict[str, tuple[float, float]]:
+        """Return the measures that are far below those of the search, each with the value there and here."""
+        pairs = {name: (getattr(found, name), getattr(self, name)) for name in FINAL_MEASURES}
+        return {
+            name: (before, now)
+            for name, (before, now) in pairs.items()
+            if before is not None and now is not None and now < before - LARGEST_FALL
+        }
+
+
+FINAL_MEASURES = ("agreement", "stability", "size_entropy")
+LARGEST_FALL = 0.3  # of a measure, from the samples of a round to all samples; less may be due to the smaller sample
+
 # The columns that a setting without an error has.
 MEASURES = tuple(field.name for field in fields(EvaluatedSetting) if field.default is None and field.name != "error")
 
@@ -71,6 +93,7 @@ class Tuning:
 
     reason: str  # the selection in words
     selected: int  # index of the selected setting
+    final: FinalMeasures | None  # of the selected setting on all samples; None for one cluster
     evaluations: tuple[EvaluatedSetting, ...]
 
     def __repr__(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
@@ -11,13 +11,12 @@ import numpy as np
 
 from coview.core.select import draw_rows
 from coview.errors import InputError
+from coview.progress import Progress
 from coview.tune.candidates import Candidate
 from coview.tune.criterion import Evaluation, compare_numbers, consensus_values, criterion_values
 from coview.tune.evaluation import Evaluator
 from coview.tune.record import EvaluatedSetting
 from coview.views import Views
-
-Progress = Callable[[str, int, int], object]
 
 _LEAST_PER_CLUSTER = 5  # samples of a round, so that each half still has all clusters
 _WEIGHTS = (0.0, 2.0)  # evaluated for each view instead of 1
@@ -41,11 +40,10 @@ ROUNDS: Mapping[str, tuple[Round, ...]] = {
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The selected candidate and number of clusters, all evaluations, and the index of the selected one."""
+    """The selected number of clusters, its candidates with their index among the evaluations, best first, and these."""
 
-    candidate: Candidate
     n_clusters: int
-    selected: int
+    ranking: tuple[tuple[Candidate, int], ...]
     evaluations: tuple[EvaluatedSetting, ...]
 
 
@@ -70,7 +68,7 @@ class Search:
         self._last: dict[tuple[Candidate, int], int] = {}  # index of the last record, by number of clusters
 
     def run(self, pool: Sequence[Candidate]) -> SearchResult:
-        """Return the candidate with the largest sum of the criterion over the rounds, with its best weights."""
+        """Rank the candidates of the last round by the sum of the criterion over the rounds; the first gets weights."""
         numbers, first = self._numbers, None
         totals: Counter[Candidate] = Counter()  # over all rounds, because a single one is noisy
         for number, budget in enumerate(self._rounds, start=1):
@@ -88,7 +86,8 @@ class Search:
         assert first is not None
         # Weights are evaluated on the few samples of the first round: they matter least, and there are many of them.
         best = self._weighted(pool[0], k, first[0], first[1][k])
-        return SearchResult(best, k, self._last[best, k], tuple(self._records))
+        ranking = tuple((each, self._last[each, k]) for each in dict.fromkeys([best, *pool]))
+        return SearchResult(k, ranking, tuple(self._records))
 
     def _evaluator(self, budget: Round, number: int) -> Evaluator:
         seed = self._seed + number

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from coview.compose.preprocessed import Preprocessed
 from coview.compose.wrapper import Wrapper
+from coview.core.assign import Labels
 from coview.errors import InputError
+from coview.evidence import Evidence
+from coview.evidence.words import evidence_in_words
 from coview.formats import decimals
+from coview.kernels import Kernel
+from coview.methods.base import Seed
 from coview.methods.tmvkscr import TMvKSCR
-from coview.parameters import is_integer
+from coview.parameters import check_number, is_integer
 from coview.preprocess.profile import varies
 from coview.preprocess.steps import parse_steps
+from coview.progress import Progress, ProgressParameter, reporting
 from coview.registry import check_name
 from coview.runtime import require_memory
 from coview.state import Range, Sizes, require
 from coview.tune.candidates import Candidate, affordable, bytes_to_fit, candidates
-from coview.tune.record import EvaluatedSetting
+from coview.tune.final import FinalFit, fit_best
+from coview.tune.record import EvaluatedSetting, FinalMeasures
 from coview.tune.search import ROUNDS, Search, SearchResult
-from coview.views import Views
+from coview.views import Array, Layout, Views
 
-_AUTO = range(2, 13)
+_AUTO = range(1, 13)
 
 
 class Tuned(Wrapper):
@@ -37,15 +44,20 @@ class Tuned(Wrapper):
     Parameters
     ----------
     n_clusters : int, "auto", or several integers such as range(3, 9)
-        Number of clusters, or the numbers to select from; "auto" is 2 to 12.
+        Number of clusters, or the numbers to select from; "auto" is 1 to 12. One cluster is selected if there is no
+        evidence for more (docs/evidence.md).
     budget : "full" or "small"
         "full" evaluates all candidates on 500 samples and half of them on 1500; "small" evaluates all on 400.
     views : list or mapping, optional
         How a stacked X is split into views; see `as_views`.
     n_jobs : int, optional
         Number of threads of the final fit: -1 for all processors; by default as many as BLAS may use.
-    progress : callable, optional
-        Called as progress(stage, done, total).
+    progress : bool or callable, optional
+        True shows a bar, one for the search and one for the final fit. A function is called as
+        progress(stage, done, total).
+    verbose : int or bool
+        As in scikit-learn: 0 prints nothing, 1 the stages of the search and the selected setting, 2 or more also each
+        candidate.
     random_state : int, Generator, RandomState or None
         Seed of all randomness: samples drawn, halves, starts of k-means.
 
@@ -59,7 +71,13 @@ class Tuned(Wrapper):
     evaluations_ : tuple of EvaluatedSetting
         One record for each candidate, number of clusters and round; pandas.DataFrame(model.evaluations_) is a table.
     selected_ : int
-        Index of the selected setting in evaluations_; 0 if there is only one cluster, which needs no evaluation.
+        Index of the selected setting in evaluations_; the best setting of more clusters if one cluster is selected from
+        several numbers, and 0 if n_clusters is 1, which needs no evaluation.
+    final_ : FinalMeasures or None
+        The measures of the selected setting on all samples; None if n_clusters is 1.
+    evidence_ : Evidence or None
+        What supports the clusters: measures that are low if the samples do not form clusters. None if n_clusters is 1
+        or if there are too few samples.
     reason_ : str
         The selection in words.
     labels_ : array of shape (n_samples,)
@@ -79,42 +97,76 @@ class Tuned(Wrapper):
 
     estimator = TMvKSCR()  # the method whose settings are selected
     n_clusters_: Annotated[int, Range(least=1)]
+    n_clusters: Any  # a number, several numbers, or "auto"
     evaluations_: tuple[EvaluatedSetting, ...]
     selected_: Annotated[int, Range(least=0)]
+    final_: FinalMeasures | None
+    evidence_: Evidence | None
     reason_: str
+    if TYPE_CHECKING:  # what `Wrapper` reads from the fitted TMvKSCR, for type checkers
+        estimator_: Preprocessed
+        latent_: Array
+        scores_: Array
+        eigenvalues_: Array
+        explained_variance_ratio_: Array
+        kernels_: dict[str, Kernel]
+        view_labels_: dict[str, Labels]
 
     def __init__(
         self,
-        n_clusters: Any = 2,
+        n_clusters: int | Iterable[int] | Literal["auto"] = 2,
         *,
         budget: str = "full",
-        views: Any = None,
+        views: Layout = None,
         n_jobs: int | None = None,
-        progress: Any = None,
-        random_state: Any = None,
+        progress: ProgressParameter = None,
+        verbose: int = 0,
+        random_state: Seed = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.budget = budget
         self.views = views
         self.n_jobs = n_jobs
         self.progress = progress
+        self.verbose = verbose
         self.random_state = random_state
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
         rounds = ROUNDS[check_name("budget", self.budget, ROUNDS)]
+        verbose = check_number("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
         seed = int(self._generator().integers(2**31))
         numbers = self._cluster_numbers(views)
         pool = _fitting_candidates(views)
         if numbers == [1]:
-            result = SearchResult(pool[0], 1, 0, ())
+            self._fit_one_cluster(pool[0], views, seed)
+            self.evaluations_, self.selected_, self.final_, self.evidence_ = (), 0, None, None
             self.reason_ = "One cluster needs no selection of settings."
         else:
-            result = Search(views, numbers, rounds, seed, self.progress).run(pool)
-            self.reason_ = _reason(result, views.names, numbers)
-        self.evaluations_, self.selected_ = result.evaluations, result.selected
-        self.n_clusters_ = result.n_clusters
-        self.estimator_ = self._model(result.candidate, result.n_clusters, seed).fit(views)
+            with reporting(self.progress) as report:
+                search = Search(views, [k for k in numbers if k > 1], rounds, seed, _printing(report, verbose))
+                result = search.run(pool)
+            self._fit_selected(result, views, seed, may_be_one=1 in numbers)
+        if verbose:
+            print(f"[Tuned] {self.reason_}")
+
+    def _fit_selected(self, result: SearchResult, views: Views, seed: int, may_be_one: bool) -> None:
+        """Fit the selected setting on all samples; without evidence for several clusters, with one if that may be."""
+        final = fit_best(
+            result.ranking, result.evaluations, lambda each: self._model(each, result.n_clusters, seed), views, seed
+        )
+        self.evaluations_, self.selected_ = result.evaluations, final.selected
+        self.final_, self.evidence_ = final.measures, final.evidence
+        self.reason_ = _reason(result.evaluations, final, views.names)
+        if may_be_one and final.evidence is not None and final.evidence.level == "none":
+            self._fit_one_cluster({i: each for each, i in result.ranking}[final.selected], views, seed)
+            self.reason_ = f"No cluster structure found. {' '.join(evidence_in_words(final.evidence))} {self.reason_}"
+        else:
+            self.n_clusters_, self.estimator_, self.labels_ = result.n_clusters, final.model, final.model.labels_
+
+    def _fit_one_cluster(self, candidate: Candidate, views: Views, seed: int) -> None:
+        self.n_clusters_ = 1
+        self.estimator_ = self._model(candidate, 1, seed).fit(views)
         self.labels_ = self.estimator_.labels_
 
     def _check_state(self, sizes: Sizes) -> None:
@@ -146,14 +198,12 @@ class Tuned(Wrapper):
         if n < 2:
             raise InputError(f"n_samples={n} is too few to find clusters; give more samples")
         if isinstance(wanted, str) and wanted == "auto":
-            return [k for k in _AUTO if k == 2 or 2 * k <= n]  # clusters of a single sample are not expected
+            return [k for k in _AUTO if k <= 2 or 2 * k <= n]  # clusters of a single sample are not expected
         several = isinstance(wanted, Iterable) and not isinstance(wanted, str)
         numbers = list(wanted) if several else [wanted]
-        # scikit-learn's contract fits a single table with n_clusters=1, so one view may have one cluster.
-        least = 1 if len(views) == 1 and len(numbers) == 1 else 2
-        if not numbers or not all(is_integer(k) and k >= least for k in numbers):
+        if not numbers or not all(is_integer(k) and k >= 1 for k in numbers):
             raise InputError(
-                f"n_clusters={wanted!r}: expected an integer of at least {least}, 'auto', or several integers such as "
+                f"n_clusters={wanted!r}: expected an integer of at least 1, 'auto', or several integers such as "
                 "range(2, 9)"
             )
         if max(numbers) > n:
@@ -163,6 +213,17 @@ class Tuned(Wrapper):
         return sorted({int(k) for k in numbers})
 
     recluster = Preprocessed.recluster  # the fitted estimator learns the clusters again
+
+
+def _printing(report: Progress, verbose: float) -> Progress:
+    """Return the function that reports stages and prints them: with verbose=1 their last step, from 2 on all steps."""
+
+    def report_and_print(stage: str, done: int, total: int) -> None:
+        report(stage, done, total)
+        if verbose > 1 or (verbose and done == total):
+            print(f"[Tuned] {stage}: {done} of {total}")
+
+    return report_and_print
 
 
 def _fitting_candidates(views: Views) -> list[Candidate]:
@@ -180,10 +241,11 @@ def _fitting_candidates(views: Views) -> list[Candidate]:
     return pool
 
 
-def _reason(result: SearchResult, names: Sequence[str], numbers: Sequence[int]) -> str:
-    """Return what is selected, from what, and its measures, in words."""
-    selected = result.evaluations[result.selected]
-    n_settings = len({each.setting for each in result.evaluations if each.error is None})
+def _reason(evaluations: Sequence[EvaluatedSetting], final: FinalFit, names: Sequence[str]) -> str:
+    """Return what is selected, from what, and its measures in the search and on all samples, in words."""
+    selected, measures = evaluations[final.selected], final.measures
+    numbers = {each.n_clusters for each in evaluations}
+    n_settings = len({each.setting for each in evaluations if each.error is None})
     by_steps: dict[str, list[str]] = {}
     for name, steps in zip(names, selected.steps, strict=True):
         by_steps.setdefault(steps, []).append(name)
@@ -192,15 +254,22 @@ def _reason(result: SearchResult, names: Sequence[str], numbers: Sequence[int]) 
         for steps, which in by_steps.items()
     )
     weights = [f"{w:g} for {name}" for name, w in zip(names, selected.kappa, strict=True) if w != 1]
-    rounds = len({each.round for each in result.evaluations})
+    rounds = len({each.round for each in evaluations})
     return (
         f"Selected {selected.kernel} on {preprocessed} with rho = {selected.rho:g}"
         + (f", kappa = {' and '.join(weights)}" if weights else "")
         + (f" and {selected.n_clusters} clusters (from {min(numbers)} to {max(numbers)})" if len(numbers) > 1 else "")
         + (f", the best of {n_settings} settings" if n_settings > 1 else "")
         + (f" over {rounds} rounds" if rounds > 1 else "")
-        + f". On {selected.n_samples:,} samples: "
-        + (f"agreement between views {decimals(selected.agreement)}, " if len(names) > 1 else "")
-        + f"split-half stability {decimals(selected.stability)} (adjusted Rand index), "
-        f"size entropy {decimals(selected.size_entropy)}."
+        + f". On {selected.n_samples:,} samples of the search: {_measures_in_words(selected, len(names))}"
+        + f". On all {measures.n_samples:,} samples: {_measures_in_words(measures, len(names))}."
     )
+
+
+def _measures_in_words(measures: EvaluatedSetting | FinalMeasures, n_views: int) -> str:
+    named = {
+        "agreement between views": measures.agreement if n_views > 1 else None,
+        "split-half stability": measures.stability,
+        "size entropy": measures.size_entropy,
+    }
+    return ", ".join(f"{name} {decimals(value)}" for name, value in named.items() if value is not None)

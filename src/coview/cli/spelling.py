@@ -1,0 +1,45 @@
+"""Messages of the library in the words of the command: options instead of Python arguments."""
+
+from __future__ import annotations
+
+import re
+from ast import literal_eval
+from shlex import quote
+
+_FIXED = {
+    "ids=False": "--no-ids",
+    "ids=…": "--ids COLUMN",
+    "kernel=NeighborGraph()": "--kernel graph",
+    ", or set dtype='float32'": "",  # not an option
+}
+_OPTIONS = {
+    "ids": "--ids",
+    "align": "--align",
+    "categories": "--categories",
+    "decimal": "--decimal",
+    "transpose": "--transpose",
+    "n_clusters": "-k",
+    "rho": "--rho",
+    "kappa": "--kappa",
+    "kernel": "--kernel",
+    "assigner": "--assigner",
+    "n_train": "--n-train",
+    "select": "--select",
+    "random_state": "--seed",
+}
+_ARGUMENT = re.compile(rf"\b({'|'.join(_OPTIONS)})=(\[)?('[^']*'|\"[^\"]*\"|[\w.…-]+)(?(2)\])(?=[\s,;:.)]|$)")
+_FIXED_SIZE = re.compile(r"FixedSize\((\w+)\(…\), n_train=(\w+)\)")
+
+
+def in_options(message: str) -> str:
+    """Return a message with the options of the command in place of Python arguments."""
+    message = _FIXED_SIZE.sub(lambda found: f"--method {found[1].lower()} --n-train {found[2]}", message)
+    for argument, option in _FIXED.items():
+        message = message.replace(argument, option)
+    return _ARGUMENT.sub(_as_option, message)
+
+
+def _as_option(argument: re.Match[str]) -> str:
+    name, _, value = argument.groups()
+    quoted = value[0] in ("'", '"')
+    return f"{_OPTIONS[name]} {quote(literal_eval(value)) if quoted else value}"

@@ -1,0 +1,233 @@
+"""The measures of evidence: stability between halves, agreement of views clustered alone, silhouette in the input."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from sklearn import config_context
+from sklearn.base import clone
+
+from coview.compose.wrapper import nested_models
+from coview.core.agreement import adjusted_rand
+from coview.core.assign import Directions, Labels, as_assigner
+from coview.core.select import draw_rows
+from coview.errors import InputError
+from coview.evidence.reference import DISTRIBUTIONS, Reference
+from coview.evidence.values import Evidence
+from coview.kernels import Kernel, NeighborGraph, Precomputed, kernel_per_view
+from coview.methods.base import MultiViewClusterer
+from coview.methods.kernel_clusterer import KernelClusterer
+from coview.methods.tmvkscr import TMvKSCR
+from coview.rows import as_float64
+from coview.views import Array, Matrix, Views
+
+# On more samples, data without clusters are split alike in all halves more often, and refits cost more.
+_SAMPLES = 600
+_SLOW_SAMPLES = 200  # for methods that cannot label new samples: they cost n³
+_SAMPLES_PER_CLUSTER = 10
+_LEAST_SAMPLES = 16  # halves of fewer are not informative
+_SPLITS = 3
+_REFERENCE_DATA = 5  # of each distribution
+_PAIRINGS = 99
+_ASSIGNER = Directions(n_init=3)  # labels are compared many times, so a single bad start does not decide
+
+
+def measure_evidence(model: Any, views: Views, labels: Labels, seed: int = 0) -> Evidence | None:
+    """Return the evidence for the clusters of a fitted model.
+
+    The method is fitted again on halves of a random subset of the samples, and on data without clusters.
+
+    Parameters
+    ----------
+    model : fitted estimator of this library
+    views : Views
+        The samples.
+    labels : array of shape (n_samples,)
+        Their clusters.
+    seed : int
+        Seed of everything that is drawn at random.
+
+    Returns
+    -------
+    Evidence, or None if there is one cluster or too few samples for halves
+    """
+    rng = np.random.default_rng(seed)
+    *wrappers, method = nested_models(model)
+    names = np.unique(labels)
+    limit = _SAMPLES if hasattr(method, "predict") else _SLOW_SAMPLES
+    rows = draw_rows(views.n_samples, max(limit, _SAMPLES_PER_CLUSTER * len(names)), rng)
+    if len(names) < 2 or len(rows) < max(_LEAST_SAMPLES, 4 * len(names)):
+        return None
+    own_kernels = _kernels(method)
+    samples = of_views = _some(views, rows, own_kernels)
+    for wrapper in wrappers:
+        samples = wrapper.inner_views(samples)
+        of_views = samples if len(samples) == len(of_views) else of_views
+    with warnings.catch_warnings(), config_context(transform_output="default"):
+        warnings.simplefilter("ignore")  # about parts of the samples
+        refits = _refits(_unfitted(method, seed), samples, own_kernels, _SPLITS, rng)
+        if not refits:
+            return None
+        reference = [] if _precomputed(own_kernels) else _reference_stability(_unfitted(method, seed), samples, rng)
+        kernels = own_kernels if set(own_kernels) == set(of_views) else dict.fromkeys(of_views, NeighborGraph())
+        agreement = _agreement_of_views(_labels_by_view(of_views, kernels, len(names), seed), rng)
+    return Evidence(
+        n_samples=len(rows),
+        stability=_mean_stability(refits),
+        # The distribution with the more stable clusters is the stricter comparison.
+        reference_stability=max((float(np.mean(each)) for each in reference), default=None),
+        reference_maximum=max((float(np.max(each)) for each in reference), default=None),
+        agreement=agreement[0] if agreement else None,
+        agreement_ratio=agreement[1] if agreement else None,
+        random_ratio=agreement[2] if agreement else None,
+        silhouette=_input_silhouette(of_views, kernels, labels[rows]),
+        cluster_stability=_cluster_stability(refits, labels[rows], names),
+    )
+
+
+def _kernels(method: Any) -> dict[str, Kernel]:
+    """Return the kernels that the method was given, by view; none for other methods."""
+    return kernel_per_view(method.kernel, method.view_names_) if isinstance(method, KernelClusterer) else {}
+
+
+def _precomputed(kernels: Mapping[str, Kernel]) -> bool:
+    return any(isinstance(kernel, Precomputed) for kernel in kernels.values())
+
+
+def _some(views: Views, rows: Array, kernels: Mapping[str, Kernel], training: Array | None = None) -> Views:
+    """Return some rows; of a Gram matrix also the columns of the training rows, by default the same."""
+    columns = rows if training is None else training
+    chosen = {
+        name: x[rows][:, columns] if isinstance(kernels.get(name), Precomputed) else x[rows]
+        for name, x in views.items()
+    }
+    return Views.trusted(chosen, dict.fromkeys(views))
+
+
+def _unfitted(method: Any, seed: int) -> Any:
+    """Return the method with the same parameters, silent, deterministic and with few starts of k-means."""
+    fixed: dict[str, Any] = {"progress": None, "random_state": seed, "n_jobs": 1}
+    if isinstance(method, KernelClusterer) and isinstance(as_assigner(method.assigner), Directions):
+        fixed["assigner"] = _ASSIGNER
+    return clone(method).set_params(**{name: value for name, value in fixed.items() if name in method.get_params()})
+
+
+# The rows that two models label, and their labels.
+_Refit = tuple[Array, Labels, Labels]
+
+
+def _refits(
+    method: Any, views: Views, kernels: Mapping[str, Kernel], n_splits: int, rng: np.random.Generator
+) -> list[_Refit]:
+    """Fit two models on parts of the samples, several times, and return their labels of the same samples.
+
+    The parts are halves, whose models label all samples. If the method cannot label new samples, the parts are random
+    two thirds, which share a third. Splits on which the method fails are left out.
+    """
+    found = []
+    for _ in range(n_splits):
+        order = rng.permutation(views.n_samples)
+        third = len(order) // 3
+        predicts = hasattr(method, "predict")
+        parts = (order[::2], order[1::2]) if predicts else (order[: 2 * third], order[third:])
+        shared = np.arange(len(order)) if predicts else np.intersect1d(*parts)
+        try:
+            by_part = [_labels_by_part(method, views, kernels, np.sort(part), shared) for part in parts]
+        except InputError:
+            continue
+        first, second = (np.unique(labels, return_inverse=True)[1] for labels in by_part)
+        found.append((shared, first, second))
+    return found
+
+
+def _labels_by_part(method: Any, views: Views, kernels: Mapping[str, Kernel], part: Array, shared: Array) -> Labels:
+    """Return the labels of the shared rows by a model of one part of the samples."""
+    model = clone(method).fit(_method_input(method, _some(views, part, kernels)))
+    if not hasattr(method, "predict"):
+        return model.labels_[np.isin(part, shared)]
+    return model.predict(_method_input(method, _some(views, shared, kernels, part)))
+
+
+def _method_input(method: Any, views: Views) -> Any:
+    return views if isinstance(method, MultiViewClusterer) else next(iter(views.values()))
+
+
+def _mean_stability(refits: Sequence[_Refit]) -> float:
+    return float(np.mean([adjusted_rand(first, second) for _, first, second in refits]))
+
+
+def _reference_stability(method: Any, views: Views, rng: np.random.Generator) -> list[list[float]]:
+    """Return the stability on data without clusters, by distribution; none if the method cannot use such data."""
+    reference, found = Reference(views), []
+    for distribution in DISTRIBUTIONS:
+        refits = [_refits(method, reference.draw(distribution, rng), {}, 1, rng) for _ in range(_REFERENCE_DATA)]
+        found.append([_mean_stability(each) for each in refits if each])
+    return [each for each in found if each]
+
+
+def _labels_by_view(views: Views, kernels: Mapping[str, Kernel], n_clusters: int, seed: int) -> list[Labels]:
+    """Return the clusters of each view alone; a view that cannot be clustered is left out."""
+    found = []
+    for name in views:
+        try:
+            model = TMvKSCR(n_clusters, kernel=kernels[name], assigner=_ASSIGNER, random_state=seed).fit(
+                views.select([name])
+            )
+        except InputError:
+            continue
+        found.append(model.labels_)
+    return found
+
+
+def _agreement_of_views(labels: Sequence[Labels], rng: np.random.Generator) -> tuple[float, float, float] | None:
+    """Return the mean agreement of two views, the largest ratio to its deviation, and the same for random pairings."""
+    pairs = list(combinations(range(len(labels)), 2))
+    if not pairs:
+        return None
+
+    def agreements(some: Sequence[Labels]) -> list[float]:
+        return [adjusted_rand(some[i], some[j]) for i, j in pairs]
+
+    observed = np.array(agreements(labels))
+    random = np.array([agreements([rng.permutation(each) for each in labels]) for _ in range(_PAIRINGS)])
+    deviation = np.maximum(random.std(axis=0), 1 / len(labels[0]))
+    return float(observed.mean()), float((observed / deviation).max()), float((random / deviation).max())
+
+
+def _input_silhouette(views: Views, kernels: Mapping[str, Kernel], labels: Labels) -> float | None:
+    """Return the mean silhouette of the labels in the input, averaged over the views."""
+    from sklearn.metrics import silhouette_score
+
+    if not 1 < len(np.unique(labels)) < len(labels):
+        return None
+    distances = (_distances(x, isinstance(kernels[name], Precomputed)) for name, x in views.items())
+    return float(np.mean([silhouette_score(each, labels, metric="precomputed") for each in distances]))
+
+
+def _distances(x: Matrix, precomputed: bool) -> Array:
+    """Return the distances between rows, or those of a Gram matrix."""
+    from sklearn.metrics import euclidean_distances
+
+    if not precomputed:
+        return euclidean_distances(x)
+    gram = as_float64(x)
+    squares = np.maximum(gram.diagonal()[:, None] + gram.diagonal() - 2 * gram, 0)
+    np.fill_diagonal(squares, 0)
+    return np.sqrt(squares)
+
+
+def _cluster_stability(refits: Sequence[_Refit], labels: Labels, names: Labels) -> tuple[float, ...]:
+    """Return for each cluster the mean Jaccard index with the most similar cluster of a refitted model."""
+    indices: list[list[float]] = [[] for _ in names]
+    for rows, *by_model in refits:
+        for other in by_model:
+            for found, name in zip(indices, names, strict=True):
+                members = labels[rows] == name
+                if members.any():
+                    shared = np.bincount(other[members], minlength=other.max() + 1)
+                    found.append(float((shared / (members.sum() + np.bincount(other) - shared)).max()))
+    return tuple(float(np.mean(found)) if found else 0.0 for found in indices)

@@ -1,0 +1,76 @@
+"""The evidence for the clusters of a model, and its level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from coview.state import Range
+
+LEVELS = ("none", "weak", "moderate", "strong")
+# Lower bounds of the excess stability.
+WEAK, MODERATE, STRONG = 0.1, 0.25, 0.6
+
+Index = Annotated[float, Range(-1, 1)]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Measures of the clusters of a model, on a random subset of the samples.
+
+    Attributes
+    ----------
+    n_samples : int
+        Size of the subset.
+    stability : float
+        Mean adjusted Rand index between the labels that models of two halves give to the same samples.
+    reference_stability, reference_maximum : float or None
+        Mean and largest stability on data without clusters: normal or uniform samples with the same covariance. None if
+        the method cannot be fitted on such data.
+    agreement : float or None
+        Mean adjusted Rand index between the clusters of two views, each clustered alone; None for a single view.
+    agreement_ratio, random_ratio : float or None
+        The largest such index of two views, in standard deviations of its values for rows paired at random, and the
+        largest such ratio among the random pairings.
+    silhouette : float or None
+        Mean silhouette of the labels in the input, averaged over the views.
+    cluster_stability : tuple of float
+        For each cluster, the mean Jaccard index with the most similar cluster of a half's model.
+    """
+
+    n_samples: Annotated[int, Range(least=0)]
+    stability: Index
+    reference_stability: Index | None
+    reference_maximum: Index | None
+    agreement: Index | None
+    agreement_ratio: float | None
+    random_ratio: float | None
+    silhouette: Index | None
+    cluster_stability: tuple[Annotated[float, Range(0, 1)], ...]
+
+    @property
+    def excess_stability(self) -> float:
+        """The stability above that of data without clusters, as a fraction of the largest possible excess."""
+        reference = self.reference_stability or 0.0
+        return (self.stability - reference) / (1 - reference) if reference < 1 else 0.0
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether the stability is above that of data without clusters."""
+        above = self.reference_maximum is None or self.stability > self.reference_maximum
+        return above and self.excess_stability >= WEAK
+
+    @property
+    def views_agree(self) -> bool:
+        """Whether two views agree more than with rows paired at random; True for a single view."""
+        if self.agreement_ratio is None or self.random_ratio is None:
+            return True
+        return self.agreement_ratio > self.random_ratio
+
+    @property
+    def level(self) -> str:
+        """The strength of the evidence, one of LEVELS."""
+        if not (self.is_stable and self.views_agree):
+            return "none"
+        bounds = (STRONG, "strong"), (MODERATE, "moderate"), (WEAK, "weak")
+        return next(name for bound, name in bounds if self.excess_stability >= bound)

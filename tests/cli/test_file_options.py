@@ -1,0 +1,134 @@
+"""Files as people have them, in the command: decimal commas, sheets, 10x folders, transposed tables, classes in obs."""
+
+import json
+
+import numpy as np
+import pytest
+
+from coview.io import read_labels
+from tests.bad_files import sheets, tenx
+from tests.cli.running import call, refused
+from tests.conftest import make_blobs
+
+N = 60
+
+
+@pytest.fixture
+def blobs(tmp_path, monkeypatch):
+    """Views `a` and `b` of the same samples, in the folder of the test."""
+    monkeypatch.chdir(tmp_path)
+    views, truth = make_blobs(N)
+    return views["a"], views["b"], truth
+
+
+def write_table(path, values, *, delimiter=",", decimal=".", transposed=False):
+    rows = [["sample", *(f"x{j}" for j in range(values.shape[1]))]]
+    rows += [[f"s{i}", *(repr(x).replace(".", decimal) for x in row)] for i, row in enumerate(values.tolist())]
+    rows = list(zip(*rows, strict=True)) if transposed else rows
+    path.write_text("\n".join(delimiter.join(row) for row in rows) + "\n")
+
+
+def fit(capsys, *typed):
+    code, out, err = call(
+        capsys, "fit", *typed, "-k3", "--method=opmc", "--no-report", "--force", "-o", "run", "--json"
+    )
+    assert code == 0, err
+    return json.loads(out)
+
+
+def test_decimal_commas_are_noted_and_predicted(blobs, tmp_path, capsys):
+    a, _, truth = blobs
+    write_table(tmp_path / "plain.csv", a)
+    write_table(tmp_path / "comma.csv", a, delimiter=";", decimal=",")
+    (tmp_path / "truth.csv").write_text("sample;kind\n" + "".join(f"s{i};k{t}\n" for i, t in enumerate(truth)))
+    plain = fit(capsys, "--view=a=plain.csv", "--ids=sample")
+    answer = fit(capsys, "--view=a=comma.csv", "--ids=sample", "--truth=truth.csv::kind")
+    assert answer["sizes"] == plain["sizes"]
+    assert answer["truth"]["ari"] > 0.8  # one view does not separate all clusters
+    assert "view 'a' (comma.csv): the columns are separated by semicolons" in answer["notes"]
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert any("commas are read as decimal marks" in note for note in summary["notes"])
+    for options in ([], ["--decimal=,"]):
+        typed = ["predict", "run", "--view=a=comma.csv", "--ids=sample", *options, "--force", "-o", "labels.csv", "-q"]
+        assert call(capsys, *typed) == (0, "", "")
+        assert (tmp_path / "labels.csv").read_text() == (tmp_path / "run" / "labels.csv").read_text()
+
+
+@pytest.mark.parametrize("most", [2**29, 0])
+def test_transposed_files_are_suggested_read_and_predicted(blobs, tmp_path, capsys, monkeypatch, most):
+    a, b, _ = blobs
+    monkeypatch.setattr("coview.cli.predict._IN_MEMORY", most)  # 0: arrays would be read in blocks
+    np.save(tmp_path / "a.npy", a)
+    np.save(tmp_path / "b.npy", b.T)
+    files = ["--view=a=a.npy", "--view=b=b.npy"]
+    assert "--transpose b" in refused(capsys, "fit", *files, "-k3", "-o", "run")
+    answer = fit(capsys, *files, "--transpose=b")
+    assert answer["n_samples"] == N
+    assert "--transpose b" in refused(capsys, "predict", "run", *files, "-o", "labels.csv")
+    assert call(capsys, "predict", "run", *files, "--transpose=b", "-o", "labels.csv", "-q") == (0, "", "")
+    assert read_labels("labels.csv", column="cluster") == read_labels("run/labels.csv", column="cluster")
+    fit(capsys, "--view=b=b.npy", "--transpose=b")
+    assert "--transpose b" in refused(capsys, "predict", "run", "--view=b=b.npy", "-o", "labels2.csv")
+
+
+def test_transposed_tables_are_predicted_by_their_names(blobs, tmp_path, capsys):
+    a, _, _ = blobs
+    write_table(tmp_path / "a.csv", a, transposed=True)
+    fit(capsys, "--view=a=a.csv", "--transpose=a")
+    assert "--transpose a" in refused(capsys, "predict", "run", "--view=a=a.csv", "-o", "labels.csv")
+    assert call(capsys, "predict", "run", "--view=a=a.csv", "--transpose=a", "-o", "labels.csv", "-q") == (0, "", "")
+    assert (tmp_path / "labels.csv").read_text() == (tmp_path / "run" / "labels.csv").read_text()
+
+
+def test_classes_in_sheets_and_variables(blobs, tmp_path, capsys):
+    pytest.importorskip("openpyxl")
+    a, b, truth = blobs
+    names = [f"s{i}" for i in range(N)]
+    meta = [["sample", "kind", "batch"], *([name, f"k{t}", 1] for name, t in zip(names, truth, strict=True))]
+    rna = [["sample", "x", "y"], *([name, *row[:2]] for name, row in zip(names, a.tolist(), strict=True))]
+    sheets(rna=rna, meta=meta)(tmp_path)
+    answer = fit(capsys, "--view=a=bad.xlsx::rna", "--ids=sample", "--truth=bad.xlsx::meta::kind")
+    assert answer["truth"] is not None
+    err = refused(capsys, "fit", "--view=a=bad.xlsx::rna", "--ids=sample", "--truth=bad.xlsx::kind", "-k3", "-o", "r")
+    assert "bad.xlsx::SHEET::kind" in err
+    np.savez(tmp_path / "x.npz", a=a, b=b, truth=truth)
+    answer = fit(capsys, "--view=a=x.npz::a", "--view=b=x.npz::b", "--truth=x.npz::truth")
+    assert answer["truth"]["ari"] == 1
+
+
+def test_classes_in_obs(blobs, tmp_path, capsys):
+    anndata, mudata = pytest.importorskip("anndata"), pytest.importorskip("mudata")
+    pd = pytest.importorskip("pandas")
+    a, b, truth = blobs
+    obs = pd.DataFrame({"cell_type": pd.Categorical([f"k{t}" for t in truth])}, index=[f"s{i}" for i in range(N)])
+    data = anndata.AnnData(a, obs=obs, var=pd.DataFrame(index=[f"g{j}" for j in range(a.shape[1])]))
+    other = anndata.AnnData(b, obs=obs[[]], var=pd.DataFrame(index=[f"p{j}" for j in range(b.shape[1])]))
+    data.write_h5ad(tmp_path / "x.h5ad")
+    mudata.set_options(pull_on_update=False)
+    mudata.MuData({"rna": data, "protein": other}).write(tmp_path / "x.h5mu")
+    views = ["--view=rna=x.h5mu::rna", "--view=protein=x.h5mu::protein"]
+    for truth_file in ("x.h5ad::cell_type", "x.h5mu::rna:cell_type"):
+        answer = fit(capsys, *views, f"--truth={truth_file}")
+        assert answer["truth"]["ari"] == 1
+    err = refused(capsys, "fit", *views, "--truth=x.h5mu::cell_type", "-k3", "-o", "other")
+    assert "did you mean 'rna:cell_type'?" in err
+
+
+def test_a_folder_of_10x_is_a_view(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tenx()(tmp_path)
+    answer = fit(capsys, "--view=a=bad")
+    assert answer["n_samples"] == 12
+    assert (tmp_path / "run" / "labels.csv").read_text().startswith("sample,cluster\ns0,")
+    assert call(capsys, "predict", "run", "--view=a=bad", "-o", "labels.csv", "-q") == (0, "", "")
+    code, out, _ = call(capsys, "info", "bad", "--json")
+    assert (code, json.loads(out)["format"]) == (0, "10x Genomics")
+
+
+def test_wrong_options_of_files_give_one_line(blobs, tmp_path, capsys):
+    np.save(tmp_path / "a.npy", blobs[0])
+    for options, sentence in [
+        (["--decimal=;"], "--decimal ;: expected a point or a comma, as in --decimal ,"),
+        (["--transpose=aa"], "--transpose 'aa' is unknown; did you mean 'a'? Known: a"),
+    ]:
+        assert sentence in refused(capsys, "fit", "--view=a=a.npy", *options, "-k3", "-o", "run")

@@ -1,0 +1,256 @@
+"""Columns that look like ids of the samples, and known classes paired by names."""
+
+import numpy as np
+import pytest
+
+from coview import InputError
+from coview.io import ViewsReader, read_labels, read_views
+from coview.io.identifiers import names_ids
+
+N = 40
+RNG = np.random.default_rng(0)
+BY_ORDER = "the samples of all views are paired by row order"
+
+
+def write_csv(path, **columns):
+    rows = zip(*columns.values(), strict=True)
+    path.write_text("\n".join([",".join(columns), *(",".join(map(str, row)) for row in rows)]) + "\n")
+    return path
+
+
+def numbers():
+    return RNG.normal(size=N).round(6)
+
+
+def shuffled(first=1):
+    return RNG.permutation(np.arange(first, first + N))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "id",
+        "ID",
+        "patient_id",
+        "PatientID",
+        "patientid",
+        "SampleID",
+        "sampleId",
+        "cell.barcode",
+        "cell",
+        "Patient No",
+        "Unnamed: 0",
+        "",
+        "row",
+        "index",
+        "subject number",
+        "IDs",
+        "ids_of_cells",
+    ],
+)
+def test_names_of_ids(name):
+    assert names_ids(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "age",
+        "cell_count",
+        "cells",
+        "index_of_refraction",
+        "body_mass_index",
+        "sample_weight",
+        "sample_1",
+        "ID1",
+        "Id3",
+        "valid",
+        "width",
+        "acid",
+        "idéal",
+        "x",
+        "case_rate",
+        "number",
+    ],
+)
+def test_names_of_features(name):
+    assert not names_ids(name)
+
+
+def test_numeric_ids_in_several_files_are_refused(tmp_path):
+    ids = shuffled()
+    order = RNG.permutation(N)
+    sources = {
+        "a": write_csv(tmp_path / "a.csv", patient_id=ids, x=numbers()),
+        "b": write_csv(tmp_path / "b.csv", y=ids[order] * 10.5, patient_id=ids[order]),
+    }
+    with pytest.raises(InputError) as refusal:
+        read_views(sources)
+    assert str(refusal.value) == (
+        f"view 'a' ({sources['a']}) has the column 'patient_id', which looks like ids of the samples (all its values "
+        "are different); align the samples by it (ids='patient_id'), or pair them by row order and use it as any other "
+        "column (ids=False)"
+    )
+    loaded = read_views(sources, ids="patient_id")
+    assert (loaded.views.n_features, loaded.notes) == ({"a": 1, "b": 1}, ())
+    np.testing.assert_array_equal(loaded.views["b"][:, 0], 10.5 * ids)
+    loaded = read_views(sources, ids=False)
+    assert (loaded.views.n_features, loaded.ids, loaded.notes) == ({"a": 2, "b": 2}, None, (BY_ORDER,))
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("in_order", [True, False])
+def test_a_column_that_numbers_the_rows_is_refused_whatever_its_name(tmp_path, first, in_order):
+    values = np.arange(first, first + N) if in_order else shuffled(first)
+    path = write_csv(tmp_path / "a.csv", n=values, x=numbers(), y=numbers())
+    with pytest.raises(InputError, match=r"'n', .* \(it numbers the rows\); use it as the ids \(ids='n'\), or as any "):
+        read_views({"a": path})
+    assert read_views({"a": path}, ids=False).views.n_features == {"a": 3}
+    assert read_views({"a": path}, ids="n").views.n_features == {"a": 2}
+
+
+def test_a_key_that_several_files_share_is_refused_whatever_its_name(tmp_path):
+    keys = RNG.choice(10_000, size=N, replace=False)
+    sources = {
+        "a": write_csv(tmp_path / "a.csv", mrn=keys, x=numbers()),
+        "b": write_csv(tmp_path / "b.csv", mrn=keys[::-1], y=numbers()),
+    }
+    with pytest.raises(InputError, match=r"'mrn', .* \(another view has the same values\)"):
+        read_views(sources)
+
+
+def test_features_are_not_taken_for_ids(tmp_path):
+    """Counts and ranks, also with names that have words of ids, and a view of one feature."""
+    counts = RNG.integers(0, 30, size=N)
+    rest = {"x": numbers(), "cell_count": RNG.choice(10_000, size=N, replace=False)}
+    index = {
+        "index_of_refraction": 1 + RNG.random(N),
+        "sample_rank": np.minimum(np.arange(N), N - 2),
+        "ID1": shuffled(7),
+    }
+    sources = {
+        "a": write_csv(tmp_path / "a.csv", patient_id=counts, age=counts, **rest, **index),
+        "ranked": write_csv(tmp_path / "ranked.csv", u=shuffled(), v=shuffled(), w=shuffled()),
+        "one": write_csv(tmp_path / "one.csv", t=np.arange(N)),
+        "years": write_csv(tmp_path / "years.csv", year=np.arange(1990, 1990 + N), z=numbers()),
+    }
+    assert read_views(sources).views.n_features == {"a": 7, "ranked": 3, "one": 1, "years": 2}
+
+
+def test_few_rows_do_not_number_themselves(tmp_path):
+    assert read_views({"a": write_csv(tmp_path / "a.csv", x=[1, 2, 3], y=[0, 5, 5])}).views.n_features == {"a": 2}
+
+
+def test_ids_of_new_samples_are_refused_unless_the_model_was_trained_on_them(tmp_path):
+    ids = shuffled()
+    sources = {
+        "a": write_csv(tmp_path / "a.csv", id=ids, x=numbers()),
+        "b": write_csv(tmp_path / "b.csv", id=ids[::-1], y=numbers()),
+    }
+    with pytest.raises(InputError, match="looks like ids"):
+        read_views(sources, columns={"a": ["x"], "b": ["y"]})
+    loaded = read_views(sources, columns={"a": ["id", "x"], "b": ["id", "y"]})
+    assert loaded.views.n_features == {"a": 2, "b": 2}
+    alone = read_views({"a": sources["a"]}, columns={"a": ["x"]})  # nothing to pair, and the column is dropped
+    assert alone.views.n_features == {"a": 1}
+
+
+def test_strings_that_look_like_ids_are_refused_if_strings_are_accepted(tmp_path):
+    names = [f"p{i}" for i in range(8)]
+    sources = {
+        "a": write_csv(tmp_path / "a.csv", patient=names, x=numbers()[:8]),
+        "b": write_csv(tmp_path / "b.csv", patient=names[::-1], y=numbers()[:8]),
+    }
+    for options in ({"categories": "onehot"}, {"columns": {"a": ["x"], "b": ["y"]}}):
+        with pytest.raises(InputError, match=r"'patient', which looks like ids .* \(ids='patient'\)"):
+            read_views(sources, **options)
+    with pytest.raises(InputError, match=r"has strings in the column 'patient' .* use it as the ids"):
+        read_views(sources)
+
+
+def test_a_wrong_column_of_ids_suggests_one_that_names_ids(tmp_path):
+    columns = {f"f{j}": numbers() for j in range(6)}
+    path = write_csv(tmp_path / "a.csv", **columns, patient_id=shuffled())
+    with pytest.raises(InputError, match=r"no column 'name' of ids; did you mean 'patient_id'\?"):
+        read_views({"a": path}, ids="name")
+
+
+@pytest.mark.parametrize("ids", [True, 3, ""])
+def test_ids_are_the_name_of_a_column_or_false(tmp_path, ids):
+    path = write_csv(tmp_path / "a.csv", x=numbers())
+    for read in (read_views, ViewsReader):
+        with pytest.raises(InputError, match="expected the name of a column, or ids=False"):
+            read({"a": path}, ids=ids)
+    with pytest.raises(InputError, match="expected the name of a column, or ids=False"):
+        read_labels(path, ids=ids)
+
+
+# Streams
+
+
+def write_parquet(path, index=None, **columns):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow", reason="tables need pyarrow: pip install 'coview[io]'")
+    pd.DataFrame(columns, index=index).to_parquet(path)
+    return path
+
+
+def test_streams_refuse_columns_that_look_like_ids(tmp_path):
+    ids = shuffled()
+    sources = {
+        "a": write_parquet(tmp_path / "a.parquet", patient_id=ids, x=numbers()),
+        "b": write_parquet(tmp_path / "b.parquet", patient_id=ids, y=numbers()),
+    }
+    with pytest.raises(InputError, match=r"view 'a' .*'patient_id', which looks like ids .* \(ids=False\)"):
+        ViewsReader(sources)
+    reader = ViewsReader(sources, ids=False)
+    assert (reader.n_features, reader.notes) == ({"a": 2, "b": 2}, (BY_ORDER,))
+    reader = ViewsReader(sources, ids="patient_id")
+    assert (reader.n_features, reader.notes) == ({"a": 1, "b": 1}, ())
+
+
+def test_streams_compare_the_indexes_of_data_frames(tmp_path):
+    names = [f"s{i}" for i in range(N)]
+    a = write_parquet(tmp_path / "a.parquet", index=names, x=numbers())
+    same = ViewsReader({"a": a, "b": write_parquet(tmp_path / "b.parquet", index=names, y=numbers())})
+    assert (same.notes, next(iter(same)).n_samples) == ((), N)
+    b = write_parquet(tmp_path / "b.parquet", index=names[::-1], y=numbers())
+    with pytest.raises(InputError, match=r"view 'b' .* has the row name 's39' in row 0, but view 'a' .* has 's0'"):
+        next(iter(ViewsReader({"a": a, "b": b})))
+    assert ViewsReader({"a": a, "b": b}, ids=False).notes == (BY_ORDER,)
+    numbered = write_parquet(tmp_path / "c.parquet", index=shuffled(), y=numbers())
+    assert ViewsReader({"a": a, "c": numbered}).notes == (BY_ORDER,)  # strings and integers cannot be compared
+
+
+# Known classes
+
+
+@pytest.mark.parametrize("ids", [None, "patient_id"])
+def test_classes_are_paired_by_the_column_that_has_the_ids(tmp_path, ids):
+    path = write_csv(tmp_path / "truth.csv", site=[1, 1, 2], patient=["u", "s", "t"], subtype=["U", "S", "T"])
+    assert read_labels(path, column="subtype", ids=ids, order=["s", "t", "u"]) == ("S", "T", "U")
+    two = write_csv(tmp_path / "two.csv", patient=["u", "s", "t"], subtype=["U", "S", "T"])
+    assert read_labels(two, ids=ids, order=["s", "t", "u"]) == ("S", "T", "U")
+    with pytest.raises(InputError, match="no class for the sample 'v'"):
+        read_labels(two, ids=ids, order=["s", "t", "v"])
+
+
+def test_classes_are_paired_by_row_names(tmp_path):
+    path = write_csv(tmp_path / "truth.csv", **{"": ["u", "s", "t"], "subtype": ["U", "S", "T"]})
+    assert read_labels(path, order=["s", "t", "u"]) == ("S", "T", "U")
+    assert read_labels(path, ids=False, order=["s", "t", "u"]) == ("U", "S", "T")
+
+
+def test_row_numbers_are_not_names_of_classes(tmp_path):
+    """Patients are numbered from 1 and rows from 0."""
+    path = write_csv(tmp_path / "truth.csv", **{"": [0, 1, 2], "patient": [3, 1, 2], "subtype": ["C", "A", "B"]})
+    assert read_labels(path, column="subtype", order=["1", "2", "3"]) == ("A", "B", "C")
+
+
+def test_columns_that_repeat_ids_by_chance_are_not_the_ids_of_classes(tmp_path):
+    path = write_csv(tmp_path / "truth.csv", grade=[1, 2, 2, 3], subtype=list("abcd"))
+    with pytest.warns(UserWarning, match="paired by row order"):
+        assert read_labels(path, column="subtype", order=["1", "2", "3", "4"]) == ("a", "b", "c", "d")
+    path = write_csv(tmp_path / "truth.csv", patient=[1, 2, 2, 3], subtype=list("abcd"))
+    with pytest.raises(InputError, match="has the id '2' in rows 1 and 2"):
+        read_labels(path, column="subtype", order=["1", "2", "3", "4"])

@@ -1,0 +1,89 @@
+"""Progress of fits and comparisons: a bar, a function, or nothing."""
+
+import io
+import pickle
+import sys
+
+import numpy as np
+import pytest
+
+from coview import KSC, FixedSize, InputError, MvKSC, Preprocessed, TMvKSCR, Tuned
+from coview.compare import compare
+from coview.progress import reporting
+from tests.conftest import make_blobs
+
+
+class Screen(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def open_screen(monkeypatch):
+    """A terminal as standard error; not a fixture, because pytest replaces standard error after those."""
+    monkeypatch.setattr(sys, "stderr", Screen())
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    return sys.stderr
+
+
+@pytest.mark.parametrize(
+    ("model", "last"),
+    [
+        (KSC(3, progress=True, random_state=0), "4/4"),
+        (TMvKSCR(3, progress=True, random_state=0), "6/6"),
+        (MvKSC(3, progress=True, random_state=0), "6/6"),
+        (FixedSize(Preprocessed(TMvKSCR(3, progress=True, random_state=0)), n_train=60, random_state=0), "6/6"),
+        (Tuned(3, budget="small", progress=True, random_state=0), "6/6"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_true_shows_a_bar(model, last, monkeypatch):
+    screen = open_screen(monkeypatch)
+    views, _ = make_blobs()
+    model.fit(views["a"] if isinstance(model, KSC) else views)
+    assert "labels" in screen.getvalue()
+    assert last in screen.getvalue()
+    assert ("weights of views" in screen.getvalue()) == isinstance(model, Tuned)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).labels_, model.labels_)  # no bar is stored
+
+
+def test_a_comparison_shows_a_bar(monkeypatch):
+    screen = open_screen(monkeypatch)
+    compare(make_blobs()[0], 3, methods=["tmvkscr", "opmc"], progress=True)
+    assert "agreement" in screen.getvalue()
+    assert "2/2" in screen.getvalue()
+
+
+def test_a_bar_in_a_file_is_one_line(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    TMvKSCR(3, progress=True, random_state=0).fit(make_blobs()[0])
+    assert sys.stderr.getvalue().count("\n") == 1
+    assert "\x1b" not in sys.stderr.getvalue()
+
+
+def test_a_bar_in_a_notebook_needs_no_other_package(monkeypatch):
+    """rich draws bars in notebooks with ipywidgets, and warns without them; warnings are errors here."""
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    TMvKSCR(3, progress=True, random_state=0).fit(make_blobs()[0])
+    assert "6/6" in sys.stderr.getvalue()
+
+
+@pytest.mark.parametrize("progress", [None, False])
+def test_false_shows_nothing(progress, monkeypatch):
+    screen = open_screen(monkeypatch)
+    TMvKSCR(3, progress=progress, random_state=0).fit(make_blobs()[0])
+    assert screen.getvalue() == ""
+
+
+def test_a_function_is_called_with_each_stage():
+    calls = []
+    with reporting(lambda *call: calls.append(call)) as report:
+        report("stage", 1, 2)
+    assert calls == [("stage", 1, 2)]
+
+
+@pytest.mark.parametrize("estimator", [TMvKSCR(2, progress="yes"), Tuned(2, progress=1)])
+def test_other_values_are_refused(estimator):
+    with pytest.raises(InputError, match=r"^progress=.*: expected True for a bar, False, or a function"):
+        estimator.fit(make_blobs()[0])
