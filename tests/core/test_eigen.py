@@ -49,10 +49,25 @@ def test_explained_variance_ratios_are_fractions_of_the_trace(n):
     np.testing.assert_allclose(np.ldexp(pairs.values, -900), values[:2], rtol=1e-9)
 
 
+@pytest.mark.parametrize("n", [3, 30, 900])
+def test_the_next_eigenvalues_are_known_approximately(n):
+    values = 2.0 ** -np.arange(n)
+    pairs = top_eigenpairs(problem_of(symmetric(values), exponent=3), 2, n_further=3)
+    # The Krylov solver stops when the requested pairs have converged, so these have a few correct digits.
+    np.testing.assert_allclose(pairs.further_values, 8 * values[2:5], rtol=1e-3)
+    alone = top_eigenpairs(problem_of(symmetric(values), exponent=3), 2)
+    assert len(alone.further_values) == 0
+    np.testing.assert_array_equal(alone.vectors, pairs.vectors)
+
+
+def test_there_are_no_eigenvalues_beyond_all_of_them():
+    assert len(top_eigenpairs(problem_of(symmetric(np.arange(5.0))), 5, n_further=3).further_values) == 0
+
+
 @SIZES
 def test_a_zero_matrix_has_eigenvalues_zero(n):
-    pairs = top_eigenpairs(problem_of(np.zeros((n, n))), 3)
-    assert pairs.values.tolist() == [0.0] * 3
+    pairs = top_eigenpairs(problem_of(np.zeros((n, n))), 3, n_further=3)
+    assert pairs.values.tolist() == pairs.further_values.tolist() == [0.0] * 3
     assert pairs.explained_variance_ratio.tolist() == [0.0] * 3
     assert not pairs.vectors.any()  # any other choice would be arbitrary
 
@@ -82,7 +97,7 @@ def test_low_rank_problems_give_zeros_beyond_their_rank():
     pairs = top_eigenpairs(problem_of(factor @ factor.T), 5)
     np.testing.assert_allclose(pairs.values[2:], 0, atol=1e-9 * pairs.values[0])
     assert not pairs.vectors[:, 2:].any()
-    first = Eigenpairs(pairs.values[:2], pairs.vectors[:, :2], pairs.explained_variance_ratio[:2])
+    first = Eigenpairs(pairs.values[:2], pairs.vectors[:, :2], pairs.explained_variance_ratio[:2], pairs.values[2:])
     assert_eigenpairs(first, factor @ factor.T, atol=1e-9 * pairs.values[0])
 
 

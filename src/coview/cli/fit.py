@@ -12,10 +12,11 @@ from coview.cli.folder import check_folder
 from coview.cli.inputs import LabelledInputs
 from coview.cli.model import ModelOptions
 from coview.cli.options import MODEL, OUTPUT, Clusters, NTrain, RunPath, Seed, Select, option
-from coview.cli.output import print_clusters, print_tuning
+from coview.cli.output import describe_truth, print_clusters, print_tuning
 from coview.cli.run import RUN_FILES, RunFolder, brief, run, run_files
 from coview.cli.terminal import Terminal
 from coview.errors import InputError
+from coview.formats import decimals, percent
 from coview.registry import BUDGETS
 
 if TYPE_CHECKING:
@@ -113,18 +114,18 @@ def demo_command(context: typer.Context, terminal: Terminal, output: RunPath = P
     rows = []
     for cluster in summary.clusters:
         digit, count = next(iter((cluster.classes or {}).items()))
-        rows.append((str(cluster.label), str(cluster.size), digit, f"{count / cluster.size:.0%}"))
+        rows.append((str(cluster.label), str(cluster.size), digit, percent(count / cluster.size)))
     terminal.table("Clusters", ("cluster", "samples", "main digit", "fraction"), rows)
     pairs = zip(summary.eigenvalues or (), summary.explained_variance_ratio or (), strict=False)
     terminal.table(
         "Shared latent space",
         ("component", "eigenvalue", "explained variance"),
-        [(str(i), f"{value:.4f}", f"{ratio:.1%}") for i, (value, ratio) in enumerate(pairs, start=1)],
+        [(str(i), decimals(value, 4), percent(ratio)) for i, (value, ratio) in enumerate(pairs, start=1)],
     )
     names = ", ".join(view.name for view in summary.views)
     terminal.line(f"{summary.n_samples} handwritten digits, views: {names}; fitted in {summary.seconds['fit']:.2f} s")
     if summary.truth is not None:
-        terminal.line(f"Known digits: ARI {summary.truth.ari:.3f}, NMI {summary.truth.nmi:.3f} (1 is perfect)")
+        terminal.line(describe_truth(summary.truth))
     _print_files(terminal, summary, output, written)
 
 

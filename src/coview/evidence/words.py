@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from coview.evidence.values import Evidence
+from coview.formats import decimals
 
 STATEMENTS = {
     "none": "These data show no clusters that a second half of the samples would confirm.",
@@ -22,12 +23,13 @@ def stability_in_words(evidence: Evidence) -> str:
     reference = (
         ""
         if evidence.reference_stability is None
-        else f", compared with {evidence.reference_stability:.2f} (at most {evidence.reference_maximum:.2f}) on "
-        "normal or uniform samples with the same covariance, which have no clusters"
+        else f", compared with {decimals(evidence.reference_stability)} (at most "
+        f"{decimals(evidence.reference_maximum)}) on normal or uniform samples with the same covariance, which have no "
+        "clusters"
     )
     return (
         f"Two models, fitted on halves of {evidence.n_samples:,} samples, agree with an adjusted Rand index of "
-        f"{evidence.stability:.2f}{reference}."
+        f"{decimals(evidence.stability)}{reference}."
     )
 
 
@@ -37,7 +39,7 @@ def agreement_in_words(evidence: Evidence) -> str | None:
         return None
     comparison = "some views agree more than" if evidence.views_agree else "no two views agree more than"
     return (
-        f"The mean adjusted Rand index between two views, each clustered alone, is {evidence.agreement:.2f}; "
+        f"The mean adjusted Rand index between two views, each clustered alone, is {decimals(evidence.agreement)}; "
         f"{comparison} with rows that are paired at random."
     )
 
@@ -46,7 +48,7 @@ def silhouette_in_words(evidence: Evidence) -> str | None:
     """Return the silhouette in the input in a sentence."""
     if evidence.silhouette is None:
         return None
-    return f"The mean silhouette in the input is {evidence.silhouette:.2f}, on a scale from −1 to 1."
+    return f"The mean silhouette in the input is {decimals(evidence.silhouette)}, on a scale from −1 to 1."
 
 
 def evidence_in_words(evidence: Evidence) -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from coview.evidence.words import evidence_in_words
+from coview.formats import decimals, listed, percent, plural
 from coview.preprocess.steps import parse_steps
-from coview.report.formats import decimals, listed, percent, plural
 
 if TYPE_CHECKING:
     from coview.compare import Comparison
@@ -77,10 +77,13 @@ def _result(summary: Summary) -> list[str]:
     elif len(occupied) > 1:
         sentences.append(f"All clusters have the same size: {plural(occupied[0].size, 'sample')}.")
     if summary.truth:
-        sentences.append(
-            f"Agreement with the known classes is {decimals(summary.truth.ari)} ({_ARI}). "
-            f"The accuracy is {percent(summary.truth.accuracy)} if clusters and classes are matched one to one."
-        )
+        truth = summary.truth
+        sentences += [
+            f"Agreement with the known classes is {decimals(truth.ari)} ({_ARI}). The normalised mutual information is "
+            f"{decimals(truth.nmi)}.",
+            f"The accuracy is {percent(truth.accuracy)} if clusters and classes are matched one to one. A single "
+            f"cluster would reach {percent(truth.largest_class)}, the fraction of the largest class.",
+        ]
     known = [(view.agreement, view.name) for view in summary.views if view.agreement is not None]
     if len(known) > 1:
         (least, worst), (most, best) = min(known), max(known)

@@ -11,6 +11,7 @@ from coview.core.assign import Labels
 from coview.errors import InputError
 from coview.evidence import Evidence
 from coview.evidence.words import evidence_in_words
+from coview.formats import decimals
 from coview.kernels import Kernel
 from coview.methods.base import Seed
 from coview.methods.tmvkscr import TMvKSCR
@@ -274,4 +275,4 @@ def _measures_in_words(measures: EvaluatedSetting | FinalMeasures, n_views: int)
         "split-half stability": measures.stability,
         "size entropy": measures.size_entropy,
     }
-    return ", ".join(f"{name} {value:.2f}" for name, value in named.items() if value is not None)
+    return ", ".join(f"{name} {decimals(value)}" for name, value in named.items() if value is not None)
