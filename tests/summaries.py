@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from coview.evidence import Evidence
 from coview.summary import (
     Cluster,
     Feature,
@@ -18,6 +17,7 @@ from coview.summary import (
     View,
 )
 from coview.tune.record import MEASURES, EvaluatedSetting, FinalMeasures, Tuning
+from coview.validity import Validity
 
 VIEWS = {"pixels": 64, "fourier": 40, "gradients": 32}
 
@@ -77,7 +77,7 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
             )
             for c in range(n_clusters)
         ),
-        evidence=Evidence(400, 0.8, 0.2, 0.3, 0.6, 50.0, 3.0, 0.12, (0.9,) * n_clusters),
+        validity=Validity(400, 0.8, 0.2, 0.3, 0.6, 50.0, 3.0, 0.12, (0.9,) * n_clusters),
         silhouette=0.42,
         rho=0.5,
         eigenvalues=tuple(float(x) for x in 1 / np.arange(1, max(n_clusters, 2))),
@@ -190,7 +190,7 @@ def bare(summary):
             replace(c, stability=None, silhouette=None, margin=None, agreement={}, features=(), classes=None)
             for c in summary.clusters
         ),
-        evidence=None,
+        validity=None,
         silhouette=None,
         rho=None,
         eigenvalues=None,

@@ -32,7 +32,7 @@ RANKS = (
     "core",
     "methods",
     "compose",
-    "evidence",
+    "validity",
     "tune",
     "io",
     "persist",

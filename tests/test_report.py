@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from coview.compare import Comparison, MethodResult
-from coview.evidence.words import STATEMENTS, evidence_in_words
 from coview.report import render, write_report
 from coview.report.charts import MAX_SIMILARITIES, chart_data, pack
 from coview.report.page import as_script
 from coview.report.sentences import comparison_overview, overview, preprocessing_descriptions
 from coview.report.tables import cross_table, splits, tuning_table
 from coview.summary import Similarities, Truth, summarize
+from coview.validity.words import STATEMENTS, validity_in_words
 from tests.conftest import make_blobs
 from tests.summaries import bare, make_split_tuning, make_summary, make_tuning
 
@@ -421,24 +421,24 @@ def sentences(summary):
 
 
 @pytest.mark.parametrize("stability", [0.9, 0.7, 0.45, 0.2])
-def test_the_evidence_is_stated(summary, stability):
-    evidence = replace(summary.evidence, stability=stability)
-    text = sentences(replace(summary, evidence=evidence))
-    assert all(sentence in text for sentence in evidence_in_words(evidence))
+def test_the_validity_is_stated(summary, stability):
+    validity = replace(summary.validity, stability=stability)
+    text = sentences(replace(summary, validity=validity))
+    assert all(sentence in text for sentence in validity_in_words(validity))
     assert sum(statement in text for statement in STATEMENTS.values()) == 1
 
 
-def test_a_report_without_evidence_begins_with_reliability(summary):
-    evidence = replace(summary.evidence, stability=0.2)
-    assert next(iter(overview(replace(summary, evidence=evidence)).parts)) == "Reliability"
+def test_a_report_of_invalid_clusters_begins_with_reliability(summary):
+    validity = replace(summary.validity, stability=0.2)
+    assert next(iter(overview(replace(summary, validity=validity)).parts)) == "Reliability"
     assert next(iter(overview(summary).parts)) == "Method"
-    one = replace(summary, evidence=evidence, clusters=summary.clusters[:1], n_clusters=1)
+    one = replace(summary, validity=validity, clusters=summary.clusters[:1], n_clusters=1)
     assert overview(one).title == "No cluster structure found in 400 samples"
-    assert overview(replace(one, evidence=None)).title == "1 cluster in 400 samples"
+    assert overview(replace(one, validity=None)).title == "1 cluster in 400 samples"
 
 
-def test_unknown_evidence_is_stated(summary):
-    assert "The evidence for clusters is not known" in sentences(replace(summary, evidence=None))
+def test_unknown_validity_is_stated(summary):
+    assert "The validity of the clusters is not known" in sentences(replace(summary, validity=None))
 
 
 @pytest.mark.parametrize(

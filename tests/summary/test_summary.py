@@ -943,3 +943,19 @@ def test_a_changed_record_of_the_search_is_refused(path, value):
     place[path[-1]] = value
     with pytest.raises(InputError, match="is inconsistent in 'tuning'"):
         Summary.from_json(json.dumps(plain))
+
+
+def test_samples_that_own_a_component_are_named():
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1, 2], 100)
+    views = {name: 3 * rng.normal(size=(3, d))[truth] + rng.normal(size=(300, d)) for name, d in (("a", 8), ("b", 15))}
+    for x in views.values():
+        x[[7, 200]] = 30 * rng.normal(size=(2, x.shape[1]))
+    names = [f"sample {row}" for row in range(300)]
+    notes = summarize(TMvKSCR(3, random_state=0).fit(views), views, ids=names).notes
+    assert (
+        "The degrees are regularised, because 2 training samples, possibly outliers, own a component otherwise: "
+        "sample 7, sample 200." in notes
+    )
+    some = FixedSize(TMvKSCR(3, random_state=0), n_train=250, random_state=0).fit(views)
+    assert not any("sample 7" in note for note in summarize(some, views, ids=names).notes)

@@ -17,13 +17,13 @@ _MOST_SETTINGS = 10  # rows of the table
 
 
 def print_clusters(terminal: Terminal, summary: Summary) -> None:
-    """Print the evidence, the clusters and their distinguishing features."""
-    from coview.evidence.words import evidence_in_words
+    """Print the validity, the clusters and their distinguishing features."""
+    from coview.validity.words import validity_in_words
 
-    if summary.evidence is not None:
+    if summary.validity is not None:
         if summary.n_clusters == 1:
             terminal.line("No cluster structure found.")
-        terminal.line(" ".join(evidence_in_words(summary.evidence)))
+        terminal.line(" ".join(validity_in_words(summary.validity)))
     known = summary.truth is not None
     rows = []
     short = shortened_apart(feature.name for cluster in summary.clusters for feature in cluster.features[:2])

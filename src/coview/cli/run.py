@@ -155,7 +155,7 @@ def brief(summary: Summary) -> dict[str, Any]:
         "n_train": summary.n_train,
         "n_clusters": summary.n_clusters,
         "sizes": [cluster.size for cluster in summary.clusters],
-        "evidence": summary.evidence and {"level": summary.evidence.level, **asdict(summary.evidence)},
+        "validity": summary.validity and {"level": summary.validity.level, **asdict(summary.validity)},
         "silhouette": summary.silhouette,
         "agreement": {view.name: view.agreement for view in summary.views},
         "tuning": _brief_tuning(summary),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from coview.evidence.words import evidence_in_words
 from coview.formats import decimals, listed, percent, plural
 from coview.preprocess.steps import parse_steps
+from coview.validity.words import validity_in_words
 
 if TYPE_CHECKING:
     from coview.compare import Comparison
@@ -36,7 +36,7 @@ def overview(summary: Summary) -> Overview:
         "What to check": _checks(summary),
     }
     title = f"{plural(n_found, 'cluster')} in {plural(summary.n_samples, 'sample')}"
-    if summary.evidence is not None and summary.evidence.level == "none":
+    if summary.validity is not None and summary.validity.level == "none":
         parts = {"Reliability": parts.pop("Reliability"), **parts}  # before what it restricts
         if n_found == 1:
             title = f"No cluster structure found in {plural(summary.n_samples, 'sample')}"
@@ -103,10 +103,10 @@ def _result(summary: Summary) -> list[str]:
 
 
 def _reliability(summary: Summary) -> list[str]:
-    if summary.evidence is None:
-        sentences = ["The evidence for clusters is not known: it needs several clusters and more samples."]
+    if summary.validity is None:
+        sentences = ["The validity of the clusters is not known: it needs several clusters and more samples."]
     else:
-        sentences = evidence_in_words(summary.evidence)
+        sentences = validity_in_words(summary.validity)
     if summary.silhouette is not None:
         sentences.append(
             f"The mean silhouette in score space is {decimals(summary.silhouette)}. It is optimistic, because the "

@@ -13,7 +13,6 @@ from coview.compose.wrapper import nested_models
 from coview.core.assign import Labels
 from coview.core.gram import Centering
 from coview.errors import InputError, InputTypeError, kind_of
-from coview.evidence import Evidence, measure_evidence
 from coview.kernels import Kernel, Precomputed
 from coview.methods.base import MultiViewClusterer
 from coview.methods.tmvkscr import TMvKSCR
@@ -36,6 +35,7 @@ from coview.summary.values import (
 )
 from coview.tune import Tuned
 from coview.tune.record import Tuning
+from coview.validity import Validity, measure_validity
 from coview.views import Array, Matrix, Views, check_row_labels
 
 DRAWN = 5000
@@ -104,7 +104,7 @@ def summarize(
     separation = _separation(found.scores, found.numbers, found.drawn)
     features, means, constant = _features(found)
     known, method = None if classes is None else _truth(found, classes), found.nested.method
-    evidence = _evidence(model, found)
+    validity = _validity(model, found)
     return Summary(
         method=nested_name(model),
         parameters=parameters(model),
@@ -112,8 +112,8 @@ def summarize(
         n_train=n_training_samples(model, views.n_samples),
         n_clusters=len(found.names),
         views=_describe_views(found, constant, describe_preprocessing(model)),
-        clusters=_describe_clusters(found, separation, features, known, evidence),
-        evidence=evidence,
+        clusters=_describe_clusters(found, separation, features, known, validity),
+        validity=validity,
         silhouette=separation.silhouette,
         rho=float(method.rho) if isinstance(method, TMvKSCR) else None,
         eigenvalues=_significant_numbers(getattr(method, "eigenvalues_", None)),
@@ -218,11 +218,11 @@ def _separation(scores: Array | None, numbers: Numbers, drawn: Numbers) -> _Sepa
     return _Separation(by_sample, runners_up, medians, _significant_numbers(by_cluster), overall)
 
 
-def _evidence(model: Any, found: _Found) -> Evidence | None:
-    """Return the evidence for the clusters, which `Tuned` has measured if these are its training samples."""
+def _validity(model: Any, found: _Found) -> Validity | None:
+    """Return the validity of the clusters, which `Tuned` has measured if these are its training samples."""
     if isinstance(model, Tuned) and found.fitted:
-        return model.evidence_
-    return measure_evidence(model, found.views, found.labels)
+        return model.validity_
+    return measure_validity(model, found.views, found.labels)
 
 
 def _describe_views(
@@ -259,17 +259,17 @@ def _describe_clusters(
     separation: _Separation,
     features: Sequence[tuple[Feature, ...]],
     truth: Truth | None,
-    evidence: Evidence | None,
+    validity: Validity | None,
 ) -> tuple[Cluster, ...]:
     sizes, numbers = np.bincount(found.numbers), found.numbers[found.labelled]
     agreement = {name: _agreement(numbers, theirs, len(sizes)) for name, theirs in found.view_labels.items()}
-    several = len(sizes) > 1 and evidence is not None
+    several = len(sizes) > 1 and validity is not None
     return tuple(
         Cluster(
             label=int(label),
             size=int(sizes[c]),
             fraction=_significant(sizes[c] / len(found.numbers)),
-            stability=_significant(evidence.cluster_stability[c]) if several and evidence else None,
+            stability=_significant(validity.cluster_stability[c]) if several and validity else None,
             silhouette=None if separation.silhouettes is None else separation.silhouettes[c],
             margin=None if separation.cluster_margins is None else separation.cluster_margins[c],
             agreement={name: _significant(fractions[c]) for name, fractions in agreement.items()},
@@ -476,6 +476,14 @@ def _notes(found: _Found) -> list[str]:
     requested = getattr(method, "n_clusters", None)
     if requested is not None and len(found.names) < requested:
         notes.append(f"{requested} clusters were requested, and {len(found.names)} have members.")
+    dominant = getattr(method, "dominant_rows_", ())
+    if dominant and getattr(method, "regularization_", 0):
+        same_rows = found.fitted and len(method.labels_) == n  # not for FixedSize
+        named = f": {', '.join(found.samples[row] for row in dominant[:10])}" if same_rows else ""
+        notes.append(
+            f"The degrees are regularised, because {len(dominant)} training samples, possibly outliers, own a component "
+            f"otherwise{named}."
+        )
     if found.scores is None:
         notes.append(f"{type(method).__name__} has no score space, so there are no margins and no silhouettes.")
     elif found.scores.shape[1] > COMPONENTS:

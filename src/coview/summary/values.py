@@ -11,12 +11,12 @@ from html import escape
 from typing import Any
 
 from coview.errors import InputError
-from coview.evidence import Evidence
 from coview.formats import count, decimals, percent, plural, shortened
 from coview.html import html_table
 from coview.persist.codec import record_from_json, record_to_json
 from coview.persist.file import refuse_nan
 from coview.tune.record import MEASURES, Tuning
+from coview.validity import Validity
 
 _FORMAT = "coview summary 5"
 _LISTED = 20
@@ -162,7 +162,7 @@ class Summary:
     n_samples, n_train, n_clusters : int
     views : tuple of View
     clusters : tuple of Cluster
-    evidence : Evidence or None
+    validity : Validity or None
         What supports the clusters; None for a single cluster or too few samples.
     silhouette : float or None
         Mean silhouette in score space.
@@ -195,7 +195,7 @@ class Summary:
     n_clusters: int
     views: tuple[View, ...]
     clusters: tuple[Cluster, ...]
-    evidence: Evidence | None
+    validity: Validity | None
     silhouette: float | None
     rho: float | None
     eigenvalues: tuple[float, ...] | None
