@@ -26,7 +26,7 @@ from coview.views import Views, as_views  # noqa: E402
 NOISE_SETS = 20
 NOISE_SIZES = (100, 200, 500, 1000, 2000)
 NOISE_KINDS = ("normal", "uniform", "permuted rows", "permuted columns")
-MOST_COLUMNS = 3000  # of dense copies of real views
+MOST_COLUMNS = 3000  # of real views, which are made dense
 MAX_SAMPLES = 1500
 MAX_CLUSTERS = 12  # up to which "auto" searches
 OUTLIERS = 0.01
@@ -107,7 +107,7 @@ def _draw(name: str) -> tuple[Views, np.ndarray]:
 
 
 def _dense(views: Views, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Return dense copies in float64, of some columns of wide views."""
+    """Return dense tables in float64, with some of the columns of wide views."""
     return {
         name: as_array(x[:, np.sort(rng.permutation(x.shape[1])[:MOST_COLUMNS])]).astype(np.float64)
         for name, x in views.items()

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from coview.core.eigen import Eigenpairs, Problem, _solve_dense, top_eigenpairs
+from coview.core.eigen import Eigenpairs, Problem, _solve_dense, dominant_rows, top_eigenpairs
 from tests.core.test_tiles import tiles_of
 
 SIZES = pytest.mark.parametrize("n", [30, 900])  # dense, block Krylov
@@ -148,3 +148,15 @@ def test_float32_problems_are_solved_to_float32_precision():
     pairs = top_eigenpairs(problem_of(symmetric(values), dtype=np.float32), 3)
     np.testing.assert_allclose(pairs.values, [5.0, 3.0, 2.0], rtol=1e-6)
     assert_eigenpairs(pairs, symmetric(values), atol=5e-5)
+
+
+def test_rows_that_own_a_vector_are_found():
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(500, 3))
+    vectors[[4, 77], 1] = 60, -90
+    vectors /= np.linalg.norm(vectors, axis=0)
+    assert dominant_rows(vectors, 500 / 30).tolist() == [4, 77]
+    assert dominant_rows(vectors[:, [0, 2]], 500 / 30).tolist() == []
+    assert dominant_rows(np.zeros((5, 1)), 3.0).tolist() == []  # the eigenvalue is zero
+    single = np.eye(6)[:, :1]
+    assert dominant_rows(single, 2.0).tolist() == [0]

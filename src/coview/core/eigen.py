@@ -21,7 +21,6 @@ _BASIS = 6  # blocks in the basis before it is condensed
 _PASSES = 60  # problems with a gap between eigenvalues take 5 to 30
 _MIN_PASSES = 24  # before the rate of convergence is measured: errors often fall late
 _RATE_PASSES = 12  # over which the rate is measured
-_MOST_OF_THE_MASS = 0.9
 _SMALL = 700  # rows up to which LAPACK is faster
 _DENSE_FALLBACK = 4000  # rows up to which LAPACK solves a problem that has not converged
 
@@ -85,19 +84,14 @@ def top_eigenpairs(problem: Problem, k: int, start: Array | None = None, n_furth
 
 
 def dominant_rows(vectors: Array, least: float) -> Array:
-    """Return the rows that hold most of the eigenvectors with fewer than `least` effective rows, in increasing order.
+    """Return the rows that own one of the unit vectors, in increasing order; none if no vector has an owner.
 
     The effective number of rows of a unit vector u is 1 / Σ u⁴: n for equal entries, 1 for a single nonzero entry. A
-    few outliers or nearly isolated samples can own an eigenvector in this way.
+    vector with fewer than `least` effective rows is owned by its rows with u² > 1 / least, of which there is one.
     """
     masses = vectors**2
-    with np.errstate(divide="ignore"):
-        owned = masses[:, 1 / (masses**2).sum(axis=0) < least]
-    rows = set()
-    for mass in owned.T:
-        order = np.argsort(-mass, kind="stable")
-        rows.update(order[: int(np.searchsorted(np.cumsum(mass[order]), _MOST_OF_THE_MASS)) + 1].tolist())
-    return np.array(sorted(rows), dtype=np.int64)
+    few = (masses**2).sum(axis=0) * least > 1
+    return np.flatnonzero((masses[:, few] * least > 1).any(axis=1))
 
 
 def _solve_dense(problem: Problem, k: int) -> tuple[Array, Array]:

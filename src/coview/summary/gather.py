@@ -481,8 +481,8 @@ def _notes(found: _Found) -> list[str]:
         same_rows = found.fitted and len(method.labels_) == n  # not for FixedSize
         named = f": {', '.join(found.samples[row] for row in dominant[:10])}" if same_rows else ""
         notes.append(
-            f"The degrees are regularised, because {len(dominant)} training samples, possibly outliers, own a component "
-            f"otherwise{named}."
+            f"The degrees are regularised, because {len(dominant)} training samples, possibly outliers, own a "
+            f"component otherwise{named}."
         )
     if found.scores is None:
         notes.append(f"{type(method).__name__} has no score space, so there are no margins and no silhouettes.")
