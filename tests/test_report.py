@@ -444,11 +444,11 @@ def test_unknown_validity_is_stated(summary):
 @pytest.mark.parametrize(
     ("agreements", "words"),
     [
-        ((0.9, 0.85, 0.82), "Each view alone yields nearly the same clusters: 0.82 to 0.90"),
-        ((0.9, 0.5, 0.1), "agree most with those of view pixels alone, 0.90"),
-        ((0.2, 0.4, 0.1), "No view alone yields these clusters. The closest is fourier: 0.40"),
-        ((0.1, 0.9, 0.1), "Views pixels and gradients yield different clusters"),
-        ((0.1, 0.9, 0.9), "View pixels yields different clusters"),
+        ((0.9, 0.85, 0.82), "The labels from the scores of each view agree with the joint labels: 0.82 to 0.90"),
+        ((0.9, 0.5, 0.1), "agree most with those from the scores of view pixels, 0.90"),
+        ((0.2, 0.4, 0.1), "of no single view agree with the joint labels. The closest are those of fourier: 0.40"),
+        ((0.1, 0.9, 0.1), "Views pixels and gradients have different labels"),
+        ((0.1, 0.9, 0.9), "View pixels has different labels"),
     ],
 )
 def test_the_agreement_of_the_views_is_described(summary, agreements, words):

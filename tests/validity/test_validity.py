@@ -13,7 +13,7 @@ from coview.validity import Validity, measure_validity
 from coview.validity.measure import _cluster_stability
 from coview.validity.reference import DISTRIBUTIONS, Reference
 from coview.validity.values import LEVELS
-from coview.validity.words import STATEMENTS, validity_in_words
+from coview.validity.words import STATEMENTS, UNRELATED_VIEWS, validity_in_words
 from coview.views import Views, as_views
 from tests.conftest import make_blobs
 
@@ -70,6 +70,7 @@ def test_clusters_of_views_whose_rows_are_paired_at_random_are_not_supported():
     assert not validity.views_agree
     assert validity.level == "none"
     assert abs(validity.agreement) < 0.05
+    assert validity_in_words(validity)[0] == UNRELATED_VIEWS
     assert "no two views agree more than with rows that are paired at random" in " ".join(validity_in_words(validity))
 
 
@@ -181,7 +182,8 @@ MEASURES = Validity(600, 0.9, 0.3, 0.4, 0.5, 20.0, 3.0, 0.1, (0.9, 0.8))
 def test_the_level_follows_from_the_measures(changes, level):
     validity = replace(MEASURES, **changes)
     assert validity.level == level
-    assert validity_in_words(validity)[0] == STATEMENTS[level]
+    unrelated = validity.is_stable and not validity.views_agree
+    assert validity_in_words(validity)[0] == (UNRELATED_VIEWS if unrelated else STATEMENTS[level])
 
 
 def test_every_level_has_a_statement():

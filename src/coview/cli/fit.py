@@ -12,7 +12,7 @@ from coview.cli.folder import check_folder
 from coview.cli.inputs import LabelledInputs
 from coview.cli.model import ModelOptions
 from coview.cli.options import MODEL, OUTPUT, Clusters, NTrain, RunPath, Seed, Select, option
-from coview.cli.output import describe_truth, print_clusters, print_tuning
+from coview.cli.output import describe_truth, print_clusters, print_tuning, print_validity
 from coview.cli.run import RUN_FILES, RunFolder, brief, run, run_files
 from coview.cli.terminal import Terminal
 from coview.errors import InputError
@@ -37,6 +37,7 @@ def fit_command(
     Example: coview fit --view text=text.parquet --view image=image.npy -k 6 -o run
     """
     summary, written = run_files(model, inputs, folder, terminal, shlex.join(context.obj))
+    print_validity(terminal, summary)
     print_clusters(terminal, summary)
     if summary.tuning is None:
         terminal.line(f"Method: {model.method}")
@@ -78,6 +79,7 @@ def tune_command(
     """
     model = ModelOptions(n_clusters=n_clusters, n_train=n_train, select=select, seed=seed, budget=budget)
     summary, written = run_files(model, inputs, folder, terminal, shlex.join(context.obj))
+    print_validity(terminal, summary)
     if summary.tuning is not None:
         print_tuning(terminal, summary.tuning)
     print_clusters(terminal, summary)
@@ -109,6 +111,7 @@ def demo_command(context: typer.Context, terminal: Terminal, output: RunPath = P
             truth=tuple(map(str, digits.tolist())),
             command=shlex.join(context.obj),
         )
+    print_validity(terminal, summary)
     if summary.tuning is not None:
         print_tuning(terminal, summary.tuning)
     rows = []

@@ -16,14 +16,17 @@ if TYPE_CHECKING:
 _MOST_SETTINGS = 10  # rows of the table
 
 
-def print_clusters(terminal: Terminal, summary: Summary) -> None:
-    """Print the validity, the clusters and their distinguishing features."""
+def print_validity(terminal: Terminal, summary: Summary) -> None:
+    """Print how well the clusters are supported, before what depends on it."""
     from coview.validity.words import validity_in_words
 
     if summary.validity is not None:
-        if summary.n_clusters == 1:
-            terminal.line("No cluster structure found.")
-        terminal.line(" ".join(validity_in_words(summary.validity)))
+        found = "No cluster structure found. " if summary.n_clusters == 1 else ""
+        terminal.line(found + " ".join(validity_in_words(summary.validity)))
+
+
+def print_clusters(terminal: Terminal, summary: Summary) -> None:
+    """Print the clusters and their distinguishing features."""
     known = summary.truth is not None
     rows = []
     short = shortened_apart(feature.name for cluster in summary.clusters for feature in cluster.features[:2])

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _TINY_CLUSTER = 0.01  # fraction of all samples
 _LOW_SILHOUETTE = 0.25
+_LOW_STABILITY = 0.6  # Hennig: below, a cluster is not to be trusted
 _LOW_AGREEMENT = 0.5
 _HIGH_AGREEMENT = 0.8
 _ARI = "adjusted Rand index; 1 is identical, 0 is chance"
@@ -90,12 +91,15 @@ def _result(summary: Summary) -> list[str]:
         measure = "adjusted Rand index" if summary.truth else _ARI  # explained once
         if least >= _HIGH_AGREEMENT:
             spread = f"{decimals(least)} to {decimals(most)}"
-            sentence = f"Each view alone yields nearly the same clusters: {spread} ({measure})."
+            sentence = f"The labels from the scores of each view agree with the joint labels: {spread} ({measure})."
         elif most < _LOW_AGREEMENT:
-            sentence = f"No view alone yields these clusters. The closest is {best}: {decimals(most)} ({measure})."
+            sentence = (
+                f"The labels from the scores of no single view agree with the joint labels. The closest are those of "
+                f"{best}: {decimals(most)} ({measure})."
+            )
         else:
             sentence = (
-                f"The clusters agree most with those of view {best} alone, {decimals(most)} ({measure}), "
+                f"The joint labels agree most with those from the scores of view {best}, {decimals(most)} ({measure}), "
                 f"and least with those of {worst}, {decimals(least)}."
             )
         sentences.append(sentence)
@@ -120,14 +124,17 @@ def _checks(summary: Summary) -> list[str]:
     low = [c for c in summary.clusters if c.silhouette is not None and c.silhouette < _LOW_SILHOUETTE and c.size]
     if low:
         sentences.append(f"{_clusters_have(low)} a silhouette below {_LOW_SILHOUETTE}.")
+    unstable = [c for c in summary.clusters if c.stability is not None and c.stability < _LOW_STABILITY and c.size]
+    if unstable:
+        sentences.append(f"{_clusters_have(unstable)} a stability below {_LOW_STABILITY}; do not interpret them.")
     tiny = [c for c in summary.clusters if 0 < c.fraction < _TINY_CLUSTER]
     if tiny:
         sentences.append(f"{_clusters_have(tiny)} less than 1% of the samples, possibly outliers.")
     different = [v.name for v in summary.views if v.agreement is not None and v.agreement < _LOW_AGREEMENT]
     if different and len(summary.views) > 1:
-        subject = "View {} yields" if len(different) == 1 else "Views {} yield"
+        subject = "View {} has" if len(different) == 1 else "Views {} have"
         sentences.append(
-            f"{subject.format(listed(different))} different clusters, because of noise or because of structure that "
+            f"{subject.format(listed(different))} different labels, because of noise or because of structure that "
             "the other views lack. Colour the samples by view to see them."
         )
     if summary.uncertain:

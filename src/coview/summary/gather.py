@@ -262,7 +262,8 @@ def _describe_clusters(
     validity: Validity | None,
 ) -> tuple[Cluster, ...]:
     sizes, numbers = np.bincount(found.numbers), found.numbers[found.labelled]
-    agreement = {name: _agreement(numbers, theirs, len(sizes)) for name, theirs in found.view_labels.items()}
+    by_view = found.view_labels if len(sizes) > 1 else {}  # one cluster agrees with anything
+    agreement = {name: _agreement(numbers, theirs, len(sizes)) for name, theirs in by_view.items()}
     several = len(sizes) > 1 and validity is not None
     return tuple(
         Cluster(

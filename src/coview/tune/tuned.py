@@ -25,7 +25,7 @@ from coview.tune.final import FinalFit, fit_best
 from coview.tune.record import EvaluatedSetting, FinalMeasures
 from coview.tune.search import ROUNDS, Search, SearchResult
 from coview.validity import Validity
-from coview.validity.words import validity_in_words
+from coview.validity.words import statement
 from coview.views import Array, Layout, Views
 
 _AUTO = range(1, 13)
@@ -163,7 +163,7 @@ class Tuned(Wrapper):
         self.reason_ = _reason(result.evaluations, final, views.names)
         if may_be_one and final.validity is not None and final.validity.level == "none":
             self._fit_one_cluster({i: each for each, i in result.ranking}[final.selected], views, seed)
-            self.reason_ = f"No cluster structure found. {' '.join(validity_in_words(final.validity))} {self.reason_}"
+            self.reason_ = f"No cluster structure found. {statement(final.validity)} {self.reason_}"
         else:
             self.n_clusters_, self.estimator_, self.labels_ = result.n_clusters, final.model, final.model.labels_
 

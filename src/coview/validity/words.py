@@ -13,9 +13,15 @@ STATEMENTS = {
 }
 
 
+UNRELATED_VIEWS = (
+    "The clusters of the views are unrelated; check that their rows are the same samples in the same order."
+)
+
+
 def statement(validity: Validity) -> str:
     """Return how well the clusters are supported."""
-    return STATEMENTS[validity.level]
+    unrelated = validity.is_stable and not validity.views_agree
+    return UNRELATED_VIEWS if unrelated else STATEMENTS[validity.level]
 
 
 def stability_in_words(validity: Validity) -> str:
