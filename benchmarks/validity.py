@@ -23,9 +23,9 @@ from coview import Tuned  # noqa: E402
 from coview.rows import as_array  # noqa: E402
 from coview.views import Views, as_views  # noqa: E402
 
-NOISE_SETS = 20
-NOISE_SIZES = (100, 200, 500, 1000, 2000)
-NOISE_KINDS = ("normal", "uniform", "permuted rows", "permuted columns")
+NOISE_SETS = 25
+NOISE_SIZES = (100, 200, 500, 1000, 1500, 2000)
+NOISE_KINDS = ("normal", "uniform", "permuted rows", "permuted columns", "correlated")
 MOST_COLUMNS = 3000  # of real views, which are made dense
 MAX_SAMPLES = 1500
 MAX_CLUSTERS = 12  # up to which "auto" searches
@@ -37,6 +37,14 @@ def noise(number: int) -> tuple[str, Views]:
     """Return the kind of a set of views without common clusters, and the views."""
     rng = np.random.default_rng(number)
     kind, n = NOISE_KINDS[number % len(NOISE_KINDS)], NOISE_SIZES[number % len(NOISE_SIZES)]
+    if kind == "correlated":  # one normal distribution of all views
+        factors = rng.standard_normal((n, rng.integers(1, 4)))
+        return kind, as_views(
+            [
+                factors @ rng.standard_normal((factors.shape[1], width)) + 0.3 * rng.standard_normal((n, width))
+                for width in (5, 10)
+            ]
+        )
     if kind in ("normal", "uniform"):
         draw = rng.standard_normal if kind == "normal" else rng.random
         return kind, as_views([draw((n, width)) for width in rng.choice([2, 5, 10, 50, 200], rng.integers(1, 4))])

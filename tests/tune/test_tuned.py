@@ -66,8 +66,8 @@ def test_the_reason_names_the_selected_setting_and_its_measures():
         f"Selected {selected.kernel} on {steps} with rho = {selected.rho:g} and 3 clusters (from 2 to 4), the best of "
         f"{n_settings} settings. On 90 samples of the search: agreement between views {selected.agreement:.2f}, "
         f"split-half stability {selected.stability:.2f}, size entropy {selected.size_entropy:.2f}. On all 90 samples: "
-        f"agreement between views {model.final_.agreement:.2f}, split-half stability {model.final_.stability:.2f}, "
-        f"size entropy {model.final_.size_entropy:.2f}."
+        f"agreement between views {model.final_.agreement:.2f}, split-half stability (90 samples) "
+        f"{model.final_.stability:.2f}, size entropy {model.final_.size_entropy:.2f}."
     )
     small = Tuned(3, budget="small", random_state=0).fit(views)
     assert "clusters" not in small.reason_

@@ -18,11 +18,11 @@ _MOST_SETTINGS = 10  # rows of the table
 
 def print_validity(terminal: Terminal, summary: Summary) -> None:
     """Print how well the clusters are supported, before what depends on it."""
-    from coview.validity.words import validity_in_words
+    from coview.validity.words import validity_in_words, why_one_cluster
 
     if summary.validity is not None:
-        found = "No cluster structure found. " if summary.n_clusters == 1 else ""
-        terminal.line(found + " ".join(validity_in_words(summary.validity)))
+        found = [f"{why_one_cluster(summary.validity)}."] if summary.n_clusters == 1 else []
+        terminal.line(" ".join([*found, *validity_in_words(summary.validity)]))
 
 
 def print_clusters(terminal: Terminal, summary: Summary) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from coview.formats import decimals, listed, percent, plural
 from coview.preprocess.steps import parse_steps
-from coview.validity.words import validity_in_words
+from coview.validity.words import validity_in_words, why_one_cluster
 
 if TYPE_CHECKING:
     from coview.compare import Comparison
@@ -40,7 +40,7 @@ def overview(summary: Summary) -> Overview:
     if summary.validity is not None and summary.validity.level == "none":
         parts = {"Reliability": parts.pop("Reliability"), **parts}  # before what it restricts
         if n_found == 1:
-            title = f"No cluster structure found in {plural(summary.n_samples, 'sample')}"
+            title = f"{why_one_cluster(summary.validity)} in {plural(summary.n_samples, 'sample')}"
     return Overview(title, parts)
 
 
@@ -108,7 +108,10 @@ def _result(summary: Summary) -> list[str]:
 
 def _reliability(summary: Summary) -> list[str]:
     if summary.validity is None:
-        sentences = ["The validity of the clusters is not known: it needs several clusters and more samples."]
+        sentences = [
+            "The validity of the clusters is not known: there is one cluster, or the method cannot be fitted on halves of "
+            "the samples."
+        ]
     else:
         sentences = validity_in_words(summary.validity)
     if summary.silhouette is not None:
@@ -126,7 +129,7 @@ def _checks(summary: Summary) -> list[str]:
         sentences.append(f"{_clusters_have(low)} a silhouette below {_LOW_SILHOUETTE}.")
     unstable = [c for c in summary.clusters if c.stability is not None and c.stability < _LOW_STABILITY and c.size]
     if unstable:
-        sentences.append(f"{_clusters_have(unstable)} a stability below {_LOW_STABILITY}; do not interpret them.")
+        sentences.append(f"{_clusters_have(unstable)} a stability below {_LOW_STABILITY}, too low to interpret.")
     tiny = [c for c in summary.clusters if 0 < c.fraction < _TINY_CLUSTER]
     if tiny:
         sentences.append(f"{_clusters_have(tiny)} less than 1% of the samples, possibly outliers.")

@@ -219,9 +219,15 @@ def _separation(scores: Array | None, numbers: Numbers, drawn: Numbers) -> _Sepa
 
 
 def _validity(model: Any, found: _Found) -> Validity | None:
-    """Return the validity of the clusters, which `Tuned` has measured if these are its training samples."""
+    """Return the validity of the clusters.
+
+    `Tuned` has measured it for its training samples, and for the numbers of clusters that it has rejected for one.
+    """
     if isinstance(model, Tuned) and found.fitted:
         return model.validity_
+    rejected = (each.validity_ for each in nested_models(model) if isinstance(each, Tuned) and each.n_clusters_ == 1)
+    if len(found.names) == 1:
+        return next(rejected, None)
     return measure_validity(model, found.views, found.labels)
 
 
@@ -234,7 +240,11 @@ def _describe_views(
     weights = found.nested.method._kappa if isinstance(found.nested.method, TMvKSCR) else {}
     kappa = {name: float(weights[name]) for name in found.nested.view_names if name in weights}
     complete = len(found.labelled) == found.views.n_samples
-    sizes = {n: tuple(np.bincount(theirs).tolist()) for n, theirs in found.view_labels.items() if complete}
+    sizes = {
+        n: tuple(np.bincount(theirs).tolist())
+        for n, theirs in found.view_labels.items()
+        if complete and theirs.min() >= 0  # labels of -1 are no cluster
+    }
     agreement = {}
     if len(found.names) > 1:  # one cluster agrees with anything
         agreement = {n: _significant(adjusted_rand_score(theirs, joint)) for n, theirs in found.view_labels.items()}
@@ -264,13 +274,15 @@ def _describe_clusters(
     sizes, numbers = np.bincount(found.numbers), found.numbers[found.labelled]
     by_view = found.view_labels if len(sizes) > 1 else {}  # one cluster agrees with anything
     agreement = {name: _agreement(numbers, theirs, len(sizes)) for name, theirs in by_view.items()}
-    several = len(sizes) > 1 and validity is not None
+    stability: Sequence[float | None] = [None] * len(sizes)
+    if validity is not None and len(sizes) > 1:
+        stability = [None if value is None else _significant(value) for value in validity.cluster_stability]
     return tuple(
         Cluster(
             label=int(label),
             size=int(sizes[c]),
             fraction=_significant(sizes[c] / len(found.numbers)),
-            stability=_significant(validity.cluster_stability[c]) if several and validity else None,
+            stability=stability[c],
             silhouette=None if separation.silhouettes is None else separation.silhouettes[c],
             margin=None if separation.cluster_margins is None else separation.cluster_margins[c],
             agreement={name: _significant(fractions[c]) for name, fractions in agreement.items()},
@@ -432,7 +444,7 @@ def _sample_similarities(found: _Found) -> Similarities | None:
     name, values = "mean similarity", np.mean([_normalised(gram) for gram in grams], axis=0)
     if isinstance(method, TMvKSCR):
         name, kappa = "fused similarity", np.array([method._kappa[view] for view in kernels])
-        centred = np.array([_centred(gram) for gram in grams])
+        centred = np.array([_centred(gram, method.regularization_) for gram in grams])
         with np.errstate(over="ignore", invalid="ignore"):  # kernels of huge values
             fused = method.rho * np.tensordot(kappa, centred, 1) + (1 - method.rho) * centred.prod(axis=0)
             values = _normalised(fused)
@@ -451,9 +463,10 @@ def _kernel_matrix(found: _Found, view: str, kernel: Kernel, seen: Matrix, some:
     return kernel(seen)
 
 
-def _centred(gram: Array) -> Array:
-    """Return the matrix centred as the kernel methods do, with weights 1 / degree, if all degrees are positive."""
+def _centred(gram: Array, regularization: float) -> Array:
+    """Return the matrix centred as TMvKSCR does, with weights 1 / degree, if all degrees are positive."""
     degree, centred, every = gram.sum(axis=1), gram.copy(), slice(None)
+    degree = degree + regularization * degree.mean()
     weights = degree.min() / degree if degree.min() > 0 else np.ones(len(degree))
     Centering.learn(gram, weights).centre(centred, every, every)
     return centred

@@ -34,7 +34,6 @@ def fit_best(
     evaluations: Sequence[EvaluatedSetting],
     make: Callable[[Candidate], Preprocessed],
     views: Views,
-    seed: int,
 ) -> FinalFit:
     """Fit settings on all samples, best first, and return the first whose measures are not far below the search's.
 
@@ -44,7 +43,7 @@ def fit_best(
     """
     fits = []
     for candidate, index in ranking[:_MOST_FITS]:
-        final = _measured(make(candidate).fit(views), index, views, seed)
+        final = _measured(make(candidate).fit(views), index, views)
         if not final.measures.falls(evaluations[index]):
             return final
         fits.append(final)
@@ -60,18 +59,23 @@ def fall_in_words(final: FinalMeasures, found: EvaluatedSetting) -> str:
     ]
     return (
         f"on all {final.n_samples} samples the selected setting is worse than on the {found.n_samples} of the search: "
-        f"{', '.join(falls)}; look for outliers, or use a larger budget"
+        f"{', '.join(falls)}; check for outliers"
     )
 
 
-def _measured(model: Preprocessed, index: int, views: Views, seed: int) -> FinalFit:
+def _measured(model: Preprocessed, index: int, views: Views) -> FinalFit:
     labels, number = model.labels_, model.estimator_.n_clusters
     agreement = None
     if len(views) > 1:
-        rows = draw_rows(views.n_samples, _ROWS, np.random.default_rng(seed))
+        rows = draw_rows(views.n_samples, _ROWS, np.random.default_rng(0))
         by_view = model.view_labels_ if len(rows) == len(labels) else model.predict(views.take(rows), per_view=True)
         agreement = float(np.mean([adjusted_rand(labels[rows], each) for each in by_view.values()]))
-    validity = measure_validity(model, views, labels, seed)
-    stability = None if validity is None else validity.stability
-    measures = FinalMeasures(views.n_samples, agreement, stability, size_entropy(labels, number))
+    validity = measure_validity(model, views, labels)
+    measures = FinalMeasures(
+        views.n_samples,
+        agreement,
+        None if validity is None else validity.stability,
+        0 if validity is None else validity.n_samples,
+        size_entropy(labels, number),
+    )
     return FinalFit(model, measures, validity, index)

@@ -68,6 +68,7 @@ class FinalMeasures:
     n_samples: int
     agreement: float | None  # mean adjusted Rand index with the labels by each view's own scores
     stability: float | None  # mean adjusted Rand index between halves of a random subset
+    n_stability: int  # size of this subset
     size_entropy: float  # normalised entropy of the cluster sizes
 
     def falls(self, found: EvaluatedSetting) -> dict[str, tuple[float, float]]:

@@ -25,7 +25,7 @@ from coview.tune.final import FinalFit, fit_best
 from coview.tune.record import EvaluatedSetting, FinalMeasures
 from coview.tune.search import ROUNDS, Search, SearchResult
 from coview.validity import Validity
-from coview.validity.words import statement
+from coview.validity.words import statement, why_one_cluster
 from coview.views import Array, Layout, Views
 
 _AUTO = range(1, 13)
@@ -156,14 +156,14 @@ class Tuned(Wrapper):
     def _fit_selected(self, result: SearchResult, views: Views, seed: int, may_be_one: bool) -> None:
         """Fit the selected setting on all samples; if no clusters are valid, with one if that may be."""
         final = fit_best(
-            result.ranking, result.evaluations, lambda each: self._model(each, result.n_clusters, seed), views, seed
+            result.ranking, result.evaluations, lambda each: self._model(each, result.n_clusters, seed), views
         )
         self.evaluations_, self.selected_ = result.evaluations, final.selected
         self.final_, self.validity_ = final.measures, final.validity
         self.reason_ = _reason(result.evaluations, final, views.names)
         if may_be_one and final.validity is not None and final.validity.level == "none":
             self._fit_one_cluster({i: each for each, i in result.ranking}[final.selected], views, seed)
-            self.reason_ = f"No cluster structure found. {statement(final.validity)} {self.reason_}"
+            self.reason_ = f"{why_one_cluster(final.validity)}. {statement(final.validity)} {self.reason_}"
         else:
             self.n_clusters_, self.estimator_, self.labels_ = result.n_clusters, final.model, final.model.labels_
 
@@ -270,9 +270,10 @@ def _reason(evaluations: Sequence[EvaluatedSetting], final: FinalFit, names: Seq
 
 
 def _measures_in_words(measures: EvaluatedSetting | FinalMeasures, n_views: int) -> str:
+    halved = f" ({measures.n_stability} samples)" if isinstance(measures, FinalMeasures) else ""
     named = {
         "agreement between views": measures.agreement if n_views > 1 else None,
-        "split-half stability": measures.stability,
+        f"split-half stability{halved}": measures.stability,
         "size entropy": measures.size_entropy,
     }
     return ", ".join(f"{name} {decimals(value)}" for name, value in named.items() if value is not None)

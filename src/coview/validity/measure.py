@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -20,6 +20,7 @@ from coview.kernels import Kernel, NeighborGraph, Precomputed, kernel_per_view
 from coview.methods.base import MultiViewClusterer
 from coview.methods.kernel_clusterer import KernelClusterer
 from coview.methods.tmvkscr import TMvKSCR
+from coview.preprocess.profile import varies
 from coview.rows import as_float64
 from coview.validity.reference import DISTRIBUTIONS, Reference
 from coview.validity.values import Validity
@@ -30,6 +31,7 @@ _SAMPLES = 600
 _SLOW_SAMPLES = 200  # for methods that cannot label new samples: they cost n³
 _SAMPLES_PER_CLUSTER = 10
 _LEAST_SAMPLES = 16  # halves of fewer are not informative
+_LEAST_MEMBERS = 5  # of a cluster, for its own stability
 _SPLITS = 3
 _REFERENCE_DATA = 5  # of each distribution
 _PAIRINGS = 99
@@ -63,6 +65,8 @@ def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) ->
     if len(names) < 2 or len(rows) < max(_LEAST_SAMPLES, 4 * len(names)):
         return None
     own_kernels = _kernels(method)
+    if _precomputed(own_kernels) and any(x.shape[1] != views.n_samples for x in views.values()):
+        return None  # similarities between new and training samples
     samples = of_views = _some(views, rows, own_kernels)
     for wrapper in wrappers:
         samples = wrapper.inner_views(samples)
@@ -72,7 +76,10 @@ def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) ->
         refits = _refits(_unfitted(method, seed), samples, own_kernels, _SPLITS, rng)
         if not refits:
             return None
-        reference = [] if _precomputed(own_kernels) else _reference_stability(_unfitted(method, seed), samples, rng)
+        reference: list[list[float]] = []
+        permuted: list[float] = []
+        if not _precomputed(own_kernels):
+            reference, permuted = _reference_stability(_unfitted(method, seed), samples, rng)
         kernels = own_kernels if set(own_kernels) == set(of_views) else dict.fromkeys(of_views, NeighborGraph())
         agreement = _agreement_of_views(_labels_by_view(of_views, kernels, len(names), seed), rng)
     return Validity(
@@ -81,6 +88,7 @@ def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) ->
         # The distribution with the more stable clusters is the stricter comparison.
         reference_stability=max((float(np.mean(each)) for each in reference), default=None),
         reference_maximum=max((float(np.max(each)) for each in reference), default=None),
+        permuted_stability=float(np.mean(permuted)) if permuted and len(of_views) == 1 else None,
         agreement=agreement[0] if agreement else None,
         agreement_ratio=agreement[1] if agreement else None,
         random_ratio=agreement[2] if agreement else None,
@@ -137,7 +145,7 @@ def _refits(
         shared = np.arange(len(order)) if predicts else np.intersect1d(*parts)
         try:
             by_part = [_labels_by_part(method, views, kernels, np.sort(part), shared) for part in parts]
-        except InputError:
+        except ValueError:  # also of methods of other libraries
             continue
         first, second = (np.unique(labels, return_inverse=True)[1] for labels in by_part)
         found.append((shared, first, second))
@@ -160,19 +168,28 @@ def _mean_stability(refits: Sequence[_Refit]) -> float:
     return float(np.mean([adjusted_rand(first, second) for _, first, second in refits]))
 
 
-def _reference_stability(method: Any, views: Views, rng: np.random.Generator) -> list[list[float]]:
-    """Return the stability on data without clusters, by distribution; none if the method cannot use such data."""
-    reference, found = Reference(views), []
-    for distribution in DISTRIBUTIONS:
-        refits = [_refits(method, reference.draw(distribution, rng), {}, 1, rng) for _ in range(_REFERENCE_DATA)]
-        found.append([_mean_stability(each) for each in refits if each])
-    return [each for each in found if each]
+def _reference_stability(method: Any, views: Views, rng: np.random.Generator) -> tuple[list[list[float]], list[float]]:
+    """Return the stability on data without clusters by distribution, and on a single view with permuted columns.
+
+    Data that the method cannot use are left out.
+    """
+
+    def stability(data: Iterable[Views]) -> list[float]:
+        refits = [_refits(method, each, {}, 1, rng) for each in data]
+        return [_mean_stability(each) for each in refits if each]
+
+    reference, times = Reference(views), range(_REFERENCE_DATA)
+    drawn = [stability(reference.draw(each, rng) for _ in times) for each in DISTRIBUTIONS]
+    permuted = stability(reference.permute(rng) for _ in times) if len(views) == 1 else []
+    return [each for each in drawn if each], permuted
 
 
 def _labels_by_view(views: Views, kernels: Mapping[str, Kernel], n_clusters: int, seed: int) -> list[Labels]:
     """Return the clusters of each view alone; a view that cannot be clustered is left out."""
     found = []
-    for name in views:
+    for name, x in views.items():
+        if not varies(x):
+            continue
         try:
             model = TMvKSCR(n_clusters, kernel=kernels[name], assigner=_ASSIGNER, random_state=seed).fit(
                 views.select([name])
@@ -220,7 +237,7 @@ def _distances(x: Matrix, precomputed: bool) -> Array:
     return np.sqrt(squares)
 
 
-def _cluster_stability(refits: Sequence[_Refit], labels: Labels, names: Labels) -> tuple[float, ...]:
+def _cluster_stability(refits: Sequence[_Refit], labels: Labels, names: Labels) -> tuple[float | None, ...]:
     """Return for each cluster the mean Jaccard index with the most similar cluster of a refitted model."""
     indices: list[list[float]] = [[] for _ in names]
     for rows, *by_model in refits:
@@ -230,4 +247,8 @@ def _cluster_stability(refits: Sequence[_Refit], labels: Labels, names: Labels) 
                 if members.any():
                     shared = np.bincount(other[members], minlength=other.max() + 1)
                     found.append(float((shared / (members.sum() + np.bincount(other) - shared)).max()))
-    return tuple(float(np.mean(found)) if found else 0.0 for found in indices)
+    sizes = [int((labels == name).sum()) for name in names]
+    return tuple(
+        float(np.mean(found)) if found and size >= _LEAST_MEMBERS else None
+        for found, size in zip(indices, sizes, strict=True)
+    )

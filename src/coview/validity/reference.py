@@ -5,39 +5,98 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import skew
 
-from coview.rows import as_float64
+from coview.rows import as_float64, l2_norms
 from coview.views import Array, Matrix, Views
 
-# Distributions with one mode, mean 0 and variance 1.
-DISTRIBUTIONS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Array]] = {
-    "normal": lambda rng, shape: rng.standard_normal(shape),
-    "uniform": lambda rng, shape: rng.uniform(-np.sqrt(3), np.sqrt(3), shape),
-}
+_LARGEST_SHAPE = 2.0  # of a log-normal distribution, whose skewness is then 414
+_EQUAL_NORMS = 1e-6
+_ZERO = 1e-9  # of a standard deviation, relative to the largest
 
 
 class Reference:
-    """Views whose principal components, of all views together, are drawn from a distribution with one mode.
+    """Views whose principal components, of all views together, are drawn from distributions with one mode.
 
-    The expected mean and covariance of all columns, also between views, are those of the samples. A view with more
-    columns than samples is first written in as many columns as there are samples, with the same inner products.
+    The expected mean and covariance of all columns, also between views, are those of the samples. If all rows of a view
+    have the same norm, as after L2 normalisation, so do the rows drawn. A view with more columns than samples is first
+    written in as many columns as there are samples, with the same inner products.
     """
 
     def __init__(self, views: Views) -> None:
         self._names = views.names
         tables = [_coordinates(x) for x in views.values()]
+        self._norms = [_common_norm(x) for x in tables]
         self._ends = np.cumsum([x.shape[1] for x in tables])[:-1]
-        stacked = np.hstack(tables)
-        self._mean = stacked.mean(axis=0)
-        _, lengths, self._axes = np.linalg.svd(stacked - self._mean, full_matrices=False)
-        self._deviations = lengths / np.sqrt(len(stacked))
-        self._shape = (len(stacked), len(lengths))
+        self._table = np.hstack(tables)
+        self._mean = self._table.mean(axis=0)
+        left, lengths, axes = np.linalg.svd(self._table - self._mean, full_matrices=False)
+        vary = lengths > _ZERO * lengths.max(initial=0)
+        self._axes, self._deviations = axes[vary], lengths[vary] / np.sqrt(len(left))
+        self._shapes = np.array([_log_normal_shape(each) for each in skew(left[:, vary], axis=0)])
 
     def draw(self, distribution: str, rng: np.random.Generator) -> Views:
         """Return as many samples as the views have."""
-        components = DISTRIBUTIONS[distribution](rng, self._shape) * self._deviations
-        table = components @ self._axes + self._mean
-        return Views(dict(zip(self._names, np.split(table, self._ends, axis=1), strict=True)))
+        size = len(self._table), len(self._axes)
+        components = DISTRIBUTIONS[distribution](rng, size, self._shapes) * self._deviations
+        return self._views(components @ self._axes + self._mean)
+
+    def permute(self, rng: np.random.Generator) -> Views:
+        """Return the samples with columns that are permuted independently, which keeps the values of each column."""
+        return self._views(rng.permuted(self._table, axis=0))
+
+    def _views(self, table: Array) -> Views:
+        tables = np.split(table, self._ends, axis=1)
+        scaled = [x if norm is None else _with_norm(x, norm) for x, norm in zip(tables, self._norms, strict=True)]
+        return Views(dict(zip(self._names, scaled, strict=True)))
+
+
+def _normal(rng: np.random.Generator, size: tuple[int, ...], shapes: Array) -> Array:
+    return rng.standard_normal(size)
+
+
+def _uniform(rng: np.random.Generator, size: tuple[int, ...], shapes: Array) -> Array:
+    return rng.uniform(-np.sqrt(3), np.sqrt(3), size)
+
+
+def _log_normal(rng: np.random.Generator, size: tuple[int, ...], shapes: Array) -> Array:
+    """Return log-normal components with the skewness of those of the samples."""
+    shape = np.abs(shapes)
+    drawn = np.exp(shape * rng.standard_normal(size))
+    mean, deviation = np.exp(shape**2 / 2), np.exp(shape**2 / 2) * np.sqrt(np.expm1(shape**2))
+    return np.sign(shapes) * (drawn - mean) / deviation
+
+
+# Distributions with one mode, mean 0 and variance 1.
+DISTRIBUTIONS: dict[str, Callable[[np.random.Generator, tuple[int, ...], Array], Array]] = {
+    "normal": _normal,
+    "uniform": _uniform,
+    "log-normal": _log_normal,
+}
+
+
+def _log_normal_shape(skewness: float) -> float:
+    """Return the standard deviation of the logarithm, with the sign of the skewness; nearly normal for none."""
+
+    def excess(shape: float) -> float:
+        return float((np.exp(shape**2) + 2) * np.sqrt(np.expm1(shape**2)) - abs(skewness))
+
+    least = 1e-3
+    if not np.isfinite(skewness) or excess(least) >= 0:
+        return least
+    largest = excess(_LARGEST_SHAPE) <= 0
+    return float(np.copysign(_LARGEST_SHAPE if largest else brentq(excess, least, _LARGEST_SHAPE), skewness))
+
+
+def _common_norm(x: Array) -> float | None:
+    """Return the norm of the rows if it is the same for all."""
+    norms = l2_norms(x)
+    return float(norms.mean()) if np.ptp(norms) <= _EQUAL_NORMS * norms.max() else None
+
+
+def _with_norm(x: Array, norm: float) -> Array:
+    return x * (norm / np.maximum(l2_norms(x), np.finfo(np.float64).tiny))[:, None]
 
 
 def _coordinates(x: Matrix) -> Array:

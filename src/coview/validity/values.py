@@ -25,8 +25,10 @@ class Validity:
     stability : float
         Mean adjusted Rand index between the labels that models of two halves give to the same samples.
     reference_stability, reference_maximum : float or None
-        Mean and largest stability on data without clusters: normal or uniform samples with the same covariance. None if
-        the method cannot be fitted on such data.
+        Mean and largest stability on data without clusters: normal, uniform and log-normal samples with the same
+        covariance. None if the method cannot be fitted on such data, or if a kernel is precomputed.
+    permuted_stability : float or None
+        The mean stability of a single view with columns permuted independently; None for several views.
     agreement : float or None
         Mean adjusted Rand index between the clusters of two views, each clustered alone; None for a single view.
     agreement_ratio, random_ratio : float or None
@@ -35,23 +37,27 @@ class Validity:
     silhouette : float or None
         Mean silhouette of the labels in the input, averaged over the views.
     cluster_stability : tuple of float
-        For each cluster, the mean Jaccard index with the most similar cluster of a half's model.
+        For each cluster, the mean Jaccard index with the most similar cluster of a half's model; None if the subset has
+        fewer than five of its samples.
     """
 
     n_samples: Annotated[int, Range(least=0)]
     stability: Index
     reference_stability: Index | None
     reference_maximum: Index | None
+    permuted_stability: Index | None
     agreement: Index | None
     agreement_ratio: float | None
     random_ratio: float | None
     silhouette: Index | None
-    cluster_stability: tuple[Annotated[float, Range(0, 1)], ...]
+    cluster_stability: tuple[Annotated[float, Range(0, 1)] | None, ...]
 
     @property
     def excess_stability(self) -> float:
         """The stability above that of data without clusters, as a fraction of the largest possible excess."""
-        reference = self.reference_stability or 0.0
+        return self._excess_over(self.reference_stability or 0.0)
+
+    def _excess_over(self, reference: float) -> float:
         return (self.stability - reference) / (1 - reference) if reference < 1 else 0.0
 
     @property
@@ -72,5 +78,8 @@ class Validity:
         """How well the clusters are supported, one of LEVELS."""
         if not (self.is_stable and self.views_agree):
             return "none"
-        bounds = (STRONG, "strong"), (MODERATE, "moderate"), (WEAK, "weak")
-        return next(name for bound, name in bounds if self.excess_stability >= bound)
+        if self.reference_stability is None:  # stable clusters of data without clusters cannot be excluded
+            return "weak"
+        # A single view is not confirmed by another, and its columns may be skewed or discrete.
+        excess = min(self.excess_stability, self._excess_over(self.permuted_stability or 0.0))
+        return "strong" if excess >= STRONG else "moderate" if excess >= MODERATE else "weak"

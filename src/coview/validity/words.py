@@ -14,8 +14,14 @@ STATEMENTS = {
 
 
 UNRELATED_VIEWS = (
-    "The clusters of the views are unrelated; check that their rows are the same samples in the same order."
+    "The clusters of the views are unrelated; check that their rows are the same samples in the same order, or cluster "
+    "the views separately."
 )
+
+
+def why_one_cluster(validity: Validity) -> str:
+    """Return why one cluster is selected although several were evaluated, without a full stop."""
+    return "No common clusters found" if validity.is_stable else "No cluster structure found"
 
 
 def statement(validity: Validity) -> str:
@@ -27,11 +33,10 @@ def statement(validity: Validity) -> str:
 def stability_in_words(validity: Validity) -> str:
     """Return the stability and its reference in a sentence."""
     reference = (
-        ""
+        "; the stability of data without clusters is not known"
         if validity.reference_stability is None
         else f", compared with {decimals(validity.reference_stability)} (at most "
-        f"{decimals(validity.reference_maximum)}) on normal or uniform samples with the same covariance, which have no "
-        "clusters"
+        f"{decimals(validity.reference_maximum)}) on samples with the same covariance and without clusters"
     )
     return (
         f"Two models, fitted on halves of {validity.n_samples:,} samples, agree with an adjusted Rand index of "
