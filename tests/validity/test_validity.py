@@ -226,8 +226,8 @@ MEASURES = Validity(600, 0.9, 0.3, 0.4, None, 0.5, 20.0, 3.0, 0.1, (0.9, 0.8))
     ("changes", "level"),
     [
         ({}, "strong"),
-        ({"stability": 0.7}, "moderate"),
-        ({"stability": 0.45}, "weak"),
+        ({"stability": 0.75}, "moderate"),
+        ({"stability": 0.5}, "weak"),
         ({"stability": 0.35}, "none"),  # below the largest value without clusters
         ({"stability": 0.31, "reference_maximum": 0.3}, "none"),  # above, but by too little
         ({"agreement_ratio": 2.9}, "none"),

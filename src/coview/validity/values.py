@@ -8,7 +8,7 @@ from typing import Annotated
 from coview.state import Range
 
 LEVELS = ("none", "weak", "moderate", "strong")
-# Lower bounds of the excess stability.
+# Lower bounds of the excess stability: over the mean of data without clusters, and over their largest value.
 WEAK, MODERATE, STRONG = 0.1, 0.25, 0.6
 
 Index = Annotated[float, Range(-1, 1)]
@@ -80,6 +80,6 @@ class Validity:
             return "none"
         if self.reference_stability is None:  # stable clusters of data without clusters cannot be excluded
             return "weak"
-        # A single view is not confirmed by another, and its columns may be skewed or discrete.
-        excess = min(self.excess_stability, self._excess_over(self.permuted_stability or 0.0))
+        # The setting may be selected for its stability, and columns of a single view may be skewed or discrete.
+        excess = min(self._excess_over(each or 0.0) for each in (self.reference_maximum, self.permuted_stability))
         return "strong" if excess >= STRONG else "moderate" if excess >= MODERATE else "weak"
