@@ -23,6 +23,7 @@ RANKS = (
     "progress",
     "runtime",
     "views",
+    "likely_mistakes",
     "state",
     "rows",
     "preprocess",
