@@ -30,14 +30,15 @@ def warn_of_likely_mistakes(views: Views) -> None:
 
 def likely_mistakes(views: Views) -> list[str]:
     """Return a sentence for each part of the views that is probably not meant as features."""
+    if views.n_samples < _FEWEST_ROWS:
+        return []
     found = [*_same_values(views)]
-    if views.n_samples >= _FEWEST_ROWS:
-        for name, x in views.items():
-            where = f"view {name!r}"
-            found += _class_columns(where, x, views.columns[name], alone=len(views) == 1)
-            if not sp.issparse(x):
-                found += [*_distances(where, x), *_nearly_constant(where, x)]
-                found += _missing_codes(where, x[:_MOST_ROWS], views.columns[name])
+    for name, x in views.items():
+        where, columns = f"view {name!r}", views.columns[name]
+        nearly_constant = [] if sp.issparse(x) else [*_nearly_constant(where, x)]
+        found += nearly_constant or _class_columns(where, x, columns, alone=len(views) == 1)
+        if not sp.issparse(x):
+            found += [*_distance_matrix(where, x), *_missing_codes(where, x[:_MOST_ROWS], columns)]
     return found
 
 
@@ -126,7 +127,7 @@ def _names_classes(name: str) -> bool:
     return last in _CLASSES or last.removesuffix("s") in _CLASSES or words[-2:] == ["cell", "type"]
 
 
-def _distances(where: str, x: Array) -> Iterator[str]:
+def _distance_matrix(where: str, x: Array) -> Iterator[str]:
     n = x.shape[0]
     if x.shape[1] == n and not np.diagonal(x).any() and (x[0, 1:] > 0).all() and np.array_equal(x, x.T):
         yield (
