@@ -67,8 +67,8 @@ def main(report: str = "demo-run/report.html", picture: str = "docs/report.png")
     """Write the picture of a report, and stop if the file is too large for a README."""
     browser = open_report(Path(report))
     try:
-        # 128 colours: the page has few, and the file is a third of the size.
-        capture(browser).quantize(128, dither=Image.Dither.NONE).save(picture, optimize=True)
+        # 256 colours: the page has few, and fewer than these change the colours of clusters.
+        capture(browser).quantize(256, dither=Image.Dither.NONE).save(picture, optimize=True)
     finally:
         browser.quit()
     size = Path(picture).stat().st_size

@@ -246,10 +246,10 @@ bad("names encoded as categories", "look like names", "(ids='y')", categories="o
 bad("missing category", "no value in row 1, column 'y'; impute it", categories="onehot")(
     lines("s0,1,red", "s1,2,", *ROWS[2:])
 )
-bad("commas or semicolons", "may be separated by commas or by semicolons", "decimal=")(
+bad("commas or semicolons", "may be separated by commas or by semicolons", "the decimal mark")(
     text(".csv", "sample;level (mg,dl)\n" + "".join(f"s{i};{i},5\n" for i in range(N)))
 )
-by_order("row names or decimal commas", "lines such as '1,75'", "a number with a decimal comma", "decimal=")(
+by_order("row names or decimal commas", "lines such as '1,75'", "a number with a decimal comma", "the decimal mark")(
     text(".csv", "height\n" + "".join(f"1,{75 + i}\n" for i in range(N)))
 )
 bad("decimal commas and points", "a comma ('0,5' in the column 'x')", "a decimal point ('1.5' in the column 'y')")(

@@ -4,14 +4,25 @@ from dataclasses import replace
 
 import numpy as np
 
-from coview.evidence import Evidence
-from coview.summary import Cluster, Feature, Points, Similarities, Summary, Truth, Uncertain, View
+from coview.summary import (
+    Cluster,
+    Feature,
+    FeatureMeans,
+    Points,
+    Samples,
+    Similarities,
+    Summary,
+    Truth,
+    Uncertain,
+    View,
+)
 from coview.tune.record import MEASURES, EvaluatedSetting, FinalMeasures, Tuning
+from coview.validity import Validity
 
 VIEWS = {"pixels": 64, "fourier": 40, "gradients": 32}
 
 
-def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_components=None, seed=0, views=VIEWS):
+def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_components=None, seed=0, views=VIEWS):
     """A summary like that of handwritten digits: clusters on rays, in three views of different noise."""
     rng = np.random.default_rng(seed)
     n_components = n_clusters - 1 if n_components is None else n_components
@@ -19,6 +30,7 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_components=None, 
     labels = np.where(rng.random(n_samples) < 0.9, truth, rng.integers(n_clusters, size=n_samples))
     centres = rng.normal(size=(n_clusters, n_components))
     drawn = np.sort(rng.permutation(n_samples)[:n_drawn])
+    listed = np.union1d(drawn, rng.permutation(n_samples)[:n_listed])[:n_listed]
     own = {
         name: np.where(rng.random(n_samples) < 0.6 + 0.1 * i, labels, (labels + 1) % n_clusters)
         for i, name in enumerate(views)
@@ -41,7 +53,9 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_components=None, 
                 name == "fourier",
                 "standardised columns",
                 "RBF(sigma2=9.277343749999998)",
+                1.0 + i,
                 0.85 - 0.25 * i,
+                tuple(np.bincount(own[name], minlength=n_clusters).tolist()),
                 (),
             )
             for i, (name, width) in enumerate(views.items())
@@ -63,10 +77,17 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_components=None, 
             )
             for c in range(n_clusters)
         ),
-        evidence=Evidence(400, 0.8, 0.2, 0.3, 0.6, 50.0, 3.0, 0.12, (0.9,) * n_clusters),
+        validity=Validity(400, 0.8, 0.2, 0.3, 0.6, 50.0, 3.0, 0.12, (0.9,) * n_clusters),
         silhouette=0.42,
+        rho=0.5,
         eigenvalues=tuple(float(x) for x in 1 / np.arange(1, max(n_clusters, 2))),
         explained_variance_ratio=tuple(float(x) for x in 0.1 / np.arange(1, max(n_clusters, 2))),
+        further_eigenvalues=(0.05, 0.04, 0.03),
+        feature_means=FeatureMeans(
+            views=tuple(views) * 2,
+            names=tuple(f"{name}_{j}" for j, name in enumerate(list(views) * 2)),
+            values=tuple(tuple(float(x) for x in rng.normal(size=2 * len(views))) for _ in range(n_clusters)),
+        ),
         uncertain=tuple(
             Uncertain(int(row), f"image {row}", int(labels[row]), int((labels[row] + 1) % n_clusters), 0.001 * i)
             for i, row in enumerate(drawn[:20])
@@ -78,6 +99,15 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_components=None, 
             nmi=0.83,
             accuracy=0.91,
             purity=0.92,
+            largest_class=0.25,
+        ),
+        samples=Samples(
+            rows=tuple(listed.tolist()),
+            names=tuple(f"image {row}" for row in listed),
+            labels=tuple(labels[listed].tolist()),
+            classes=tuple(map(str, truth[listed])),
+            runners_up=tuple(((labels[listed] + 1) % n_clusters).tolist()),
+            margins=tuple(float(x) for x in np.round(rng.random(len(listed)), 5)),
         ),
         points=Points(
             rows=tuple(drawn.tolist()),
@@ -155,17 +185,21 @@ def bare(summary):
     """The same summary without its optional parts."""
     return replace(
         summary,
-        views=tuple(replace(view, kernel=None, agreement=None) for view in summary.views),
+        views=tuple(replace(view, kernel=None, kappa=None, agreement=None, sizes=None) for view in summary.views),
         clusters=tuple(
             replace(c, stability=None, silhouette=None, margin=None, agreement={}, features=(), classes=None)
             for c in summary.clusters
         ),
-        evidence=None,
+        validity=None,
         silhouette=None,
+        rho=None,
         eigenvalues=None,
         explained_variance_ratio=None,
+        further_eigenvalues=None,
+        feature_means=None,
         uncertain=(),
         truth=None,
+        samples=replace(summary.samples, classes=None, runners_up=None, margins=None),
         points=replace(
             summary.points,
             classes=None,

@@ -16,6 +16,7 @@ SOURCE = Path(coview.__file__).parent
 RANKS = (
     "_version",
     "errors",
+    "formats",
     "html",
     "parameters",
     "registry",
@@ -32,7 +33,7 @@ RANKS = (
     "core",
     "methods",
     "compose",
-    "evidence",
+    "validity",
     "tune",
     "io",
     "persist",

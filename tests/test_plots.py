@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from colorsys import rgb_to_hsv
 from dataclasses import replace
 from functools import cache
 
@@ -95,6 +96,14 @@ def test_a_cluster_has_the_same_style_in_plots_and_in_the_report():
         assert swatch(label) == (colour, SHAPES[marker][1])
     assert len({plots.cluster_style(label) for label in range(100)}) == 100
     assert len({swatch(label) for label in range(100)}) == 100
+
+
+def test_no_cluster_is_grey():
+    """Grey points look as if they had no cluster."""
+    for colour in plots.PALETTE:
+        _, saturation, value = rgb_to_hsv(*(int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)))
+        assert saturation > 0.3, colour
+        assert value > 0.3, colour
 
 
 def test_a_cluster_keeps_its_style_if_others_are_empty():

@@ -13,14 +13,13 @@ import numpy as np
 import pytest
 
 from coview.compare import Comparison, MethodResult
-from coview.evidence.words import STATEMENTS, evidence_in_words
 from coview.report import render, write_report
 from coview.report.charts import MAX_SIMILARITIES, chart_data, pack
-from coview.report.formats import count, decimals, listed, percent, plural, rounded, seconds
 from coview.report.page import as_script
 from coview.report.sentences import comparison_overview, overview, preprocessing_descriptions
 from coview.report.tables import cross_table, splits, tuning_table
 from coview.summary import Similarities, Truth, summarize
+from coview.validity.words import STATEMENTS, validity_in_words
 from tests.conftest import make_blobs
 from tests.summaries import bare, make_split_tuning, make_summary, make_tuning
 
@@ -96,7 +95,7 @@ def make_comparison(has_truth=True):
         views={"text": 5, "image": 8},
         preprocess={"text": "standard", "image": "standard"},
         random_state=0,
-        has_truth=has_truth,
+        largest_class=0.4 if has_truth else None,
         version="0.1.0",
     )
 
@@ -111,6 +110,7 @@ def test_the_page_has_every_section_in_order(page):
         "views",
         "features",
         "uncertain",
+        "table",
         "truth",
         "similarities",
         "notes",
@@ -148,13 +148,13 @@ def test_element_ids_are_unique_and_headings_do_not_skip_a_level(page):
 def test_every_control_has_a_label(page):
     labelled = {attributes.get("for") for attributes in page.all("label")}
     controls = page.all("select") + page.all("input")
-    assert len(controls) == 7
+    assert len(controls) == 9
     assert {attributes["id"] for attributes in controls} <= labelled
 
 
 def test_sortable_columns_have_an_aria_sort_attribute(page):
     sorts = [attributes["aria-sort"] for attributes in page.all("th") if "aria-sort" in attributes]
-    assert sorts.count("ascending") == 2  # clusters by label, samples by margin
+    assert sorts.count("ascending") == 3  # clusters by label, least certain samples by margin, all samples by row
     assert set(sorts) == {"ascending", "none"}
 
 
@@ -169,7 +169,7 @@ def test_the_policy_forbids_everything_but_the_scripts_of_the_page():
     assert not re.search(r"http|\*|self|unsafe-inline", rules["script-src"])
     scripts = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
     digests = [b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
-    assert len(scripts) == 3
+    assert len(scripts) == 4
     assert rules["script-src"] == " ".join(f"'sha256-{digest}'" for digest in digests) + " 'unsafe-eval'"
 
 
@@ -200,6 +200,8 @@ def test_names_are_escaped_in_text_and_data(summary):
             clusters=(first, *summary.clusters[1:]),
             uncertain=(replace(summary.uncertain[0], sample=NASTY),),
             truth=replace(summary.truth, classes=(NASTY, *summary.truth.classes[1:])),
+            feature_means=replace(summary.feature_means, views=(NASTY,) * 6, names=(NASTY,) * 6),
+            samples=replace(summary.samples, names=(NASTY,) * 400, classes=(NASTY,) * 400),
             points=points,
             notes=(NASTY,),
             seconds={NASTY: 1.0},
@@ -208,12 +210,13 @@ def test_names_are_escaped_in_text_and_data(summary):
         )
     )
     page = Page(html)
-    assert len(page.scripts) == 4
+    assert len(page.scripts) == 6
     assert page.data()["points"]["samples"][0] == NASTY
     assert page.data()["points"]["groupings"][-1]["name"] == f"view {NASTY}"
     assert page.text.count(NASTY) > 10
     assert "alert(1)</script>" not in html
-    assert not set("<>&\u2028\u2029") & set(page.scripts[0])
+    assert json.loads(page.scripts[1])[0]["values"][7] == NASTY
+    assert not set("<>&\u2028\u2029") & set(page.scripts[0] + page.scripts[1])
 
 
 def test_an_unpaired_surrogate_is_replaced(summary, tmp_path):
@@ -228,26 +231,6 @@ def test_numbers_that_are_not_finite_become_null():
     }
     script = as_script({"id": "</script>", "margin": float("nan")})
     assert script == r'{"id":"\u003c/script\u003e","margin":null}'
-
-
-@pytest.mark.parametrize(
-    ("shown", "expected"),
-    [
-        ([count(50000)], ["50,000"]),
-        ([plural(1, "sample"), plural(1797, "sample")], ["1 sample", "1,797 samples"]),
-        ([decimals(x) for x in (0.1234, 1234567.0, 0.0003412, None)], ["0.12", "1.23e+06", "0.0003", "–"]),
-        ([decimals(x) for x in (-0.25, 0.0)], ["\N{MINUS SIGN}0.25", "0.00"]),
-        ([decimals(x, sign=True) for x in (1.5, -1.5)], ["+1.50", "\N{MINUS SIGN}1.50"]),
-        ([percent(x) for x in (0.123, 0.004, None)], ["12%", "0.4%", "–"]),
-        ([percent(x) for x in (0.0, 1.0, 0.9996)], ["0%", "100%", "99.96%"]),
-        ([seconds(x) for x in (0.0123, 2.5, 75, 7260)], ["12 ms", "2.5 s", "1 min 15 s", "2 h 1 min"]),
-        ([rounded("RBF(sigma2=9.277343749999998)")], ["RBF(sigma2=9.277)"]),
-        ([listed(["text"]), listed(["text", "image"])], ["text", "text and image"]),
-        ([listed(["text", "image", "sound"])], ["text, image and sound"]),
-    ],
-)
-def test_numbers_are_formatted_for_readers(shown, expected):
-    assert shown == expected
 
 
 def unpack(packed):
@@ -290,7 +273,7 @@ def test_a_view_can_have_fewer_components(summary):
 
 def test_long_names_are_shortened_in_the_plots(summary):
     points = replace(summary.points, samples=("x" * 500, *summary.points.samples[1:]))
-    assert chart_data(replace(summary, points=points))["points"]["samples"][0] == "x" * 79 + "…"
+    assert chart_data(replace(summary, points=points))["points"]["samples"][0] == "x" * 40 + "…" + "x" * 39
 
 
 @pytest.mark.parametrize("n_clusters", [10, 100])
@@ -386,7 +369,7 @@ def test_a_single_similarity_can_be_drawn(summary):
 def test_missing_parts_are_omitted(summary):
     html = render(bare(summary))
     page = Page(html)
-    assert [a["id"] for a in page.all("section")] == ["overview", "clusters", "samples", "views", "settings"]
+    assert [a["id"] for a in page.all("section")] == ["overview", "clusters", "samples", "views", "table", "settings"]
     assert "there is no scatter plot" in page.text
     assert "None" not in page.text.replace("sigma2=None", "")
     assert "unsafe-eval" not in html
@@ -424,7 +407,9 @@ def test_distinguishing_features_name_their_view_if_there_are_several(summary):
 def test_known_classes_are_listed_in_reading_order(summary):
     classes = ("10", "2", "b10", "b9", "nan", "-1")
     points = replace(summary.points, classes=tuple(classes[i % 6] for i in range(len(summary.points.rows))))
-    by_class = Page(render(replace(summary, points=points))).data()["points"]["groupings"][1]
+    counts = tuple(points.classes.count(name) for name in classes)
+    truth = replace(summary.truth, classes=classes, contingency=(counts,) + ((0,) * 6,) * 9)
+    by_class = Page(render(replace(summary, points=points, truth=truth))).data()["points"]["groupings"][1]
     assert by_class["names"] == ["-1", "2", "10", "b9", "b10", "nan"]
     assert [by_class["names"][code] for code in by_class["codes"]] == list(points.classes)
     assert by_class["counts"] == [points.classes.count(name) for name in by_class["names"]]
@@ -436,34 +421,34 @@ def sentences(summary):
 
 
 @pytest.mark.parametrize("stability", [0.9, 0.7, 0.45, 0.2])
-def test_the_evidence_is_stated(summary, stability):
-    evidence = replace(summary.evidence, stability=stability)
-    text = sentences(replace(summary, evidence=evidence))
-    assert all(sentence in text for sentence in evidence_in_words(evidence))
+def test_the_validity_is_stated(summary, stability):
+    validity = replace(summary.validity, stability=stability)
+    text = sentences(replace(summary, validity=validity))
+    assert all(sentence in text for sentence in validity_in_words(validity))
     assert sum(statement in text for statement in STATEMENTS.values()) == 1
 
 
-def test_a_report_without_evidence_begins_with_reliability(summary):
-    evidence = replace(summary.evidence, stability=0.2)
-    assert next(iter(overview(replace(summary, evidence=evidence)).parts)) == "Reliability"
+def test_a_report_of_invalid_clusters_begins_with_reliability(summary):
+    validity = replace(summary.validity, stability=0.2)
+    assert next(iter(overview(replace(summary, validity=validity)).parts)) == "Reliability"
     assert next(iter(overview(summary).parts)) == "Method"
-    one = replace(summary, evidence=evidence, clusters=summary.clusters[:1], n_clusters=1)
+    one = replace(summary, validity=validity, clusters=summary.clusters[:1], n_clusters=1)
     assert overview(one).title == "No cluster structure found in 400 samples"
-    assert overview(replace(one, evidence=None)).title == "1 cluster in 400 samples"
+    assert overview(replace(one, validity=None)).title == "1 cluster in 400 samples"
 
 
-def test_unknown_evidence_is_stated(summary):
-    assert "The evidence for clusters is not known" in sentences(replace(summary, evidence=None))
+def test_unknown_validity_is_stated(summary):
+    assert "The validity of the clusters is not known" in sentences(replace(summary, validity=None))
 
 
 @pytest.mark.parametrize(
     ("agreements", "words"),
     [
-        ((0.9, 0.85, 0.82), "Each view alone yields nearly the same clusters: 0.82 to 0.90"),
-        ((0.9, 0.5, 0.1), "agree most with those of view pixels alone, 0.90"),
-        ((0.2, 0.4, 0.1), "No view alone yields these clusters. The closest is fourier: 0.40"),
-        ((0.1, 0.9, 0.1), "Views pixels and gradients yield different clusters"),
-        ((0.1, 0.9, 0.9), "View pixels yields different clusters"),
+        ((0.9, 0.85, 0.82), "The labels from the scores of each view agree with the joint labels: 0.82 to 0.90"),
+        ((0.9, 0.5, 0.1), "agree most with those from the scores of view pixels, 0.90"),
+        ((0.2, 0.4, 0.1), "of no single view agree with the joint labels. The closest are those of fourier: 0.40"),
+        ((0.1, 0.9, 0.1), "Views pixels and gradients have different labels"),
+        ((0.1, 0.9, 0.9), "View pixels has different labels"),
     ],
 )
 def test_the_agreement_of_the_views_is_described(summary, agreements, words):
@@ -505,11 +490,99 @@ def test_a_view_with_the_same_labels_divides_no_cluster(summary):
 
 def test_rare_classes_are_summed_up():
     counts = tuple(tuple(range(50)) for _ in range(2))
-    table = cross_table(Truth(tuple(map(str, range(50))), counts, 0.1, 0.1, 0.1, 0.1))
+    table = cross_table(Truth(tuple(map(str, range(50))), counts, 0.1, 0.1, 0.1, 0.1, 0.1))
     assert table.n_other == 10
-    assert table.classes[0] == "10"
+    assert sorted(table.classes) == [str(i) for i in range(10, 50)]
     assert table.rows[0][-1] == sum(range(10))
     assert sum(table.rows[1]) == sum(range(50))
+
+
+def test_classes_are_in_the_order_of_the_clusters_that_they_match():
+    truth = Truth(("a", "b", "c", "d"), ((1, 0, 9, 0), (8, 2, 0, 0), (0, 7, 0, 1)), 0.1, 0.1, 0.1, 0.1, 0.1)
+    table = cross_table(truth)
+    assert table.classes == ["c", "a", "b", "d"]
+    assert table.rows == [[9, 1, 0, 0], [0, 8, 2, 0], [0, 0, 7, 1]]
+    fewer = cross_table(replace(truth, classes=("a", "b"), contingency=((0, 4), (1, 3), (5, 0))))
+    assert fewer.classes == ["b", "a"]
+
+
+def test_the_accuracy_is_beside_the_fraction_of_the_largest_class(summary):
+    truth = replace(summary.truth, accuracy=0.7, largest_class=0.78, ari=0.997, nmi=0.003)
+    page = Page(render(replace(summary, truth=truth)))
+    overview = page.text.split("Known classes")[1]
+    assert "largest class 78%" in overview
+    assert "A single cluster would reach 78%, the fraction of the largest class." in page.text
+    assert page.text.count("0.997") == 3  # key figure, sentence and section
+    assert page.text.count("0.003") >= 3
+    assert "1.00" not in overview.split("Clusters")[0]
+
+
+def test_bars_of_fractions_are_relative_to_all_samples(summary):
+    cluster = replace(summary.clusters[0], fraction=0.05)
+    html = render(replace(summary, clusters=(cluster, *summary.clusters[1:])))
+    assert '<span class="meter" style="--v:0.050"></span>5%' in html
+
+
+def test_the_legend_counts_all_samples_and_not_only_those_drawn():
+    big = make_summary(9000, 3)
+    groupings = {each["name"]: each for each in chart_data(big)["points"]["groupings"]}
+    assert groupings["cluster"]["counts"] == [cluster.size for cluster in big.clusters]
+    assert sum(groupings["known class"]["counts"]) == sum(groupings["view pixels"]["counts"]) == 9000
+    some = replace(
+        big, views=tuple(replace(view, sizes=None) for view in big.views)
+    )  # labels of the drawn samples only
+    assert chart_data(some)["points"]["groupings"][-1]["counts"] is None
+
+
+def test_long_names_of_columns_and_classes_stay_distinct(summary):
+    names = [f"ENSG1000000000000{i:06}" for i in range(10)]
+    clusters = tuple(
+        replace(c, features=(replace(c.features[0], name=name),), classes={f"T cell, CD4 positive, {name}": 3})
+        for c, name in zip(summary.clusters, names, strict=True)
+    )
+    truth = replace(summary.truth, classes=tuple(f"T cell, CD4 positive, {name}" for name in names))
+    html = render(replace(summary, clusters=clusters, truth=truth))
+    tags = re.findall(r'<span class="tag"[^>]*>[↑↓] ([^ ]+)', html)
+    assert len(tags) == len(set(tags)) == 10
+    header = html.split('id="contingency"')[1].split("</thead>")[0]
+    shown = re.findall(r'<span title="[^"]+">([^<]+)</span>', header)
+    assert len(shown) == len(set(shown)) == 10
+    assert max(map(len, shown)) <= 18
+
+
+def test_the_spectrum_has_eigenvalues_beyond_those_used(summary):
+    data = chart_data(summary)
+    assert len(data["eigenvalues"]) == 9
+    assert list(data["further"]) == [0.05, 0.04, 0.03]
+    small = chart_data(replace(summary, explained_variance_ratio=(0.0003, 0.0001)))["variance"]
+    assert small["shown"] == ["0.03%", "0.01%"]
+    assert small["cumulative_shown"] == ["0.03%", "0.04%"]
+
+
+def test_view_cards_have_preprocessing_and_weights(summary):
+    text = " ".join(Page(render(summary)).text.split("Most divided clusters")[1].split())
+    for words in ("Preprocessingstandardised columns", "kappa2 weight in the sum", "rho0.5 weight of the sum"):
+        assert words in text
+
+
+def test_standardised_means_are_a_table_of_columns_by_clusters(summary):
+    html = render(summary)
+    table = html.split('id="means"')[1].split("</table>")[0]
+    assert table.count("<tr>") == 1 + 6
+    assert table.count("<td class=") == 6 * 10
+    value = summary.feature_means.values[0][0]
+    assert f"{value:+.1f}".replace("-", "\N{MINUS SIGN}") in table.split("<tr>")[2]
+    assert 'id="means"' not in render(replace(summary, feature_means=None))
+
+
+def test_the_table_of_samples_states_how_many_it_has():
+    big = make_summary(30_000, 3)
+    page = Page(render(big))
+    assert "The table has 20,000 of 30,000 samples" in page.text
+    columns = json.loads(page.scripts[1])
+    assert [column["name"] for column in columns] == ["Sample", "Row", "Cluster", "Runner-up", "Margin", "Class"]
+    assert {len(column["values"]) for column in columns} == {20_000}
+    assert "The table has" not in Page(render(make_summary(300, 3))).text
 
 
 def test_the_file_contains_the_page_and_no_temporary_file_remains(summary, tmp_path):

@@ -1,5 +1,6 @@
 """The report in a browser: plots, mouse and keyboard, contrast in both themes, no network requests."""
 
+import csv
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ from coview.report import write_report
 from tests.summaries import make_summary, make_tuning
 from tests.test_report import NASTY, make_comparison
 
+FORMULA = '=HYPERLINK("https://example.org","open")'
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
 
@@ -48,13 +50,15 @@ def pages(tmp_path_factory):
     nasty = replace(
         small,
         points=replace(small.points, samples=(NASTY,) * len(small.points.samples)),
+        samples=replace(small.samples, names=(NASTY, FORMULA, "plain, name", *small.samples.names[3:])),
         views=(replace(small.views[0], name=NASTY), *small.views[1:]),
         notes=(NASTY,),
     )
+    tiny = make_summary(300, 2)
     summaries = {
         "small": small,
         "nasty": nasty,
-        "two": make_summary(300, 2),
+        "two": replace(tiny, explained_variance_ratio=(0.00004,), eigenvalues=(0.00003,), further_eigenvalues=None),
         "tuned": replace(small, tuning=make_tuning(10)),
         "hundred": make_summary(4000, 100, n_components=10),
         "large": make_summary(50_000, 10),
@@ -153,9 +157,11 @@ def test_every_plot_is_drawn(opened, name):
         }, 0)"""
     assert run(browser, painted) > 1000
     assert run(browser, "return document.getElementById('scatter').data[0].type") == "scattergl"
-    bars = run(browser, "return document.querySelectorAll('#decay .bars .point').length")
-    assert bars == len(run(browser, "return document.getElementById('decay').data[0].y"))
-    assert run(browser, "return document.querySelectorAll('#variance .bars .point').length") == bars
+    for plot in ("decay", "variance"):
+        bars = run(browser, f"return document.querySelectorAll('#{plot} .bars .point').length")
+        assert bars == len(run(browser, f"return document.getElementById('{plot}').data[0].y"))
+    if name == "small":  # nine eigenvalues that are used, and three that are not
+        assert run(browser, "return document.getElementById('decay').data[0].text") == ["used"] * 9 + ["not used"] * 3
     assert run(browser, "return document.querySelectorAll('#heatmap .heatmaplayer image').length") == 1
 
 
@@ -172,6 +178,21 @@ def test_the_selection_of_settings_is_drawn(opened):
           a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom))"""
     for texts in ("#candidates .ytick text", "#candidates .legendtext, #candidates .xtitle", "#numbers .legendtext"):
         assert not browser.execute_script(overlapping, texts), texts
+
+
+def ticks(browser, plot, axis):
+    return [each.text for each in browser.find_elements("css selector", f"#{plot} .{axis}tick text")]
+
+
+def test_tick_labels_of_the_spectrum_differ(opened):
+    browser = opened("two")
+    for plot in ("decay", "variance"):
+        assert ticks(browser, plot, "x") == ["1"]
+        labels = ticks(browser, plot, "y")
+        assert len(set(labels)) == len(labels) > 2, labels
+    title = run(browser, "return document.querySelector('#scatter .xtitle').textContent")
+    assert title == "component 1 (0.004% of the variance)"
+    assert ticks(opened("small"), "decay", "x") == [str(i) for i in range(1, 13)]
 
 
 def test_components_and_colours_change_the_plot(opened):
@@ -267,6 +288,84 @@ def test_tables_filter_and_count_the_remaining_rows(opened):
     box.clear()
     box.send_keys("nothing like this")
     assert column(browser, "clusters-table", 1) == []
+
+
+def shown(browser):
+    return browser.find_element("id", "samples-shown").text
+
+
+def test_the_table_of_samples_is_searched_and_turned_page_by_page(opened):
+    browser = opened("small")
+    assert column(browser, "samples-table", 1)[:2] == ["image 0", "image 1"]
+    assert shown(browser) == "1 to 50 of 400"
+    assert not browser.find_element("id", "samples-previous").is_enabled()
+    browser.find_element("id", "samples-next").click()
+    assert column(browser, "samples-table", 1)[0] == "image 50"
+    assert shown(browser) == "51 to 100 of 400"
+    box = browser.find_element("id", "samples-search")
+    box.send_keys("image 39")
+    assert shown(browser) == "1 to 14 of 14"  # 39, 139, 239, 339, and 390 to 399
+    box.clear()
+    box.send_keys("nothing like this")
+    assert shown(browser) == "no sample"
+    assert not browser.find_element("id", "samples-download").is_enabled()
+    box.clear()
+    box.send_keys(" ")
+    choose(browser, "samples-cluster", "4")
+    assert set(column(browser, "samples-table", 3)) == {"4"}
+
+
+def test_the_table_of_samples_is_sorted_by_numbers_and_by_names(opened):
+    browser = opened("small")
+    margin, sample = (browser.find_element("css selector", f"#samples-table th:nth-child({i})") for i in (5, 1))
+    margin.find_element("css selector", "button").click()
+    margins = [float(text) for text in column(browser, "samples-table", 5)]
+    assert margins == sorted(margins)
+    assert margin.get_attribute("aria-sort") == "ascending"
+    for first in ("image 0", "image 399"):  # 399 is after 50, although "3" is before "5"
+        sample.find_element("css selector", "button").click()
+        assert column(browser, "samples-table", 1)[0] == first
+    assert margin.get_attribute("aria-sort") == "none"
+
+
+def test_twenty_thousand_samples_are_listed(opened):
+    browser = opened("large")
+    assert shown(browser) == "1 to 50 of 20,000"
+    browser.find_element("css selector", "#samples-table th:nth-child(5) button").click()
+    assert shown(browser) == "1 to 50 of 20,000"
+
+
+def download(browser, folder):
+    """Return the rows of the CSV file that the button saves."""
+    behaviour = {"behavior": "allow", "downloadPath": str(folder)}
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", behaviour)
+    run(browser, "document.getElementById('samples-download').click()")
+    path = folder / "samples.csv"
+    for _ in range(200):
+        if path.exists() and path.stat().st_size:
+            break
+        time.sleep(0.05)
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+def test_the_table_of_samples_is_saved_as_csv(opened, tmp_path):
+    browser = opened("small")
+    choose(browser, "samples-cluster", "4")
+    header, *rows = download(browser, tmp_path)
+    assert header == ["sample", "row", "cluster", "runner_up", "margin", "class"]
+    assert len(rows) > 20
+    assert {row[2] for row in rows} == {"4"}
+    assert shown(browser).endswith(f"of {len(rows)}")
+    assert all(row[0] == f"image {row[1]}" and 0 <= float(row[4]) <= 1 for row in rows)
+
+
+def test_names_in_the_csv_file_are_not_formulas(opened, tmp_path):
+    browser = opened("nasty")
+    assert column(browser, "samples-table", 1)[:3] == [" ".join(NASTY.split()), FORMULA, "plain, name"]
+    assert run(browser, "return document.querySelectorAll('#samples-table script, #samples-table b').length") == 0
+    names = [row[0] for row in download(browser, tmp_path)]
+    assert names[1:4] == [NASTY, f"'{FORMULA}", "plain, name"]
 
 
 def test_failed_methods_stay_last_in_a_comparison(opened):

@@ -18,6 +18,7 @@ from coview._version import __version__
 from coview.compose import Concat, Preprocessed
 from coview.compose.wrapper import nested_models
 from coview.errors import InputError
+from coview.formats import decimals
 from coview.html import html_table
 from coview.likely_mistakes import check_classes, warn_of_likely_mistakes
 from coview.methods.base import MultiViewClusterer, many_clusters, warn_if_many_clusters
@@ -27,7 +28,6 @@ from coview.preprocess.steps import preprocessing_per_view
 from coview.progress import ProgressParameter, reporting
 from coview.registry import check_name, methods_and_tuned
 from coview.summary.gather import training_silhouette
-from coview.summary.values import fixed
 from coview.tune import Tuned
 from coview.views import Array, Views, as_views, check_row_labels
 
@@ -67,8 +67,9 @@ class Comparison:
     preprocess : dict
         Preprocessing steps by view, which `Tuned` does not use.
     random_state : int
-    has_truth : bool
-        Whether known classes were given.
+    largest_class : float or None
+        Fraction of the samples in the largest known class, which is the accuracy of a single cluster; None without
+        known classes.
     version : str
     """
 
@@ -80,8 +81,13 @@ class Comparison:
     views: dict[str, int]
     preprocess: dict[str, str]
     random_state: int
-    has_truth: bool
+    largest_class: float | None
     version: str
+
+    @property
+    def has_truth(self) -> bool:
+        """Whether known classes were given."""
+        return self.largest_class is not None
 
     def to_dict(self) -> dict[str, Any]:
         """Return all values as dictionaries, tuples, numbers and strings."""
@@ -102,8 +108,8 @@ class Comparison:
         agreements = dict(zip((m.name for m in self.methods), map(_mean_with_others, self.agreements), strict=True))
         rows = []
         for m in ordered:
-            measured = (fixed(value, 3) for value in (agreements[m.name], *(getattr(m, x) for x in measures)))
-            rows.append((m.name, fixed(m.seconds), str(m.n_found or "–"), *measured))
+            measured = (decimals(value, 3) for value in (agreements[m.name], *(getattr(m, x) for x in measures)))
+            rows.append((m.name, decimals(m.seconds), str(m.n_found or "–"), *measured))
         return header, rows
 
     def __repr__(self) -> str:
@@ -203,7 +209,7 @@ def compare(
         views=views.n_features,
         preprocess=steps,
         random_state=random_state,
-        has_truth=known is not None,
+        largest_class=None if known is None else float(np.unique(known, return_counts=True)[1].max() / len(known)),
         version=__version__,
     )
 

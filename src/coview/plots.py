@@ -15,6 +15,7 @@ import numpy as np
 
 from coview.errors import InputError
 from coview.extras import load_extra
+from coview.formats import decimals, percent, shortened
 from coview.parameters import is_integer
 from coview.summary.values import Summary
 from coview.tune.criterion import evaluated_numbers
@@ -24,8 +25,10 @@ from coview.views import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Ten colours that colour-blind readers can distinguish on white and on black (Petroff, arXiv 2107.02270).
-PALETTE = ("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6", "#a96b59", "#e76300", "#b9ac70", "#717581", "#92dadd")
+# Ten colours that colour-blind readers can distinguish on white and on black. Eight are by Petroff (arXiv 2107.02270).
+# Pink and blue replace his two greys, which look like missing clusters. The smallest distance between two colours, over
+# normal vision and three kinds of colour blindness, is larger than with the greys.
+PALETTE = ("#3f90da", "#ffa90e", "#bd1f01", "#d878a0", "#832db6", "#a96b59", "#e76300", "#b9ac70", "#4048e8", "#92dadd")
 MARKERS = ("o", "s", "D", "^", "P", "X", "v", "p", "h", "*")
 _LINES = ("-", "--", ":", "-.")
 
@@ -223,13 +226,13 @@ def agreement(summary: Summary, ax: Axes | None = None) -> Axes:
     ax = _axes_or_new(ax, width=min(3.5 + 0.45 * n_clusters, 14.0), height=1.8 + 0.45 * len(views))
     fractions = np.array([[cluster.agreement[view.name] for cluster in summary.clusters] for view in views])
     image = ax.imshow(fractions, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    percent = _matplotlib("ticker").PercentFormatter(1, decimals=0)
-    ax.figure.colorbar(image, ax=ax, label="members kept together", format=percent)
+    whole_percent = _matplotlib("ticker").PercentFormatter(1, decimals=0)
+    ax.figure.colorbar(image, ax=ax, label="members kept together", format=whole_percent)
     if n_clusters <= 20:
         for (row, column), value in np.ndenumerate(fractions):
             colour = "white" if value > 0.6 else "black"
-            ax.text(column, row, f"{value:.0%}", ha="center", va="center", fontsize=8, color=colour)
-    ax.set_yticks(range(len(views)), [f"{view.name}\n(ARI {view.agreement:.2f})" for view in views])
+            ax.text(column, row, percent(value), ha="center", va="center", fontsize=8, color=colour)
+    ax.set_yticks(range(len(views)), [f"{shortened(view.name)}\n(ARI {decimals(view.agreement)})" for view in views])
     ax.set_xticks(*_spaced_ticks([cluster.label for cluster in summary.clusters], range(n_clusters), n_clusters / 35))
     ax.set_xlabel("cluster")
     return ax
@@ -349,7 +352,7 @@ def tuning_candidates(table: Any, ax: Axes | None = None) -> Axes:
         place = [row.setting for row in order].index(selected.setting)
         circle: dict[str, Any] = {"s": 170, "facecolors": "none", "edgecolors": "black", "linewidths": 1.5, "zorder": 3}
         ax.scatter([float(selected.criterion or 0)], [place], label="selected", **circle)
-    ax.set_yticks(range(len(order)), [row.label for row in order])
+    ax.set_yticks(range(len(order)), [shortened(row.label, 60) for row in order])
     ax.grid(axis="y", color="0.9", zorder=0)
     ax.set_axisbelow(True)
     ax.set(xlabel=f"criterion for {number} clusters", ylim=(-0.7, len(order) - 0.3))

@@ -18,6 +18,7 @@ def test_methods_are_compared(data, tmp_path, capsys):
     assert code == 0
     assert [line.split()[1] for line in out.splitlines() if "1.000" in line] == ["tuned", "ksc", "opmc"]
     assert "Note: ksc: clusters one table" in err
+    assert "Accuracy of a single cluster (fraction of the largest class): 36%" in out
     stored = json.loads((tmp_path / "found" / "comparison.json").read_text())
     assert stored["preprocess"] == {"a": "standard", "b": "standard", "c": "standard"}
     assert "<html" in (tmp_path / "found" / "comparison.html").read_text()

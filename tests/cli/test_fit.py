@@ -112,6 +112,8 @@ def test_fit_prints_json(data, tmp_path, capsys):
     assert (code, err) == (0, "")
     answer = json.loads(out)
     assert answer["sizes"] == sorted(np.bincount(data["truth"]).tolist(), reverse=True)
+    largest = answer["truth"].pop("largest_class")
+    assert largest == pytest.approx(np.bincount(data["truth"]).max() / len(data["truth"]), rel=1e-4)
     assert answer["truth"] == {"ari": 1.0, "nmi": 1.0, "accuracy": 1.0, "purity": 1.0}
     assert answer["files"] == ["model.safetensors", "labels.parquet", "summary.json", "tuning.csv"]
     assert answer["tuning"]["steps"] == dict.fromkeys("abc", "standard")
@@ -326,6 +328,7 @@ def test_the_demo_writes_the_numbers_it_prints(tmp_path, capsys):
     assert len(labels) == summary["n_samples"] == 1797
     assert [labels.count(label) for label in range(10)] == [cluster["size"] for cluster in summary["clusters"]]
     assert f"ARI {summary['truth']['ari']:.3f}, NMI {summary['truth']['nmi']:.3f}" in out
+    assert "(largest class alone: 10%)" in out
     assert len(summary["eigenvalues"]) == 9
     assert summary["truth"]["ari"] >= 0.70
     assert summary["tuning"]["reason"] in out

@@ -36,6 +36,12 @@ def test_tables_lines_and_notes_are_printed(capsys):
     assert printed.err == "Note: worth knowing\n"
 
 
+def test_the_end_of_a_long_name_is_printed(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    Terminal().table("Title", ("name",), [("ENSG" + "0" * 60 + "12345",)])
+    assert "12345" in capsys.readouterr().out
+
+
 def test_json_is_one_object(capsys):
     print_all(Terminal(as_json=True))
     printed = capsys.readouterr()

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from coview.core.eigen import Eigenpairs, Problem, _solve_dense, top_eigenpairs
+from coview.core.eigen import Eigenpairs, Problem, _solve_dense, dominant_rows, top_eigenpairs
 from tests.core.test_tiles import tiles_of
 
 SIZES = pytest.mark.parametrize("n", [30, 900])  # dense, block Krylov
@@ -49,10 +49,25 @@ def test_explained_variance_ratios_are_fractions_of_the_trace(n):
     np.testing.assert_allclose(np.ldexp(pairs.values, -900), values[:2], rtol=1e-9)
 
 
+@pytest.mark.parametrize("n", [3, 30, 900])
+def test_the_next_eigenvalues_are_known_approximately(n):
+    values = 2.0 ** -np.arange(n)
+    pairs = top_eigenpairs(problem_of(symmetric(values), exponent=3), 2, n_further=3)
+    # The Krylov solver stops when the requested pairs have converged, so these have a few correct digits.
+    np.testing.assert_allclose(pairs.further_values, 8 * values[2:5], rtol=1e-3)
+    alone = top_eigenpairs(problem_of(symmetric(values), exponent=3), 2)
+    assert len(alone.further_values) == 0
+    np.testing.assert_array_equal(alone.vectors, pairs.vectors)
+
+
+def test_there_are_no_eigenvalues_beyond_all_of_them():
+    assert len(top_eigenpairs(problem_of(symmetric(np.arange(5.0))), 5, n_further=3).further_values) == 0
+
+
 @SIZES
 def test_a_zero_matrix_has_eigenvalues_zero(n):
-    pairs = top_eigenpairs(problem_of(np.zeros((n, n))), 3)
-    assert pairs.values.tolist() == [0.0] * 3
+    pairs = top_eigenpairs(problem_of(np.zeros((n, n))), 3, n_further=3)
+    assert pairs.values.tolist() == pairs.further_values.tolist() == [0.0] * 3
     assert pairs.explained_variance_ratio.tolist() == [0.0] * 3
     assert not pairs.vectors.any()  # any other choice would be arbitrary
 
@@ -82,7 +97,7 @@ def test_low_rank_problems_give_zeros_beyond_their_rank():
     pairs = top_eigenpairs(problem_of(factor @ factor.T), 5)
     np.testing.assert_allclose(pairs.values[2:], 0, atol=1e-9 * pairs.values[0])
     assert not pairs.vectors[:, 2:].any()
-    first = Eigenpairs(pairs.values[:2], pairs.vectors[:, :2], pairs.explained_variance_ratio[:2])
+    first = Eigenpairs(pairs.values[:2], pairs.vectors[:, :2], pairs.explained_variance_ratio[:2], pairs.values[2:])
     assert_eigenpairs(first, factor @ factor.T, atol=1e-9 * pairs.values[0])
 
 
@@ -133,3 +148,15 @@ def test_float32_problems_are_solved_to_float32_precision():
     pairs = top_eigenpairs(problem_of(symmetric(values), dtype=np.float32), 3)
     np.testing.assert_allclose(pairs.values, [5.0, 3.0, 2.0], rtol=1e-6)
     assert_eigenpairs(pairs, symmetric(values), atol=5e-5)
+
+
+def test_rows_that_own_a_vector_are_found():
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(500, 3))
+    vectors[[4, 77], 1] = 60, -90
+    vectors /= np.linalg.norm(vectors, axis=0)
+    assert dominant_rows(vectors, 500 / 30).tolist() == [4, 77]
+    assert dominant_rows(vectors[:, [0, 2]], 500 / 30).tolist() == []
+    assert dominant_rows(np.zeros((5, 1)), 3.0).tolist() == []  # the eigenvalue is zero
+    single = np.eye(6)[:, :1]
+    assert dominant_rows(single, 2.0).tolist() == [0]

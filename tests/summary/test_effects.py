@@ -4,7 +4,7 @@ import scipy.sparse as sp
 
 from coview import rows as row_operations
 from coview.summary import effects as module
-from coview.summary.effects import LARGEST, effects
+from coview.summary.effects import LARGEST, effects, effects_of_columns
 
 KINDS = pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 
@@ -35,6 +35,18 @@ def test_effects_are_those_of_the_definition(kind, dtype):
     means = [[x[members].mean(axis=0) for members in (numbers == c, numbers != c)] for c in range(3)]
     np.testing.assert_allclose(np.stack([found.inside, found.outside], axis=1), means, rtol=1e-5, atol=1e-7)
     assert not found.constant.any()
+
+
+@KINDS
+def test_standardised_means_are_those_of_standardised_columns(kind):
+    x, numbers = some_data()
+    x[:, 4] = 7.0
+    found = effects_of_columns(kind(x), [5, 0, 4], numbers, 3)
+    assert found.columns.tolist() == [5, 0, 4]
+    spread = np.where(x.std(axis=0) > 0, x.std(axis=0), 1)
+    expected = [((x - x.mean(axis=0)) / spread)[numbers == c].mean(axis=0)[[5, 0, 4]] for c in range(3)]
+    np.testing.assert_allclose(found.standardised, expected, atol=1e-9)
+    assert (found.standardised[:, 2] == 0).all()
 
 
 @KINDS

@@ -626,7 +626,7 @@ def test_summaries_of_many_samples_stay_small():
     }
     fitted = FixedSize(model(10), n_train=300, random_state=0).fit(views)
     text = summarize(fitted, views, ids=[f"sample-{i:08}" for i in range(50_000)], truth=truth).to_json()
-    assert len(text) < 3_000_000
+    assert len(text) < 4_000_000
     assert Summary.from_json(text).n_samples == 50_000
 
 
@@ -679,6 +679,93 @@ def test_json_has_no_infinity_and_reads_back():
     assert json.loads(summary.to_json()) == summary.to_dict()
 
 
+def test_every_sample_is_listed_with_its_runner_up(blobs):
+    views, truth = blobs
+    fitted = model().fit(views)
+    summary = summarize(fitted, views, ids=[f"s{i}" for i in range(90)], truth=truth)
+    samples = summary.samples
+    assert samples.rows == tuple(range(90))
+    assert samples.names[7] == "s7"
+    assert samples.labels == tuple(fitted.labels_.tolist())
+    assert samples.classes == tuple(map(str, truth))
+    assert samples.margins == summary.points.margins
+    for least in summary.uncertain:
+        assert samples.runners_up[least.row] == least.runner_up
+    without = summarize(OPMC(3, random_state=0).fit(views), views).samples
+    assert (without.classes, without.runners_up, without.margins) == (None, None, None)
+
+
+def test_many_samples_are_listed_in_part_and_include_the_plotted_ones(blobs, monkeypatch):
+    monkeypatch.setattr(gather, "DRAWN", 20)
+    monkeypatch.setattr(gather, "LISTED", 45)
+    views, _ = blobs
+    summary = summarize(model().fit(views), views)
+    assert len(summary.samples.rows) == 45
+    assert set(summary.points.rows) < set(summary.samples.rows)
+    assert set(summary.samples.labels) == {0, 1, 2}
+
+
+def test_the_fraction_of_the_largest_class_is_the_accuracy_of_a_single_cluster(blobs):
+    views, _ = blobs
+    summary = summarize(model().fit(views), views, truth=["a"] * 70 + ["b"] * 20)
+    assert summary.truth.largest_class == pytest.approx(70 / 90, abs=1e-5)
+
+
+def test_a_measure_is_rounded_to_one_only_if_it_is_one_up_to_rounding_errors():
+    assert gather._significant(0.1234567) == 0.12346
+    assert gather._significant(0.999997) == 0.999997
+    assert gather._significant(1 - 1e-15) == 1
+
+
+def test_weights_and_further_eigenvalues_are_those_of_the_model(blobs):
+    views, _ = blobs
+    fitted = Preprocessed(model(rho=0.25, kappa=[1, 2, 0.5])).fit(views)
+    summary = summarize(fitted, views)
+    assert summary.rho == 0.25
+    assert [view.kappa for view in summary.views] == [1, 2, 0.5]
+    more = Preprocessed(model(6, rho=0.25, kappa=[1, 2, 0.5])).fit(views).eigenvalues_
+    np.testing.assert_allclose(summary.further_eigenvalues, more[2:5], rtol=1e-3)
+    assert [sum(view.sizes) for view in summary.views] == [90, 90, 90]
+    other = summarize(MvKSC(3, random_state=0).fit(views), views)
+    assert other.rho is other.further_eigenvalues is other.views[0].kappa is None
+    joined = summarize(Concat(KSC(3, random_state=0)).fit(views), views)
+    assert joined.views[0].kappa is joined.views[0].sizes is None
+    assert len(joined.further_eigenvalues) == 3
+
+
+def test_further_eigenvalues_are_saved_with_the_model(blobs, tmp_path):
+    views, _ = blobs
+    fitted = model().fit(views)
+    again = load(save(fitted, tmp_path / "model.safetensors"))
+    assert summarize(again, views).further_eigenvalues == summarize(fitted, views).further_eigenvalues
+    del fitted._further_eigenvalues  # as in files of earlier versions
+    again = load(save(fitted, tmp_path / "earlier.safetensors"))
+    assert summarize(again, views).further_eigenvalues is None
+
+
+def test_standardised_means_are_those_of_the_best_columns_of_each_cluster(blobs):
+    views, _ = blobs
+    summary = summarize(model().fit(views), views)
+    means, labels = summary.feature_means, np.array(summary.samples.labels)
+    best = [(cluster.features[0].view, cluster.features[0].name) for cluster in summary.clusters]
+    columns = list(zip(means.views, means.names, strict=True))
+    assert set(best) <= set(columns)
+    assert len(columns) == len(set(columns)) <= gather.MEANS
+    view, name = columns[0]
+    column = views[view][:, int(name.removeprefix("column "))]
+    expected = [(column[labels == c].mean() - column.mean()) / column.std() for c in range(3)]
+    np.testing.assert_allclose([row[0] for row in means.values], expected, rtol=1e-2)
+
+
+def test_the_number_of_standardised_means_is_limited(blobs, monkeypatch):
+    monkeypatch.setattr(gather, "MEANS", 4)
+    views, _ = blobs
+    summary = summarize(model().fit(views), views)
+    best = {(cluster.features[0].view, cluster.features[0].name) for cluster in summary.clusters}
+    assert len(summary.feature_means.names) == 4
+    assert best <= set(zip(summary.feature_means.views, summary.feature_means.names, strict=True))
+
+
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
@@ -706,6 +793,9 @@ def test_json_has_no_infinity_and_reads_back():
         (["points", "scores", 3], [1.0], "is inconsistent in 'points'"),
         (["points", "view_labels", "z"], [0] * 12, "is inconsistent in 'points'"),
         (["truth", "classes"], ["only"], "is inconsistent in 'truth'"),
+        (["samples", "names"], ["only"], "is inconsistent in 'samples'"),
+        (["samples", "runners_up", 3], 77, "is inconsistent in 'samples'"),
+        (["feature_means", "names"], ["only"], "is inconsistent in 'feature_means'"),
         (["similarities", "labels"], [0], "is inconsistent in 'similarities'"),
     ],
 )
@@ -750,6 +840,9 @@ def test_summaries_are_short_in_a_terminal():
         "ARI with known classes 1.00)"
     )
     assert repr(summary.points) == "Points(12 samples, 2 components)"
+    assert repr(summary.samples) == "Samples(12 samples)"
+    nearly = replace(summary, silhouette=0.003, truth=replace(summary.truth, ari=0.997))
+    assert repr(nearly).endswith("silhouette 0.003, ARI with known classes 0.997)")
     assert repr(summary.similarities) == "Similarities(fused similarity of 12 samples)"
 
 
@@ -850,3 +943,19 @@ def test_a_changed_record_of_the_search_is_refused(path, value):
     place[path[-1]] = value
     with pytest.raises(InputError, match="is inconsistent in 'tuning'"):
         Summary.from_json(json.dumps(plain))
+
+
+def test_samples_that_own_a_component_are_named():
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1, 2], 100)
+    views = {name: 3 * rng.normal(size=(3, d))[truth] + rng.normal(size=(300, d)) for name, d in (("a", 8), ("b", 15))}
+    for x in views.values():
+        x[[7, 200]] = 30 * rng.normal(size=(2, x.shape[1]))
+    names = [f"sample {row}" for row in range(300)]
+    notes = summarize(TMvKSCR(3, random_state=0).fit(views), views, ids=names).notes
+    assert (
+        "The degrees are regularised, because 2 training samples, possibly outliers, own a component otherwise: "
+        "sample 7, sample 200." in notes
+    )
+    some = FixedSize(TMvKSCR(3, random_state=0), n_train=250, random_state=0).fit(views)
+    assert not any("sample 7" in note for note in summarize(some, views, ids=names).notes)

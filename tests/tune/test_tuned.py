@@ -148,20 +148,20 @@ def test_noise_has_one_cluster_unless_another_number_is_given(tmp_path):
     model = Tuned("auto", budget="small", random_state=0).fit(views)
     assert model.n_clusters_ == 1
     assert set(model.labels_) == set(model.predict(views)) == {0}
-    assert model.evidence_.level == "none"
+    assert model.validity_.level == "none"
     assert model.reason_.startswith("No cluster structure found. These data show no clusters that a second half")
     selected = model.evaluations_[model.selected_]
-    assert selected.n_clusters > 1  # the setting for which there is no evidence
+    assert selected.n_clusters > 1  # the setting whose clusters are not valid
     inner = model.estimator_
     assert (tuple(inner.steps), str(inner.estimator.kernel)) == (selected.steps, selected.kernel)
     save(model, tmp_path / "noise.safetensors")
     again = load(tmp_path / "noise.safetensors")
-    assert again.evidence_ == model.evidence_
+    assert again.validity_ == model.validity_
     assert again.final_ == model.final_
     np.testing.assert_array_equal(again.predict(views), model.labels_)
     assert Tuned(range(1, 5), budget="small", random_state=0).fit(views).n_clusters_ == 1
     assert Tuned(range(2, 5), budget="small", random_state=0).fit(views).n_clusters_ > 1
-    assert Tuned(3, budget="small", random_state=0).fit(views).evidence_.level == "none"
+    assert Tuned(3, budget="small", random_state=0).fit(views).validity_.level == "none"
 
 
 def test_the_measures_of_the_final_fit_are_those_of_all_samples():
@@ -171,7 +171,7 @@ def test_the_measures_of_the_final_fit_are_those_of_all_samples():
     assert model.final_.size_entropy == pytest.approx(size_entropy(model.labels_, 3))
     agreements = [adjusted_rand_score(model.labels_, theirs) for theirs in model.view_labels_.values()]
     assert model.final_.agreement == pytest.approx(np.mean(agreements))
-    assert model.final_.stability == model.evidence_.stability
+    assert model.final_.stability == model.validity_.stability
 
 
 def test_scikit_learns_checks_pass():

@@ -11,6 +11,7 @@ from coview.cli.options import MODEL, OUTPUT, Force, PreprocessAll, Seed, option
 from coview.cli.output import draw_report
 from coview.cli.parse import parse_integer, parse_preprocessing
 from coview.cli.terminal import Terminal
+from coview.formats import percent
 from coview.registry import check_name, methods_and_tuned
 
 COMPARISON_FILES = ("comparison.json", "comparison.html")
@@ -86,6 +87,10 @@ def compare_command(
                 draw_report(comparison, folder / "comparison.html", terminal)
                 written = [name for name in COMPARISON_FILES if (folder / name).exists()]
     terminal.table("Comparison of methods", *comparison.table())
+    if comparison.largest_class is not None:
+        terminal.line(
+            f"Accuracy of a single cluster (fraction of the largest class): {percent(comparison.largest_class)}"
+        )
     if output is not None:
         terminal.line(f"Written to {output}/: {', '.join(written)}")
     terminal.print_json({**comparison.to_dict(), "output": output and str(output), "files": written})

@@ -13,10 +13,11 @@ from coview.cli.folder import check_folder
 from coview.cli.inputs import LabelledInputs
 from coview.cli.model import ModelOptions
 from coview.cli.options import MODEL, OUTPUT, Clusters, NTrain, RunPath, Seed, Select, option
-from coview.cli.output import print_clusters, print_tuning
+from coview.cli.output import describe_truth, print_clusters, print_tuning, print_validity
 from coview.cli.run import RUN_FILES, RunFolder, brief, run, run_files
 from coview.cli.terminal import Terminal
 from coview.errors import InputError
+from coview.formats import decimals, percent
 from coview.registry import BUDGETS
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def fit_command(
     Example: coview fit --view text=text.parquet --view image=image.npy -k 6 -o run
     """
     summary, written = run_files(model, inputs, folder, terminal, shlex.join(context.obj))
+    print_validity(terminal, summary)
     print_clusters(terminal, summary)
     if summary.tuning is None:
         terminal.line(f"Method: {model.method}")
@@ -78,6 +80,7 @@ def tune_command(
     """
     model = ModelOptions(n_clusters=n_clusters, n_train=n_train, select=select, seed=seed, budget=budget)
     summary, written = run_files(model, inputs, folder, terminal, shlex.join(context.obj))
+    print_validity(terminal, summary)
     if summary.tuning is not None:
         print_tuning(terminal, summary.tuning)
     print_clusters(terminal, summary)
@@ -113,23 +116,24 @@ def demo_command(context: typer.Context, terminal: Terminal, output: RunPath = P
             truth=tuple(map(str, digits.tolist())),
             command=shlex.join(context.obj),
         )
+    print_validity(terminal, summary)
     if summary.tuning is not None:
         print_tuning(terminal, summary.tuning)
     rows = []
     for cluster in summary.clusters:
         digit, count = next(iter((cluster.classes or {}).items()))
-        rows.append((str(cluster.label), str(cluster.size), digit, f"{count / cluster.size:.0%}"))
+        rows.append((str(cluster.label), str(cluster.size), digit, percent(count / cluster.size)))
     terminal.table("Clusters", ("cluster", "samples", "main digit", "fraction"), rows)
     pairs = zip(summary.eigenvalues or (), summary.explained_variance_ratio or (), strict=False)
     terminal.table(
         "Shared latent space",
         ("component", "eigenvalue", "explained variance"),
-        [(str(i), f"{value:.4f}", f"{ratio:.1%}") for i, (value, ratio) in enumerate(pairs, start=1)],
+        [(str(i), decimals(value, 4), percent(ratio)) for i, (value, ratio) in enumerate(pairs, start=1)],
     )
     names = ", ".join(view.name for view in summary.views)
     terminal.line(f"{summary.n_samples} handwritten digits, views: {names}; fitted in {summary.seconds['fit']:.2f} s")
     if summary.truth is not None:
-        terminal.line(f"Known digits: ARI {summary.truth.ari:.3f}, NMI {summary.truth.nmi:.3f} (1 is perfect)")
+        terminal.line(describe_truth(summary.truth))
     _print_files(terminal, summary, output, written)
 
 

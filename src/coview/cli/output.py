@@ -6,40 +6,45 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coview.cli.terminal import Terminal
+from coview.formats import decimals, percent, shortened_apart
 
 if TYPE_CHECKING:
     from coview.compare import Comparison
-    from coview.summary import Summary
+    from coview.summary import Summary, Truth
     from coview.tune.record import Tuning
 
 _MOST_SETTINGS = 10  # rows of the table
 
 
-def print_clusters(terminal: Terminal, summary: Summary) -> None:
-    """Print the evidence, the clusters and their distinguishing features."""
-    from coview.evidence.words import evidence_in_words
+def print_validity(terminal: Terminal, summary: Summary) -> None:
+    """Print how well the clusters are supported, before what depends on it."""
+    from coview.validity.words import validity_in_words
 
-    if summary.evidence is not None:
-        if summary.n_clusters == 1:
-            terminal.line("No cluster structure found.")
-        terminal.line(" ".join(evidence_in_words(summary.evidence)))
+    if summary.validity is not None:
+        found = "No cluster structure found. " if summary.n_clusters == 1 else ""
+        terminal.line(found + " ".join(validity_in_words(summary.validity)))
+
+
+def print_clusters(terminal: Terminal, summary: Summary) -> None:
+    """Print the clusters and their distinguishing features."""
     known = summary.truth is not None
     rows = []
+    short = shortened_apart(feature.name for cluster in summary.clusters for feature in cluster.features[:2])
     for cluster in summary.clusters:
         features = ", ".join(
-            f"{feature.view}/{feature.name} {'high' if feature.effect > 0 else 'low'}"
+            f"{feature.view}/{short[feature.name]} {'high' if feature.effect > 0 else 'low'}"
             for feature in cluster.features[:2]
         )
         main_class = [next(iter(cluster.classes or {}), "")] if known else []
-        rows.append((str(cluster.label), str(cluster.size), f"{cluster.fraction:.0%}", features, *main_class))
+        rows.append((str(cluster.label), str(cluster.size), percent(cluster.fraction), features, *main_class))
     headings = ("cluster", "samples", "fraction", "distinguishing features", *(["main class"] if known else []))
     terminal.table("Clusters", headings, rows)
     agreed = {view.name: view.agreement for view in summary.views if view.agreement is not None}
     if len(agreed) > 1:
-        by_view = ", ".join(f"{name} {value:.2f}" for name, value in agreed.items())
+        by_view = ", ".join(f"{name} {decimals(value)}" for name, value in agreed.items())
         terminal.line(f"Adjusted Rand index between each view's labels and the joint labels: {by_view}")
     if summary.truth is not None:
-        terminal.line(f"Known classes: ARI {summary.truth.ari:.3f}, NMI {summary.truth.nmi:.3f} (1 is perfect)")
+        terminal.line(describe_truth(summary.truth))
     views = "1 view" if len(summary.views) == 1 else f"{len(summary.views)} views"
     terminal.line(f"{summary.n_samples} samples, {views}; fitted in {summary.seconds['fit']:.2f} s")
 
@@ -59,7 +64,7 @@ def print_tuning(terminal: Terminal, tuning: Tuning) -> None:
             (
                 f"→ {row.label}" if row is selected else row.label,
                 str(row.n_samples),
-                *map(_three_digits, (means[row], row.agreement, row.stability, row.size_entropy)),
+                *(decimals(value, 3) for value in (means[row], row.agreement, row.stability, row.size_entropy)),
             )
             for row in (best if selected in best else [*best[:-1], selected])
         ],
@@ -72,8 +77,8 @@ def print_tuning(terminal: Terminal, tuning: Tuning) -> None:
             [
                 (
                     f"{'→ ' if number.n_clusters == selected.n_clusters else ''}{number.n_clusters}",
-                    *map(_three_digits, (number.criterion, number.best.line_fit, number.best.membership)),
-                    f"{number.best.eigengap:.4f}",
+                    *(decimals(value, 3) for value in (number.criterion, number.best.line_fit, number.best.membership)),
+                    decimals(number.best.eigengap, 4),
                 )
                 for number in numbers
             ],
@@ -91,5 +96,9 @@ def draw_report(result: Summary | Comparison, path: Path, terminal: Terminal) ->
         terminal.note(f"{path.name} is not written: {error}")
 
 
-def _three_digits(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+def describe_truth(truth: Truth) -> str:
+    """Return the agreement with known classes as a line; the largest class is the accuracy of a single cluster."""
+    return (
+        f"Known classes: ARI {decimals(truth.ari, 3)}, NMI {decimals(truth.nmi, 3)} (1 is perfect), accuracy "
+        f"{percent(truth.accuracy)} (largest class alone: {percent(truth.largest_class)})"
+    )

@@ -16,6 +16,7 @@ from coview.cli.options import OUTPUT, option
 from coview.cli.parse import match_views
 from coview.cli.terminal import Terminal
 from coview.errors import InputError
+from coview.formats import percent
 
 if TYPE_CHECKING:
     from coview.core.assign import Labels
@@ -80,7 +81,7 @@ def predict_command(
             write_labels(output, labels, ids=loaded.ids, name=inputs.ids or "sample")
             sizes.update(labels.tolist())
     total = sizes.total()
-    rows = [(str(label), str(size), f"{size / total:.0%}") for label, size in sorted(sizes.items())]
+    rows = [(str(label), str(size), percent(size / total)) for label, size in sorted(sizes.items())]
     terminal.table("Clusters", ("cluster", "samples", "fraction"), rows)
     terminal.line(f"Written: {output}, the labels of {total} samples")
     by_label = {str(label): size for label, size in sorted(sizes.items())}

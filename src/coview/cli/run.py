@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # All files that a run may write: one of the two files of labels, and tuning.csv if the settings were selected.
 RUN_FILES = ("model.safetensors", "labels.csv", "labels.parquet", "summary.json", "tuning.csv", "report.html")
 LABEL_FORMATS = ("csv", "parquet")
+TRUTH_MEASURES = ("ari", "nmi", "accuracy", "largest_class", "purity")
 
 
 @dataclass(frozen=True)
@@ -154,11 +155,11 @@ def brief(summary: Summary) -> dict[str, Any]:
         "n_train": summary.n_train,
         "n_clusters": summary.n_clusters,
         "sizes": [cluster.size for cluster in summary.clusters],
-        "evidence": summary.evidence and {"level": summary.evidence.level, **asdict(summary.evidence)},
+        "validity": summary.validity and {"level": summary.validity.level, **asdict(summary.validity)},
         "silhouette": summary.silhouette,
         "agreement": {view.name: view.agreement for view in summary.views},
         "tuning": _brief_tuning(summary),
-        "truth": truth and {"ari": truth.ari, "nmi": truth.nmi, "accuracy": truth.accuracy, "purity": truth.purity},
+        "truth": truth and {name: getattr(truth, name) for name in TRUTH_MEASURES},
         "seconds": summary.seconds,
     }
 

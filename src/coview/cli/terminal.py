@@ -32,7 +32,9 @@ class Terminal:
             from rich.table import Table
             from rich.text import Text
 
-            shown = Table(*headings, title=title, title_justify="left")
+            shown = Table(title=title, title_justify="left")
+            for heading in headings:
+                shown.add_column(heading, overflow="fold")  # by default the end of a long name is cut
             for row in rows:
                 shown.add_row(*map(Text, row))
             self._print(shown)

@@ -16,12 +16,12 @@ from coview.views import Array
 # Residuals relative to the largest eigenvalue. Products in float32 have errors of about 1e-7, so less is not reached.
 _TOLERANCE = {np.float64: 1e-11, np.float32: 1e-6}
 _ZERO = {np.float64: 1e-13, np.float32: 1e-6}  # eigenvalues below count as zero, relative to the largest
-_EXTRA = 3  # vectors beyond the requested ones, so that the last of these converges as well
+_EXTRA = 3  # pairs beyond the requested ones, so that the last of these converges as well
 _BASIS = 6  # blocks in the basis before it is condensed
 _PASSES = 60  # problems with a gap between eigenvalues take 5 to 30
 _MIN_PASSES = 24  # before the rate of convergence is measured: errors often fall late
 _RATE_PASSES = 12  # over which the rate is measured
-_MOST_OF_THE_MASS = 0.9
+_SMALL = 700  # rows up to which LAPACK is faster
 _DENSE_FALLBACK = 4000  # rows up to which LAPACK solves a problem that has not converged
 
 
@@ -47,47 +47,51 @@ class Problem:
 class Eigenpairs:
     """Eigenvalues in decreasing order, their eigenvectors as columns, and the fraction of the trace of each.
 
-    The vector of an eigenvalue that is zero up to rounding is zero, because any other choice would be arbitrary.
+    The vector of an eigenvalue that is zero up to rounding is zero, because any other choice would be arbitrary. The
+    further values are the next eigenvalues, to show the gap after the requested ones. They can be fewer than requested.
     """
 
     values: Array
     vectors: Array
     explained_variance_ratio: Array
+    further_values: Array
 
 
-def top_eigenpairs(problem: Problem, k: int, start: Array | None = None) -> Eigenpairs:
+def top_eigenpairs(problem: Problem, k: int, start: Array | None = None, n_further: int = 0) -> Eigenpairs:
     """Return the k algebraically largest eigenpairs, always with the same signs for the same problem.
 
     Problems with few rows, or with few rows for each requested pair, are solved by LAPACK, cubic in the number of rows.
     All others are solved by a block Krylov method in about ten passes over the matrix, from a fixed start or from at
-    most k vectors near the solution (`start`).
+    most k vectors near the solution (`start`). The Krylov method has up to three further values anyway, to a few digits
+    because it does not wait for them to converge. LAPACK needs up to 30 milliseconds for them, and they are left out if
+    it solves a problem of more than 700 rows.
     """
     n = problem.size
-    small = n <= 700 or n <= min(20 * k, 3000) or n <= 2 * _BASIS * (k + _EXTRA)
-    values, vectors = _solve_dense(problem, k) if small else _block_krylov(problem, k, start)
+    small = n <= _SMALL or n <= min(20 * k, 3000) or n <= 2 * _BASIS * (k + _EXTRA)
+    found, vectors = _solve_dense(problem, k) if small else _block_krylov(problem, k, start)
+    values, further = found[:k], found[k : k + n_further]
+    if n_further and k < n <= _SMALL:
+        # In a second call, because the vectors of the first one would change if they were computed with more of them.
+        # All values, because LAPACK's subset solver fails on some matrices with many equal eigenvalues.
+        further = np.linalg.eigvalsh(problem.matrix.to_dense())[max(n - k - n_further, 0) : n - k][::-1]
     ratio = values / problem.trace if problem.trace > 0 else np.zeros(k)
     # Signs are fixed: in every column the entry of largest absolute value is positive.
     largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(k)]
     vectors = vectors * np.where(largest < 0, -1.0, 1.0)
     vectors *= np.abs(values) > _ZERO[problem.matrix.dtype.type] * np.abs(values).max()
     with np.errstate(over="ignore"):
-        return Eigenpairs(np.ldexp(values, problem.exponent), vectors, ratio)
+        return Eigenpairs(np.ldexp(values, problem.exponent), vectors, ratio, np.ldexp(further, problem.exponent))
 
 
 def dominant_rows(vectors: Array, least: float) -> Array:
-    """Return the rows that hold most of the eigenvectors with fewer than `least` effective rows, in increasing order.
+    """Return the rows that own one of the unit vectors, in increasing order; none if no vector has an owner.
 
     The effective number of rows of a unit vector u is 1 / Σ u⁴: n for equal entries, 1 for a single nonzero entry. A
-    few outliers or nearly isolated samples can own an eigenvector in this way.
+    vector with fewer than `least` effective rows is owned by its rows with u² > 1 / least, of which there is one.
     """
     masses = vectors**2
-    with np.errstate(divide="ignore"):
-        owned = masses[:, 1 / (masses**2).sum(axis=0) < least]
-    rows = set()
-    for mass in owned.T:
-        order = np.argsort(-mass, kind="stable")
-        rows.update(order[: int(np.searchsorted(np.cumsum(mass[order]), _MOST_OF_THE_MASS)) + 1].tolist())
-    return np.array(sorted(rows), dtype=np.int64)
+    few = (masses**2).sum(axis=0) * least > 1
+    return np.flatnonzero((masses[:, few] * least > 1).any(axis=1))
 
 
 def _solve_dense(problem: Problem, k: int) -> tuple[Array, Array]:
@@ -100,6 +104,8 @@ def _solve_dense(problem: Problem, k: int) -> tuple[Array, Array]:
 
 def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array, Array]:
     """Return eigenpairs by Rayleigh-Ritz on a basis that grows by the residuals of all requested pairs at once.
+
+    The values are those of the k pairs, followed by a few more.
 
     A block of at least k vectors finds equal eigenvalues, which a single start vector (Lanczos) can miss unnoticed;
     k well separated clusters have k - 1 of them. It also reads the matrix once for many products.
@@ -129,7 +135,7 @@ def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array,
         residuals = image @ rotation[:, :width] - vectors * values[:width]
         errors = np.linalg.norm(residuals, axis=0) / max(np.abs(values).max(), np.finfo(np.float64).tiny)
         if (errors[:k] <= tolerance).all():
-            return values[:k], vectors[:, :k]
+            return values[: k + _EXTRA], vectors[:, :k]
         worst.append(float(errors[:k].max()))
         if n <= _DENSE_FALLBACK and _will_not_converge(worst, tolerance):
             break
@@ -147,7 +153,7 @@ def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array,
         ConvergenceWarning,
         stacklevel=3,
     )
-    return values[:k], vectors[:, :k]
+    return values[: k + _EXTRA], vectors[:, :k]
 
 
 def _will_not_converge(worst: list[float], tolerance: float) -> bool:

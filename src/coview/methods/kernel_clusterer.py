@@ -26,12 +26,13 @@ from coview.methods.base import MultiViewClusterer, Seed, ViewWeights
 from coview.parameters import check_integer
 from coview.progress import Progress, ProgressParameter, reporting
 from coview.runtime import Workers, require_memory
-from coview.state import PARAMETER, ByView, FloatArray, Size, Sizes, SomeViews, require
+from coview.state import OPTIONAL, PARAMETER, ByView, FloatArray, Size, Sizes, SomeViews, require
 from coview.views import Array, Views, row_labels
 
 _FLOAT64_UP_TO = 2000
 _LEAST_CONTRAST = 1e-3
 _BLOCK_BYTES = 2**21
+_FURTHER = 3  # eigenvalues beyond those of the components, to show the gap
 _SOLVER_VECTORS = 16  # for each component
 _SAMPLES_OF_A_COMPONENT = 10  # the reciprocal of the fraction of a mean cluster that may own a component
 
@@ -45,12 +46,13 @@ class LatentSpace:
     centerings: dict[str, Centering]
     scores: Array | None  # ensemble scores of the training samples; None if they must be computed from similarities
     explained_variance_ratio: Any = None  # None if the problem has no trace
+    further_eigenvalues: Array | None = None  # the next few after those of the components, if the solver has them
     dominant_rows: Array = field(default_factory=lambda: np.arange(0))  # samples that own a component, if there are any
 
 
 def solve_shared(fused: Fused, n_components: int, beta: Mapping[str, float]) -> LatentSpace:
     """Return the latent space H = D^{-1/2} U that all views share, with U the leading eigenvectors of the problem."""
-    eigenpairs = top_eigenpairs(fused.problem, n_components)
+    eigenpairs = top_eigenpairs(fused.problem, n_components, n_further=_FURTHER)
     latent = eigenpairs.vectors / np.sqrt(fused.degree)[:, None]
     return LatentSpace(
         eigenpairs.values,
@@ -58,7 +60,8 @@ def solve_shared(fused: Fused, n_components: int, beta: Mapping[str, float]) -> 
         fused.centerings,
         fused.scores(latent, beta),
         eigenpairs.explained_variance_ratio,
-        dominant_rows(eigenpairs.vectors, len(latent) / (_SAMPLES_OF_A_COMPONENT * (n_components + 1))),
+        dominant_rows=dominant_rows(eigenpairs.vectors, len(latent) / (_SAMPLES_OF_A_COMPONENT * (n_components + 1))),
+        further_eigenvalues=eigenpairs.further_values,
     )
 
 
@@ -78,6 +81,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
     _fuses_sparse: ClassVar[bool] = True  # whether sparse Gram matrices stay sparse in `_latent_space`
     latent_: Annotated[Any, FloatArray("train", "components")]
     eigenvalues_: Annotated[Array, FloatArray("components", infinite=True)]  # views may hold huge numbers
+    _further_eigenvalues: Annotated[Array, FloatArray("further", infinite=True, empty=True), OPTIONAL]
     scores_: Annotated[Array, FloatArray("train", "components")]
     kernels_: ByView[Annotated[Kernel, PARAMETER]]
     _beta: ViewWeights
@@ -158,6 +162,8 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
 
         self.kernels_ = dict(grams.kernels)
         self.eigenvalues_ = space.eigenvalues
+        if space.further_eigenvalues is not None:
+            self._further_eigenvalues = space.further_eigenvalues
         self._n_features_out = len(space.eigenvalues)
         self._store_latent(space, views.dtype)
         scores = zero_within(scores, np.sum([self._beta[name] * each.tolerance for name, each in maps.items()], axis=0))

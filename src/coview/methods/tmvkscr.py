@@ -82,8 +82,9 @@ class TMvKSCR(KernelClusterer):
     regularization_ : float
         The regularization that is used.
     dominant_rows_ : tuple of int
-        Row numbers of the samples that own an eigenvector without regularization, mostly outliers: together they hold
-        90 % of an eigenvector with fewer than n / (10 n_clusters) effective samples. Empty for most data.
+        Row numbers of the samples that own an eigenvector without regularization, mostly outliers: the eigenvector u
+        has fewer than m = n / (10 n_clusters) effective samples (1 / Σ u⁴), and these have u² > 1 / m. Empty for most
+        data.
     view_names_, view_n_features_, n_features_in_, feature_names_in_ : tuple, dict, int, array
         Views, number of features of each and in total, and column names if X is one data frame.
 

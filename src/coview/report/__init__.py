@@ -9,7 +9,7 @@ from coview.io.atomic import complete_or_absent
 from coview.report.charts import chart_data, has_scores
 from coview.report.page import fill
 from coview.report.sentences import comparison_overview, overview, preprocessing_descriptions
-from coview.report.tables import cross_table, splits, tuning_table
+from coview.report.tables import cross_table, sample_table, short_names, splits, tuning_table
 from coview.summary import Summary
 
 __all__ = ["render", "write_report"]
@@ -33,9 +33,11 @@ def render(result: Summary | Comparison) -> str:
         return fill("comparison.html", comparison=result, steps=steps, overview=comparison_overview(result))
     return fill(
         "report.html",
-        data=chart_data(result),
+        plots=chart_data(result),
+        samples=sample_table(result.samples),
         summary=result,
         steps={view.name: view.preprocessing for view in result.views},
+        short=short_names(result),
         has_scores=has_scores(result),
         overview=overview(result),
         splits=splits(result),

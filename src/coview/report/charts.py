@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coview.formats import percent, shortened, shortened_apart
 from coview.plots import PALETTE, cluster_style, criteria_by_number, criterion_by_round
 from coview.summary.values import reading_order
 from coview.tune.record import ranked_settings
 from coview.views import Array
 
 if TYPE_CHECKING:
-    from coview.summary import Points, Similarities, Summary
+    from coview.summary import Similarities, Summary
     from coview.tune.record import Tuning
 
 MAX_POINTS = 5000
-MAX_COORDINATES = 600_000  # 1.6 MB of JSON for any number of clusters and views
+MAX_COORDINATES = 500_000  # 1.3 MB of JSON for any number of clusters and views
 MAX_SIMILARITIES = 400  # rows and columns of the heat map
 MAX_SETTINGS = 30
 MAX_ID_LENGTH = 80
+MAX_LEGEND_LENGTH = 16
+MAX_TICK_LENGTH = 34
 
 # For each of `plots.MARKERS`, the name in Plotly and the outline in an SVG of 12 by 12.
 SHAPES = {
@@ -48,9 +50,10 @@ def swatch(label: int) -> tuple[str, str]:
 def chart_data(summary: Summary) -> dict[str, Any] | None:
     """Return the data of all plots as plain values for JSON, or None if there is nothing to plot."""
     data = {
-        "points": _scatter_data(summary.points) if has_scores(summary) else None,
+        "points": _scatter_data(summary) if has_scores(summary) else None,
         "eigenvalues": summary.eigenvalues or None,
-        "variance": summary.explained_variance_ratio or None,
+        "further": summary.further_eigenvalues or (),
+        "variance": _variance_data(summary.explained_variance_ratio) if summary.explained_variance_ratio else None,
         "similarities": _heatmap_data(summary.similarities) if summary.similarities else None,
         "tuning": _tuning_data(summary.tuning) if summary.tuning else None,
     }
@@ -77,16 +80,31 @@ def pack(values: Any) -> dict[str, Any]:
     return {"low": low, "step": step, "codes": b64encode(codes.astype("<u2").tobytes()).decode()}
 
 
-def _scatter_data(points: Points) -> dict[str, Any]:
+def _variance_data(ratios: Sequence[float]) -> dict[str, Any]:
+    """The explained variance of each component and of all up to it, as numbers and as text."""
+    cumulative = np.cumsum(ratios).tolist()
+    return {
+        "ratios": ratios,
+        "cumulative": cumulative,
+        "shown": [percent(ratio) for ratio in ratios],
+        "cumulative_shown": [percent(ratio) for ratio in cumulative],
+    }
+
+
+def _scatter_data(summary: Summary) -> dict[str, Any]:
+    points = summary.points
     n_drawn = min(len(points.samples), MAX_POINTS)
     drawn = np.linspace(0, len(points.samples) - 1, n_drawn).astype(int)
     spaces = {"all views": points.scores, **points.view_scores}
     n_components = max(1, min(len(points.scores[0]), MAX_COORDINATES // (n_drawn * len(spaces))))
     groupings: dict[str, Any] = {"cluster": points.labels, "known class": points.classes}
     groupings |= {f"view {name}": labels for name, labels in points.view_labels.items()}
+    sizes = _group_sizes(summary)
     return {
-        "samples": [_shorten(points.samples[row]) for row in drawn],
-        "groupings": [_grouping(name, values, drawn) for name, values in groupings.items() if values is not None],
+        "samples": [shortened(points.samples[row], MAX_ID_LENGTH) for row in drawn],
+        "groupings": [
+            _grouping(name, values, drawn, sizes.get(name)) for name, values in groupings.items() if values is not None
+        ],
         "margins": pack(np.asarray(points.margins)[drawn]) if points.margins is not None else None,
         "spaces": [
             {"name": name, "components": [pack(column) for column in np.asarray(scores)[drawn, :n_components].T]}
@@ -95,18 +113,30 @@ def _scatter_data(points: Points) -> dict[str, Any]:
     }
 
 
-def _grouping(name: str, values: Sequence[int] | Sequence[str], drawn: Array) -> dict[str, Any]:
+def _group_sizes(summary: Summary) -> dict[str, Mapping[Any, int]]:
+    """The number of samples in each group, by grouping: of all samples, not only of those that are drawn."""
+    sizes: dict[str, Mapping[Any, int]] = {"cluster": {cluster.label: cluster.size for cluster in summary.clusters}}
+    if summary.truth is not None:
+        totals = map(sum, zip(*summary.truth.contingency, strict=True))
+        sizes["known class"] = dict(zip(summary.truth.classes, totals, strict=True))
+    views = {f"view {view.name}": view.sizes for view in summary.views if view.sizes is not None}
+    return sizes | {name: dict(enumerate(of_view)) for name, of_view in views.items()}
+
+
+def _grouping(
+    name: str, values: Sequence[int] | Sequence[str], drawn: Array, sizes: Mapping[Any, int] | None
+) -> dict[str, Any]:
     """The groups that colour the samples. A cluster keeps its number, which determines its colour and shape."""
     shown = [values[row] for row in drawn]
     names = sorted(set(shown), key=lambda each: reading_order(str(each)))
     place = {each: code for code, each in enumerate(names)}
-    counts = Counter(shown)
     return {
         "name": name,
-        "names": [_shorten(str(each)) for each in names],
+        "names": [shortened(str(each), MAX_ID_LENGTH) for each in names],
+        "short_names": list(shortened_apart(map(str, names), MAX_LEGEND_LENGTH).values()),
         "numbers": [each if isinstance(each, int) else code for each, code in place.items()],
         "codes": [place[each] for each in shown],
-        "counts": [counts[each] for each in names],
+        "counts": None if sizes is None else [sizes.get(each) for each in names],
     }
 
 
@@ -131,9 +161,11 @@ def _tuning_data(tuning: Tuning) -> dict[str, Any]:
     if selected.setting not in [row.setting for row in order]:
         order[-1] = selected
     order.reverse()
+    short = shortened_apart((row.label for row in order), MAX_TICK_LENGTH)
     numbers, curves = criteria_by_number(rows)
     return {
-        "labels": [_shorten(row.label) for row in order],
+        "labels": [shortened(row.label, MAX_ID_LENGTH) for row in order],
+        "short_labels": [short[row.label] for row in order],
         "rounds": [
             {"name": name, "places": places, "values": values}
             for name, (places, values) in criterion_by_round(rows, order).items()
@@ -142,7 +174,3 @@ def _tuning_data(tuning: Tuning) -> dict[str, Any]:
         "n_clusters": selected.n_clusters,
         "numbers": {"places": numbers, "lines": curves} if len(numbers) > 1 else None,
     }
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= MAX_ID_LENGTH else text[: MAX_ID_LENGTH - 1] + "…"

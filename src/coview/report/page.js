@@ -58,7 +58,7 @@
     table.tBodies[0].append(...rows.map(({ row }) => row));
   }
 
-  for (const table of document.querySelectorAll("table.sortable")) {
+  for (const table of document.querySelectorAll("table.sortable:not(#samples-table)")) {
     for (const button of table.tHead.querySelectorAll("button")) {
       button.addEventListener("click", () => sort(table, button.closest("th")));
     }

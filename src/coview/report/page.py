@@ -9,8 +9,10 @@ from importlib.resources import files
 from typing import Any
 
 from coview.extras import load_extra
+from coview.formats import count, decimals, listed, percent, plural, rounded, seconds
 from coview.report.charts import swatch
-from coview.report.formats import FILTERS
+
+FILTERS = {each.__name__: each for each in (count, decimals, listed, percent, plural, rounded, seconds)}
 
 # Only scripts with a listed digest can run. 'unsafe-eval' is required because Plotly's WebGL code compiles its drawing
 # commands at run time. Plotly also sets inline styles, and saves images through data: and blob: addresses.
@@ -20,15 +22,17 @@ POLICY = (
 )
 
 
-def fill(template: str, *, data: dict[str, Any] | None = None, **values: Any) -> str:
-    """Return a page made from a template and its variables; without `data` of plots, it does not include Plotly."""
+def fill(template: str, *, plots: Any = None, samples: Any = None, **values: Any) -> str:
+    """Return a page made from a template and its variables; without data of `plots`, it does not include Plotly."""
     scripts = [_package_text("coview.report", "page.js")]
-    if data is not None:
+    if samples is not None:
+        scripts.append(_package_text("coview.report", "samples.js"))
+    if plots is not None:
         plotly = load_extra("plotly", "report", "a report")
-        # Plotly comes second, so that tables already respond while the browser parses it.
+        # Plotly comes later, so that tables already respond while the browser parses it.
         scripts += [_package_text(plotly, "package_data", "plotly.min.js"), _package_text("coview.report", "plots.js")]
     digests = " ".join(f"'sha256-{b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
-    policy = POLICY.format(digests=digests, evaluation=" 'unsafe-eval'" if data is not None else "")
+    policy = POLICY.format(digests=digests, evaluation=" 'unsafe-eval'" if plots is not None else "")
     values |= {"policy": policy, "style": _package_text("coview.report", "page.css"), "scripts": scripts}
     jinja2 = load_extra("jinja2", "report", "a report")
     loader = jinja2.PackageLoader("coview.report")
@@ -37,7 +41,10 @@ def fill(template: str, *, data: dict[str, Any] | None = None, **values: Any) ->
     )
     environment.filters.update(FILTERS)
     environment.globals["swatch"] = swatch
-    page = environment.get_template(template).render(data=None if data is None else as_script(data), **values)
+    # The data of each script, by the id of the element that holds them.
+    data = {"data": plots, "samples-data": samples}
+    values["data"] = {name: as_script(given) for name, given in data.items() if given is not None}
+    page = environment.get_template(template).render(samples=samples, **values)
     # An id can contain an unpaired surrogate, which UTF-8 cannot encode.
     return str(page).encode(errors="replace").decode()
 

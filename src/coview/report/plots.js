@@ -128,7 +128,7 @@
         list.replaceChildren(item);
         return;
       }
-      const { names, numbers, counts } = groupings[Number(colourBy.value)];
+      const { names, short_names, numbers, counts } = groupings[Number(colourBy.value)];
       list.replaceChildren(...names.map((name, i) => {
         const { colour: fill, shape } = clusterStyle(numbers[i]);
         const item = document.createElement("li");
@@ -142,8 +142,9 @@
         path.setAttribute("d", shape.path);
         path.setAttribute("fill", fill);
         swatch.append(path);
-        const text = Object.assign(document.createElement("span"), { textContent: name, title: name });
-        const size = Object.assign(document.createElement("small"), { textContent: counts[i].toLocaleString("en") });
+        const text = Object.assign(document.createElement("span"), { textContent: short_names[i], title: name });
+        const size = document.createElement("small");
+        size.textContent = counts?.[i]?.toLocaleString("en") ?? "";
         label.append(box, swatch, text, size);
         item.append(label);
         box.addEventListener("change", () => {
@@ -157,7 +158,7 @@
 
     function hoverText(i) {
       const lines = groupings.map(({ name, names, codes }) => `${plain(name)}: ${plain(names[codes[i]])}`);
-      if (margin) lines.push(`margin: ${margin[i].toPrecision(3)}`);
+      if (margin) lines.push(`margin: ${margin[i].toPrecision(4)}`);
       return `<b>${plain(samples[i])}</b><br>${lines.join("<br>")}`;
     }
     const texts = samples.map((_, i) => hoverText(i));
@@ -197,9 +198,9 @@
 
     function axisTitle(select) {
       if (select.value === "jitter") return "jitter (no meaning)";
-      const ratio = data.variance?.[Number(select.value)];
+      const ratio = data.variance?.shown[Number(select.value)];
       return `component ${Number(select.value) + 1}` +
-        (ratio == null || space.value !== "0" ? "" : ` (${(100 * ratio).toFixed(1)}% of the variance)`);
+        (ratio == null || space.value !== "0" ? "" : ` (${ratio} of the variance)`);
     }
 
     function draw() {
@@ -239,46 +240,59 @@
   }
 
   const numbers = (values) => values.map((_, i) => i + 1);
+  // At most about twelve ticks, at integers only.
+  const components = (n) => ({
+    title: { text: "component" }, tick0: 1, dtick: Math.ceil(n / 12), range: [0.4, n + 0.6], showgrid: false,
+  });
 
   function decay() {
-    const { high } = theme();
+    const { high, heat } = theme();
+    const values = [...data.eigenvalues, ...data.further];
+    const isUsed = (i) => i < data.eigenvalues.length;
     return show("decay", [{
       type: "bar",
-      x: numbers(data.eigenvalues),
-      y: data.eigenvalues,
-      marker: { color: high },
-      hovertemplate: "component %{x}: %{y:.4g}<extra></extra>",
+      x: numbers(values),
+      y: values,
+      marker: {
+        color: values.map((_, i) => (isUsed(i) ? high : heat)),
+        pattern: { shape: values.map((_, i) => (isUsed(i) ? "" : "/")) },
+      },
+      text: values.map((_, i) => (isUsed(i) ? "used" : "not used")),
+      textposition: "none",
+      hovertemplate: "component %{x} (%{text}): %{y:.4g}<extra></extra>",
     }], {
-      xaxis: { title: { text: "component" }, tickformat: "d" },
-      yaxis: { title: { text: "eigenvalue" }, rangemode: "tozero" },
+      xaxis: components(values.length),
+      yaxis: { title: { text: "eigenvalue" }, rangemode: "tozero", exponentformat: "power" },
       bargap: 0.35,
     });
   }
 
   function variance() {
     const { high, ink } = theme();
-    let sum = 0;
-    const cumulative = data.variance.map((ratio) => (sum += ratio ?? 0));
+    const { ratios, cumulative, shown, cumulative_shown } = data.variance;
     return show("variance", [
       {
         type: "bar",
-        x: numbers(data.variance),
-        y: data.variance,
+        x: numbers(ratios),
+        y: ratios,
         marker: { color: high },
-        hovertemplate: "component %{x}: %{y:.1%}<extra></extra>",
+        text: shown,
+        textposition: "none",
+        hovertemplate: "component %{x}: %{text}<extra></extra>",
       },
       {
         type: "scatter",
         mode: "lines+markers",
-        x: numbers(data.variance),
+        x: numbers(ratios),
         y: cumulative,
         line: { color: ink, width: 1.5 },
         marker: { size: 5 },
-        hovertemplate: "components 1 to %{x}: %{y:.1%}<extra></extra>",
+        text: cumulative_shown,
+        hovertemplate: "components 1 to %{x}: %{text}<extra></extra>",
       },
     ], {
-      xaxis: { title: { text: "component" }, tickformat: "d" },
-      yaxis: { title: { text: "explained variance" }, tickformat: ".2~%", rangemode: "tozero" },
+      xaxis: components(ratios.length),
+      yaxis: { title: { text: "explained variance" }, tickformat: ".3~p", rangemode: "tozero" },
       bargap: 0.35,
     });
   }
@@ -322,9 +336,8 @@
   const symbols = ["circle", "square", "diamond", "triangle-up"];
 
   function candidates() {
-    const { labels, rounds, selected } = data.tuning;
+    const { labels, short_labels, rounds, selected } = data.tuning;
     const { ink } = theme();
-    const short = (text) => (text.length > 34 ? `${text.slice(0, 33)}…` : text);
     return show("candidates", [
       ...rounds.map(({ name, places, values }, i) => ({
         type: "scatter",
@@ -334,7 +347,7 @@
         y: places,
         text: places.map((place) => plain(labels[place])),
         marker: { size: 9, color: data.colours[i % data.colours.length], symbol: symbols[i % symbols.length] },
-        hovertemplate: "%{text}: %{x:.3f}<extra></extra>",
+        hovertemplate: "%{text}: %{x:.5~g}<extra></extra>",
       })),
       {
         type: "scatter",
@@ -349,7 +362,7 @@
       ...named,
       xaxis: { title: { text: "criterion" } },
       yaxis: {
-        tickvals: labels.map((_, i) => i), ticktext: labels.map((text) => plain(short(text))), zeroline: false,
+        tickvals: labels.map((_, i) => i), ticktext: short_labels.map(plain), zeroline: false,
         range: [-0.7, labels.length - 0.3],
       },
       hovermode: "closest",
@@ -368,7 +381,7 @@
       y: values,
       line: { color: data.colours[i], width: i ? 1.5 : 3, dash: dashes[i] },
       marker: { size: i ? 6 : 9, symbol: symbols[i] },
-      hovertemplate: `%{x} clusters, ${name}: %{y:.3f}<extra></extra>`,
+      hovertemplate: `%{x} clusters, ${name}: %{y:.5~g}<extra></extra>`,
     })), {
       ...named,
       xaxis: { title: { text: "number of clusters" }, tickformat: "d", ...(places.length > 15 ? {} : { dtick: 1 }) },

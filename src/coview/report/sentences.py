@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from coview.evidence.words import evidence_in_words
+from coview.formats import decimals, listed, percent, plural
 from coview.preprocess.steps import parse_steps
-from coview.report.formats import decimals, listed, percent, plural
+from coview.validity.words import validity_in_words
 
 if TYPE_CHECKING:
     from coview.compare import Comparison
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _TINY_CLUSTER = 0.01  # fraction of all samples
 _LOW_SILHOUETTE = 0.25
+_LOW_STABILITY = 0.6  # Hennig: below, a cluster is not to be trusted
 _LOW_AGREEMENT = 0.5
 _HIGH_AGREEMENT = 0.8
 _ARI = "adjusted Rand index; 1 is identical, 0 is chance"
@@ -36,7 +37,7 @@ def overview(summary: Summary) -> Overview:
         "What to check": _checks(summary),
     }
     title = f"{plural(n_found, 'cluster')} in {plural(summary.n_samples, 'sample')}"
-    if summary.evidence is not None and summary.evidence.level == "none":
+    if summary.validity is not None and summary.validity.level == "none":
         parts = {"Reliability": parts.pop("Reliability"), **parts}  # before what it restricts
         if n_found == 1:
             title = f"No cluster structure found in {plural(summary.n_samples, 'sample')}"
@@ -77,22 +78,28 @@ def _result(summary: Summary) -> list[str]:
     elif len(occupied) > 1:
         sentences.append(f"All clusters have the same size: {plural(occupied[0].size, 'sample')}.")
     if summary.truth:
-        sentences.append(
-            f"Agreement with the known classes is {decimals(summary.truth.ari)} ({_ARI}). "
-            f"The accuracy is {percent(summary.truth.accuracy)} if clusters and classes are matched one to one."
-        )
+        truth = summary.truth
+        sentences += [
+            f"Agreement with the known classes is {decimals(truth.ari)} ({_ARI}). The normalised mutual information is "
+            f"{decimals(truth.nmi)}.",
+            f"The accuracy is {percent(truth.accuracy)} if clusters and classes are matched one to one. A single "
+            f"cluster would reach {percent(truth.largest_class)}, the fraction of the largest class.",
+        ]
     known = [(view.agreement, view.name) for view in summary.views if view.agreement is not None]
     if len(known) > 1:
         (least, worst), (most, best) = min(known), max(known)
         measure = "adjusted Rand index" if summary.truth else _ARI  # explained once
         if least >= _HIGH_AGREEMENT:
             spread = f"{decimals(least)} to {decimals(most)}"
-            sentence = f"Each view alone yields nearly the same clusters: {spread} ({measure})."
+            sentence = f"The labels from the scores of each view agree with the joint labels: {spread} ({measure})."
         elif most < _LOW_AGREEMENT:
-            sentence = f"No view alone yields these clusters. The closest is {best}: {decimals(most)} ({measure})."
+            sentence = (
+                f"The labels from the scores of no single view agree with the joint labels. The closest are those of "
+                f"{best}: {decimals(most)} ({measure})."
+            )
         else:
             sentence = (
-                f"The clusters agree most with those of view {best} alone, {decimals(most)} ({measure}), "
+                f"The joint labels agree most with those from the scores of view {best}, {decimals(most)} ({measure}), "
                 f"and least with those of {worst}, {decimals(least)}."
             )
         sentences.append(sentence)
@@ -100,10 +107,10 @@ def _result(summary: Summary) -> list[str]:
 
 
 def _reliability(summary: Summary) -> list[str]:
-    if summary.evidence is None:
-        sentences = ["The evidence for clusters is not known: it needs several clusters and more samples."]
+    if summary.validity is None:
+        sentences = ["The validity of the clusters is not known: it needs several clusters and more samples."]
     else:
-        sentences = evidence_in_words(summary.evidence)
+        sentences = validity_in_words(summary.validity)
     if summary.silhouette is not None:
         sentences.append(
             f"The mean silhouette in score space is {decimals(summary.silhouette)}. It is optimistic, because the "
@@ -117,14 +124,17 @@ def _checks(summary: Summary) -> list[str]:
     low = [c for c in summary.clusters if c.silhouette is not None and c.silhouette < _LOW_SILHOUETTE and c.size]
     if low:
         sentences.append(f"{_clusters_have(low)} a silhouette below {_LOW_SILHOUETTE}.")
+    unstable = [c for c in summary.clusters if c.stability is not None and c.stability < _LOW_STABILITY and c.size]
+    if unstable:
+        sentences.append(f"{_clusters_have(unstable)} a stability below {_LOW_STABILITY}; do not interpret them.")
     tiny = [c for c in summary.clusters if 0 < c.fraction < _TINY_CLUSTER]
     if tiny:
         sentences.append(f"{_clusters_have(tiny)} less than 1% of the samples, possibly outliers.")
     different = [v.name for v in summary.views if v.agreement is not None and v.agreement < _LOW_AGREEMENT]
     if different and len(summary.views) > 1:
-        subject = "View {} yields" if len(different) == 1 else "Views {} yield"
+        subject = "View {} has" if len(different) == 1 else "Views {} have"
         sentences.append(
-            f"{subject.format(listed(different))} different clusters, because of noise or because of structure that "
+            f"{subject.format(listed(different))} different labels, because of noise or because of structure that "
             "the other views lack. Colour the samples by view to see them."
         )
     if summary.uncertain:

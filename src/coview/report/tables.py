@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from coview.formats import shortened, shortened_apart
 from coview.tune.criterion import evaluated_numbers
 from coview.tune.record import mean_criteria, ranked_evaluations
 
 if TYPE_CHECKING:
-    from coview.summary import Summary, Truth
+    from coview.summary import Samples, Summary, Truth
     from coview.tune.record import Tuning
 
 MAX_CLASSES = 40  # columns of the contingency table; a wider table is unreadable
 MAX_SPLITS = 5
+MAX_NAME_LENGTH = 200  # of a sample or class in the table of samples
 MAX_EVALUATIONS = 20
 
 
 class CrossTable(NamedTuple):
-    """Counts by cluster (rows) and class (columns); the last column sums up rare classes if there are many."""
+    """Counts by cluster (rows) and class (columns), the class that matches each cluster in the column of its number.
+
+    The last column sums up rare classes if there are many.
+    """
 
     classes: list[str]
     rows: list[list[int]]
@@ -31,6 +37,40 @@ class Split(NamedTuple):
     label: int
     largest: float
     second: float
+
+
+def short_names(summary: Summary) -> dict[str, dict[str, str]]:
+    """Return the short forms of the names of views, columns and classes, for tables without room for long names."""
+    features = [(feature.view, feature.name) for cluster in summary.clusters for feature in cluster.features]
+    if means := summary.feature_means:
+        features += zip(means.views, means.names, strict=True)
+    classes = [name for cluster in summary.clusters for name in cluster.classes or {}]
+    return {
+        "views": shortened_apart([*(view.name for view in summary.views), *(view for view, _ in features)], 12),
+        "features": shortened_apart((name for _, name in features), 20),
+        "classes": shortened_apart([*classes, *(summary.truth.classes if summary.truth else ())], 18),
+    }
+
+
+def sample_table(samples: Samples) -> list[dict[str, Any]]:
+    """Return the columns of the table of samples, which a script shows page by page."""
+    columns: list[tuple[str, str, Sequence[Any] | None]] = [
+        ("Sample", "text", samples.names),
+        ("Row", "number", samples.rows),
+        ("Cluster", "cluster", samples.labels),
+        ("Runner-up", "cluster", samples.runners_up),
+        ("Margin", "number", samples.margins),
+        ("Class", "text", samples.classes),
+    ]
+    return [
+        {
+            "name": name,
+            "kind": kind,
+            "values": [shortened(text, MAX_NAME_LENGTH) for text in values] if kind == "text" else values,
+        }
+        for name, kind, values in columns
+        if values is not None
+    ]
 
 
 def splits(summary: Summary) -> dict[str, list[Split]]:
@@ -63,8 +103,17 @@ def cross_table(truth: Truth) -> CrossTable:
     """Return the counts by cluster and class, with the most frequent classes if there are many."""
     totals = [sum(column) for column in zip(*truth.contingency, strict=True)]
     kept = sorted(sorted(range(len(totals)), key=lambda column: -totals[column])[:MAX_CLASSES])
+    kept = [kept[place] for place in _towards_diagonal([[row[column] for column in kept] for row in truth.contingency])]
     n_other = len(totals) - len(kept)
     rows = [[row[column] for column in kept] for row in truth.contingency]
     if n_other:
         rows = [[*shown, sum(row) - sum(shown)] for shown, row in zip(rows, truth.contingency, strict=True)]
     return CrossTable([truth.classes[column] for column in kept], rows, n_other)
+
+
+def _towards_diagonal(counts: Sequence[Sequence[int]]) -> list[int]:
+    """Return the columns in the order of the rows that they match one to one; those that match no row come last."""
+    from scipy.optimize import linear_sum_assignment
+
+    matched = linear_sum_assignment(counts, maximize=True)[1].tolist()  # rows are in their order
+    return [*matched, *(column for column in range(len(counts[0])) if column not in matched)]

@@ -24,6 +24,7 @@ class Effects:
     values: Array  # (clusters, w) effect sizes
     inside: Array  # (clusters, w) means over the members
     outside: Array  # (clusters, w) means over the other samples
+    standardised: Array  # (clusters, w) means over the members of the standardised columns
     constant: Array  # (w,) whether the column has one value only
 
 
@@ -36,13 +37,15 @@ def effects(x: Matrix, numbers: Numbers, n_clusters: int) -> Iterator[Effects]:
     """
     step = max(1, _SLAB_NUMBERS // max(n_clusters, 1))
     for start in range(0, x.shape[1], step):
-        yield _effects(x, slice(start, min(start + step, x.shape[1])), numbers, n_clusters)
+        yield effects_of_columns(x, slice(start, start + step), numbers, n_clusters)
 
 
-def _effects(x: Matrix, columns: slice, numbers: Numbers, n_clusters: int) -> Effects:
-    n, width = x.shape[0], columns.stop - columns.start
+def effects_of_columns(x: Matrix, columns: slice | list[int], numbers: Numbers, n_clusters: int) -> Effects:
+    """Return the effects of some columns."""
+    places = np.arange(x.shape[1])[columns]
+    n, width = x.shape[0], len(places)
     with np.errstate(over="ignore", invalid="ignore"):
-        mean, least, most = _ranges(x, columns)
+        mean, least, most = _ranges(x, columns, width)
         scale = np.maximum(most - mean, mean - least)
         scale = np.where(np.isfinite(scale) & (scale > 0), scale, 1.0)
         sums, squares = np.zeros((n_clusters, width)), np.zeros(width)
@@ -57,19 +60,20 @@ def _effects(x: Matrix, columns: slice, numbers: Numbers, n_clusters: int) -> Ef
         constant = least == most
         values = (inside - outside) / np.sqrt(np.maximum(within, np.finfo(float).tiny))
         values = np.where(constant | ~np.isfinite(values) | (size == n), 0.0, np.clip(values, -LARGEST, LARGEST))
-        largest = np.finfo(float).max
+        spread = np.where(constant | (squares == 0), np.inf, np.sqrt(squares / n))
+        standardised, largest = np.nan_to_num(inside / spread), np.finfo(float).max
         inside, outside = (np.clip(mean + scale * part, -largest, largest) for part in (inside, outside))
-    return Effects(np.arange(columns.start, columns.stop), values, inside, outside, constant)
+    return Effects(places, values, inside, outside, standardised, constant)
 
 
 def _row_blocks(x: Matrix, width: int) -> Iterator[slice]:
     return row_blocks(x.shape[0], max(1, x.nnz // x.shape[0] if sp.issparse(x) else width))
 
 
-def _ranges(x: Matrix, columns: slice) -> tuple[Array, Array, Array]:
+def _ranges(x: Matrix, columns: slice | list[int], width: int) -> tuple[Array, Array, Array]:
     """Return the mean, the smallest and the largest value of each column."""
     parts = []
-    for rows in _row_blocks(x, columns.stop - columns.start):
+    for rows in _row_blocks(x, width):
         block = x[rows, columns]
         total = np.asarray(block.sum(axis=0, dtype=np.float64)).ravel()
         extremes = [block.min(axis=0), block.max(axis=0)]

@@ -13,25 +13,39 @@ from coview.compose.wrapper import nested_models
 from coview.core.assign import Labels
 from coview.core.gram import Centering
 from coview.errors import InputError, InputTypeError, kind_of
-from coview.evidence import Evidence, measure_evidence
 from coview.kernels import Kernel, Precomputed
 from coview.likely_mistakes import check_classes
 from coview.methods.base import MultiViewClusterer
 from coview.methods.tmvkscr import TMvKSCR
-from coview.summary.effects import effects
+from coview.summary.effects import effects, effects_of_columns
 from coview.summary.margins import Numbers, margins, shortened_directions
 from coview.summary.settings import describe_preprocessing, n_training_samples, nested_name, parameters, versions
 from coview.summary.space import Nested, all_scores, is_training_set, view_labels, view_scores
-from coview.summary.values import Cluster, Feature, Points, Similarities, Summary, Truth, Uncertain, View, reading_order
+from coview.summary.values import (
+    Cluster,
+    Feature,
+    FeatureMeans,
+    Points,
+    Samples,
+    Similarities,
+    Summary,
+    Truth,
+    Uncertain,
+    View,
+    reading_order,
+)
 from coview.tune import Tuned
 from coview.tune.record import Tuning
+from coview.validity import Validity, measure_validity
 from coview.views import Array, Matrix, Views, check_row_labels
 
 DRAWN = 5000
+LISTED = 20_000
 COMPARED = 200
 COMPONENTS = 10
 VIEW_COMPONENTS = 30  # of all views together
 FEATURES = 10
+MEANS = 40  # columns in the table of standardised means
 UNCERTAIN = 20
 
 
@@ -91,9 +105,9 @@ def summarize(
     if classes is not None:
         check_classes("truth", classes)
     separation = _separation(found.scores, found.numbers, found.drawn)
-    features, constant = _features(found)
-    known = None if classes is None else _truth(found, classes)
-    evidence = _evidence(model, found)
+    features, means, constant = _features(found)
+    known, method = None if classes is None else _truth(found, classes), found.nested.method
+    validity = _validity(model, found)
     return Summary(
         method=nested_name(model),
         parameters=parameters(model),
@@ -101,13 +115,17 @@ def summarize(
         n_train=n_training_samples(model, views.n_samples),
         n_clusters=len(found.names),
         views=_describe_views(found, constant, describe_preprocessing(model)),
-        clusters=_describe_clusters(found, separation, features, known, evidence),
-        evidence=evidence,
+        clusters=_describe_clusters(found, separation, features, known, validity),
+        validity=validity,
         silhouette=separation.silhouette,
-        eigenvalues=_significant_numbers(getattr(found.nested.method, "eigenvalues_", None)),
-        explained_variance_ratio=_significant_numbers(getattr(found.nested.method, "explained_variance_ratio_", None)),
+        rho=float(method.rho) if isinstance(method, TMvKSCR) else None,
+        eigenvalues=_significant_numbers(getattr(method, "eigenvalues_", None)),
+        explained_variance_ratio=_significant_numbers(getattr(method, "explained_variance_ratio_", None)),
+        further_eigenvalues=_significant_numbers(getattr(method, "_further_eigenvalues", None)),
+        feature_means=means,
         uncertain=_uncertain(found, separation),
         truth=known,
+        samples=_listed(found, separation, classes),
         points=_plotted(found, separation, classes),
         similarities=_sample_similarities(found),
         tuning=_tuning_record(model),
@@ -208,11 +226,11 @@ def _separation(scores: Array | None, numbers: Numbers, drawn: Numbers) -> _Sepa
     return _Separation(by_sample, runners_up, medians, _significant_numbers(by_cluster), overall)
 
 
-def _evidence(model: Any, found: _Found) -> Evidence | None:
-    """Return the evidence for the clusters, which `Tuned` has measured if these are its training samples."""
+def _validity(model: Any, found: _Found) -> Validity | None:
+    """Return the validity of the clusters, which `Tuned` has measured if these are its training samples."""
     if isinstance(model, Tuned) and found.fitted:
-        return model.evidence_
-    return measure_evidence(model, found.views, found.labels)
+        return model.validity_
+    return measure_validity(model, found.views, found.labels)
 
 
 def _describe_views(
@@ -221,6 +239,10 @@ def _describe_views(
     from sklearn.metrics import adjusted_rand_score
 
     kernels, joint = found.nested.kernels, found.labels[found.labelled]
+    weights = found.nested.method._kappa if isinstance(found.nested.method, TMvKSCR) else {}
+    kappa = {name: float(weights[name]) for name in found.nested.view_names if name in weights}
+    complete = len(found.labelled) == found.views.n_samples
+    sizes = {n: tuple(np.bincount(theirs).tolist()) for n, theirs in found.view_labels.items() if complete}
     agreement = {}
     if len(found.names) > 1:  # one cluster agrees with anything
         agreement = {n: _significant(adjusted_rand_score(theirs, joint)) for n, theirs in found.view_labels.items()}
@@ -231,7 +253,9 @@ def _describe_views(
             sparse=sp.issparse(x),
             preprocessing=preprocessing[name],
             kernel=repr(kernels[name]) if name in kernels else None,
+            kappa=kappa.get(name),
             agreement=agreement.get(name),
+            sizes=sizes.get(name),
             notes=_column_notes(found, name, constant[name]),
         )
         for name, x in found.views.items()
@@ -243,17 +267,18 @@ def _describe_clusters(
     separation: _Separation,
     features: Sequence[tuple[Feature, ...]],
     truth: Truth | None,
-    evidence: Evidence | None,
+    validity: Validity | None,
 ) -> tuple[Cluster, ...]:
     sizes, numbers = np.bincount(found.numbers), found.numbers[found.labelled]
-    agreement = {name: _agreement(numbers, theirs, len(sizes)) for name, theirs in found.view_labels.items()}
-    several = len(sizes) > 1 and evidence is not None
+    by_view = found.view_labels if len(sizes) > 1 else {}  # one cluster agrees with anything
+    agreement = {name: _agreement(numbers, theirs, len(sizes)) for name, theirs in by_view.items()}
+    several = len(sizes) > 1 and validity is not None
     return tuple(
         Cluster(
             label=int(label),
             size=int(sizes[c]),
             fraction=_significant(sizes[c] / len(found.numbers)),
-            stability=_significant(evidence.cluster_stability[c]) if several and evidence else None,
+            stability=_significant(validity.cluster_stability[c]) if several and validity else None,
             silhouette=None if separation.silhouettes is None else separation.silhouettes[c],
             margin=None if separation.cluster_margins is None else separation.cluster_margins[c],
             agreement={name: _significant(fractions[c]) for name, fractions in agreement.items()},
@@ -264,10 +289,10 @@ def _describe_clusters(
     )
 
 
-def _features(found: _Found) -> tuple[list[tuple[Feature, ...]], dict[str, list[int]]]:
-    """Return the columns of largest effect for each cluster, over all views, and the constant columns of each view."""
+def _features(found: _Found) -> tuple[list[tuple[Feature, ...]], FeatureMeans | None, dict[str, list[int]]]:
+    """Return the columns of largest effect for each cluster, their means, and the constant columns of each view."""
     n_clusters, kernels = len(found.names), found.nested.kernels
-    largest: list[list[Feature]] = [[] for _ in range(n_clusters)]
+    largest: list[list[tuple[Feature, int]]] = [[] for _ in range(n_clusters)]  # with the column
     constant: dict[str, list[int]] = {name: [] for name in found.views}
     for name, x in found.views.items():
         if isinstance(kernels.get(name), Precomputed):
@@ -276,19 +301,36 @@ def _features(found: _Found) -> tuple[list[tuple[Feature, ...]], dict[str, list[
             constant[name] += part.columns[part.constant].tolist()
             for c in range(n_clusters):
                 order = np.argsort(-abs(part.values[c]), kind="stable")[:FEATURES]
-                largest[c] += [
-                    Feature(
+                for j in order[part.values[c, order] != 0]:
+                    feature = Feature(
                         view=name,
                         name=_column_name(found.views, name, int(part.columns[j])),
                         effect=_significant(part.values[c, j]),
                         inside=_significant(part.inside[c, j]),
                         outside=_significant(part.outside[c, j]),
                     )
-                    for j in order
-                    if part.values[c, j] != 0
-                ]
-    ranked = (sorted(some, key=lambda feature: -abs(feature.effect)) for some in largest)
-    return [tuple(some[:FEATURES]) for some in ranked], constant
+                    largest[c].append((feature, int(part.columns[j])))
+    ranked = [sorted(some, key=lambda each: -abs(each[0].effect))[:FEATURES] for some in largest]
+    features = [tuple(feature for feature, _ in some) for some in ranked]
+    return features, _feature_means(found, [[(f.view, column) for f, column in some] for some in ranked]), constant
+
+
+def _feature_means(found: _Found, ranked: Sequence[Sequence[tuple[str, int]]]) -> FeatureMeans | None:
+    """Return the means of the best columns of each cluster, as many of each as fit, in the order of the clusters."""
+    n_clusters, chosen, rank = len(found.names), set[tuple[str, int]](), 0
+    while len(chosen) < MEANS and rank < FEATURES:  # the best of every cluster, then the second best, and so on
+        chosen |= {some[rank] for some in ranked[: MEANS - len(chosen)] if rank < len(some)}
+        rank += 1
+    columns = [each for each in dict.fromkeys(each for some in ranked for each in some[:rank]) if each in chosen]
+    if not columns:
+        return None
+    values = np.empty((n_clusters, len(columns)))
+    for name in dict.fromkeys(view for view, _ in columns):
+        places = [i for i, (view, _) in enumerate(columns) if view == name]
+        wanted = [columns[i][1] for i in places]
+        values[:, places] = effects_of_columns(found.views[name], wanted, found.numbers, n_clusters).standardised
+    names = tuple(_column_name(found.views, view, column) for view, column in columns)
+    return FeatureMeans(tuple(view for view, _ in columns), names, _as_tuples(values, digits=3))
 
 
 def _column_name(views: Views, view: str, column: int) -> str:
@@ -335,7 +377,8 @@ def _truth(found: _Found, classes: Sequence[str]) -> Truth:
     place = {name: column for column, name in enumerate(ordered)}
     counts = _counts_by_cluster(found.numbers, np.array([place[name] for name in classes]))
     measures = {name: _significant(value) for name, value in metrics.scores(classes, found.labels).items()}
-    return Truth(ordered, tuple(map(tuple, counts.tolist())), **measures)
+    largest = _significant(counts.sum(axis=0).max() / len(classes))
+    return Truth(ordered, tuple(map(tuple, counts.tolist())), **measures, largest_class=largest)
 
 
 def _uncertain(found: _Found, separation: _Separation) -> tuple[Uncertain, ...]:
@@ -350,6 +393,19 @@ def _uncertain(found: _Found, separation: _Separation) -> tuple[Uncertain, ...]:
             margin=_significant(separation.margins[row]),
         )
         for row in np.argsort(separation.margins, kind="stable")[:UNCERTAIN].tolist()
+    )
+
+
+def _listed(found: _Found, separation: _Separation, classes: Sequence[str] | None) -> Samples:
+    rows = _draw_by_cluster(found.numbers, LISTED)
+    others = separation.runners_up
+    return Samples(
+        rows=tuple(rows.tolist()),
+        names=tuple(found.samples[row] for row in rows),
+        labels=tuple(found.labels[rows].tolist()),
+        classes=None if classes is None else tuple(classes[row] for row in rows),
+        runners_up=None if others is None else tuple(found.names[others[rows]].tolist()),
+        margins=_significant_numbers(None if separation.margins is None else separation.margins[rows]),
     )
 
 
@@ -429,6 +485,14 @@ def _notes(found: _Found) -> list[str]:
     requested = getattr(method, "n_clusters", None)
     if requested is not None and len(found.names) < requested:
         notes.append(f"{requested} clusters were requested, and {len(found.names)} have members.")
+    dominant = getattr(method, "dominant_rows_", ())
+    if dominant and getattr(method, "regularization_", 0):
+        same_rows = found.fitted and len(method.labels_) == n  # not for FixedSize
+        named = f": {', '.join(found.samples[row] for row in dominant[:10])}" if same_rows else ""
+        notes.append(
+            f"The degrees are regularised, because {len(dominant)} training samples, possibly outliers, own a "
+            f"component otherwise{named}."
+        )
     if found.scores is None:
         notes.append(f"{type(method).__name__} has no score space, so there are no margins and no silhouettes.")
     elif found.scores.shape[1] > COMPONENTS:
@@ -444,8 +508,9 @@ def _notes(found: _Found) -> list[str]:
 
 
 def _significant(number: Any, digits: int = 5) -> float:
-    """Return the number with a few significant digits, which keep the file small."""
-    return float(f"{number:.{digits}g}")
+    """Return the number with a few significant digits, which keep the file small, but without rounding it to 1."""
+    rounded = float(f"{number:.{digits}g}")
+    return float(f"{number:.9g}") if abs(rounded) == 1 else rounded
 
 
 def _significant_numbers(values: Any) -> tuple[float, ...] | None:

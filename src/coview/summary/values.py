@@ -11,13 +11,14 @@ from html import escape
 from typing import Any
 
 from coview.errors import InputError
-from coview.evidence import Evidence
+from coview.formats import count, decimals, percent, plural, shortened
 from coview.html import html_table
 from coview.persist.codec import record_from_json, record_to_json
 from coview.persist.file import refuse_nan
 from coview.tune.record import MEASURES, Tuning
+from coview.validity import Validity
 
-_FORMAT = "coview summary 4"
+_FORMAT = "coview summary 5"
 _LISTED = 20
 
 
@@ -49,14 +50,16 @@ class Cluster:
 
 @dataclass(frozen=True)
 class View:
-    """One view: its size, preprocessing and kernel, and the agreement (ARI) of its own labels with the joint labels."""
+    """One view: its size, preprocessing, kernel and weight, and the labels that it yields alone."""
 
     name: str
     n_features: int
     sparse: bool
     preprocessing: str  # in words
     kernel: str | None
-    agreement: float | None
+    kappa: float | None  # its weight in the sum of the kernel matrices; None for methods without such weights
+    agreement: float | None  # adjusted Rand index between its own labels and the joint labels
+    sizes: tuple[int, ...] | None  # number of samples with each of its own labels, if all samples have one
     notes: tuple[str, ...]  # such as constant columns
 
 
@@ -70,6 +73,19 @@ class Truth:
     nmi: float
     accuracy: float
     purity: float
+    largest_class: float  # fraction of the samples in the largest class: the accuracy of a single cluster
+
+
+@dataclass(frozen=True)
+class FeatureMeans:
+    """Standardised means by cluster of the columns that distinguish the clusters most.
+
+    Columns are standardised over all samples, so a mean of 1 is one standard deviation above the mean of all samples.
+    """
+
+    views: tuple[str, ...]  # one entry per column, as in names
+    names: tuple[str, ...]
+    values: tuple[tuple[float, ...], ...]  # one row per cluster, one column per column of the data
 
 
 @dataclass(frozen=True)
@@ -81,6 +97,21 @@ class Uncertain:
     label: int
     runner_up: int
     margin: float  # below 0 if the runner-up is nearer
+
+
+@dataclass(frozen=True, repr=False)
+class Samples:
+    """The samples by name: all of them, or a random subset if there are many. It includes the plotted ones."""
+
+    rows: tuple[int, ...]
+    names: tuple[str, ...]
+    labels: tuple[int, ...]
+    classes: tuple[str, ...] | None
+    runners_up: tuple[int, ...] | None  # the nearest cluster besides the own one
+    margins: tuple[float, ...] | None
+
+    def __repr__(self) -> str:
+        return f"Samples({len(self.rows)} samples)"
 
 
 @dataclass(frozen=True, repr=False)
@@ -131,15 +162,21 @@ class Summary:
     n_samples, n_train, n_clusters : int
     views : tuple of View
     clusters : tuple of Cluster
-    evidence : Evidence or None
+    validity : Validity or None
         What supports the clusters; None for a single cluster or too few samples.
     silhouette : float or None
         Mean silhouette in score space.
+    rho : float or None
+        Weight of the sum of the kernel matrices against their product, for methods with this parameter.
     eigenvalues, explained_variance_ratio : tuple of float, or None
+    further_eigenvalues : tuple of float, or None
+        The next few eigenvalues, which the method does not use.
+    feature_means : FeatureMeans or None
     uncertain : tuple of Uncertain
         The samples of smallest margin.
     truth : Truth or None
         Comparison with known classes, if they are given.
+    samples : Samples
     points : Points
     similarities : Similarities or None
     tuning : Tuning or None
@@ -158,12 +195,16 @@ class Summary:
     n_clusters: int
     views: tuple[View, ...]
     clusters: tuple[Cluster, ...]
-    evidence: Evidence | None
+    validity: Validity | None
     silhouette: float | None
+    rho: float | None
     eigenvalues: tuple[float, ...] | None
     explained_variance_ratio: tuple[float, ...] | None
+    further_eigenvalues: tuple[float, ...] | None
+    feature_means: FeatureMeans | None
     uncertain: tuple[Uncertain, ...]
     truth: Truth | None
+    samples: Samples
     points: Points
     similarities: Similarities | None
     tuning: Tuning | None
@@ -218,12 +259,12 @@ class Summary:
         return f"Summary({self.method}: {', '.join(self._headline())})"
 
     def _headline(self) -> list[str]:
-        clusters, views = _counted(self.n_clusters, "cluster"), _counted(len(self.views), "view")
-        parts = [f"{self.n_samples:,} samples in {clusters} from {views}"]
+        clusters, views = plural(self.n_clusters, "cluster"), plural(len(self.views), "view")
+        parts = [f"{count(self.n_samples)} samples in {clusters} from {views}"]
         if self.silhouette is not None:
-            parts.append(f"silhouette {self.silhouette:.2f}")
+            parts.append(f"silhouette {decimals(self.silhouette)}")
         if self.truth is not None:
-            parts.append(f"ARI with known classes {self.truth.ari:.2f}")
+            parts.append(f"ARI with known classes {decimals(self.truth.ari)}")
         return parts
 
     def _repr_html_(self) -> str:
@@ -235,22 +276,20 @@ class Summary:
             (
                 str(cluster.label),
                 f"{cluster.size:,}",
-                f"{cluster.fraction:.1%}",
-                fixed(cluster.silhouette),
-                fixed(cluster.margin),
-                *(f"{cluster.agreement[name]:.0%}" for name in views),
-                ", ".join(f"{each.view}: {each.name} ({each.effect:+.1f})" for each in cluster.features[:3]),
+                percent(cluster.fraction),
+                decimals(cluster.silhouette),
+                decimals(cluster.margin),
+                *(percent(cluster.agreement[name]) for name in views),
+                ", ".join(
+                    f"{each.view}: {shortened(each.name)} ({decimals(each.effect, 1, sign=True)})"
+                    for each in cluster.features[:3]
+                ),
             )
             for cluster in self.clusters[:_LISTED]
         ]
         more = f"<p>… and {len(self.clusters) - _LISTED} more clusters</p>" if len(self.clusters) > _LISTED else ""
         title = escape(f"{self.method}: {', '.join(self._headline())}")
         return f"<p><b>{title}</b></p>{html_table(header, rows)}{more}"
-
-
-def fixed(number: float | None, digits: int = 2) -> str:
-    """Return a number with this many decimals, or a dash for None."""
-    return "–" if number is None else f"{number:.{digits}f}"
 
 
 def reading_order(name: str) -> tuple[Any, ...]:
@@ -265,16 +304,14 @@ def reading_order(name: str) -> tuple[Any, ...]:
     return 1, [float(part) if i % 2 else part for i, part in enumerate(parts)], name
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def _check_lengths(summary: Summary) -> None:
     """Raise an error if parts that belong together differ in length, because plots and report zip them."""
-    points, truth, similarities = summary.points, summary.truth, summary.similarities
+    points, samples, truth, similarities = summary.points, summary.samples, summary.truth, summary.similarities
+    means = summary.feature_means
     n, names, labels = len(points.rows), {v.name for v in summary.views}, {c.label for c in summary.clusters}
     drawn = [points.samples, points.labels, points.classes, points.margins, points.scores or None]
     drawn += [*points.view_labels.values(), *points.view_scores.values()]
+    listed = [samples.names, samples.labels, samples.classes, samples.runners_up, samples.margins]
     agreed = {v.name for v in summary.views if v.agreement is not None}
     holds = {
         "n_clusters": summary.n_clusters == len(summary.clusters) == len(labels),
@@ -284,7 +321,12 @@ def _check_lengths(summary: Summary) -> None:
         and set(points.view_labels) | set(points.view_scores) <= names
         and set(points.labels) <= labels
         and all(len({len(row) for row in scores}) <= 1 for scores in (points.scores, *points.view_scores.values())),
+        "samples": all(len(part) == len(samples.rows) for part in listed if part is not None)
+        and set(samples.labels) | set(samples.runners_up or ()) <= labels,
     }
+    if means is not None:
+        widths = {len(means.views), len(means.names), *map(len, means.values)}
+        holds["feature_means"] = len(means.values) == len(labels) and len(widths) == 1 and set(means.views) <= names
     if truth is not None:
         widths = set(map(len, truth.contingency))
         holds["truth"] = len(truth.contingency) == len(labels) and widths <= {len(truth.classes)}

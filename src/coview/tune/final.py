@@ -11,9 +11,9 @@ import numpy as np
 from coview.compose.preprocessed import Preprocessed
 from coview.core.agreement import adjusted_rand, size_entropy
 from coview.core.select import draw_rows
-from coview.evidence import Evidence, measure_evidence
 from coview.tune.candidates import Candidate
 from coview.tune.record import EvaluatedSetting, FinalMeasures
+from coview.validity import Validity, measure_validity
 from coview.views import Views
 
 _MOST_FITS = 3
@@ -21,11 +21,11 @@ _ROWS = 2000  # whose labels by each view are computed
 
 
 class FinalFit(NamedTuple):
-    """A model of all samples, its measures and evidence, and the index of its setting among the evaluations."""
+    """A model of all samples, its measures and validity, and the index of its setting among the evaluations."""
 
     model: Preprocessed
     measures: FinalMeasures
-    evidence: Evidence | None
+    validity: Validity | None
     selected: int
 
 
@@ -71,7 +71,7 @@ def _measured(model: Preprocessed, index: int, views: Views, seed: int) -> Final
         rows = draw_rows(views.n_samples, _ROWS, np.random.default_rng(seed))
         by_view = model.view_labels_ if len(rows) == len(labels) else model.predict(views.take(rows), per_view=True)
         agreement = float(np.mean([adjusted_rand(labels[rows], each) for each in by_view.values()]))
-    evidence = measure_evidence(model, views, labels, seed)
-    stability = None if evidence is None else evidence.stability
+    validity = measure_validity(model, views, labels, seed)
+    stability = None if validity is None else validity.stability
     measures = FinalMeasures(views.n_samples, agreement, stability, size_entropy(labels, number))
-    return FinalFit(model, measures, evidence, index)
+    return FinalFit(model, measures, validity, index)

@@ -9,8 +9,7 @@ from coview.compose.preprocessed import Preprocessed
 from coview.compose.wrapper import Wrapper
 from coview.core.assign import Labels
 from coview.errors import InputError
-from coview.evidence import Evidence
-from coview.evidence.words import evidence_in_words
+from coview.formats import decimals
 from coview.kernels import Kernel
 from coview.methods.base import Seed
 from coview.methods.tmvkscr import TMvKSCR
@@ -25,6 +24,8 @@ from coview.tune.candidates import Candidate, affordable, bytes_to_fit, candidat
 from coview.tune.final import FinalFit, fit_best
 from coview.tune.record import EvaluatedSetting, FinalMeasures
 from coview.tune.search import ROUNDS, Search, SearchResult
+from coview.validity import Validity
+from coview.validity.words import statement
 from coview.views import Array, Layout, Views
 
 _AUTO = range(1, 13)
@@ -44,8 +45,8 @@ class Tuned(Wrapper):
     Parameters
     ----------
     n_clusters : int, "auto", or several integers such as range(3, 9)
-        Number of clusters, or the numbers to select from; "auto" is 1 to 12. One cluster is selected if there is no
-        evidence for more (docs/evidence.md).
+        Number of clusters, or the numbers to select from; "auto" is 1 to 12. One cluster is selected if
+        more are not supported (docs/validity.md).
     budget : "full" or "small"
         "full" evaluates all candidates on 500 samples and half of them on 1500; "small" evaluates all on 500,
         with two splits into halves instead of one.
@@ -77,7 +78,7 @@ class Tuned(Wrapper):
         several numbers, and 0 if n_clusters is 1, which needs no evaluation.
     final_ : FinalMeasures or None
         The measures of the selected setting on all samples; None if n_clusters is 1.
-    evidence_ : Evidence or None
+    validity_ : Validity or None
         What supports the clusters: measures that are low if the samples do not form clusters. None if n_clusters is 1
         or if there are too few samples.
     reason_ : str
@@ -103,7 +104,7 @@ class Tuned(Wrapper):
     evaluations_: tuple[EvaluatedSetting, ...]
     selected_: Annotated[int, Range(least=0)]
     final_: FinalMeasures | None
-    evidence_: Evidence | None
+    validity_: Validity | None
     reason_: str
     if TYPE_CHECKING:  # what `Wrapper` reads from the fitted TMvKSCR, for type checkers
         estimator_: Preprocessed
@@ -142,7 +143,7 @@ class Tuned(Wrapper):
         pool = _fitting_candidates(views)
         if numbers == [1]:
             self._fit_one_cluster(pool[0], views, seed)
-            self.evaluations_, self.selected_, self.final_, self.evidence_ = (), 0, None, None
+            self.evaluations_, self.selected_, self.final_, self.validity_ = (), 0, None, None
             self.reason_ = "One cluster needs no selection of settings."
         else:
             with reporting(self.progress) as report:
@@ -153,16 +154,16 @@ class Tuned(Wrapper):
             print(f"[Tuned] {self.reason_}")
 
     def _fit_selected(self, result: SearchResult, views: Views, seed: int, may_be_one: bool) -> None:
-        """Fit the selected setting on all samples; without evidence for several clusters, with one if that may be."""
+        """Fit the selected setting on all samples; if no clusters are valid, with one if that may be."""
         final = fit_best(
             result.ranking, result.evaluations, lambda each: self._model(each, result.n_clusters, seed), views, seed
         )
         self.evaluations_, self.selected_ = result.evaluations, final.selected
-        self.final_, self.evidence_ = final.measures, final.evidence
+        self.final_, self.validity_ = final.measures, final.validity
         self.reason_ = _reason(result.evaluations, final, views.names)
-        if may_be_one and final.evidence is not None and final.evidence.level == "none":
+        if may_be_one and final.validity is not None and final.validity.level == "none":
             self._fit_one_cluster({i: each for each, i in result.ranking}[final.selected], views, seed)
-            self.reason_ = f"No cluster structure found. {' '.join(evidence_in_words(final.evidence))} {self.reason_}"
+            self.reason_ = f"No cluster structure found. {statement(final.validity)} {self.reason_}"
         else:
             self.n_clusters_, self.estimator_, self.labels_ = result.n_clusters, final.model, final.model.labels_
 
@@ -274,4 +275,4 @@ def _measures_in_words(measures: EvaluatedSetting | FinalMeasures, n_views: int)
         "split-half stability": measures.stability,
         "size entropy": measures.size_entropy,
     }
-    return ", ".join(f"{name} {value:.2f}" for name, value in named.items() if value is not None)
+    return ", ".join(f"{name} {decimals(value)}" for name, value in named.items() if value is not None)

@@ -1,4 +1,4 @@
-"""The measures of evidence: stability between halves, agreement of views clustered alone, silhouette in the input."""
+"""The measures of validity: stability between halves, agreement of views clustered alone, silhouette in the input."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from coview.core.agreement import adjusted_rand
 from coview.core.assign import Directions, Labels, as_assigner
 from coview.core.select import draw_rows
 from coview.errors import InputError
-from coview.evidence.reference import DISTRIBUTIONS, Reference
-from coview.evidence.values import Evidence
 from coview.kernels import Kernel, NeighborGraph, Precomputed, kernel_per_view
 from coview.methods.base import MultiViewClusterer
 from coview.methods.kernel_clusterer import KernelClusterer
 from coview.methods.tmvkscr import TMvKSCR
 from coview.rows import as_float64
+from coview.validity.reference import DISTRIBUTIONS, Reference
+from coview.validity.values import Validity
 from coview.views import Array, Matrix, Views
 
 # On more samples, data without clusters are split alike in all halves more often, and refits cost more.
@@ -36,8 +36,8 @@ _PAIRINGS = 99
 _ASSIGNER = Directions(n_init=3)  # labels are compared many times, so a single bad start does not decide
 
 
-def measure_evidence(model: Any, views: Views, labels: Labels, seed: int = 0) -> Evidence | None:
-    """Return the evidence for the clusters of a fitted model.
+def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) -> Validity | None:
+    """Return the validity of the clusters of a fitted model.
 
     The method is fitted again on halves of a random subset of the samples, and on data without clusters.
 
@@ -53,7 +53,7 @@ def measure_evidence(model: Any, views: Views, labels: Labels, seed: int = 0) ->
 
     Returns
     -------
-    Evidence, or None if there is one cluster or too few samples for halves
+    Validity, or None if there is one cluster or too few samples for halves
     """
     rng = np.random.default_rng(seed)
     *wrappers, method = nested_models(model)
@@ -75,7 +75,7 @@ def measure_evidence(model: Any, views: Views, labels: Labels, seed: int = 0) ->
         reference = [] if _precomputed(own_kernels) else _reference_stability(_unfitted(method, seed), samples, rng)
         kernels = own_kernels if set(own_kernels) == set(of_views) else dict.fromkeys(of_views, NeighborGraph())
         agreement = _agreement_of_views(_labels_by_view(of_views, kernels, len(names), seed), rng)
-    return Evidence(
+    return Validity(
         n_samples=len(rows),
         stability=_mean_stability(refits),
         # The distribution with the more stable clusters is the stricter comparison.

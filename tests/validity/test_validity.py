@@ -1,4 +1,4 @@
-"""The evidence for clusters: high for clusters that every view shows, none for noise."""
+"""The validity of clusters: high for clusters that every view shows, none for noise."""
 
 from dataclasses import replace
 
@@ -9,11 +9,11 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 
 from coview import KSC, OPMC, Concat, CoReg, FixedSize, PerView, Preprocessed, TMvKSCR
-from coview.evidence import Evidence, measure_evidence
-from coview.evidence.measure import _cluster_stability
-from coview.evidence.reference import DISTRIBUTIONS, Reference
-from coview.evidence.values import LEVELS
-from coview.evidence.words import STATEMENTS, evidence_in_words
+from coview.validity import Validity, measure_validity
+from coview.validity.measure import _cluster_stability
+from coview.validity.reference import DISTRIBUTIONS, Reference
+from coview.validity.values import LEVELS
+from coview.validity.words import STATEMENTS, UNRELATED_VIEWS, validity_in_words
 from coview.views import Views, as_views
 from tests.conftest import make_blobs
 
@@ -23,9 +23,9 @@ def noise(n=200, widths=(5, 8), seed=0):
     return {f"view{i}": rng.normal(size=(n, width)) for i, width in enumerate(widths)}
 
 
-def evidence_of(model, views):
+def validity_of(model, views):
     views = as_views(views)
-    return measure_evidence(model, views, model.fit(views).labels_)
+    return measure_validity(model, views, model.fit(views).labels_)
 
 
 @pytest.mark.parametrize(
@@ -43,52 +43,53 @@ def evidence_of(model, views):
     ],
     ids=lambda model: repr(model)[:40],
 )
-def test_clusters_that_every_view_shows_have_strong_evidence(model):
+def test_clusters_that_every_view_shows_are_strongly_supported(model):
     views, _ = make_blobs(150, spread=8.0)
-    evidence = evidence_of(model, views)
-    assert evidence.level == "strong"
-    assert evidence.stability > 0.99
-    assert evidence.agreement > 0.99
-    assert evidence.silhouette > 0.5
-    assert len(evidence.cluster_stability) == 3
-    assert min(evidence.cluster_stability) > 0.95
+    validity = validity_of(model, views)
+    assert validity.level == "strong"
+    assert validity.stability > 0.99
+    assert validity.agreement > 0.99
+    assert validity.silhouette > 0.5
+    assert len(validity.cluster_stability) == 3
+    assert min(validity.cluster_stability) > 0.95
 
 
 @pytest.mark.parametrize("k", [2, 5])
 @pytest.mark.parametrize("n_views", [1, 2])
 @pytest.mark.parametrize("kernel", ["rbf", "graph"])
-def test_noise_has_no_evidence(kernel, n_views, k):
-    evidence = evidence_of(TMvKSCR(k, kernel=kernel, random_state=0), noise(widths=(5, 8)[:n_views]))
-    assert evidence.level == "none"
+def test_noise_is_not_supported(kernel, n_views, k):
+    validity = validity_of(TMvKSCR(k, kernel=kernel, random_state=0), noise(widths=(5, 8)[:n_views]))
+    assert validity.level == "none"
 
 
-def test_clusters_of_views_whose_rows_are_paired_at_random_have_no_evidence():
+def test_clusters_of_views_whose_rows_are_paired_at_random_are_not_supported():
     views, _ = make_blobs(150, spread=8.0)
     rng = np.random.default_rng(0)
     repaired = {name: rng.permutation(x) for name, x in views.items()}
-    evidence = evidence_of(TMvKSCR(3, random_state=0), repaired)
-    assert not evidence.views_agree
-    assert evidence.level == "none"
-    assert abs(evidence.agreement) < 0.05
-    assert "no two views agree more than with rows that are paired at random" in " ".join(evidence_in_words(evidence))
+    validity = validity_of(TMvKSCR(3, random_state=0), repaired)
+    assert not validity.views_agree
+    assert validity.level == "none"
+    assert abs(validity.agreement) < 0.05
+    assert validity_in_words(validity)[0] == UNRELATED_VIEWS
+    assert "no two views agree more than with rows that are paired at random" in " ".join(validity_in_words(validity))
 
 
-def test_a_gram_matrix_gives_the_evidence_of_its_rows():
+def test_a_gram_matrix_gives_the_validity_of_its_rows():
     views, _ = make_blobs(120, spread=8.0)
     grams = {name: np.exp(-((x[:, None] - x[None]) ** 2).sum(axis=2) / 40) for name, x in views.items()}
-    evidence = evidence_of(TMvKSCR(3, kernel="precomputed", random_state=0), grams)
-    assert evidence.stability > 0.99
-    assert evidence.reference_stability is None  # there are no rows to draw from
-    assert evidence.agreement > 0.99
-    assert evidence.silhouette > 0.2
+    validity = validity_of(TMvKSCR(3, kernel="precomputed", random_state=0), grams)
+    assert validity.stability > 0.99
+    assert validity.reference_stability is None  # there are no rows to draw from
+    assert validity.agreement > 0.99
+    assert validity.silhouette > 0.2
 
 
-def test_the_evidence_is_deterministic_and_changes_neither_model_nor_views():
+def test_the_validity_is_deterministic_and_changes_neither_model_nor_views():
     views, _ = make_blobs(700, spread=1.0)
     given = {name: x.copy() for name, x in views.items()}
     model = TMvKSCR(3, random_state=0).fit(views)
     before = {name: value for name, value in vars(model).items() if isinstance(value, np.ndarray)}
-    first, second = (measure_evidence(model, as_views(views), model.labels_) for _ in range(2))
+    first, second = (measure_validity(model, as_views(views), model.labels_) for _ in range(2))
     assert first == second
     assert first.n_samples == 600
     for name, x in views.items():
@@ -101,7 +102,7 @@ def test_sparse_views_and_views_with_more_columns_than_samples():
     views, _ = make_blobs(60, spread=8.0)
     wide = np.hstack([views["a"], np.zeros((60, 200))])
     model = TMvKSCR(3, random_state=0)
-    dense, sparse = (evidence_of(model, {"a": x, "b": views["b"]}) for x in (wide, sp.csr_array(wide)))
+    dense, sparse = (validity_of(model, {"a": x, "b": views["b"]}) for x in (wide, sp.csr_array(wide)))
     assert dense.level == sparse.level == "strong"
     assert dense.stability == pytest.approx(sparse.stability)
     assert dense.silhouette == pytest.approx(sparse.silhouette)
@@ -109,18 +110,18 @@ def test_sparse_views_and_views_with_more_columns_than_samples():
 
 def test_too_few_samples_or_one_cluster_have_no_measures():
     few = {name: x[:12] for name, x in noise().items()}
-    assert evidence_of(TMvKSCR(2, random_state=0), few) is None
-    assert evidence_of(TMvKSCR(1, random_state=0), noise()) is None
-    assert evidence_of(TMvKSCR(60, random_state=0), noise()) is None  # halves would have fewer than two of each
+    assert validity_of(TMvKSCR(2, random_state=0), few) is None
+    assert validity_of(TMvKSCR(1, random_state=0), noise()) is None
+    assert validity_of(TMvKSCR(60, random_state=0), noise()) is None  # halves would have fewer than two of each
 
 
 def test_the_silhouette_is_that_of_the_input_and_not_of_the_scores():
     views = noise(150)
     model = TMvKSCR(3, random_state=0).fit(views)
-    evidence = measure_evidence(model, as_views(views), model.labels_)
+    validity = measure_validity(model, as_views(views), model.labels_)
     expected = np.mean([silhouette_score(x, model.labels_) for x in views.values()])
-    assert evidence.silhouette == pytest.approx(expected)
-    assert evidence.silhouette < silhouette_score(model.scores_, model.labels_) - 0.2
+    assert validity.silhouette == pytest.approx(expected)
+    assert validity.silhouette < silhouette_score(model.scores_, model.labels_) - 0.2
 
 
 def test_the_stability_of_a_cluster_is_the_mean_of_its_largest_jaccard_indices():
@@ -161,7 +162,7 @@ def test_reference_data_of_wide_views_have_as_many_columns_as_samples():
     assert {name: x.shape for name, x in drawn.items()} == {"a": (20, 20), "b": (20, 3)}
 
 
-MEASURES = Evidence(600, 0.9, 0.3, 0.4, 0.5, 20.0, 3.0, 0.1, (0.9, 0.8))
+MEASURES = Validity(600, 0.9, 0.3, 0.4, 0.5, 20.0, 3.0, 0.1, (0.9, 0.8))
 
 
 @pytest.mark.parametrize(
@@ -179,9 +180,10 @@ MEASURES = Evidence(600, 0.9, 0.3, 0.4, 0.5, 20.0, 3.0, 0.1, (0.9, 0.8))
     ],
 )
 def test_the_level_follows_from_the_measures(changes, level):
-    evidence = replace(MEASURES, **changes)
-    assert evidence.level == level
-    assert evidence_in_words(evidence)[0] == STATEMENTS[level]
+    validity = replace(MEASURES, **changes)
+    assert validity.level == level
+    unrelated = validity.is_stable and not validity.views_agree
+    assert validity_in_words(validity)[0] == (UNRELATED_VIEWS if unrelated else STATEMENTS[level])
 
 
 def test_every_level_has_a_statement():
@@ -190,8 +192,8 @@ def test_every_level_has_a_statement():
 
 
 def test_the_measures_in_words():
-    assert evidence_in_words(MEASURES) == [
-        "The evidence for these clusters is strong.",
+    assert validity_in_words(MEASURES) == [
+        "The support for these clusters is strong.",
         "Two models, fitted on halves of 600 samples, agree with an adjusted Rand index of 0.90, compared with 0.30 "
         "(at most 0.40) on normal or uniform samples with the same covariance, which have no clusters.",
         "The mean adjusted Rand index between two views, each clustered alone, is 0.50; some views agree more than "

@@ -1,4 +1,4 @@
-"""The evidence for the clusters of a model, and its level."""
+"""The validity of the clusters of a model, and its level."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Index = Annotated[float, Range(-1, 1)]
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Validity:
     """Measures of the clusters of a model, on a random subset of the samples.
 
     Attributes
@@ -69,7 +69,7 @@ class Evidence:
 
     @property
     def level(self) -> str:
-        """The strength of the evidence, one of LEVELS."""
+        """How well the clusters are supported, one of LEVELS."""
         if not (self.is_stable and self.views_agree):
             return "none"
         bounds = (STRONG, "strong"), (MODERATE, "moderate"), (WEAK, "weak")

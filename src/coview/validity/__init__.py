@@ -1,0 +1,6 @@
+"""Validity of clusters: measures that are low if the samples do not form clusters, and their levels."""
+
+from coview.validity.measure import measure_validity
+from coview.validity.values import Validity
+
+__all__ = ["Validity", "measure_validity"]

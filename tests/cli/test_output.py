@@ -1,0 +1,38 @@
+"""Tables and lines that a command prints."""
+
+from dataclasses import replace
+
+from coview.cli.output import describe_truth, print_clusters
+from coview.cli.terminal import Terminal
+from tests.summaries import make_summary
+
+
+def test_known_classes_have_a_baseline_and_are_not_rounded_to_perfect():
+    truth = replace(make_summary(50, 3).truth, ari=0.99964, nmi=0.0002, accuracy=0.7, largest_class=0.78)
+    assert describe_truth(truth) == (
+        "Known classes: ARI 0.9996, NMI 0.0002 (1 is perfect), accuracy 70% (largest class alone: 78%)"
+    )
+
+
+def test_agreement_and_fractions_are_not_rounded_to_zero_or_one(capsys):
+    summary = make_summary(400, 3)
+    clusters = (replace(summary.clusters[0], fraction=0.9996), replace(summary.clusters[1], fraction=0.0004))
+    views = tuple(replace(view, agreement=0.997) for view in summary.views)
+    print_clusters(Terminal(), replace(summary, clusters=clusters, views=views))
+    out = capsys.readouterr().out
+    assert "99.96%" in out
+    assert "0.04%" in out
+    assert "pixels 0.997, fourier 0.997" in out
+
+
+def test_long_names_of_columns_stay_distinct(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    summary = make_summary(400, 3)
+    clusters = tuple(
+        replace(c, features=(replace(c.features[0], name=f"ENSG1000000000000000000000{c.label:03}"),))
+        for c in summary.clusters
+    )
+    print_clusters(Terminal(), replace(summary, clusters=clusters))
+    out = capsys.readouterr().out
+    assert all(f"000000{label:03}" in out for label in range(3))
+    assert "ENSG1000000000000000000000" not in out
