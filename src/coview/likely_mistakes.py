@@ -104,19 +104,21 @@ def _equal(x: Matrix, y: Matrix) -> bool:
 def _class_columns(where: str, x: Matrix, columns: tuple[str, ...] | None, *, alone: bool) -> Iterator[str]:
     """Yield a sentence on columns of a few integers that are named like classes, or are all that one view has."""
     if columns is None:
-        suspects = {} if alone or x.shape[1] > 1 else {"0": 0}
+        suspects = {} if alone or x.shape[1] > 1 else {"": [0]}
     else:
-        # A column colour=red is one-hot encoded from the column colour.
-        stems = {name.partition("=")[0]: j for j, name in enumerate(columns)}
+        # The columns colour=red and colour=blue are one-hot encoded from the column colour.
+        stems: dict[str, list[int]] = {}
+        for j, name in enumerate(columns):
+            stems.setdefault(name.partition("=")[0], []).append(j)
         single = len(stems) == 1 and not alone
-        suspects = {stem: j for stem, j in stems.items() if single or _names_classes(stem)}
-    for name, j in suspects.items():
-        values = np.unique(x[:, [j]].toarray() if sp.issparse(x) else x[:, j])
+        suspects = {stem: places for stem, places in stems.items() if single or _names_classes(stem)}
+    for name, places in suspects.items():
+        values = np.unique(x[:, places].toarray() if sp.issparse(x) else x[:, places])
         if 2 <= len(values) <= x.shape[0] / 5 and np.array_equal(values, np.floor(values)):
-            column = "one column" if columns is None else f"the column {name!r}"
+            column = f"the column {name!r}" if name else "one column"
             yield (
-                f"{where} has {column} with {len(values)} different integers, which looks like classes or labels of an "
-                "earlier clustering; drop it, unless it is a feature"
+                f"{where} has {column} with {max(len(values), len(places))} different values, which looks like classes "
+                "or labels of an earlier clustering; drop it, unless it is a feature"
             )
 
 
