@@ -53,7 +53,12 @@ def model(views):
 @pytest.fixture(scope="module")
 def cluster():
     settings = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "memory_limit": 0, "silence_logs": 50}
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **settings) as cluster:
+    # Every two seconds, the scheduler drops results that several workers hold, such as a model that all need.
+    keep = {"distributed.scheduler.active-memory-manager.start": False}
+    with (
+        dask.config.set(keep),
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **settings) as cluster,
+    ):
         yield cluster
 
 

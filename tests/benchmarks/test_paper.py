@@ -228,6 +228,7 @@ def test_the_fixed_protocol_has_one_setting_for_all_data_sets(paper):
             chosen = json.loads(settings)
             assert chosen.pop("preprocess") == ["standard"] * len(data.views)  # all are dense
             chosen.pop("layout", None)
+            assert chosen.pop("regularization", 0.0) == 0.0  # as in the paper
             assert set(chosen) == {"estimator"}  # everything else is at its default
 
 

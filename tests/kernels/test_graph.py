@@ -359,10 +359,10 @@ def test_the_components_of_disconnected_graphs_are_clusters():
         assert adjusted_rand_score(truth, model.labels_) == 1
 
 
-def test_isolated_points_are_separate_clusters():
+def test_isolated_points_are_separate_clusters_without_regularization():
     views, truth = make_blobs(150)
     isolated = {name: np.vstack([x, 1e4 * np.eye(x.shape[1])[:2]]) for name, x in views.items()}
-    model = TMvKSCR(5, kernel=NeighborGraph(), rho=1.0, random_state=0).fit(isolated)
+    model = TMvKSCR(5, kernel=NeighborGraph(), rho=1.0, regularization=0, random_state=0).fit(isolated)
     assert adjusted_rand_score(np.r_[truth, 3, 4], model.labels_) == 1
     np.testing.assert_array_equal(model.predict(isolated), model.labels_)
 
