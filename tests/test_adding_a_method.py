@@ -60,7 +60,7 @@ def test_the_command_fits_it_and_predicts_with_it(data, capsys):
 
 
 def test_a_class_without_an_entry_is_refused():
-    with pytest.raises(InputTypeError, match=r"'mine' is an ABCMeta; give Entry\('module:Class', 'what it does'\)"):
+    with pytest.raises(InputTypeError, match=r"'mine' is the class \w+; give Entry\('module:Class', 'what it does'\)"):
         METHODS["mine"] = METHODS[NAME]
 
 

@@ -24,6 +24,7 @@ RANKS = (
     "progress",
     "runtime",
     "views",
+    "likely_mistakes",
     "state",
     "rows",
     "preprocess",

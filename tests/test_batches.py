@@ -29,6 +29,7 @@ def mirrored(rng, n=20, shift=2.0):
 @ASSIGNER
 @DTYPE
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.filterwarnings("ignore:the views .* have the same values")
 def test_views_that_contradict_each_other(assigner, dtype, seed):
     x = np.random.default_rng(seed).normal(size=(10, 1))
     x = np.vstack([x, -x])

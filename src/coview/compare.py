@@ -20,6 +20,7 @@ from coview.compose.wrapper import nested_models
 from coview.errors import InputError
 from coview.formats import decimals
 from coview.html import html_table
+from coview.likely_mistakes import check_classes, warn_of_likely_mistakes
 from coview.methods.base import MultiViewClusterer, many_clusters, warn_if_many_clusters
 from coview.metrics import scores as truth_scores
 from coview.parameters import check_integer
@@ -175,7 +176,10 @@ def compare(
     [('tmvkscr', (20, 20, 20), 1.0), ('opmc', (20, 20, 20), 1.0)]
     """
     names = method_names(methods)
-    views = as_views(views)
+    checked = as_views(views)
+    if checked is not views:
+        warn_of_likely_mistakes(checked)
+    views = checked
     if check_integer("n_clusters", n_clusters, 2) > views.n_samples:
         raise InputError(f"n_clusters={n_clusters}: expected an integer of at most n_samples={views.n_samples}")
     warn_if_many_clusters(n_clusters, views.n_samples)
@@ -184,6 +188,8 @@ def compare(
     known = None if truth is None else np.asarray(truth)
     if known is not None and known.shape != (views.n_samples,):
         raise InputError(f"truth has shape {known.shape}; give one class for each of the {views.n_samples} samples")
+    if known is not None:
+        check_classes("truth", [str(label) for label in known])
 
     results, labels = [], {}
     with reporting(progress) as report:

@@ -16,6 +16,8 @@ class ModelFileError(InputError):
 
 
 def kind_of(value: object) -> str:
-    """Return the type of a value with its article, as in "a list" or "an AnnData"."""
+    """Return the type of a value with its article, as in "a list" or "an AnnData"; of a class, its name."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
     name = type(value).__name__
     return f"{'an' if name[0] in 'AEIOUaeiou' or name.startswith('nd') else 'a'} {name}"

@@ -9,6 +9,14 @@ from typing import Any
 
 from coview.errors import InputError
 
+_LONGEST_VALUE = 60  # characters in a message
+
+
+def short(value: Any) -> str:
+    """Return a value as in Python, on one line and cut if it is long, for messages."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+
 
 def is_integer(value: Any) -> bool:
     """Return whether this is an integer and not a boolean."""
@@ -27,7 +35,7 @@ def check_integer(name: str, value: Any, least: int, most: int | None = None, *,
     """
     if not (is_integer(value) and least <= value and (most is None or value <= most)):
         bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
-        raise InputError(f"{name}={value!r}: expected an integer {bounds}{or_else}")
+        raise InputError(f"{name}={short(value)}: expected an integer {bounds}{or_else}")
     return int(value)
 
 
@@ -37,7 +45,9 @@ def check_number(
     """Return the finite number within the bounds, both inclusive, or raise an InputError; see `check_integer`."""
     if not (is_number(value) and math.isfinite(value) and least <= value <= most):
         bounds = [f"of at least {least:g}"] * (least > -math.inf) + [f"at most {most:g}"] * (most < math.inf)
-        raise InputError(f"{name}={value!r}: expected a number{' ' if bounds else ''}{' and '.join(bounds)}{or_else}")
+        raise InputError(
+            f"{name}={short(value)}: expected a number{' ' if bounds else ''}{' and '.join(bounds)}{or_else}"
+        )
     return float(value)
 
 
@@ -45,7 +55,7 @@ def check_above(name: str, value: Any, bound: float, most: float = math.inf, *, 
     """Return the finite number, which must be larger than the bound and at most `most`, or raise an InputError."""
     if not (is_number(value) and math.isfinite(value) and bound < value <= most):
         end = f" and at most {most:g}" if most < math.inf else ""
-        raise InputError(f"{name}={value!r}: expected a number above {bound:g}{end}{or_else}")
+        raise InputError(f"{name}={short(value)}: expected a number above {bound:g}{end}{or_else}")
     return float(value)
 
 
@@ -53,4 +63,4 @@ def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
     """Raise an InputError unless the value is one of these strings (or None)."""
     choices = list(choices)
     if not ((value is None or isinstance(value, str)) and value in choices):
-        raise InputError(f"{name}={value!r}: expected {' or '.join(map(repr, choices))}")
+        raise InputError(f"{name}={short(value)}: expected {' or '.join(map(repr, choices))}")

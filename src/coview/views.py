@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.html import first_few, html_table
-from coview.parameters import is_integer
+from coview.parameters import is_integer, short
 
 Array: TypeAlias = NDArray[Any]
 Matrix: TypeAlias = Any  # a float ndarray or csr_array; SciPy's sparse arrays have no types
@@ -292,11 +293,23 @@ def _validated_table(label: str, table: Any) -> tuple[Matrix, tuple[str, ...] | 
             matrix.sum_duplicates()
     elif np.ma.isMaskedArray(table) and np.ma.getmaskarray(table).any():
         raise InputError(f"{label} has masked values; impute them or drop those samples")
+    elif any(isinstance(each, (str, os.PathLike)) for each in (table if isinstance(table, (list, tuple)) else [table])):
+        raise InputTypeError(
+            f"{label} is {short(table)}, which may be the path of a file; read files with read_views, as in "
+            "read_views({'text': 'text.csv'}).views"
+        )
+    elif isinstance(table, (list, tuple)) and any(hasattr(row, "to_frame") for row in table):  # Series
+        raise InputTypeError(
+            f"{label} is a list of columns ({kind_of(table[0])}); give a 2-D table, such as frame[['a', 'b']]"
+        )
     elif isinstance(table, (np.ndarray, list, tuple)) or np.isscalar(table) or table is None:
         try:
             matrix = np.asarray(table)
         except ValueError:
-            raise InputError(f"{label} has rows of different lengths; every row needs the same columns") from None
+            raise InputError(
+                f"{label} has rows of different lengths; every row needs the same columns, and every view of a list "
+                "needs two dimensions, also for one sample, as in [text[:1], image[:1]]"
+            ) from None
     else:
         matrix, columns = _from_frame(label, table)
     if matrix.ndim != 2:
@@ -305,9 +318,9 @@ def _validated_table(label: str, table: Any) -> tuple[Matrix, tuple[str, ...] | 
 
 
 def _not_2d(label: str, ndim: int) -> InputError:
-    advice = (
-        "reshape(-1, 1) makes one column, reshape(1, -1) one sample" if ndim < 2 else "flatten each sample to a row"
-    )
+    advice = "reshape(-1, 1) makes one column, reshape(1, -1) one sample"
+    if ndim > 2:
+        advice = "flatten each sample to a row, or give several views as a list of 2-D tables"
     return InputError(f"{label} is {ndim}-D; expected a 2-D table, samples by features. Reshape your data: {advice}")
 
 
@@ -413,6 +426,12 @@ def _check_together(tables: Mapping[str, tuple[Matrix, tuple[str, ...] | None]])
     expected = tables[first][0].shape[0]
     for name, (x, columns) in tables.items():
         if x.shape[0] != expected:
+            for one, count in ((name, expected), (first, x.shape[0])):
+                if tables[one][0].shape[1] == count:
+                    raise InputError(
+                        f"view {name!r} has {x.shape[0]} samples but view {first!r} has {expected}; view {one!r} has "
+                        f"{count} columns, which may be the samples: transpose it, as in {one}.T"
+                    )
             raise InputError(
                 f"view {name!r} has {x.shape[0]} samples but view {first!r} has {expected}; "
                 "every view needs the same samples in the same order (modalities of a MuData may have different cells; "

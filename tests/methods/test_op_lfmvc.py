@@ -286,6 +286,7 @@ def test_invalid_parameters_are_refused(setting, message):
         OPLFMVC(**{"n_clusters": 3, **setting}).fit({"a": make_blobs()[0]["a"], "b": INDEFINITE})
 
 
+@pytest.mark.filterwarnings("ignore:the views .* have the same values")
 def test_memory_does_not_grow_with_the_views_and_is_checked_before_it_is_allocated(monkeypatch):
     x = np.random.default_rng(0).normal(size=(900, 2))
     monkeypatch.setattr("coview.runtime.available_memory", lambda: 12 * 2**20)

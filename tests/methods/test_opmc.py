@@ -388,6 +388,7 @@ def test_a_distant_sample_has_its_own_cluster_and_does_not_change_the_others(nor
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e150])
 @NORMALIZE
 @pytest.mark.parametrize("learn_weights", [False, True])
+@pytest.mark.filterwarnings("ignore:the views .* have the same values")
 def test_identical_samples_are_one_cluster(value, normalize, learn_weights):
     x = np.full((12, 4), value)
     x[:, 0] *= 2

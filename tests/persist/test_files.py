@@ -94,7 +94,7 @@ def saved(tmp_path_factory):
 def test_missing_files_and_folders_are_named(tmp_path):
     with pytest.raises(ModelFileError, match=r"nothing cannot be loaded: there is no such file"):
         load(tmp_path / "nothing")
-    with pytest.raises(ModelFileError, match="it is not a file"):
+    with pytest.raises(ModelFileError, match="it is a folder; give the file of the model"):
         describe_model(tmp_path)
 
 

@@ -186,6 +186,7 @@ def test_a_view_without_differences_is_refused_by_name():
         Tuned("auto").fit(np.ones((1, 3)))
 
 
+@pytest.mark.filterwarnings("ignore:the views .* have the same values")
 def test_too_many_samples_for_memory_point_to_fixed_size(monkeypatch):
     monkeypatch.setattr("coview.runtime.available_memory", lambda: 1000)
     views, _ = make_blobs(spread=8.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -95,6 +96,10 @@ def demo_command(context: typer.Context, terminal: Terminal, output: RunPath = P
 
     Example: coview demo -o demo-run
     """
+    if not _has_demonstration(output) and any((output / name).exists() for name in RUN_FILES):
+        raise InputError(
+            f"{output} has results of another run, which coview demo does not replace; name another folder"
+        )
     check_folder(output, RUN_FILES, force=True)
     with terminal.working() as progress:
         from coview.datasets import digits_views
@@ -132,6 +137,15 @@ def demo_command(context: typer.Context, terminal: Terminal, output: RunPath = P
     _print_files(terminal, summary, output, written)
 
 
+def _has_demonstration(folder: Path) -> bool:
+    """Return whether the folder has the results of `coview demo`."""
+    try:
+        command = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["command"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return str(command).split()[1:2] == ["demo"]
+
+
 def _print_files(terminal: Terminal, summary: Summary, output: Path, written: list[str]) -> None:
     """Print the names of the files, and with --json the main numbers."""
     terminal.line(f"Written to {output}/: {', '.join(written)}")
@@ -158,7 +172,11 @@ def report_command(
     from coview.summary import Summary
 
     source = folder / "summary.json" if folder.is_dir() else folder
+    if source.is_file() and source.suffix != ".json":
+        raise InputError(f"{source} is not the summary.json of a run; give the folder that coview fit has written")
     target = source.with_name("report.html") if output is None else output
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"-o {target}: expected a name that ends in .html, because the report is a web page")
     if not target.parent.is_dir() or target.is_dir():
         raise InputError(f"{target} cannot be written: its folder must exist, and it must not be a folder itself")
     try:

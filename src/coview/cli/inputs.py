@@ -133,6 +133,7 @@ class LabelledInputs(ViewInputs):
     def read_truth(self, loaded: Any) -> tuple[tuple[str, ...] | None, list[str]]:
         """Return the known class of each sample, if --truth is given, and notes."""
         from coview.io.labels import read_classes
+        from coview.likely_mistakes import check_classes, classes_among_features
 
         if self.truth is None:
             return None, []
@@ -142,4 +143,5 @@ class LabelledInputs(ViewInputs):
         classes, notes = read_classes(file, column or None, self.ids_or_false, loaded.ids, self.decimal)
         if len(classes) != loaded.views.n_samples:
             raise InputError(f"{file} has {len(classes)} classes (--truth) for {loaded.views.n_samples} samples")
-        return classes, notes
+        check_classes(f"{file} (--truth)", classes)
+        return classes, [*notes, *classes_among_features(loaded.views, classes)]

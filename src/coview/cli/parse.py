@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from os.path import expanduser
+from os.path import exists, expanduser
 from typing import Any
 
 from coview.errors import InputError
@@ -15,9 +16,14 @@ def parse_views(typed: Sequence[str]) -> dict[str, str]:
     """Return the file of each view from NAME=FILE; the file keeps its ::VARIABLE."""
     files: dict[str, str] = {}
     for text in typed:
-        name, equals, file = text.partition("=")
-        if not (equals and name.strip() and file.strip()):
+        name, equals, file = (part.strip() for part in text.partition("="))
+        if not (equals and name and file):
             raise InputError(f"--view {text}: expected a name and a file, as in --view text=text.csv")
+        several = re.split(r",\s*(?=[^,=/]+=)", file)
+        if len(several) > 1 and not exists(file.partition("::")[0]):
+            raise InputError(
+                f"--view {text}: expected one view; repeat --view, as in --view {name}={several[0]} --view {several[1]}"
+            )
         if name in files:
             raise InputError(f"--view names {name!r} twice; give every view its own name")
         files[name] = expanduser(file)  # the shell does not expand a tilde after an equals sign
@@ -80,14 +86,23 @@ def _per_view(
     `parse` gets the option as typed, for messages, and the value.
     """
     by_view = {}
+    for_all: list[str] = []
     for text in typed:
         view, equals, value = text.partition("=")
         if equals and (":" not in view or view in names):  # in rbf:sigma2=1, the equals sign belongs to a parameter
             if view not in names:
                 raise InputError(f"{option} names the view {view!r}{suggestion(view, names)} Views: {', '.join(names)}")
+            if view in by_view:
+                raise InputError(f"{option} is given twice for the view {view!r}; leave out one of them")
             by_view[view] = parse(f"{option} {text}", value)
         else:
+            for_all.append(text)
             default = parse(f"{option} {text}", text)
+    if len(for_all) > 1:
+        each = " ".join(f"{option} {view}={text}" for view, text in zip(names, for_all, strict=False))
+        raise InputError(
+            f"{option} {' and '.join(for_all)}: expected one value for all views, or one per view, as in {each}"
+        )
     return {name: by_view.get(name, default) for name in names} if by_view else default
 
 

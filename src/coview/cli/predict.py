@@ -58,6 +58,7 @@ def predict_command(
         match_views(inputs.files, tuple(known))
         widths, columns = ({name: view[key] for name, view in known.items()} for key in ("n_features", "columns"))
         trained = load(path)
+        terminal.note(*_interchangeable(known))
         reader = _block_reader(inputs, columns)
         if reader is not None:
             _check_widths(inputs.files, reader, widths)
@@ -116,6 +117,17 @@ def _block_reader(inputs: ViewInputs, trained: Mapping[str, Sequence[str] | None
         if wanted is not None and columns is not None and tuple(wanted) != columns:
             return None  # read_views reorders columns by name
     return reader
+
+
+def _interchangeable(views: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return a note if files of two views could be swapped without an error."""
+    widths = Counter(view["n_features"] for view in views.values() if view["columns"] is None)
+    alike = [name for name, view in views.items() if view["columns"] is None and widths[view["n_features"]] > 1]
+    if not alike:
+        return []
+    return [
+        f"the views {', '.join(alike)} have equal numbers of columns without names, so swapped files are not detected"
+    ]
 
 
 def _check_widths(files: Mapping[str, str], new: Views | ViewsReader, trained: Mapping[str, int]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -103,6 +104,27 @@ def notes_on_order(views: Collection[str], with_ids: Collection[str]) -> list[st
     return [f"{listing('view', without)} {has} no ids: {their} samples are paired by row order"]
 
 
+_SPELLINGS: Mapping[str, Callable[[str], str]] = {
+    "upper and lower case": str.casefold,
+    "leading zeros": lambda name: name.lstrip("0"),
+    "a decimal point": lambda name: re.sub(r"\.0+$", "", name),
+    "spaces": lambda name: "".join(name.split()),
+    "hyphens, points and underscores": lambda name: re.sub(r"[-._]", "", name),
+    "their endings": lambda name: re.sub(r"[-._:][^-._:]*$", "", name),
+    "the text around the number": lambda name: re.sub(r"^\D*0*|\D*$", "", name),
+}
+
+
+def _difference(ids: Ids, others: Ids) -> str:
+    """Return the first id of each view, and what they differ in if that makes ids equal."""
+    for what, spelt in _SPELLINGS.items():
+        same = {spelt(name): name for name in reversed(others)}
+        found = [name for name in ids if same.get(spelt(name)) and spelt(name)]
+        if 2 * len(found) > len(ids):
+            return f": its ids differ in {what}, as in {found[0]!r} and {same[spelt(found[0])]!r}"
+    return f": its first id is {ids[0]!r}, that of the first view {others[0]!r}" if ids and others else ""
+
+
 def by_ids(
     sources: Mapping[str, InputFile], tables: Mapping[str, RawTable], ids: Mapping[str, Ids | None], inner: bool
 ) -> Alignment:
@@ -118,8 +140,9 @@ def by_ids(
         common &= set(found)
         if not common:
             raise InputError(
-                f"{sources[name].where} has no sample in common with the views before it; check the ids, or pair the "
-                "samples by row order (ids=False)"
+                f"{sources[name].where} has no sample in common with the views before it"
+                f"{_difference(found, given[first])}; write the ids in the same way, or pair the samples by row order "
+                "(ids=False) if the rows are already aligned"
             )
     pairs = [] if inner else [pair for name in given for pair in ((first, name), (name, first))]
     for one, other in pairs:

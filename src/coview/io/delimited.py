@@ -43,6 +43,11 @@ def _line_rows(source: InputFile, delimiter: str) -> CellRows:
                 if i == 0 or (i == 1 and len(row) == width + 1):
                     width = len(row)
                 if len(row) != width:
+                    if i == 1 and width == 1:
+                        raise InputError(
+                            f"{source.where} has 1 column in its first line and {len(row)} in line {reader.line_num}; "
+                            "delete lines above the column names"
+                        )
                     raise InputError(
                         f"{source.where} has {len(row)} columns in line {reader.line_num}; expected {width} as in the "
                         "lines before"

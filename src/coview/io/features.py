@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -13,6 +14,8 @@ from coview.io.table import InputFile, RawTable, check_names
 from coview.views import Array, Matrix, places_of
 
 Rows = NDArray[np.intp]
+_DATE = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{4}/\d\d/\d\d")
+_UNIT = re.compile(r"^[€$£¥]\s*|\s*(%|[€$£¥]|[a-zA-Zµμ]{1,3}(/[a-zA-Z]{1,3})?)$")  # of a number, such as % or mg/dl
 _MOST_CATEGORIES = 10  # with more, and more than one per two samples, they are refused as names
 
 
@@ -165,6 +168,11 @@ class Features:
             return self._error(f"{where}; write numbers with a decimal point")
         if _looks_numeric(cell.replace(",", "").replace(".", "")):
             return self._error(f"{where}; write numbers without separators of thousands")
+        if all(_DATE.match(word) for _, word in words):
+            return self._error(f"{where}, which are dates; encode them as numbers, such as days, or drop the column")
+        signs = {_UNIT.sub("", word): word for _, word in words}
+        if all(map(_looks_numeric, signs)):
+            return self._error(f"{where}; write numbers without signs and units")
         if len(words) < len(present):
             return self._error(f"{where}, which otherwise contains numbers; correct or drop it")
         return self._error(

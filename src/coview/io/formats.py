@@ -18,7 +18,7 @@ from coview.io.jsonl import read_jsonl
 from coview.io.matlab import read_mat, variables_of_mat
 from coview.io.matrix_market import read_matrix_market
 from coview.io.obs import read_obs
-from coview.io.table import AsStrings, InputFile, RawTable, reading, refuse_url
+from coview.io.table import AsStrings, InputFile, RawTable, reading, refuse_placeholder, refuse_url
 from coview.io.tenx import feature_types, is_10x, read_10x
 from coview.registry import DECIMAL_MARKS
 
@@ -70,6 +70,8 @@ def find(what: str, path: Any, variable: str | None = None, decimal: str | None 
     source = InputFile(what, Path(written), variable or None, decimal)
     with reading(source.where):
         if not source.path.exists():
+            if any(letter in written for letter in "*?["):
+                raise InputError(f"{source.where} does not exist; patterns are not expanded, so give one file per view")
             raise InputError(f"{source.where} does not exist; check the path")
         if source.path.is_dir():
             if is_10x(source.path):
@@ -77,6 +79,7 @@ def find(what: str, path: Any, variable: str | None = None, decimal: str | None 
             raise InputError(f"{source.where} is a folder without a matrix.mtx of 10x Genomics; give a file")
         if not source.path.is_file():
             raise InputError(f"{source.where} cannot be read more than once; save it to disk first")
+        refuse_placeholder(source)
     kind = FORMATS.get(source.ending)
     if kind is None or (source.gzipped and not kind.may_be_gzipped):
         known, zipped = ", ".join(FORMATS), ", ".join(name for name in FORMATS if FORMATS[name].may_be_gzipped)

@@ -114,6 +114,8 @@ def _sample_ids(
     source: InputFile, table: RawTable, column: str | None, ids: str | None, order: Sequence[str] | None
 ) -> tuple[RawTable, Ids | None]:
     """Return the table without the ids, and the ids: the named column, or the names that the samples have."""
+    if column is not None and column == ids:
+        raise InputError(f"{source.where}: the column {column!r} has the ids of the samples; name that of the classes")
     known = frozenset(order or ())
     if ids not in table.strings:
         # Names that fewer than half of the samples have are names of something else.
@@ -126,6 +128,11 @@ def _sample_ids(
             return table, table.row_ids
     if ids is None:
         return table, None
+    if len(table.strings) == 1 and table.row_ids is None:
+        only = next(iter(table.strings))
+        raise InputError(
+            f"{source.where} has the column {only!r} only; add a column {ids!r} with the ids of the samples"
+        )
     table, samples = take_ids(source, table, ids)
     if samples is None:
         raise InputError(f"{source.where} has no column of ids {ids!r}; give a table")
@@ -141,7 +148,10 @@ def _classes(source: InputFile, table: RawTable, column: str | None) -> Sequence
             raise InputError(f"{source.where} is not a list of classes; give one row or column of them")
         return [as_string(value) for value in values.ravel().tolist()]
     if column is None and len(table.strings) > 1:
-        raise InputError(f"{source.where} has {listing('column', tuple(table.strings))}; name that of the classes")
+        raise InputError(
+            f"{source.where} has {listing('column', tuple(table.strings))}; name that of the classes, as in "
+            f"{source.path.name}::{list(table.strings)[-1]}"
+        )
     wanted = next(iter(table.strings)) if column is None else column
     if wanted not in table.strings:
         raise InputError(f"{source.where} has no column {wanted!r}; it has {listing('column', tuple(table.strings))}")

@@ -13,6 +13,7 @@ from coview.io.formats import find, read_table
 from coview.io.identifiers import refuse_identifiers
 from coview.io.table import reading
 from coview.io.transpose import check_orientation, transposed
+from coview.likely_mistakes import likely_mistakes
 from coview.registry import ALIGNMENTS, CATEGORIES, check_name
 from coview.views import Views
 
@@ -141,7 +142,8 @@ def read_views(
             else:
                 matrices[name], names[name] = features.chosen(wanted)
             notes += features.notes
-    return Loaded(Views.trusted(Views(matrices), names), samples, tuple(notes))
+    views = Views.trusted(Views(matrices), names)
+    return Loaded(views, samples, (*notes, *likely_mistakes(views)))
 
 
 def _encoded_columns(wanted: Sequence[str] | None) -> set[str]:

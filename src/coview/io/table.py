@@ -106,6 +106,16 @@ def refuse_url(what: str, path: str) -> None:
         raise InputError(f"{what} ({path}) is a URL, which is not read; download the file and give its path")
 
 
+def refuse_placeholder(source: InputFile) -> None:
+    """Refuse what a download leaves in place of a file: a web page, or a pointer of Git LFS."""
+    with source.path.open("rb") as file:
+        start = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if start.startswith((b"<!doctype html", b"<html")):
+        raise InputError(f"{source.where} is a web page (HTML) and not the data; download the file itself")
+    if start.startswith(b"version https://git-lfs"):
+        raise InputError(f"{source.where} is a pointer of Git LFS and not the data; fetch the file with git lfs pull")
+
+
 @contextmanager
 def reading(where: str) -> Iterator[None]:
     """Raise any error that a damaged file causes as an InputError that names the file."""

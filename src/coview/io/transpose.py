@@ -79,7 +79,9 @@ def _columns_of_ids(sources: Mapping[str, InputFile], tables: Mapping[str, RawTa
     for view, table in tables.items():
         columns = set() if ids in table.strings else {*table.columns}
         for other, samples in samples_of.items():
-            # A Gram matrix has the ids in its rows as well.
+            # A Gram matrix has the ids in its rows as well, and a correlation matrix the features.
+            if {*tables[other].columns} == {*table.columns}:
+                continue
             if len(samples & columns) > len(samples) / 2 and not samples & samples_of[view]:
                 yield view, f"has the ids of {sources[other].where} as column names"
 
@@ -91,6 +93,7 @@ def _columns_of_samples(sources: Mapping[str, InputFile], tables: Mapping[str, R
         like = next(view for view, count in counts.items() if count == expected)
         for view, table in tables.items():
             by_order = not with_ids or table.names is None  # arrays have no ids
-            if by_order and table.numbers.shape[1] == expected != counts[view]:
+            same_features = table.names is not None and table.names == tables[like].names
+            if by_order and not same_features and table.numbers.shape[1] == expected != counts[view]:
                 found = f"has {counts[view]} samples but {sources[like].where} has {expected}"
                 yield view, f"{found}, as many as its columns, which may be the samples"

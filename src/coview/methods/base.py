@@ -18,6 +18,7 @@ from coview.core.assign import Labels, number_by_size
 from coview.core.fingerprint import fingerprint
 from coview.errors import InputError
 from coview.kernels import by_view_name
+from coview.likely_mistakes import warn_of_likely_mistakes
 from coview.methods.notebook import fitted_facts
 from coview.parameters import check_integer, check_number, is_number
 from coview.registry import check_name
@@ -108,6 +109,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         -------
         self
         """
+        _refuse_views_as_y(y)
         before = self.__dict__.copy()
         try:
             self._fit(X)
@@ -128,7 +130,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         -------
         array of shape (n_samples,)
         """
-        return self.fit(X).labels_
+        return self.fit(X, y).labels_
 
     @abstractmethod
     def _fit(self, X: Any) -> None:
@@ -137,6 +139,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
     def _views_to_fit(self, X: Any) -> Views:
         """Return the validated views, and store their names and shapes."""
         views = as_views(X, self.views)
+        if views is not X:  # otherwise a wrapper or reader has validated them
+            warn_of_likely_mistakes(views)
         self._check_n_clusters(views)
         self._check_stacked_columns(X, views, reset=True)
         self.view_names_ = views.names
@@ -249,6 +253,16 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
                 ConvergenceWarning,
                 stacklevel=4,
             )
+
+
+def _refuse_views_as_y(y: Any) -> None:
+    """Refuse a second table in place of y, which scikit-learn's tools pass and no method uses."""
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) == 2 and shape[1] > 1:
+        raise InputError(
+            f"y is a table of {shape[0]} x {shape[1]} values, but y is ignored; give all views as the first argument, "
+            "as in fit([text, image])"
+        )
 
 
 def many_clusters(n_clusters: int, n_samples: int) -> str | None:

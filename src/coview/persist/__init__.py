@@ -45,9 +45,11 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     >>> same.predict(x)
     array([0, 0, 0, 1, 1])
     """
-    path, name = Path(path), type(model).__name__
     if not isinstance(model, MultiViewClusterer):
-        raise InputTypeError(f"model is {kind_of(model)}; only fitted estimators of coview can be saved")
+        raise InputTypeError(
+            f"model is {kind_of(model)}; give a fitted estimator of coview and then the path, as in save(model, path)"
+        )
+    path, name = Path(path), type(model).__name__
     if not hasattr(model, "predict"):
         raise InputError(f"{name} cannot label new samples, so a saved model has no use; save its labels_ instead")
     if "view_names_" not in vars(model):

@@ -97,6 +97,7 @@ def open_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     path = Path(path)
     try:
         require(path.exists(), "there is no such file")
+        require(not path.is_dir(), "it is a folder; give the file of the model, such as model.safetensors in it")
         require(path.is_file(), "it is not a file")  # others, such as devices, may have no end
         with path.open("rb") as file:
             yield file

@@ -14,6 +14,7 @@ from coview.core.assign import Labels
 from coview.core.gram import Centering
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.kernels import Kernel, Precomputed
+from coview.likely_mistakes import check_classes
 from coview.methods.base import MultiViewClusterer
 from coview.methods.tmvkscr import TMvKSCR
 from coview.summary.effects import effects, effects_of_columns
@@ -101,6 +102,8 @@ def summarize(
     found = _find(model, views, _names("ids", ids, views.n_samples))
     check_row_labels("truth", truth, views)
     classes = None if truth is None else _names("truth", truth, views.n_samples)
+    if classes is not None:
+        check_classes("truth", classes)
     separation = _separation(found.scores, found.numbers, found.drawn)
     features, means, constant = _features(found)
     known, method = None if classes is None else _truth(found, classes), found.nested.method
@@ -172,10 +175,15 @@ def _find(model: Any, views: Views, samples: tuple[str, ...]) -> _Found:
 
 
 def _names(parameter: str, given: Any, n: int) -> tuple[str, ...]:
-    names = tuple(map(str, range(n) if given is None else given))
-    if len(names) != n:
-        raise InputError(f"{parameter} has {len(names)} entries, but the views have {n} samples; give one for each")
-    return names
+    values = list(range(n) if given is None else given)
+    if len(values) != n:
+        raise InputError(f"{parameter} has {len(values)} entries, but the views have {n} samples; give one for each")
+    for i, value in enumerate(values):
+        if np.ndim(value):
+            raise InputError(f"{parameter} has more than one dimension; give one entry for each sample, as in ravel()")
+        if value is None or value != value:  # NaN
+            raise InputError(f"{parameter} has no entry in row {i} ({value}); give one for each sample")
+    return tuple(map(str, values))
 
 
 def _draw_by_cluster(numbers: Numbers, most: int) -> Numbers:

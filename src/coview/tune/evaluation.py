@@ -21,7 +21,7 @@ from coview.preprocess.steps import parse_steps
 from coview.tune.candidates import Candidate
 from coview.tune.criterion import Evaluation, line_fit, membership_strength
 from coview.tune.record import EvaluatedSetting
-from coview.views import Array, Matrix, Views
+from coview.views import Array, Matrix, Views, as_views
 
 _LEAST_SAMPLES = 8  # halves of fewer samples are not informative
 _ASSIGNER = Directions(n_init=3)  # labels are compared many times, so a single bad start does not decide
@@ -96,7 +96,7 @@ class Evaluator:
             assigner=Directions(n_init=1),
             random_state=self._seed,
         )
-        return model.fit(grams)
+        return model.fit(as_views(grams))  # Gram matrices are not the caller's data, of which fit warns
 
     def _gather(self, candidate: Candidate) -> list[tuple[dict[str, Array], dict[str, Array]]]:
         """Return the Gram matrices of each training set, and the similarities of new samples to it, by view."""

@@ -13,7 +13,7 @@ from coview.formats import decimals
 from coview.kernels import Kernel
 from coview.methods.base import Seed
 from coview.methods.tmvkscr import TMvKSCR
-from coview.parameters import check_number, is_integer
+from coview.parameters import check_number, is_integer, short
 from coview.preprocess.profile import varies
 from coview.preprocess.steps import parse_steps
 from coview.progress import Progress, ProgressParameter, reporting
@@ -206,7 +206,7 @@ class Tuned(Wrapper):
         numbers = list(wanted) if several else [wanted]
         if not numbers or not all(is_integer(k) and k >= 1 for k in numbers):
             raise InputError(
-                f"n_clusters={wanted!r}: expected an integer of at least 1, 'auto', or several integers such as "
+                f"n_clusters={short(wanted)}: expected an integer of at least 1, 'auto', or several integers such as "
                 "range(2, 9)"
             )
         if max(numbers) > n:
