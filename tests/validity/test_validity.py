@@ -12,7 +12,7 @@ from sklearn.metrics import silhouette_score
 from coview import KSC, OPMC, Concat, CoReg, FixedSize, PerView, Preprocessed, TMvKSCR, Tuned
 from coview.validity import Validity, measure_validity
 from coview.validity.measure import _cluster_stability
-from coview.validity.reference import DISTRIBUTIONS, Reference
+from coview.validity.reference import DISTRIBUTIONS, Reference, compressed
 from coview.validity.values import LEVELS
 from coview.validity.words import STATEMENTS, UNRELATED_VIEWS, validity_in_words
 from coview.views import Views, as_views
@@ -212,11 +212,24 @@ def test_log_normal_reference_data_have_the_skewness_of_the_samples():
     assert drawn.std() == pytest.approx(x.std(), rel=0.1)
 
 
-def test_reference_data_of_wide_views_have_as_many_columns_as_samples():
+def test_wide_views_are_written_in_as_many_columns_as_samples():
     rng = np.random.default_rng(0)
     wide = Views({"a": rng.normal(size=(20, 50)), "b": rng.normal(size=(20, 3))})
-    drawn = Reference(wide).draw("normal", rng)
-    assert {name: x.shape for name, x in drawn.items()} == {"a": (20, 20), "b": (20, 3)}
+    short = compressed(wide)
+    assert {name: x.shape for name, x in short.items()} == {"a": (20, 20), "b": (20, 3)}
+    np.testing.assert_allclose(short["a"] @ short["a"].T, wide["a"] @ wide["a"].T, atol=1e-9)
+
+
+def test_reference_data_of_counts_are_not_negative():
+    counts = Views({"a": np.random.default_rng(0).poisson(1.0, size=(60, 4)).astype(float)})
+    assert Reference(counts).draw("normal", np.random.default_rng(0))["a"].min() == 0
+
+
+def test_two_directions_that_preprocessing_makes_of_one_line_are_not_clusters():
+    rng = np.random.default_rng(0)
+    line = rng.normal(size=(300, 1))
+    views = {name: line @ rng.normal(size=(1, d)) + 0.3 * rng.normal(size=(300, d)) for name, d in (("a", 8), ("b", 9))}
+    assert validity_of(Preprocessed(TMvKSCR(2, random_state=0), steps="l2"), views).level == "none"
 
 
 MEASURES = Validity(600, 0.9, 0.3, 0.4, None, 0.5, 20.0, 3.0, 0.1, (0.9, 0.8))

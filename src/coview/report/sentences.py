@@ -109,8 +109,8 @@ def _result(summary: Summary) -> list[str]:
 def _reliability(summary: Summary) -> list[str]:
     if summary.validity is None:
         sentences = [
-            "The validity of the clusters is not known: there is one cluster, or the method cannot be fitted on halves of "
-            "the samples."
+            "The validity of the clusters is not known: there is one cluster, or the method cannot be fitted on halves "
+            "of the samples."
         ]
     else:
         sentences = validity_in_words(summary.validity)

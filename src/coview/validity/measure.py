@@ -22,7 +22,7 @@ from coview.methods.kernel_clusterer import KernelClusterer
 from coview.methods.tmvkscr import TMvKSCR
 from coview.preprocess.profile import varies
 from coview.rows import as_float64
-from coview.validity.reference import DISTRIBUTIONS, Reference
+from coview.validity.reference import DISTRIBUTIONS, Reference, compressed
 from coview.validity.values import Validity
 from coview.views import Array, Matrix, Views
 
@@ -34,6 +34,7 @@ _LEAST_SAMPLES = 16  # halves of fewer are not informative
 _LEAST_MEMBERS = 5  # of a cluster, for its own stability
 _SPLITS = 3
 _REFERENCE_DATA = 5  # of each distribution
+_MOST_COLUMNS = 3000  # of all views together, up to which their covariance is computed
 _PAIRINGS = 99
 _ASSIGNER = Directions(n_init=3)  # labels are compared many times, so a single bad start does not decide
 
@@ -67,7 +68,7 @@ def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) ->
     own_kernels = _kernels(method)
     if _precomputed(own_kernels) and any(x.shape[1] != views.n_samples for x in views.values()):
         return None  # similarities between new and training samples
-    samples = of_views = _some(views, rows, own_kernels)
+    given = samples = of_views = _some(views, rows, own_kernels)
     for wrapper in wrappers:
         samples = wrapper.inner_views(samples)
         of_views = samples if len(samples) == len(of_views) else of_views
@@ -79,7 +80,7 @@ def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) ->
         reference: list[list[float]] = []
         permuted: list[float] = []
         if not _precomputed(own_kernels):
-            reference, permuted = _reference_stability(_unfitted(method, seed), samples, rng)
+            reference, permuted = _reference_stability(_unfitted(method, seed), wrappers, given, samples, rng)
         kernels = own_kernels if set(own_kernels) == set(of_views) else dict.fromkeys(of_views, NeighborGraph())
         agreement = _agreement_of_views(_labels_by_view(of_views, kernels, len(names), seed), rng)
     return Validity(
@@ -88,7 +89,7 @@ def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) ->
         # The distribution with the more stable clusters is the stricter comparison.
         reference_stability=max((float(np.mean(each)) for each in reference), default=None),
         reference_maximum=max((float(np.max(each)) for each in reference), default=None),
-        permuted_stability=float(np.mean(permuted)) if permuted and len(of_views) == 1 else None,
+        permuted_stability=float(np.mean(permuted)) if permuted else None,
         agreement=agreement[0] if agreement else None,
         agreement_ratio=agreement[1] if agreement else None,
         random_ratio=agreement[2] if agreement else None,
@@ -168,19 +169,30 @@ def _mean_stability(refits: Sequence[_Refit]) -> float:
     return float(np.mean([adjusted_rand(first, second) for _, first, second in refits]))
 
 
-def _reference_stability(method: Any, views: Views, rng: np.random.Generator) -> tuple[list[list[float]], list[float]]:
+def _reference_stability(
+    method: Any, wrappers: Sequence[Any], given: Views, samples: Views, rng: np.random.Generator
+) -> tuple[list[list[float]], list[float]]:
     """Return the stability on data without clusters by distribution, and on a single view with permuted columns.
 
-    Data that the method cannot use are left out.
+    The data are drawn like the views that are given, and preprocessed as these; if the views are wide, they are drawn
+    like the preprocessed samples. Data that the method cannot use are left out.
     """
+    wide = sum(given.n_features.values()) > _MOST_COLUMNS
+    reference, times = Reference(compressed(samples) if wide else given), range(_REFERENCE_DATA)
 
     def stability(data: Iterable[Views]) -> list[float]:
-        refits = [_refits(method, each, {}, 1, rng) for each in data]
-        return [_mean_stability(each) for each in refits if each]
+        found = []
+        for each in data:
+            try:
+                for wrapper in () if wide else wrappers:
+                    each = wrapper.inner_views(each)
+                found += [_mean_stability(refits) for refits in [_refits(method, each, {}, 1, rng)] if refits]
+            except InputError:  # a preprocessing step that refuses the values
+                continue
+        return found
 
-    reference, times = Reference(views), range(_REFERENCE_DATA)
     drawn = [stability(reference.draw(each, rng) for _ in times) for each in DISTRIBUTIONS]
-    permuted = stability(reference.permute(rng) for _ in times) if len(views) == 1 else []
+    permuted = stability(reference.permute(rng) for _ in times) if len(given) == 1 else []
     return [each for each in drawn if each], permuted
 
 

@@ -20,13 +20,14 @@ class Reference:
     """Views whose principal components, of all views together, are drawn from distributions with one mode.
 
     The expected mean and covariance of all columns, also between views, are those of the samples. If all rows of a view
-    have the same norm, as after L2 normalisation, so do the rows drawn. A view with more columns than samples is first
-    written in as many columns as there are samples, with the same inner products.
+    have the same norm, as after L2 normalisation, so do the rows drawn. If a view has no negative values, negative
+    values are replaced by 0.
     """
 
     def __init__(self, views: Views) -> None:
         self._names = views.names
-        tables = [_coordinates(x) for x in views.values()]
+        tables = [as_float64(x) for x in views.values()]
+        self._least = [0.0 if x.min() >= 0 else -np.inf for x in tables]
         self._norms = [_common_norm(x) for x in tables]
         self._ends = np.cumsum([x.shape[1] for x in tables])[:-1]
         self._table = np.hstack(tables)
@@ -47,7 +48,8 @@ class Reference:
         return self._views(rng.permuted(self._table, axis=0))
 
     def _views(self, table: Array) -> Views:
-        tables = np.split(table, self._ends, axis=1)
+        parts = np.split(table, self._ends, axis=1)
+        tables = [np.maximum(x, least) for x, least in zip(parts, self._least, strict=True)]
         scaled = [x if norm is None else _with_norm(x, norm) for x, norm in zip(tables, self._norms, strict=True)]
         return Views(dict(zip(self._names, scaled, strict=True)))
 
@@ -99,10 +101,11 @@ def _with_norm(x: Array, norm: float) -> Array:
     return x * (norm / np.maximum(l2_norms(x), np.finfo(np.float64).tiny))[:, None]
 
 
+def compressed(views: Views) -> Views:
+    """Return views with at most as many columns as rows, and the same inner products between rows up to rounding."""
+    return Views({name: x if x.shape[1] <= x.shape[0] else _coordinates(x) for name, x in views.items()})
+
+
 def _coordinates(x: Matrix) -> Array:
-    """Return at most as many columns as rows, with the same inner products between rows up to rounding."""
-    n, width = x.shape
-    if width <= n:
-        return as_float64(x)
     values, vectors = np.linalg.eigh(as_float64(x @ x.T))
     return vectors * np.sqrt(np.maximum(values, 0))
