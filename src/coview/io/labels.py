@@ -52,7 +52,7 @@ def read_labels(
         has those of `order`, or the row names. False pairs classes and samples by row order.
     order : sequence of str, optional
         The ids of the samples whose classes are returned; the file may have more. If the file has no ids, only the
-        number of samples is compared.
+        number of samples is compared; ids of the file that most samples do not have are refused.
     decimal : {".", ","}, optional
         The decimal mark of text tables, as in `read_views`.
 
