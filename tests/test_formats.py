@@ -11,10 +11,12 @@ from coview.formats import count, decimals, listed, percent, plural, rounded, se
         ([decimals(x) for x in (0.1234, 1234567.0, 0.0003412, None)], ["0.12", "1.23e+06", "0.0003", "–"]),
         ([decimals(x) for x in (0.997, 0.99951, 0.003, 1.0004)], ["0.997", "0.9995", "0.003", "1.0004"]),
         ([decimals(x, 3) for x in (0.997, 0.9999, -0.99996)], ["0.997", "0.9999", "\N{MINUS SIGN}0.99996"]),
-        ([decimals(x) for x in (1.0, 1 - 1e-15, 1e-12)], ["1.00", "1.00", "1e-12"]),
+        ([decimals(x) for x in (1.0, 1 - 1e-15, 1e-12, -2e-17)], ["1.00", "1.00", "0.00", "0.00"]),
+        ([decimals(x) for x in (0.00003, 2e-6, 2e-7)], ["0.00003", "0.000002", "0.00"]),
         ([decimals(x) for x in (-0.25, 0.0)], ["\N{MINUS SIGN}0.25", "0.00"]),
         ([decimals(x, sign=True) for x in (1.5, -1.5)], ["+1.50", "\N{MINUS SIGN}1.50"]),
         ([percent(x) for x in (0.123, 0.004, None)], ["12%", "0.4%", "–"]),
+        ([percent(x) for x in (1e-12, -1e-17, 1 - 1e-15, 2e-6)], ["0%", "0%", "100%", "0.0002%"]),
         ([percent(x) for x in (0.0, 1.0, 0.9996)], ["0%", "100%", "99.96%"]),
         ([percent(x) for x in (0.99996, 0.0003, 0.00004, 0.994)], ["99.996%", "0.03%", "0.004%", "99.4%"]),
         (
@@ -39,3 +41,11 @@ def test_short_names_keep_the_part_in_which_they_differ():
     assert short["CD4"] == "CD4"
     assert short["ENSG1000000000000000066"] == "ENSG100000…000000066"
     assert max(map(len, short.values())) == 20
+
+
+def test_short_names_with_several_differences_are_different():
+    names = [f"surface_{a}_marker_of_the_protein_{b}_after_normalisation" for a in "xyz" for b in range(4)]
+    for most in (12, 18, 24):
+        short = shortened_apart([*names, "CD4"], most)
+        assert len({*short.values()}) == len(names) + 1
+        assert max(map(len, short.values())) <= most

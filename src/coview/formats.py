@@ -1,6 +1,7 @@
 """Formats of numbers and names in terminal, summary and report.
 
-Rounding never turns a number into 0, 1 or -1, or a percentage into 0 % or 100 %: 0.997 is "0.997" and not "1.00".
+Rounding does not turn a number into 0, 1 or -1, or a percentage into 0 % or 100 %: 0.997 is "0.997" and not "1.00".
+Differences beyond six decimals are rounding errors of the computation, and are not shown.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-_MOST_DECIMALS = 9  # a difference beyond them is a rounding error of the computation
+_MOST_DECIMALS = 6
 
 
 def count(value: int) -> str:
@@ -27,6 +28,7 @@ def decimals(value: float | None, digits: int = 2, sign: bool = False) -> str:
     """Return a number with fixed decimals, or a dash if it is missing; `sign` adds a plus sign."""
     if value is None or not math.isfinite(value):
         return "–"
+    value = round(value, _MOST_DECIMALS)
     size = abs(value)
     shown = f"{size:.3g}" if size >= 1e5 else _rounded_apart(size, digits, bounds=(0, 1))
     return f"−{shown}" if value < 0 else "+" * sign + shown
@@ -36,14 +38,13 @@ def percent(fraction: float | None) -> str:
     """Return a fraction as a percentage, with decimals only near 0 % and 100 %."""
     if fraction is None or not math.isfinite(fraction):
         return "–"
+    fraction = round(fraction, _MOST_DECIMALS) + 0.0  # -0.0 becomes 0.0
     near = 0 < fraction < 0.01 or 0.99 < fraction < 1
     return f"{_rounded_apart(100 * fraction, int(near), bounds=(0, 100))}%"
 
 
 def _rounded_apart(value: float, digits: int, bounds: tuple[int, int]) -> str:
     """Return a number with so many decimals, or with as many more as distinguish it from the bounds."""
-    if 0 < value < 0.5 * 10**-digits:
-        return f"{value:.1g}"
     for more in range(digits, _MOST_DECIMALS + 1):
         shown = f"{value:.{more}f}"
         if float(shown) not in bounds:
@@ -80,7 +81,10 @@ def shortened(name: str, most: int = 24) -> str:
 
 
 def shortened_apart(names: Iterable[str], most: int = 24) -> dict[str, str]:
-    """Return each name as `shortened` does; names that would then be equal keep the part in which they differ."""
+    """Return each name as `shortened` does, but different names in different forms.
+
+    Names that would be equal keep the first part in which they differ. Those that are still equal are numbered.
+    """
     short = {name: shortened(name, most) for name in names}
     alike: defaultdict[str, list[str]] = defaultdict(list)
     for name, form in short.items():
@@ -92,4 +96,12 @@ def shortened_apart(names: Iterable[str], most: int = 24) -> dict[str, str]:
             common = next((i for i, each in letters if len(set(each)) > 1), min(map(len, group)))
             start = common - 2  # two characters of the common part, as a hint
             short |= {name: f"{name[:head]}…{shortened(name[start:], most - head - 1)}" for name in group}
+    taken = {name for name, form in short.items() if form == name}
+    for name in [name for name in short if name not in taken]:
+        form, times = short[name], 1
+        while short[name] in taken:
+            times += 1
+            mark = f" ({times})"
+            short[name] = f"{form[: most - len(mark)]}{mark}"
+        taken.add(short[name])
     return short

@@ -115,8 +115,83 @@ def test_a_key_that_several_files_share_is_refused_whatever_its_name(tmp_path):
         "a": write_csv(tmp_path / "a.csv", mrn=keys, x=numbers()),
         "b": write_csv(tmp_path / "b.csv", mrn=keys[::-1], y=numbers()),
     }
-    with pytest.raises(InputError, match=r"'mrn', .* \(another view has the same values\)"):
+    with pytest.raises(InputError, match=r"'mrn', .* \(another view has most of its values\)"):
         read_views(sources)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("ending", [".csv", ".npy"])
+def test_a_column_without_a_name_that_numbers_the_rows_is_refused(tmp_path, ending, first):
+    table = np.column_stack([shuffled(first), numbers(), numbers()])
+    path = tmp_path / f"a{ending}"
+    np.save(path, table) if ending == ".npy" else np.savetxt(path, table, delimiter=",", fmt="%.9g")
+    with pytest.raises(InputError) as refusal:
+        read_views({"a": path})
+    assert str(refusal.value) == (
+        f"view 'a' ({path}) has the column '0', which looks like ids of the samples (it numbers the rows); drop it, "
+        "store the table with column names and use it as the ids (ids=…), or use it as any other column (ids=False)"
+    )
+    assert read_views({"a": path}, ids=False).views.n_features == {"a": 3}
+    for trained in (None, ["n", "x", "y"]):  # the model has the column as a feature
+        loaded = read_views({"a": path, "b": path}, columns={"a": trained, "b": trained})
+        assert loaded.views.n_features == {"a": 3, "b": 3}
+
+
+def test_features_without_names_are_not_taken_for_ids(tmp_path):
+    ranks = np.column_stack([shuffled(), shuffled()])
+    arrays = {"ranked": ranks, "one": ranks[:, :1], "few": np.column_stack([np.arange(9), np.ones(9)])}
+    for name, array in arrays.items():
+        np.save(tmp_path / f"{name}.npy", array)
+        assert read_views({name: tmp_path / f"{name}.npy"}).views.n_samples == len(array)
+
+
+def test_keys_are_shared_whatever_the_case_of_their_name(tmp_path):
+    keys = RNG.choice(10_000, size=N, replace=False)
+    sources = {
+        "a": write_csv(tmp_path / "a.csv", mrn=keys, x=numbers()),
+        "b": write_csv(tmp_path / "b.csv", MRN=keys[::-1], y=numbers()),
+    }
+    with pytest.raises(InputError, match=r"'mrn', .*; rename 'MRN' in the other views and align .* \(ids='mrn'\)"):
+        read_views(sources)
+
+
+@pytest.mark.parametrize(("common", "refused"), [(N - 7, True), (N // 2 + 1, True), (N // 2, False)])
+def test_keys_are_shared_if_more_than_half_are_common(tmp_path, common, refused):
+    keys = RNG.choice(10_000, size=2 * N, replace=False)
+    sources = {
+        "a": write_csv(tmp_path / "a.csv", mrn=keys[:N], x=numbers()),
+        "b": write_csv(tmp_path / "b.csv", mrn=keys[N - common : 2 * N - common], y=numbers()),
+    }
+    if refused:
+        with pytest.raises(InputError, match=r"'mrn', .* \(another view has most of its values\)"):
+            read_views(sources)
+    else:
+        assert read_views(sources).views.n_features == {"a": 2, "b": 2}
+
+
+def test_two_shared_keys_are_refused_as_one_is(tmp_path):
+    keys = {name: RNG.choice(10_000, size=N, replace=False) for name in ("mrn", "visit")}
+    sources = {
+        "a": write_csv(tmp_path / "a.csv", **keys, x=numbers()),
+        "b": write_csv(tmp_path / "b.csv", y=numbers(), **{name: key[::-1] for name, key in keys.items()}),
+    }
+    with pytest.raises(InputError, match=r"view 'a' .* 'mrn', .* \(ids='mrn'\)"):
+        read_views(sources)
+
+
+def test_ranks_that_several_files_have_are_not_taken_for_ids(tmp_path):
+    """Ranks of the same features in two views, alone, beside another feature, and of some of the samples."""
+    for extra in ({}, {"x": numbers()}):
+        sources = {
+            name: write_csv(tmp_path / f"{name}.csv", g=10 * shuffled(), h=10 * shuffled(), **extra) for name in "ab"
+        }
+        assert read_views(sources).views.n_samples == N
+    some = {name: RNG.permutation(50)[:N] for name in "ghij"}
+    sources = {
+        "a": write_csv(tmp_path / "a.csv", **some),
+        "b": write_csv(tmp_path / "b.csv", **{name: 49 - ranks for name, ranks in some.items()}),
+    }
+    assert read_views(sources).views.n_samples == N
 
 
 def test_features_are_not_taken_for_ids(tmp_path):
@@ -254,3 +329,28 @@ def test_columns_that_repeat_ids_by_chance_are_not_the_ids_of_classes(tmp_path):
     path = write_csv(tmp_path / "truth.csv", patient=[1, 2, 2, 3], subtype=list("abcd"))
     with pytest.raises(InputError, match="has the id '2' in rows 1 and 2"):
         read_labels(path, column="subtype", order=["1", "2", "3", "4"])
+
+
+@pytest.mark.parametrize(
+    ("ids", "order", "shown"),
+    [
+        (["s0", "t1", "t2", "s3", "t4"], ["s0", "s1", "s2", "s3", "s4"], "'t1', .*, such as 's1'"),
+        (["S0", "S1", "S2"], ["s0", "s1", "s2"], "'S0', .*, such as 's0'"),
+        (["01", "02", "03"], ["1", "2", "3"], "'01', .*, such as '1'"),
+        (["1", "2", "3"], ["01", "02", "03"], "'1', .*, such as '01'"),
+    ],
+)
+def test_ids_of_classes_that_are_not_those_of_the_samples_are_refused(tmp_path, ids, order, shown):
+    classes = [f"c{i}" for i in range(len(ids))]
+    path = write_csv(tmp_path / "truth.csv", patient_id=ids, subtype=classes)
+    for column in ("subtype", None):
+        with pytest.raises(InputError, match=rf"ids \(column 'patient_id'\) such as {shown}; .* \(ids=False\)"):
+            read_labels(path, column=column, order=order)
+    assert read_labels(path, column="subtype", ids=False, order=order) == tuple(classes)
+
+
+def test_row_names_of_classes_that_are_not_those_of_the_samples_are_refused(tmp_path):
+    path = write_csv(tmp_path / "truth.csv", **{"": ["S0", "S1"], "subtype": ["U", "S"]})
+    with pytest.raises(InputError, match=r"ids \(row names\) such as 'S0', .*, such as 's0'; "):
+        read_labels(path, order=["s0", "s1"])
+    assert read_labels(path) == ("U", "S")  # there is nothing to pair

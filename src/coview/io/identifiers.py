@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 import scipy.sparse as sp
@@ -53,58 +54,93 @@ def refuse_identifiers(
 
     `where` names each table in messages. A column is a candidate if its values are integers that are all different, or
     with `strings` different strings. In addition, its name must name ids, or in tables of ten rows or more, it must be
-    the only candidate that numbers the rows, or the only one that another table has with the same values.
+    the only candidate that numbers the rows, or another table must have most of its values under the same name.
     """
     if len(tables) == 1 and any(features.values()):
         return  # columns that are not features are dropped, and there is nothing to pair
-    candidates = {name: dict(_candidates(table, features.get(name) or (), strings)) for name, table in tables.items()}
+    candidates = {
+        name: {}  # a model takes columns without names by their positions
+        if table.names is None and name in features
+        else dict(_candidates(table, features.get(name) or (), strings))
+        for name, table in tables.items()
+    }
     found: list[tuple[str, str, str]] = []  # view, column and reason
     for name, columns in candidates.items():
-        named = [column for column in columns if names_ids(column)]
+        n_samples, n_columns = tables[name].numbers.shape
+        n_columns = len(tables[name].columns) or n_columns
+        found += [(name, column, "all its values are different") for column in columns if names_ids(column)]
+        # Few values may be different by chance, and a view may have one feature.
+        if n_samples < _FEWEST_ROWS or n_columns == 1:
+            continue
         numbering = [column for column, values in columns.items() if _numbers_rows(values)]
-        others = [candidates[other] for other in candidates if other != name]
-        shared = [
-            column
-            for column, values in columns.items()
-            if any(column in other and _same(values, other[column]) for other in others)
-        ]
-        found += [(name, column, "all its values are different") for column in named]
-        # Few values may be different by chance, all ranked features number the rows, and a view may have one feature.
-        if tables[name].numbers.shape[0] >= _FEWEST_ROWS and len(tables[name].columns) > 1:
-            if len(numbering) == 1:
-                found.append((name, numbering[0], "it numbers the rows"))
-            if len(shared) == 1:
-                found.append((name, shared[0], "another view has the same values"))
+        if len(numbering) == 1:  # all ranked features number the rows
+            found.append((name, numbering[0], "it numbers the rows"))
+        if tables[name].names is None:
+            continue  # the same position says less than the same name
+        shared = _shared(columns, [candidates[other] for other in candidates if other != name])
+        if len(shared) < n_columns:  # features that are ranks among more samples have most values in common
+            found += [(name, column, "another view has most of its values") for column in shared]
     if found:
         in_all = [each for each in found if all(each[1] in table.columns for table in tables.values())]
         name, column, reason = (in_all or found)[0]
-        raise _looks_like_ids(where[name], column, reason, len(tables))
+        raise InputError(
+            f"{where[name]} has the column {column!r}, which looks like ids of the samples ({reason}); "
+            f"{_both_uses(column, name, tables)}"
+        )
 
 
-def _looks_like_ids(where: str, column: str, reason: str, n_views: int) -> InputError:
-    """Return the error about a column that looks like ids, which offers both uses of it."""
-    found = f"{where} has the column {column!r}, which looks like ids of the samples ({reason})"
-    if n_views == 1:
-        return InputError(f"{found}; use it as the ids (ids={column!r}), or as any other column (ids=False)")
-    return InputError(
-        f"{found}; align the samples by it (ids={column!r}), or pair them by row order and use it as any other column "
+def _both_uses(column: str, name: str, tables: Mapping[str, RawTable]) -> str:
+    """Return how the column of the table of this name becomes the ids, and how it becomes a feature."""
+    if tables[name].names is None:
+        return (
+            "drop it, store the table with column names and use it as the ids (ids=…), or use it as any other column "
+            "(ids=False)"
+        )
+    if len(tables) == 1:
+        return f"use it as the ids (ids={column!r}), or as any other column (ids=False)"
+    spelt = {each for table in tables.values() for each in table.columns if each.casefold() == column.casefold()}
+    rename = (
+        "" if len(spelt) == 1 else f"rename {', '.join(map(repr, sorted(spelt - {column})))} in the other views and "
+    )
+    return (
+        f"{rename}align the samples by it (ids={column!r}), or pair them by row order and use it as any other column "
         "(ids=False)"
     )
 
 
 def _candidates(table: RawTable, features: Collection[str], strings: bool) -> Iterator[tuple[str, _Values]]:
-    """Yield the columns of different integers, or of different strings, that are not features of a model."""
+    """Yield the columns of different integers, or of different strings, that are not features of a model.
+
+    Columns without names are named by their positions.
+    """
     n_samples = table.numbers.shape[0]
-    if table.names is None or n_samples < 2 or sp.issparse(table.numbers):
+    if n_samples < 2 or sp.issparse(table.numbers):
         return
+    names = table.names if table.names is not None else tuple(map(str, range(table.numbers.shape[1])))
     for j in np.flatnonzero(different_integers(table.numbers[:_HEAD_ROWS])):
         column = table.numbers[:, j]
-        if table.names[j] not in features and different_integers(column[:, None])[0]:
-            yield table.names[j], np.sort(column)
+        if names[j] not in features and different_integers(column[:, None])[0]:
+            yield names[j], np.sort(column)
     for name, cells in table.strings.items() if strings else ():
         encoded = any(feature.startswith(f"{name}=") for feature in features)
         if not encoded and None not in cells and len({*cells}) == n_samples:
             yield name, frozenset(map(str, cells))
+
+
+def _shared(columns: Mapping[str, _Values], others: Sequence[Mapping[str, _Values]]) -> list[str]:
+    """Return the columns of which another table has most values; names may differ in case.
+
+    Columns that have the same values as another one are left out: they are ranks.
+    """
+    folded = [{name.casefold(): values for name, values in other.items()} for other in others]
+    shared = {
+        name: values
+        for name, values in columns.items()
+        if any(_most_in(values, other.get(name.casefold())) for other in folded)
+    }
+    digest = {name: hash(x.tobytes() if isinstance(x, np.ndarray) else x) for name, x in shared.items()}
+    times = Counter(digest.values())
+    return [name for name in shared if times[digest[name]] == 1]
 
 
 def _numbers_rows(values: _Values) -> bool:
@@ -112,7 +148,8 @@ def _numbers_rows(values: _Values) -> bool:
     return isinstance(values, np.ndarray) and values[0] in (0, 1) and values[-1] - values[0] == len(values) - 1
 
 
-def _same(one: _Values, other: _Values) -> bool:
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return np.array_equal(one, other)
-    return type(one) is type(other) and one == other
+def _most_in(values: _Values, other: _Values | None) -> bool:
+    """Return whether the other column has more than half of these values."""
+    if isinstance(values, np.ndarray) and isinstance(other, np.ndarray):
+        return 2 * len(np.intersect1d(values, other, assume_unique=True)) > len(values)
+    return isinstance(values, frozenset) and isinstance(other, frozenset) and 2 * len(values & other) > len(values)

@@ -52,7 +52,7 @@ def read_labels(
         has those of `order`, or the row names. False pairs classes and samples by row order.
     order : sequence of str, optional
         The ids of the samples whose classes are returned; the file may have more. If the file has no ids, only the
-        number of samples is compared.
+        number of samples is compared; ids of the file that most samples do not have are refused.
     decimal : {".", ","}, optional
         The decimal mark of text tables, as in `read_views`.
 
@@ -127,6 +127,7 @@ def _sample_ids(
             refuse_duplicates(source, table.row_ids)
             return table, table.row_ids
     if ids is None:
+        _refuse_other_ids(source, table, column, order or ())
         return table, None
     if len(table.strings) == 1 and table.row_ids is None:
         only = next(iter(table.strings))
@@ -137,6 +138,23 @@ def _sample_ids(
     if samples is None:
         raise InputError(f"{source.where} has no column of ids {ids!r}; give a table")
     return table, samples
+
+
+def _refuse_other_ids(source: InputFile, table: RawTable, column: str | None, order: Sequence[str]) -> None:
+    """Refuse ids that most samples do not have, because row order would pair them although both sides have ids."""
+    found = {f"column {name!r}": cells for name, cells in table.strings.items() if name != column and names_ids(name)}
+    if table.row_ids is not None:
+        found["row names"] = table.row_ids
+    known = {*order}
+    for place, cells in found.items():
+        present = {*cells}
+        if known and None not in present and len(present) == len(cells):
+            unknown = next((cell for cell in cells if cell not in known), cells[0])
+            missing = next(sample for sample in order if sample not in present)
+            raise InputError(
+                f"{source.where} has ids ({place}) such as {unknown!r}, but not those of most samples, such as "
+                f"{missing!r}; correct the ids, or pair classes and samples by row order (ids=False)"
+            )
 
 
 def _classes(source: InputFile, table: RawTable, column: str | None) -> Sequence[str | None]:
