@@ -95,7 +95,7 @@ def with_outliers(k, n_outliers=5, n=500):
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
-def test_a_few_outliers_do_not_own_a_component(k):
+def test_a_few_outliers_do_not_dominate_a_component(k):
     views, truth = with_outliers(k)
     model = TMvKSCR(k, random_state=0).fit(views)
     assert model.regularization_ == 1.0

@@ -945,7 +945,7 @@ def test_a_changed_record_of_the_search_is_refused(path, value):
         Summary.from_json(json.dumps(plain))
 
 
-def test_samples_that_own_a_component_are_named():
+def test_samples_that_dominate_a_component_are_named():
     rng = np.random.default_rng(0)
     truth = np.repeat([0, 1, 2], 100)
     views = {name: 3 * rng.normal(size=(3, d))[truth] + rng.normal(size=(300, d)) for name, d in (("a", 8), ("b", 15))}
@@ -954,7 +954,7 @@ def test_samples_that_own_a_component_are_named():
     names = [f"sample {row}" for row in range(300)]
     notes = summarize(TMvKSCR(3, random_state=0).fit(views), views, ids=names).notes
     assert (
-        "The degrees are regularised, because 2 training samples, possibly outliers, own a component otherwise: "
+        "The degrees are regularised, because 2 training samples, possibly outliers, dominate a component otherwise: "
         "sample 7, sample 200." in notes
     )
     some = FixedSize(TMvKSCR(3, random_state=0), n_train=250, random_state=0).fit(views)

@@ -84,10 +84,10 @@ def top_eigenpairs(problem: Problem, k: int, start: Array | None = None, n_furth
 
 
 def dominant_rows(vectors: Array, least: float) -> Array:
-    """Return the rows that own one of the unit vectors, in increasing order; none if no vector has an owner.
+    """Return the rows that dominate one of the unit vectors, in increasing order.
 
     The effective number of rows of a unit vector u is 1 / Σ u⁴: n for equal entries, 1 for a single nonzero entry. A
-    vector with fewer than `least` effective rows is owned by its rows with u² > 1 / least, of which there is one.
+    vector with fewer than `least` effective rows is dominated by its rows with u² > 1 / least; there is at least one.
     """
     masses = vectors**2
     few = (masses**2).sum(axis=0) * least > 1

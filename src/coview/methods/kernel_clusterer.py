@@ -34,7 +34,7 @@ _LEAST_CONTRAST = 1e-3
 _BLOCK_BYTES = 2**21
 _FURTHER = 3  # eigenvalues beyond those of the components, to show the gap
 _SOLVER_VECTORS = 16  # for each component
-_SAMPLES_OF_A_COMPONENT = 10  # the reciprocal of the fraction of a mean cluster that may own a component
+_SAMPLES_OF_A_COMPONENT = 10  # the reciprocal of the fraction of a mean cluster that may dominate a component
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class LatentSpace:
     scores: Array | None  # ensemble scores of the training samples; None if they must be computed from similarities
     explained_variance_ratio: Any = None  # None if the problem has no trace
     further_eigenvalues: Array | None = None  # the next few after those of the components, if the solver has them
-    dominant_rows: Array = field(default_factory=lambda: np.arange(0))  # samples that own a component, if there are any
+    dominant_rows: Array = field(default_factory=lambda: np.arange(0))  # samples that dominate a component
 
 
 def solve_shared(fused: Fused, n_components: int, beta: Mapping[str, float]) -> LatentSpace:

@@ -45,8 +45,8 @@ class TMvKSCR(KernelClusterer):
         Weights of the views in the ensemble score; 1 / number of views by default.
     regularization : "auto" or number
         Added to the degrees of each view, in units of their mean. Nearly isolated samples have small degrees and can
-        own a leading eigenvector, which then separates them instead of clusters. "auto" is 1 if a few samples own an
-        eigenvector, otherwise 0, as in the paper. It costs a second fit if it is 1.
+        dominate a leading eigenvector, which then separates them instead of clusters. "auto" is 1 if a few samples
+        dominate an eigenvector, otherwise 0, as in the paper. It costs a second fit if it is 1.
     assigner : assigner or name
         "directions" (k-means on score directions) or "codebook" (the paper's rule).
     views : list or mapping, optional
@@ -82,9 +82,9 @@ class TMvKSCR(KernelClusterer):
     regularization_ : float
         The regularization that is used.
     dominant_rows_ : tuple of int
-        Row numbers of the samples that own an eigenvector without regularization, mostly outliers: the eigenvector u
-        has fewer than m = n / (10 n_clusters) effective samples (1 / Σ u⁴), and these have u² > 1 / m. Empty for most
-        data.
+        Row numbers of the samples that dominate an eigenvector without regularization, mostly outliers: the
+        eigenvector u has fewer than m = n / (10 n_clusters) effective samples (1 / Σ u⁴), and these have u² > 1 / m.
+        Empty for most data.
     view_names_, view_n_features_, n_features_in_, feature_names_in_ : tuple, dict, int, array
         Views, number of features of each and in total, and column names if X is one data frame.
 

@@ -503,7 +503,7 @@ def _notes(found: _Found) -> list[str]:
         same_rows = found.fitted and len(method.labels_) == n  # not for FixedSize
         named = f": {', '.join(found.samples[row] for row in dominant[:10])}" if same_rows else ""
         notes.append(
-            f"The degrees are regularised, because {len(dominant)} training samples, possibly outliers, own a "
+            f"The degrees are regularised, because {len(dominant)} training samples, possibly outliers, dominate a "
             f"component otherwise{named}."
         )
     if found.scores is None:

@@ -37,9 +37,9 @@ def fit_best(
 ) -> FinalFit:
     """Fit settings on all samples, best first, and return the first whose measures are not far below the search's.
 
-    The evaluations of a search describe some of the samples. On all samples, a few outliers can own a component that
-    they did not own there. If the first settings all fall far below their evaluations, the first one is returned, with
-    a warning.
+    The evaluations of a search describe some of the samples. On all samples, a few outliers can dominate a component
+    that they did not dominate there. If the first settings all fall far below their evaluations, the first one is
+    returned, with a warning.
     """
     fits = []
     for candidate, index in ranking[:_MOST_FITS]:
