@@ -148,6 +148,9 @@ class Directions(Assigner):
         return _by_size(Centres(centres, decimals), scores)
 
 
+FEW_STARTS = Directions(n_init=3)  # for labels that are compared many times, so that one bad start does not decide
+
+
 @dataclass(frozen=True)
 class Centres(Assignment):
     """Centres of k-means; the nearest one is assigned."""

@@ -12,7 +12,7 @@ from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 
 from coview.core.agreement import adjusted_rand, size_entropy
-from coview.core.assign import Assignment, Directions, Labels
+from coview.core.assign import FEW_STARTS, Assignment, Directions, Labels
 from coview.errors import InputError
 from coview.kernels import Kernel
 from coview.methods.tmvkscr import TMvKSCR
@@ -24,7 +24,6 @@ from coview.tune.record import EvaluatedSetting
 from coview.views import Array, Matrix, Views, as_views
 
 _LEAST_SAMPLES = 8  # halves of fewer samples are not informative
-_ASSIGNER = Directions(n_init=3)  # labels are compared many times, so a single bad start does not decide
 _KEPT_BYTES = 2**29  # of Gram matrices; the similarities of the other halves take as much again
 
 
@@ -146,7 +145,7 @@ def _gap(eigenvalues: Array, k: int) -> float:
 
 
 def _fitted_assignment(scores: Array, k: int, seed: int) -> Assignment:
-    return _ASSIGNER.fit(scores[:, : k - 1], k, np.random.default_rng(seed))
+    return FEW_STARTS.fit(scores[:, : k - 1], k, np.random.default_rng(seed))
 
 
 def _labels(scores: Array, k: int, seed: int) -> Labels:

@@ -1,4 +1,4 @@
-"""Validity of clusters: measures that are low if the samples do not form clusters, and their levels."""
+"""Validity of clusters: measures that are low for most data without clusters, and their levels."""
 
 from coview.validity.measure import measure_validity
 from coview.validity.values import Validity

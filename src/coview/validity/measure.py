@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from coview.compose.wrapper import nested_models
 from coview.core.agreement import adjusted_rand
-from coview.core.assign import Directions, Labels, as_assigner
+from coview.core.assign import FEW_STARTS, Directions, Labels, as_assigner
 from coview.core.select import draw_rows
 from coview.errors import InputError
 from coview.kernels import Kernel, NeighborGraph, Precomputed, kernel_per_view
@@ -26,8 +26,7 @@ from coview.validity.reference import DISTRIBUTIONS, Reference, compressed
 from coview.validity.values import Validity
 from coview.views import Array, Matrix, Views
 
-# On more samples, data without clusters are split alike in all halves more often, and refits cost more.
-_SAMPLES = 600
+_SAMPLES = 600  # there are more than 30 refits
 _SLOW_SAMPLES = 200  # for methods that cannot label new samples: they cost n³
 _SAMPLES_PER_CLUSTER = 10
 _LEAST_SAMPLES = 16  # halves of fewer are not informative
@@ -36,7 +35,6 @@ _SPLITS = 3
 _REFERENCE_DATA = 5  # of each distribution
 _MOST_COLUMNS = 3000  # of all views together, up to which their covariance is computed
 _PAIRINGS = 99
-_ASSIGNER = Directions(n_init=3)  # labels are compared many times, so a single bad start does not decide
 
 
 def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) -> Validity | None:
@@ -56,7 +54,7 @@ def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) ->
 
     Returns
     -------
-    Validity, or None if there is one cluster or too few samples for halves
+    Validity, or None if there is one cluster, or if the method cannot be fitted on halves of the samples
     """
     rng = np.random.default_rng(seed)
     *wrappers, method = nested_models(model)
@@ -121,7 +119,7 @@ def _unfitted(method: Any, seed: int) -> Any:
     """Return the method with the same parameters, silent, deterministic and with few starts of k-means."""
     fixed: dict[str, Any] = {"progress": None, "random_state": seed, "n_jobs": 1}
     if isinstance(method, KernelClusterer) and isinstance(as_assigner(method.assigner), Directions):
-        fixed["assigner"] = _ASSIGNER
+        fixed["assigner"] = FEW_STARTS
     return clone(method).set_params(**{name: value for name, value in fixed.items() if name in method.get_params()})
 
 
@@ -203,7 +201,7 @@ def _labels_by_view(views: Views, kernels: Mapping[str, Kernel], n_clusters: int
         if not varies(x):
             continue
         try:
-            model = TMvKSCR(n_clusters, kernel=kernels[name], assigner=_ASSIGNER, random_state=seed).fit(
+            model = TMvKSCR(n_clusters, kernel=kernels[name], assigner=FEW_STARTS, random_state=seed).fit(
                 views.select([name])
             )
         except InputError:
