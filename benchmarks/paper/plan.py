@@ -39,9 +39,9 @@ COMPARED = tuple(SETTINGS["methods"])
 
 
 def as_published(name: str, **settings: Any) -> Any:
-    """Return the method as its paper defines it, with these settings; TMvKSCR then does not regularise degrees."""
-    published = {"regularization": 0.0} if name == "tmvkscr" else {}
-    return METHODS[name](**published, **settings)
+    """Return the method as its paper defines it, with these settings."""
+    method = METHODS[name]
+    return getattr(method, "as_published", method)(**settings)
 
 
 def data_set(name: str, size: str = "full") -> Data:

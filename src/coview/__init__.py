@@ -12,7 +12,17 @@ if TYPE_CHECKING:
     from coview.core.select import Entropy, KMeansRows, Stratified, Uniform
     from coview.errors import InputError, ModelFileError
     from coview.io import ViewsReader, label_file, read_views
-    from coview.kernels import RBF, Cosine, Linear, NeighborGraph, NormalizedPolynomial, Polynomial, Precomputed
+    from coview.kernels import (
+        RBF,
+        AutoKernel,
+        Cosine,
+        FuzzyGraph,
+        Linear,
+        NeighborGraph,
+        NormalizedPolynomial,
+        Polynomial,
+        Precomputed,
+    )
     from coview.methods.comic import COMIC
     from coview.methods.coreg import CoReg
     from coview.methods.kpca import KPCA
@@ -66,6 +76,7 @@ __all__ = [
     "RBF",
     "SFMC",
     "TSVDMSC",
+    "AutoKernel",
     "CoReg",
     "Codebook",
     "Concat",
@@ -73,6 +84,7 @@ __all__ = [
     "Directions",
     "Entropy",
     "FixedSize",
+    "FuzzyGraph",
     "InputError",
     "KMeansRows",
     "Linear",

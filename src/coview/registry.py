@@ -86,12 +86,14 @@ METHODS = Registry(
 )
 KERNELS = Registry(
     {
+        "auto": Entry("coview.kernels.auto:AutoKernel", "fuzzy graph with a metric that suits the view"),
         "rbf": Entry("coview.kernels.products:RBF", "Gaussian kernel"),
         "linear": Entry("coview.kernels.products:Linear", "inner product"),
         "poly": Entry("coview.kernels.products:Polynomial", "polynomial kernel"),
         "normpoly": Entry("coview.kernels.products:NormalizedPolynomial", "normalised polynomial kernel"),
         "cosine": Entry("coview.kernels.products:Cosine", "cosine similarity"),
-        "graph": Entry("coview.kernels.graph:NeighborGraph", "self-tuning nearest-neighbour graph, sparse"),
+        "fuzzy": Entry("coview.kernels.fuzzy:FuzzyGraph", "fuzzy neighbour graph, sparse"),
+        "graph": Entry("coview.kernels.self_tuning:NeighborGraph", "self-tuning neighbour graph, sparse"),
         "precomputed": Entry("coview.kernels.precomputed:Precomputed", "the view is a Gram matrix"),
     }
 )

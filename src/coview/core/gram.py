@@ -11,7 +11,7 @@ import numpy as np
 from coview.core.sparse import SymmetricSparse
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
-from coview.kernels import Kernel, NeighborSimilarity, Similarity
+from coview.kernels import GraphSimilarity, Kernel, Similarity
 from coview.runtime import Workers
 from coview.views import Array, Views
 
@@ -114,7 +114,7 @@ class Grams:
     def sparse(self) -> Iterator[Gram]:
         """Yield them as sparse matrices; all similarities must be sparse."""
         for name, similarity in self.similarities.items():
-            assert isinstance(similarity, NeighborSimilarity)
+            assert isinstance(similarity, GraphSimilarity)
             matrix = SymmetricSparse(similarity.gram, self.workers)
             degree = matrix @ np.ones(self.n_samples)
             self.report(f"similarities of {name}")

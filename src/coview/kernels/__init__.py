@@ -1,19 +1,25 @@
 """Kernels as frozen values: a few parameters and a function from rows to similarities."""
 
+from coview.kernels.auto import AutoKernel
 from coview.kernels.base import Kernel, Similarity
-from coview.kernels.graph import NeighborGraph, NeighborSimilarity
+from coview.kernels.fuzzy import FuzzyGraph
+from coview.kernels.graph import Graph, GraphSimilarity
 from coview.kernels.per_view import KernelParameter, by_view_name, kernel_per_view
 from coview.kernels.precomputed import Precomputed, PrecomputedSimilarity
 from coview.kernels.products import RBF, Cosine, Linear, NormalizedPolynomial, Polynomial
+from coview.kernels.self_tuning import NeighborGraph
 
 __all__ = [
     "RBF",
+    "AutoKernel",
     "Cosine",
+    "FuzzyGraph",
+    "Graph",
+    "GraphSimilarity",
     "Kernel",
     "KernelParameter",
     "Linear",
     "NeighborGraph",
-    "NeighborSimilarity",
     "NormalizedPolynomial",
     "Polynomial",
     "Precomputed",

@@ -21,7 +21,15 @@ from coview.core.gram import Centering, Grams
 from coview.core.score import ScoreMap, zero_within
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
-from coview.kernels import RBF, Kernel, KernelParameter, NeighborGraph, PrecomputedSimilarity, kernel_per_view
+from coview.kernels import (
+    RBF,
+    AutoKernel,
+    Graph,
+    Kernel,
+    KernelParameter,
+    PrecomputedSimilarity,
+    kernel_per_view,
+)
 from coview.methods.base import MultiViewClusterer, Seed, ViewWeights
 from coview.parameters import check_integer
 from coview.progress import Progress, ProgressParameter, reporting
@@ -115,7 +123,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         if self._stays_sparse(kernels):
             # For each view its graph, its part of the union of graphs, distances, and the rows; then the basis of the
             # eigensolver.
-            graphs = [kernel for kernel in kernels.values() if isinstance(kernel, NeighborGraph)]
+            graphs = [kernel for kernel in kernels.values() if isinstance(kernel, (Graph, AutoKernel))]
             entries = sum(2 * min(graph.n_neighbors, n) + 1 for graph in graphs)
             rows = 12 * sum(views.n_features.values())
             return int(n * (entries * (2 * itemsize + 24) + rows + 8 * _SOLVER_VECTORS * (self.n_clusters + 6)))

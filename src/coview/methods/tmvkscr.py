@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from numpy.typing import DTypeLike
 
@@ -28,15 +28,18 @@ class TMvKSCR(KernelClusterer):
 
     where Ω_v is the centred Gram matrix of view v and D_v its degrees. Two samples have a large entry in the sum if
     they are similar in some view, and in the elementwise product if they are similar in all views. The size of the
-    problem does not depend on the number of views. Fitting takes O(n²) memory and O(n² Σ_v d_v) time; with
-    NeighborGraph for all views the matrices stay sparse.
+    problem does not depend on the number of views. With neighbour graphs for all views, as by default, the matrices
+    stay sparse; with other kernels fitting takes O(n²) memory and O(n² Σ_v d_v) time.
+
+    The defaults suit most data (docs/quality.md). `TMvKSCR.as_published(n_clusters)` has the setting of the paper.
 
     Parameters
     ----------
     n_clusters : int
         Number of clusters; the latent space has one dimension less.
     kernel : kernel, name, list or mapping
-        One kernel for all views, or one for each. See `coview.kernels`.
+        One kernel for all views, or one for each; see `coview.kernels`. "auto" is a neighbour graph with a metric that
+        suits the view: see `AutoKernel`.
     rho : float in [0, 1]
         Weight of the sum against the product: 1 is the sum alone, 0 the product alone.
     kappa : number, list or mapping, optional
@@ -116,8 +119,8 @@ class TMvKSCR(KernelClusterer):
         self,
         n_clusters: int = 2,
         *,
-        kernel: KernelParameter = RBF(),  # noqa: B008 - a frozen value
-        rho: float = 0.5,
+        kernel: KernelParameter = "auto",
+        rho: float = 1.0,
         kappa: WeightsParameter = None,
         beta: WeightsParameter = None,
         regularization: float | Literal["auto"] = "auto",
@@ -142,6 +145,36 @@ class TMvKSCR(KernelClusterer):
         self.n_jobs = n_jobs
         self.progress = progress
         self.random_state = random_state
+
+    @classmethod
+    def as_published(
+        cls,
+        n_clusters: int = 2,
+        *,
+        kernel: KernelParameter = RBF(),  # noqa: B008 - a frozen value
+        rho: float = 0.5,
+        assigner: Assigner | str = "codebook",
+        **parameters: Any,
+    ) -> Self:
+        """Return the method as in the paper: RBF kernels, sum and product, codebook, and degrees as they are.
+
+        Parameters
+        ----------
+        n_clusters, kernel, rho, assigner
+            As in the constructor, with the defaults of the paper.
+        **parameters
+            Further parameters of the constructor.
+
+        Returns
+        -------
+        TMvKSCR
+
+        Examples
+        --------
+        >>> TMvKSCR.as_published(3)
+        TMvKSCR(assigner='codebook', kernel=RBF(sigma2='median'), n_clusters=3, regularization=0, rho=0.5)
+        """
+        return cls(n_clusters, kernel=kernel, rho=rho, assigner=assigner, regularization=0, **parameters)
 
     def _views_to_fit(self, X: Any) -> Views:
         views = super()._views_to_fit(X)

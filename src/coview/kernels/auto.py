@@ -1,0 +1,49 @@
+"""The kernel that follows from a view: a fuzzy neighbour graph with the metric that suits the values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from coview.kernels.base import Kernel, Similarity
+from coview.kernels.fuzzy import FuzzyGraph
+from coview.preprocess.profile import ViewProfile
+from coview.runtime import Map, serial_map
+from coview.views import Matrix
+
+
+@dataclass(frozen=True)
+class AutoKernel(Kernel):
+    """`FuzzyGraph` with a metric that depends on the view.
+
+    | view                                                               | metric     |
+    |--------------------------------------------------------------------|------------|
+    | at most 8 columns                                                  | seuclidean |
+    | two columns have nearly all of the variance, as in different units | seuclidean |
+    | all others: dense, counts, binary, sparse                          | cosine     |
+
+    The fitted attribute `kernels_` of a method holds the kernel that was chosen; new samples are compared by the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> AutoKernel().resolve(np.random.default_rng(0).normal(size=(10, 3)))
+    FuzzyGraph(n_neighbors=15, metric='seuclidean')
+    """
+
+    bounded = True
+    sparse = True
+    n_neighbors = FuzzyGraph.n_neighbors
+
+    def resolve(self, x: Matrix, rng: np.random.Generator | None = None, name: str = "x") -> Kernel:
+        return FuzzyGraph(metric="seuclidean" if ViewProfile.of(x).no_direction else "cosine")
+
+    def check_training(self, name: str, x: Matrix) -> None:
+        self.resolve(x).check_training(name, x)
+
+    def against(
+        self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64, map_blocks: Map = serial_map
+    ) -> Similarity:
+        return self.resolve(rows).against(rows, dtype, map_blocks)

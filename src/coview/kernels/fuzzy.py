@@ -1,0 +1,119 @@
+"""The fuzzy neighbour graph, with the weights of UMAP, normalised by its degrees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log2
+from typing import Annotated, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from coview.kernels.graph import Graph, GraphSimilarity, NearPairs, directed_graph, last_distances
+from coview.neighbors.nearest import Neighbors
+from coview.state import FloatArray
+from coview.views import Array, Matrix
+
+_BISECTIONS = 30
+_LEAST_BANDWIDTH = 1e-3  # in units of the distance to the last neighbour
+_FAR = 1e300  # larger distances are not told apart
+
+
+@dataclass(frozen=True)
+class FuzzyGraph(Graph):
+    """Similarity w(x, y) / √(d_x d_y) between near neighbours, where w is the weight of UMAP's graph and d the degree.
+
+    The weight from x to one of its `n_neighbors` nearest rows y is exp(-(|x - y| - r_x) / s_x). The offset r_x is the
+    smallest nonzero of these distances, and the bandwidth s_x is chosen so that the weights of x have the sum
+    log2(n_neighbors). The weights a from x to y and b from y to x are combined to w = a + b - a b. A row has the weight
+    1 to itself, and its degree is the sum of its weights.
+
+    The degrees of each view's own graph normalise it, so views are fused on equal terms even if one of them has much
+    larger degrees. The Gram matrix is sparse, and stays sparse if all views have such a kernel.
+
+    A new row is compared with the training rows only, as in `NeighborGraph`; its degree includes the weight 1 to
+    itself. A new row that is equal to a training row is treated as that row.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        Number of nearest rows that are similar to a row; all other rows if there are fewer.
+    metric : "euclidean", "cosine" or "seuclidean"
+        As in `NeighborGraph`.
+
+    References
+    ----------
+    McInnes, Healy, Melville: UMAP: Uniform manifold approximation and projection for dimension reduction, 2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> FuzzyGraph(n_neighbors=1)(np.array([[0.0], [1.0], [3.0]])).round(3)
+    array([[0.5  , 0.408, 0.   ],
+           [0.408, 0.333, 0.408],
+           [0.   , 0.408, 0.5  ]])
+    """
+
+    n_neighbors: int = 15
+    metric: str = "euclidean"
+
+    def _similarity(
+        self, rows: Matrix, scales: Array, near: Neighbors, dtype: type[np.floating[Any]]
+    ) -> FuzzySimilarity:
+        offsets, bandwidths = _local_scales(near.distances)
+        values = _weights(near.distances, offsets[:, None], bandwidths[:, None])
+        directed = directed_graph(near.rows, values, diagonal=0.0)
+        reverse = directed.T.tocsr()
+        weights = sp.csr_array(directed + reverse - directed * reverse)
+        weights.setdiag(1.0)
+        weights.sort_indices()
+        degrees = weights.sum(axis=1)
+        roots = np.sqrt(degrees)
+        weights.data /= np.repeat(roots, np.diff(weights.indptr)) * roots[weights.indices]
+        radii = last_distances(near, self.n_neighbors)
+        return FuzzySimilarity(self, rows, scales, radii, weights.astype(dtype), offsets, bandwidths, degrees)
+
+
+@dataclass(frozen=True)
+class FuzzySimilarity(GraphSimilarity):
+    """The similarity to training rows with offsets, bandwidths and degrees."""
+
+    offsets: Annotated[Array, FloatArray("train", least=0)]
+    bandwidths: Annotated[Array, FloatArray("train", above=0)]
+    degrees: Annotated[Array, FloatArray("train", least=1)]
+
+    def _values(self, pairs: NearPairs, n_new: int) -> Array:
+        new, training = pairs.new, pairs.training
+        offsets, bandwidths = _local_scales(pairs.to_nearest)
+        there = pairs.near_new * _weights(pairs.distances, offsets[new], bandwidths[new])
+        back = pairs.near_training * _weights(pairs.distances, self.offsets[training], self.bandwidths[training])
+        weights = there + back - there * back
+        degrees = 1 + np.bincount(new, weights, minlength=n_new)
+        return weights / np.sqrt(degrees[new] * self.degrees[training])
+
+
+def _weights(distances: Array, offsets: Array, bandwidths: Array) -> Array:
+    values: Array = np.exp(-np.maximum(np.minimum(distances, _FAR) - offsets, 0) / bandwidths)
+    return values
+
+
+def _local_scales(distances: Array) -> tuple[Array, Array]:
+    """Return the offset and the bandwidth of each row from the distances to its neighbours in increasing order.
+
+    The bandwidth is not determined if too many distances are equal to the offset or smaller; it is then small.
+    """
+    n, k = distances.shape
+    if k == 0:
+        return np.zeros(n), np.ones(n)
+    distances = np.minimum(distances, _FAR)
+    offsets = np.min(distances, axis=1, where=distances > 0, initial=np.inf)
+    offsets = np.where(np.isfinite(offsets), offsets, 0.0)
+    excess = np.maximum(distances - offsets[:, None], 0)
+    low = _LEAST_BANDWIDTH * np.where(distances[:, -1] > 0, distances[:, -1], 1.0)
+    # No bandwidth above this reaches the sum: all terms are at least that of the largest distance.
+    high = np.maximum(excess[:, -1] / np.log(k / log2(k)), low) if k > 1 else low
+    for _ in range(_BISECTIONS if k > 1 else 0):
+        middle = (low + high) / 2
+        above = np.exp(-excess / middle[:, None]).sum(axis=1) > log2(k)
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    return offsets, (low + high) / 2
