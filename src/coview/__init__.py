@@ -7,7 +7,7 @@ from coview._version import __version__ as __version__
 from coview.registry import ASSIGNERS, KERNELS, METHODS, SELECTORS
 
 if TYPE_CHECKING:
-    from coview.compose import Concat, FixedSize, PerView, Preprocessed
+    from coview.compose import Concat, Consensus, FixedSize, PerView, Preprocessed
     from coview.core.assign import Codebook, Directions
     from coview.core.select import Entropy, KMeansRows, Stratified, Uniform
     from coview.errors import InputError, ModelFileError
@@ -45,6 +45,7 @@ _HOME_OF = {
     **ASSIGNERS.homes,
     **SELECTORS.homes,
     "Concat": "coview.compose",
+    "Consensus": "coview.compose",
     "FixedSize": "coview.compose",
     "InputError": "coview.errors",
     "METHODS": "coview.registry",
@@ -80,6 +81,7 @@ __all__ = [
     "CoReg",
     "Codebook",
     "Concat",
+    "Consensus",
     "Cosine",
     "Directions",
     "Entropy",

@@ -117,6 +117,7 @@ STEPS = Registry(
         "tfidf": Entry("coview.preprocess.steps:TfIdf", "tf-idf"),
         "log1p": Entry("coview.preprocess.steps:Log1p", "log(1 + x)"),
         "total": Entry("coview.preprocess.steps:NormalizeTotal", "rows scaled to equal sums"),
+        "block": Entry("coview.preprocess.steps:BlockScale", "rows scaled to a mean squared norm of 1"),
         "pca": Entry("coview.preprocess.steps:PrincipalComponents", "principal components"),
     }
 )

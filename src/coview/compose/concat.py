@@ -87,3 +87,18 @@ class Concat(MultiViewClusterer):
         """
         views = self._views_to_predict(X)
         return self.estimator_.predict(stack_views(views)[0])
+
+    @inner_has("transform")
+    def transform(self, X: Any) -> Any:
+        """Return the score variables of these samples, as the fitted estimator computes them.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+        """
+        views = self._views_to_predict(X)
+        return self.estimator_.transform(stack_views(views)[0])

@@ -35,6 +35,8 @@ class Preprocessed(Wrapper):
         - "log1p": log(1 + x) of every value;
         - "total": every row of counts has the median total of the training samples; "total+log1p+pca50" is usual for
           single-cell data;
+        - "block": all values are divided by one number, so that the training rows have a mean squared norm of 1; views
+          of different width then have the same weight when they are stacked (block scaling);
         - "pcaN", such as "pca50": at most N principal components, or for sparse views those of the truncated singular
           value decomposition, without centring;
         - "none": no change.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from coview.kernels.base import Kernel, Similarity
+from coview.kernels.base import Kernel, Similarity, check_integer_parameter
 from coview.kernels.fuzzy import FuzzyGraph
 from coview.preprocess.profile import ViewProfile
 from coview.runtime import Map, serial_map
@@ -26,6 +26,11 @@ class AutoKernel(Kernel):
 
     The fitted attribute `kernels_` of a method holds the kernel that was chosen; new samples are compared by the same.
 
+    Parameters
+    ----------
+    n_neighbors : int
+        As in `FuzzyGraph`.
+
     Examples
     --------
     >>> import numpy as np
@@ -33,12 +38,16 @@ class AutoKernel(Kernel):
     FuzzyGraph(n_neighbors=15, metric='seuclidean')
     """
 
+    n_neighbors: int = 15
+
     bounded = True
     sparse = True
-    n_neighbors = FuzzyGraph.n_neighbors
+
+    def __post_init__(self) -> None:
+        check_integer_parameter(self, "n_neighbors")
 
     def resolve(self, x: Matrix, rng: np.random.Generator | None = None, name: str = "x") -> Kernel:
-        return FuzzyGraph(metric="seuclidean" if ViewProfile.of(x).no_direction else "cosine")
+        return FuzzyGraph(self.n_neighbors, metric="seuclidean" if ViewProfile.of(x).no_direction else "cosine")
 
     def check_training(self, name: str, x: Matrix) -> None:
         self.resolve(x).check_training(name, x)

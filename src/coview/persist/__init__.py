@@ -25,7 +25,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     Parameters
     ----------
     model : fitted estimator with predict
-        A method, Tuned, or FixedSize, Preprocessed, Concat and PerView around them.
+        A method, Tuned, or FixedSize, Preprocessed, Concat, PerView and Consensus around them.
     path : path
         By convention it ends in ".safetensors".
 

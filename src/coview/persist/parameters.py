@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from coview.compose import Concat, FixedSize, PerView, Preprocessed
+from coview.compose import Concat, Consensus, FixedSize, PerView, Preprocessed
 from coview.core.assign import Assigner
 from coview.core.select import Selector
 from coview.errors import InputError
@@ -33,7 +33,9 @@ _NUMPY_SCALARS = ("bool", "int32", "int64", *FLOATS)
 _INTEGER_LIMIT = 2**128
 _MOST_THREADS = 10_000
 _NOT_FINITE = {repr(value): value for value in (math.inf, -math.inf, math.nan)}
-_WRAPPERS: Mapping[str, Any] = {cls.__name__: cls for cls in (Concat, FixedSize, PerView, Preprocessed, Tuned)}
+_WRAPPERS: Mapping[str, Any] = {
+    cls.__name__: cls for cls in (Concat, Consensus, FixedSize, PerView, Preprocessed, Tuned)
+}
 
 
 def known_class(name: Any) -> Any:

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from coview.errors import InputError, InputTypeError
 from coview.registry import STEPS, suggestion
-from coview.rows import column_statistics, divide_rows, l2_normalize, largest_in_rows
+from coview.rows import column_statistics, divide_rows, l2_normalize, l2_norms, largest_in_rows
 from coview.state import CHAIN, FloatArray, Range, Sizes, require
 from coview.views import Array, Matrix
 
@@ -137,6 +137,27 @@ class NormalizeTotal(_CountStep):
     def __call__(self, x: Matrix) -> Matrix:
         scaled = divide_rows(x, largest_in_rows(x))  # sums of large numbers overflow
         return _like_input(divide_rows(scaled, _row_sums(scaled)) * self.total, x)
+
+
+@dataclass(frozen=True)
+class BlockScale(Step):
+    """All values divided by the root mean square of the norms of the training rows.
+
+    Views that are stacked then have the same weight in distances, whatever their number of columns.
+    """
+
+    size: Annotated[float, Range(above=0)]
+
+    @classmethod
+    def learn(cls, x: Matrix) -> Self:
+        norms = l2_norms(x)
+        largest = float(norms.max(initial=0.0)) or 1.0  # squares of large numbers overflow
+        return cls(largest * float(np.sqrt(np.mean((norms / largest) ** 2))) or 1.0)
+
+    def __call__(self, x: Matrix) -> Matrix:
+        if sp.issparse(x):
+            return _with_copied_pattern(x, x.data / self.size)
+        return (x / self.size).astype(x.dtype, copy=False)
 
 
 @dataclass(frozen=True, eq=False)

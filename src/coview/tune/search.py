@@ -1,146 +1,202 @@
-"""The search: all candidates on few samples, the better ones on more, then the weights of the views."""
+"""The search: all models are fitted on some samples and on random subsets of these, for several numbers of clusters."""
 
 from __future__ import annotations
 
-from collections import Counter
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
+from coview.compose.wrapper import nested_models
+from coview.core.agreement import adjusted_rand, mean_agreements, size_entropy
+from coview.core.assign import FEW_STARTS, Directions, Labels
 from coview.core.select import draw_rows
 from coview.errors import InputError
+from coview.preprocess.profile import varies
 from coview.progress import Progress
-from coview.tune.candidates import Candidate
-from coview.tune.criterion import Evaluation, compare_numbers, consensus_values, criterion_values
-from coview.tune.evaluation import Evaluator
-from coview.tune.record import EvaluatedSetting
-from coview.views import Views
+from coview.rows import l2_normalize
+from coview.runtime import Workers
+from coview.tune.criterion import criterion, model_weights
+from coview.tune.models import models_of
+from coview.tune.record import CONSENSUS, EvaluatedModel
+from coview.views import Array, Views
 
-_LEAST_PER_CLUSTER = 5  # samples of a round, so that each half still has all clusters
-_WEIGHTS = (0.0, 2.0)  # evaluated for each view instead of 1
-_LEAST_GAIN = 1.05  # of the criterion, for a change of weight; a smaller gain is within noise
+_SAMPLES = 600
+_SAMPLES_PER_CLUSTER = 20
+_LEAST_SAMPLES = 8  # subsets of fewer are not informative
+_FRACTION = 0.7  # of the samples in a subset
+_SUBSETS, _MOST_SUBSETS = 3, 10
+_SUBSET_SAMPLES = 1500  # of all subsets together, if there are more than three: fewer samples need more subsets
+
+
+class SearchResult(NamedTuple):
+    """The evaluations of all models and numbers of clusters, the index of the selected consensus, and the weights."""
+
+    evaluations: tuple[EvaluatedModel, ...]
+    selected: int
+    weights: dict[str, float]  # of the models that can be fitted
+
+    @property
+    def n_clusters(self) -> int:
+        """The selected number of clusters."""
+        return self.evaluations[self.selected].n_clusters
+
+
+class _Scores(NamedTuple):
+    """What a model finds in a set of samples: scores and eigenvalues for the largest number of clusters."""
+
+    scores: Array
+    eigenvalues: Array
+
+    def labels(self, k: int) -> Labels:
+        """Return the labels for k clusters, which depend on the first k - 1 components."""
+        return _labels(self.scores[:, : k - 1], k)
 
 
 @dataclass(frozen=True)
-class Round:
-    """The samples that a round draws, how often it splits them into halves, and the fraction of candidates it keeps."""
-
-    n_samples: int
-    n_splits: int
-    fraction: float
-
-
-ROUNDS: Mapping[str, tuple[Round, ...]] = {
-    "small": (Round(500, 2, 1.0),),
-    "full": (Round(500, 1, 1.0), Round(1500, 1, 0.5)),
-}
-
-
-@dataclass(frozen=True)
-class SearchResult:
-    """The selected number of clusters, its candidates with their index among the evaluations, best first, and these."""
-
-    n_clusters: int
-    ranking: tuple[tuple[Candidate, int], ...]
-    evaluations: tuple[EvaluatedSetting, ...]
-
-
 class Search:
-    """Evaluate candidates in rounds, from few samples to more, for these numbers of clusters."""
+    """The models of some samples and of random subsets of these; each is fitted once, for the largest number."""
 
-    def __init__(
-        self,
-        views: Views,
-        cluster_numbers: Sequence[int],
-        rounds: Sequence[Round],
-        seed: int,
-        progress: Progress | None = None,
-    ) -> None:
-        self._views = views
-        self._numbers = list(cluster_numbers)
-        # A round is left out if the one before has all samples.
-        self._rounds = [r for i, r in enumerate(rounds) if i == 0 or rounds[i - 1].n_samples < views.n_samples]
-        self._seed = seed
-        self._progress = progress or (lambda stage, done, total: None)
-        self._records: list[EvaluatedSetting] = []
-        self._last: dict[tuple[Candidate, int], int] = {}  # index of the last record, by number of clusters
+    rows: Array
+    subsets: list[Array]  # of positions among the rows
+    found: dict[str, list[_Scores | None]]  # by model: of all rows, then of each subset; None if it cannot be fitted
+    errors: dict[str, str]  # by model, if it cannot be fitted on all rows
 
-    def run(self, pool: Sequence[Candidate]) -> SearchResult:
-        """Rank the candidates of the last round by the sum of the criterion over the rounds; the first gets weights."""
-        numbers, first = self._numbers, None
-        totals: Counter[Candidate] = Counter()  # over all rounds, because a single one is noisy
-        for number, budget in enumerate(self._rounds, start=1):
-            pool = pool[: max(2, ceil(budget.fraction * len(pool)))]
-            evaluator = self._evaluator(budget, number)
-            found = self._evaluate(evaluator, pool, numbers)
-            first = first or (evaluator, found)
-            criteria = {k: criterion_values(evaluations) for k, evaluations in found.items()}
-            gaps = {k: np.array([each.record.eigengap for each in some]) for k, some in found.items()}
-            compared = compare_numbers(gaps, criteria)
-            k = max(compared, key=lambda number: float(compared[number].max()))
-            ran = [each.candidate for each in found[k]]
-            totals.update(dict(zip(ran, criteria[k].tolist(), strict=True)))
-            pool, numbers = sorted(ran, key=lambda candidate: -totals[candidate]), [k]
-        assert first is not None
-        # Weights are evaluated on the few samples of the first round: they matter least, and there are many of them.
-        best = self._weighted(pool[0], k, first[0], first[1][k])
-        ranking = tuple((each, self._last[each, k]) for each in dict.fromkeys([best, *pool]))
-        return SearchResult(k, ranking, tuple(self._records))
+    @classmethod
+    def run(cls, views: Views, numbers: Sequence[int], seed: int, n_jobs: int | None, progress: Progress) -> Search:
+        """Fit all models on all rows and subsets, in parallel."""
+        rng = np.random.default_rng(seed)
+        rows = draw_rows(views.n_samples, max(_SAMPLES, _SAMPLES_PER_CLUSTER * max(numbers)), rng)
+        n = len(rows)
+        count = int(np.clip(round(_SUBSET_SAMPLES / n), _SUBSETS, _MOST_SUBSETS)) if n >= _LEAST_SAMPLES else 0
+        subsets = [np.sort(rng.permutation(n)[: int(_FRACTION * n)]) for _ in range(count)]
+        some = views.take(rows)
+        varying = [name for name, x in some.items() if varies(x)]
+        if not varying:
+            raise InputError(f"all views are constant among {n} samples that are drawn at random")
+        some = some.select(varying)
+        smallest = min(map(len, subsets), default=n)
+        wanted = max(numbers) + (len(numbers) > 1)  # one component more, for the last eigengap
+        models = models_of(some, min(wanted, smallest), assigner=Directions(n_init=1), n_jobs=1, random_state=seed)
+        tasks = [(model, part) for part in [np.arange(n), *subsets] for model in models.values()]
+        done: list[None] = []
 
-    def _evaluator(self, budget: Round, number: int) -> Evaluator:
-        seed = self._seed + number
-        count = max(budget.n_samples, _LEAST_PER_CLUSTER * max(self._numbers))
-        rows = draw_rows(self._views.n_samples, count, np.random.default_rng(seed))
-        return Evaluator(self._views.take(rows), budget.n_splits, seed, number)
+        def fit(task: tuple[Any, Array]) -> _Scores | InputError:
+            model, part = task
+            found = _fitted(clone(model), some.take(part))
+            done.append(None)
+            progress(f"models of {n} samples", len(done), len(tasks))
+            return found
 
-    def _evaluate(
-        self, evaluator: Evaluator, pool: Sequence[Candidate], numbers: Sequence[int]
-    ) -> dict[int, list[Evaluation]]:
-        """Return the evaluations of a round by number of clusters, and keep their records and those of failures."""
-        found: dict[int, list[Evaluation]] = {k: [] for k in numbers}
-        failed = []
-        for i, candidate in enumerate(pool):
-            try:
-                for k, evaluation in zip(numbers, evaluator.evaluate(candidate, numbers), strict=True):
-                    found[k].append(evaluation)
-            except InputError as error:  # a kernel or step that cannot be used on these views
-                failed.append((candidate, str(error)))
-            self._progress(f"candidates on {evaluator.n_samples} samples", i + 1, len(pool))
-        if len(failed) == len(pool):
-            raise InputError(f"none of {len(pool)} candidates can cluster these views: {failed[0][1]}")
-        for k, evaluations in found.items():
-            for values in zip(evaluations, criterion_values(evaluations), consensus_values(evaluations), strict=True):
-                self._keep(*values)
-            self._records += [evaluator.record(candidate, k, error=error) for candidate, error in failed]
-        return found
+        with (
+            warnings.catch_warnings(),
+            config_context(transform_output="default"),
+            Workers(n_jobs) as workers,
+        ):
+            # The measures include what these warnings report: close eigenvalues, and fewer clusters in a subset.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            results = workers.map(fit, tasks)
+        by_model = {name: results[i :: len(models)] for i, name in enumerate(models)}
+        errors = {name: str(each[0]) for name, each in by_model.items() if isinstance(each[0], InputError)}
+        if len(errors) == len(models):
+            raise InputError(f"none of {len(models)} models can cluster these views: {next(iter(errors.values()))}")
+        found = {
+            name: [each if isinstance(each, _Scores) else None for each in results]
+            for name, results in by_model.items()
+            if name not in errors
+        }
+        return cls(rows, subsets, found, errors)
 
-    def _keep(self, evaluation: Evaluation, criterion: float, consensus: float) -> None:
-        self._last[evaluation.candidate, evaluation.record.n_clusters] = len(self._records)
-        self._records.append(replace(evaluation.record, criterion=float(criterion), consensus=float(consensus)))
+    def evaluate(self, numbers: Sequence[int]) -> SearchResult:
+        """Return the measures for each number of clusters, and select one."""
+        by_number = [self._evaluated(k) for k in numbers]
+        measures = [
+            np.array([getattr(each[-1], name) or 0.0 for each in by_number])
+            for name in ("stability", "agreement", "size_entropy", "eigengap")
+        ]
+        values = criterion(np.array(numbers), *measures)
+        evaluations = [
+            replace(each, criterion=float(value)) if each.model == CONSENSUS else each
+            for some, value in zip(by_number, values, strict=True)
+            for each in some
+        ]
+        best = by_number[int(values.argmax())]
+        selected = sum(len(some) for some in by_number[: int(values.argmax()) + 1]) - 1
+        weights = {each.model: each.weight for each in best if each.weight is not None}
+        return SearchResult(tuple(evaluations), selected, weights)
 
-    def _weighted(self, best: Candidate, k: int, evaluator: Evaluator, found: Sequence[Evaluation]) -> Candidate:
-        """Change the weights of the views, one view at a time, if that clearly raises the criterion.
+    def _evaluated(self, k: int) -> list[EvaluatedModel]:
+        """Return the evaluations of all models and of their consensus for one number of clusters."""
+        n = len(self.rows)
+        labels = {name: [each and each.labels(k) for each in parts] for name, parts in self.found.items()}
+        stability = {name: self._stability(parts) for name, parts in labels.items()}
+        weights = dict(zip(labels, model_weights(list(stability.values())), strict=True))
+        whole: dict[str, Labels] = {name: parts[0] for name, parts in labels.items() if parts[0] is not None}
+        agreements = mean_agreements(list(whole.values())) if len(whole) > 1 else [None]
+        evaluated = [EvaluatedModel(name, n, k, error=error) for name, error in self.errors.items()]
+        gaps = []
+        for name, agreement in zip(whole, agreements, strict=True):
+            first = self.found[name][0]
+            assert first is not None
+            gaps.append(_gap(first.eigenvalues, k))
+            evaluated.append(
+                EvaluatedModel(
+                    name,
+                    n,
+                    k,
+                    stability=stability[name],
+                    agreement=None if agreement is None else float(agreement),
+                    size_entropy=size_entropy(whole[name], k),
+                    eigengap=gaps[-1],
+                    weight=weights[name],
+                )
+            )
+        together = [self._consensus(part, weights, k) for part in range(len(self.subsets) + 1)]
+        assert together[0] is not None
+        evaluated.append(
+            EvaluatedModel(
+                CONSENSUS,
+                n,
+                k,
+                stability=self._stability(together),
+                agreement=float(np.mean([a for a in agreements if a is not None])) if len(whole) > 1 else None,
+                size_entropy=size_entropy(together[0], k),
+                eigengap=None if any(gap is None for gap in gaps) else float(np.mean(gaps)),
+            )
+        )
+        return evaluated
 
-        A view of larger weight agrees more with the joint labels even if it is not informative. So neither stability
-        nor consensus with the other candidates may fall.
-        """
-        if len(best.kappa) == 1:
-            return best
-        others = [each for each in found if each.candidate != best]
-        (current,) = [each for each in found if each.candidate == best]
-        level, shared = criterion_values([current, *others])[0], consensus_values([current, *others])[0]
-        for view in range(len(best.kappa)):
-            for weight in _WEIGHTS:
-                kappa = tuple(weight if v == view else old for v, old in enumerate(current.candidate.kappa))
-                if not any(kappa):
-                    continue
-                (changed,) = evaluator.evaluate(replace(best, kappa=kappa), [k])
-                reached, still_shared = criterion_values([changed, *others])[0], consensus_values([changed, *others])[0]
-                self._keep(changed, reached, still_shared)
-                kept = (changed.record.stability or 0) >= (current.record.stability or 0) and still_shared >= shared
-                if kept and reached > _LEAST_GAIN * level:
-                    current, level, shared = changed, reached, still_shared
-            self._progress("weights of views", view + 1, len(best.kappa))
-        return current.candidate
+    def _stability(self, parts: Sequence[Labels | None]) -> float | None:
+        """Return the mean agreement of the labels of all rows with those of the subsets."""
+        whole, *others = parts
+        assert whole is not None
+        known = [(rows, part) for rows, part in zip(self.subsets, others, strict=True) if part is not None]
+        return float(np.mean([adjusted_rand(whole[rows], part) for rows, part in known])) if known else None
+
+    def _consensus(self, part: int, weights: Mapping[str, float], k: int) -> Labels | None:
+        """Return the labels of the consensus, as `Consensus` finds them, in all rows or in a subset."""
+        known = [(weights[name], parts[part]) for name, parts in self.found.items()]
+        scores = [np.sqrt(weight) * l2_normalize(each.scores[:, : k - 1]) for weight, each in known if each is not None]
+        return _labels(np.hstack(scores), k) if scores else None
+
+
+def _fitted(model: Any, views: Views) -> _Scores | InputError:
+    """Return the scores of a model of these samples, or why it cannot be fitted."""
+    try:
+        *_, method = nested_models(model.fit(views))
+    except InputError as error:
+        return error
+    return _Scores(method.scores_, method.eigenvalues_)
+
+
+def _labels(scores: Array, k: int) -> Labels:
+    return FEW_STARTS.fit(scores, k, np.random.default_rng(0)).assign(scores)
+
+
+def _gap(eigenvalues: Array, k: int) -> float | None:
+    return float(eigenvalues[k - 2] - eigenvalues[k - 1]) if len(eigenvalues) >= k else None

@@ -1,12 +1,13 @@
-"""Tuned: TMvKSCR with preprocessing, kernel, rho, weights and number of clusters selected without known classes."""
+"""Tuned: the consensus of several models, with the number of clusters selected without known classes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+import warnings
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from coview.compose.preprocessed import Preprocessed
-from coview.compose.wrapper import Wrapper
+from coview.compose import Consensus
+from coview.compose.wrapper import Wrapper, inner_has
 from coview.core.assign import Labels
 from coview.errors import InputError
 from coview.formats import decimals
@@ -15,74 +16,70 @@ from coview.methods.base import Seed
 from coview.methods.tmvkscr import TMvKSCR
 from coview.parameters import check_number, is_integer, short
 from coview.preprocess.profile import varies
-from coview.preprocess.steps import parse_steps
 from coview.progress import Progress, ProgressParameter, reporting
-from coview.registry import check_name
 from coview.runtime import require_memory
 from coview.state import Range, Sizes, require
-from coview.tune.candidates import Candidate, affordable, bytes_to_fit, candidates
-from coview.tune.final import FinalFit, fit_best
-from coview.tune.record import EvaluatedSetting, FinalMeasures
-from coview.tune.search import ROUNDS, Search, SearchResult
-from coview.validity import Validity
+from coview.tune.final import fall_in_words, final_measures
+from coview.tune.models import bytes_to_fit, models_of
+from coview.tune.record import EvaluatedModel, FinalMeasures, evaluated_numbers
+from coview.tune.search import Search, SearchResult
+from coview.validity import Validity, measure_validity
 from coview.validity.words import statement, why_one_cluster
 from coview.views import Array, Layout, Views
 
 _AUTO = range(1, 13)
-_SEARCH_SEED = 0  # always the same: a setting that is selected by chance would change with the seed
+_SEARCH_SEED = 0  # always the same: a number that is selected by chance would change with the seed
+_RUNNERS_UP = 2  # numbers of clusters that are named beside the selected one
 
 
 class Tuned(Wrapper):
-    """Cluster with settings that are selected from the data, without known classes.
+    """Cluster by the consensus of several models, with the number of clusters selected from the data.
 
-    Candidates combine preprocessing steps that suit the profile of each view, a kernel, and rho. Each is fitted on a
-    subset of the samples. Its criterion combines the agreement between each view's labels and the joint labels, the
-    stability between halves of the samples, the consensus with the other candidates, and the entropy of the cluster
-    sizes. The better half of the candidates goes on to more samples; the candidate with the largest criterion over
-    both rounds is fitted on all samples. docs/quality.md has results. Candidates that need more memory than is free
-    are left out.
+    The models are TMvKSCR with graphs of each view (by the directions of rows, with 15 and with 30 neighbours, and by
+    standardised columns) and with one graph of all columns side by side (by both). `Consensus` combines their scores. A
+    model has a larger weight if its labels are stable, that is, similar for random subsets of the samples.
+
+    Numbers of clusters are compared on at most 600 samples (20 for each cluster if that is more), by the stability of
+    the consensus, the agreement between the models, the entropy of the cluster sizes and the eigengap. docs/quality.md
+    has results. No known classes are used.
 
     Parameters
     ----------
     n_clusters : int, "auto", or several integers such as range(3, 9)
         Number of clusters, or the numbers to select from; "auto" is 1 to 12. One cluster is selected if
         more are not supported (docs/validity.md).
-    budget : "full" or "small"
-        "full" evaluates all candidates on 500 samples and half of them on 1500; "small" evaluates all on 500,
-        with two splits into halves instead of one.
     views : list or mapping, optional
         How a stacked X is split into views; see `as_views`.
     n_jobs : int, optional
-        Number of threads of the final fit: -1 for all processors; by default as many as BLAS may use.
+        Number of threads: -1 for all processors; by default as many as BLAS may use.
     progress : bool or callable, optional
-        True shows a bar, one for the search and one for the final fit. A function is called as
+        True shows a bar, one for the search and one for each final fit. A function is called as
         progress(stage, done, total).
     verbose : int or bool
-        As in scikit-learn: 0 prints nothing, 1 the stages of the search and the selected setting, 2 or more also each
-        candidate.
+        As in scikit-learn: 0 prints nothing, 1 the stages of the search and the selection, 2 or more also each model.
     random_state : int, Generator, RandomState or None
-        Seed of the final fit. The samples and halves of the search are always the same for the same views, so the
-        selected setting does not depend on it.
+        Seed of the final fits. The samples and subsets of the search are always the same for the same views, so the
+        selection does not depend on it.
 
     Attributes
     ----------
-    estimator_ : Preprocessed
-        The model with the selected settings, fitted on all samples. Its fitted attributes are also attributes of this
+    estimator_ : Consensus or TMvKSCR
+        The consensus, fitted on all samples; TMvKSCR for one cluster. Its fitted attributes are also attributes of this
         object, as in model.eigenvalues_.
     n_clusters_ : int
         The number of clusters.
-    evaluations_ : tuple of EvaluatedSetting
-        One record for each candidate, number of clusters and round; pandas.DataFrame(model.evaluations_) is a table.
+    evaluations_ : tuple of EvaluatedModel
+        One record for each model and number of clusters; pandas.DataFrame(model.evaluations_) is a table.
     selected_ : int
-        Index of the selected setting in evaluations_; the best setting of more clusters if one cluster is selected from
-        several numbers, and 0 if n_clusters is 1, which needs no evaluation.
+        Index of the consensus with the selected number in evaluations_; of that with the best number above 1 if one
+        cluster is selected from several numbers, and 0 if n_clusters is 1, which needs no evaluation.
     final_ : FinalMeasures or None
-        The measures of the selected setting on all samples; None if n_clusters is 1.
+        The measures of the consensus on all samples; None if n_clusters is 1.
     validity_ : Validity or None
         What supports the clusters: measures that are low if the samples do not form clusters. None if n_clusters is 1
         or if there are too few samples.
     reason_ : str
-        The selection in words.
+        The selection in words, with the numbers of clusters that come next.
     labels_ : array of shape (n_samples,)
         Clusters of the training samples, numbered by decreasing size among the samples that the clusters are learnt
         from.
@@ -98,20 +95,18 @@ class Tuned(Wrapper):
     (3, array([40, 40, 40]))
     """
 
-    estimator = TMvKSCR()  # the method whose settings are selected
+    estimator = TMvKSCR()  # the method of the models
     n_clusters_: Annotated[int, Range(least=1)]
     n_clusters: Any  # a number, several numbers, or "auto"
-    evaluations_: tuple[EvaluatedSetting, ...]
+    evaluations_: tuple[EvaluatedModel, ...]
     selected_: Annotated[int, Range(least=0)]
     final_: FinalMeasures | None
     validity_: Validity | None
     reason_: str
-    if TYPE_CHECKING:  # what `Wrapper` reads from the fitted TMvKSCR, for type checkers
-        estimator_: Preprocessed
-        latent_: Array
+    if TYPE_CHECKING:  # what `Wrapper` reads from the fitted estimator, for type checkers
+        estimator_: Any
         scores_: Array
         eigenvalues_: Array
-        explained_variance_ratio_: Array
         kernels_: dict[str, Kernel]
         view_labels_: dict[str, Labels]
 
@@ -119,7 +114,6 @@ class Tuned(Wrapper):
         self,
         n_clusters: int | Iterable[int] | Literal["auto"] = 2,
         *,
-        budget: str = "full",
         views: Layout = None,
         n_jobs: int | None = None,
         progress: ProgressParameter = None,
@@ -127,7 +121,6 @@ class Tuned(Wrapper):
         random_state: Seed = None,
     ) -> None:
         self.n_clusters = n_clusters
-        self.budget = budget
         self.views = views
         self.n_jobs = n_jobs
         self.progress = progress
@@ -136,63 +129,53 @@ class Tuned(Wrapper):
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
-        rounds = ROUNDS[check_name("budget", self.budget, ROUNDS)]
         verbose = check_number("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
         seed = int(self._generator().integers(2**31))
         numbers = self._cluster_numbers(views)
-        pool = _fitting_candidates(views)
+        _require_models(views)
         if numbers == [1]:
-            self._fit_one_cluster(pool[0], views, seed)
+            self._fit_one_cluster(views, seed)
             self.evaluations_, self.selected_, self.final_, self.validity_ = (), 0, None, None
-            self.reason_ = "One cluster needs no selection of settings."
+            self.reason_ = "One cluster needs no selection."
         else:
             with reporting(self.progress) as report:
                 several = [k for k in numbers if k > 1]
-                result = Search(views, several, rounds, _SEARCH_SEED, _printing(report, verbose)).run(pool)
-            self._fit_selected(result, views, seed, may_be_one=1 in numbers)
+                search = Search.run(views, several, _SEARCH_SEED, self.n_jobs, _printing(report, verbose))
+            self._fit_selected(search.evaluate(several), views, seed, may_be_one=1 in numbers)
         if verbose:
             print(f"[Tuned] {self.reason_}")
 
     def _fit_selected(self, result: SearchResult, views: Views, seed: int, may_be_one: bool) -> None:
-        """Fit the selected setting on all samples; if no clusters are valid, with one if that may be."""
-        final = fit_best(
-            result.ranking, result.evaluations, lambda each: self._model(each, result.n_clusters, seed), views
-        )
-        self.evaluations_, self.selected_ = result.evaluations, final.selected
-        self.final_, self.validity_ = final.measures, final.validity
-        self.reason_ = _reason(result.evaluations, final, views.names)
-        if may_be_one and final.validity is not None and final.validity.level == "none":
-            self._fit_one_cluster({i: each for each, i in result.ranking}[final.selected], views, seed)
-            self.reason_ = f"{why_one_cluster(final.validity)}. {statement(final.validity)} {self.reason_}"
-        else:
-            self.n_clusters_, self.estimator_, self.labels_ = result.n_clusters, final.model, final.model.labels_
+        """Fit the consensus on all samples; if its clusters are not valid, one cluster if that may be."""
+        failed = {each.model for each in result.evaluations if each.error is not None}
+        models = models_of(views, result.n_clusters, n_jobs=self.n_jobs, progress=self.progress, random_state=seed)
+        models = {name: model for name, model in models.items() if name not in failed}
+        weights = [result.weights.get(name, 1.0) for name in models]
+        consensus = Consensus(list(models.values()), weights=weights, random_state=seed).fit(views)
+        self.evaluations_, self.selected_ = result.evaluations, result.selected
+        self.final_ = final_measures(consensus)
+        self.validity_ = measure_validity(consensus, views, consensus.labels_)
+        self.reason_ = _reason(result, self.final_, self.validity_)
+        fall = fall_in_words(self.final_, result.evaluations[result.selected])
+        if may_be_one and self.validity_ is not None and self.validity_.level == "none":
+            self._fit_one_cluster(views, seed)
+            self.reason_ = f"{why_one_cluster(self.validity_)}. {statement(self.validity_)} {self.reason_}"
+            return
+        if fall is not None:
+            warnings.warn(fall, UserWarning, stacklevel=4)
+        self.n_clusters_, self.estimator_, self.labels_ = result.n_clusters, consensus, consensus.labels_
 
-    def _fit_one_cluster(self, candidate: Candidate, views: Views, seed: int) -> None:
+    def _fit_one_cluster(self, views: Views, seed: int) -> None:
         self.n_clusters_ = 1
-        self.estimator_ = self._model(candidate, 1, seed).fit(views)
+        self.estimator_ = TMvKSCR(1, n_jobs=self.n_jobs, random_state=seed).fit(views)
         self.labels_ = self.estimator_.labels_
 
     def _check_state(self, sizes: Sizes) -> None:
         super()._check_state(sizes)
-        require(isinstance(self.estimator_, Preprocessed), "expected Preprocessed as estimator_")
-        selected = getattr(self.estimator_.estimator_, "n_clusters", None)
+        require(isinstance(self.estimator_, (Consensus, TMvKSCR)), "expected Consensus or TMvKSCR as estimator_")
+        selected = getattr(self.estimator_, "n_clusters", None)
         require(selected == self.n_clusters_, f"estimator_ has {selected} clusters, not n_clusters_={self.n_clusters_}")
         require(self.selected_ < max(1, len(self.evaluations_)), "selected_: expected the index of an evaluation")
-        for i, each in enumerate(self.evaluations_):
-            per_view = len(each.steps) == len(each.kappa) == len(self.view_names_)
-            require(per_view, f"evaluations_[{i}]: expected steps and kappa of each view")
-
-    def _model(self, candidate: Candidate, n_clusters: int, seed: int) -> Preprocessed:
-        method = TMvKSCR(
-            n_clusters,
-            kernel=candidate.kernel,
-            rho=candidate.rho,
-            kappa=list(candidate.kappa),
-            n_jobs=self.n_jobs,
-            progress=self.progress,
-            random_state=seed,
-        )
-        return Preprocessed(method, steps=list(candidate.steps))
 
     def _cluster_numbers(self, views: Views) -> list[int]:
         """Return the numbers of clusters to select from, in increasing order."""
@@ -215,7 +198,22 @@ class Tuned(Wrapper):
             )
         return sorted({int(k) for k in numbers})
 
-    recluster = Preprocessed.recluster  # the fitted estimator learns the clusters again
+    @inner_has("recluster")
+    def recluster(self, X: Any) -> Self:
+        """Learn the clusters again, from the scores of these samples; the models do not change.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+            Samples among which all clusters occur.
+
+        Returns
+        -------
+        self
+        """
+        self.estimator_.recluster(self._views_to_predict(X))
+        self.labels_ = self.estimator_.labels_
+        return self
 
 
 def _printing(report: Progress, verbose: float) -> Progress:
@@ -229,51 +227,41 @@ def _printing(report: Progress, verbose: float) -> Progress:
     return report_and_print
 
 
-def _fitting_candidates(views: Views) -> list[Candidate]:
-    """Return the candidates that can be fitted on all samples; no view may be constant."""
+def _require_models(views: Views) -> None:
+    """Raise an error if a view is constant, or if no model fits into memory."""
     for name, x in views.items():
         if views.n_samples > 1 and not varies(x):
             raise InputError(f"view {name!r} has the same values in all {views.n_samples} samples; drop the view")
-    pool = [candidate for candidate in candidates(views) if affordable(candidate, views.n_samples)]
-    if not pool:
+    if not models_of(views, 2):
         require_memory(
             bytes_to_fit(views.n_samples),
             f"fitting {views.n_samples} samples of {len(views)} views",
             "train on some of them, as in FixedSize(Tuned(…), n_train=5000)",
         )
-    return pool
 
 
-def _reason(evaluations: Sequence[EvaluatedSetting], final: FinalFit, names: Sequence[str]) -> str:
-    """Return what is selected, from what, and its measures in the search and on all samples, in words."""
-    selected, measures = evaluations[final.selected], final.measures
-    numbers = {each.n_clusters for each in evaluations}
-    n_settings = len({each.setting for each in evaluations if each.error is None})
-    by_steps: dict[str, list[str]] = {}
-    for name, steps in zip(names, selected.steps, strict=True):
-        by_steps.setdefault(steps, []).append(name)
-    preprocessed = " and ".join(
-        parse_steps(steps).description + (f" ({', '.join(which)})" if len(by_steps) > 1 else "")
-        for steps, which in by_steps.items()
-    )
-    weights = [f"{w:g} for {name}" for name, w in zip(names, selected.kappa, strict=True) if w != 1]
-    rounds = len({each.round for each in evaluations})
-    return (
-        f"Selected {selected.kernel} on {preprocessed} with rho = {selected.rho:g}"
-        + (f", kappa = {' and '.join(weights)}" if weights else "")
-        + (f" and {selected.n_clusters} clusters (from {min(numbers)} to {max(numbers)})" if len(numbers) > 1 else "")
-        + (f", the best of {n_settings} settings" if n_settings > 1 else "")
-        + (f" over {rounds} rounds" if rounds > 1 else "")
-        + f". On {selected.n_samples:,} samples of the search: {_measures_in_words(selected, len(names))}"
-        + f". On all {measures.n_samples:,} samples: {_measures_in_words(measures, len(names))}."
-    )
+def _reason(result: SearchResult, final: FinalMeasures, validity: Validity | None) -> str:
+    """Return the models, the selected number of clusters, those that come next, and the measures, in words."""
+    selected, numbers = result.evaluations[result.selected], evaluated_numbers(result.evaluations)
+    models = ", ".join(f"{name} ({weight:.2f})" for name, weight in result.weights.items())
+    text = f"{selected.n_clusters} clusters, the consensus of {len(result.weights)} models with weights: {models}."
+    if len(numbers) > 1:
+        ranked = sorted(numbers, key=lambda each: -(each.criterion or 0.0))
+        others = [each for each in ranked if each is not selected][:_RUNNERS_UP]
+        named = " and ".join(f"{each.n_clusters} ({decimals(each.criterion)})" for each in others)
+        text += (
+            f" Of {numbers[0].n_clusters} to {numbers[-1].n_clusters} clusters, {selected.n_clusters} has the largest "
+            f"criterion ({decimals(selected.criterion)}), before {named}."
+        )
+    text += f" On {selected.n_samples:,} samples of the search: {_measures_in_words(selected)}."
+    on_all = _measures_in_words(final) + (f", split-half stability {decimals(validity.stability)}" if validity else "")
+    return f"{text} On all {final.n_samples:,} samples: {on_all}."
 
 
-def _measures_in_words(measures: EvaluatedSetting | FinalMeasures, n_views: int) -> str:
-    halved = f" ({measures.n_stability} samples)" if isinstance(measures, FinalMeasures) else ""
+def _measures_in_words(measures: EvaluatedModel | FinalMeasures) -> str:
     named = {
-        "agreement between views": measures.agreement if n_views > 1 else None,
-        f"split-half stability{halved}": measures.stability,
+        "agreement between models": measures.agreement,
+        "stability": getattr(measures, "stability", None),
         "size entropy": measures.size_entropy,
     }
     return ", ".join(f"{name} {decimals(value)}" for name, value in named.items() if value is not None)
