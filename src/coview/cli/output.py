@@ -1,4 +1,4 @@
-"""Results of a command: tables of the clusters and of the evaluated settings, and the report."""
+"""Results of a command: tables of the clusters, models and numbers of clusters, and the report."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coview.cli.terminal import Terminal
-from coview.formats import decimals, percent, shortened_apart
+from coview.formats import decimals, percent, plural, shortened_apart
 
 if TYPE_CHECKING:
     from coview.compare import Comparison
     from coview.summary import Summary, Truth
     from coview.tune.record import Tuning
-
-_MOST_SETTINGS = 10  # rows of the table
 
 
 def print_validity(terminal: Terminal, summary: Summary) -> None:
@@ -50,40 +48,63 @@ def print_clusters(terminal: Terminal, summary: Summary) -> None:
 
 
 def print_tuning(terminal: Terminal, tuning: Tuning) -> None:
-    """Print the best evaluated settings, and the numbers of clusters if several were evaluated."""
-    from coview.tune.criterion import evaluated_numbers
-    from coview.tune.record import mean_criteria, ranked_settings
+    """Print the models of the consensus, and the numbers of clusters if several were evaluated."""
+    from coview.tune.record import evaluated_models, evaluated_numbers, relative_criteria
 
     selected = tuning.evaluations[tuning.selected]
-    best = ranked_settings(tuning.evaluations, selected.n_clusters)[:_MOST_SETTINGS]
-    means = mean_criteria(tuning.evaluations)
+    models = evaluated_models(tuning.evaluations, selected.n_clusters)
     terminal.table(
-        f"Settings for {selected.n_clusters} clusters (criterion: mean over rounds)",
-        ("setting", "samples", "criterion", "agree", "stable", "size\nentropy"),
+        f"Models for {selected.n_clusters} clusters",
+        ("model", "weight", "stability", "agreement", "size\nentropy", "eigengap"),
         [
             (
-                f"→ {row.label}" if row is selected else row.label,
-                str(row.n_samples),
-                *(decimals(value, 3) for value in (means[row], row.agreement, row.stability, row.size_entropy)),
+                row.model,
+                *(decimals(value) for value in (row.weight, row.stability, row.agreement, row.size_entropy)),
+                decimals(row.eigengap, 4),
             )
-            for row in (best if selected in best else [*best[:-1], selected])
+            for row in models
+            if row.error is None
         ],
     )
+    for row in models:
+        if row.error is not None:
+            terminal.line(f"The model {row.model} is left out: {row.error}")
     numbers = evaluated_numbers(tuning.evaluations)
     if len(numbers) > 1:
+        relative = relative_criteria(tuning.evaluations)
         terminal.table(
             "Numbers of clusters",
-            ("clusters", "criterion", "line fit", "membership", "eigengap"),
+            ("clusters", "criterion", "relative\nto the best", "stability", "agreement"),
             [
                 (
-                    f"{'→ ' if number.n_clusters == selected.n_clusters else ''}{number.n_clusters}",
-                    *(decimals(value, 3) for value in (number.criterion, number.best.line_fit, number.best.membership)),
-                    decimals(number.best.eigengap, 4),
+                    f"{'→ ' if row is selected else ''}{row.n_clusters}",
+                    decimals(row.criterion),
+                    percent(relative[row.n_clusters]),
+                    *(decimals(value) for value in (row.stability, row.agreement)),
                 )
-                for number in numbers
+                for row in numbers
             ],
         )
     terminal.line(tuning.reason)
+
+
+def describe_tuning(tuning: Tuning, n_clusters: int) -> str:
+    """Return the models and how the number of clusters was selected as a line, with the number that comes next."""
+    from coview.tune.record import CONSENSUS, relative_criteria
+
+    selected = tuning.evaluations[tuning.selected]
+    fitted = [row for row in tuning.evaluations if row.n_clusters == selected.n_clusters and row.error is None]
+    line = "Method: tuned"
+    if n_clusters > 1:
+        line += f", the consensus of {plural(sum(row.model != CONSENSUS for row in fitted), 'model')}"
+    relative = relative_criteria(tuning.evaluations)
+    if len(relative) == 1:
+        return line
+    value, number = max((value, k) for k, value in relative.items() if k != selected.n_clusters)
+    return (
+        f"{line}; {plural(n_clusters, 'cluster')} selected, of {min(relative)} to {max(relative)} compared; the "
+        f"criterion of {number} is {percent(value)} of that of {selected.n_clusters}"
+    )
 
 
 def draw_report(result: Summary | Comparison, path: Path, terminal: Terminal) -> None:
