@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -11,28 +11,30 @@ import numpy as np
 from sklearn import config_context
 from sklearn.base import clone
 
+from coview.compose import Consensus
 from coview.compose.wrapper import nested_models
 from coview.core.agreement import adjusted_rand
 from coview.core.assign import FEW_STARTS, Directions, Labels, as_assigner
 from coview.core.select import draw_rows
 from coview.errors import InputError
-from coview.kernels import Kernel, NeighborGraph, Precomputed, kernel_per_view
+from coview.kernels import AutoKernel, Graph, Kernel, Precomputed, kernel_per_view
 from coview.methods.base import MultiViewClusterer
 from coview.methods.kernel_clusterer import KernelClusterer
 from coview.methods.tmvkscr import TMvKSCR
 from coview.preprocess.profile import varies
 from coview.rows import as_float64
 from coview.validity.reference import DISTRIBUTIONS, Reference, compressed
-from coview.validity.values import Validity
+from coview.validity.values import STRONG, Validity
 from coview.views import Array, Matrix, Views
 
-_SAMPLES = 600  # there are more than 30 refits
+_SAMPLES = 400  # there may be more than 30 refits
 _SLOW_SAMPLES = 200  # for methods that cannot label new samples: they cost n³
 _SAMPLES_PER_CLUSTER = 10
 _LEAST_SAMPLES = 16  # halves of fewer are not informative
 _LEAST_MEMBERS = 5  # of a cluster, for its own stability
 _SPLITS = 3
-_REFERENCE_DATA = 5  # of each distribution
+_REFERENCE_DATA = 3  # of each distribution
+_CLEAR = 0.2  # above the bound of the highest level: then one reference of each distribution suffices
 _MOST_COLUMNS = 3000  # of all views together, up to which their covariance is computed
 _PAIRINGS = 99
 
@@ -78,8 +80,9 @@ def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) ->
         reference: list[list[float]] = []
         permuted: list[float] = []
         if not _precomputed(own_kernels):
-            reference, permuted = _reference_stability(_unfitted(method, seed), wrappers, given, samples, rng)
-        kernels = own_kernels if set(own_kernels) == set(of_views) else dict.fromkeys(of_views, NeighborGraph())
+            found = _mean_stability(refits)
+            reference, permuted = _reference_stability(_unfitted(method, seed), wrappers, given, samples, found, rng)
+        kernels = own_kernels if set(own_kernels) == set(of_views) else dict.fromkeys(of_views, AutoKernel())
         agreement = _agreement_of_views(_labels_by_view(of_views, kernels, len(names), seed), rng)
     return Validity(
         n_samples=len(rows),
@@ -118,9 +121,15 @@ def _some(views: Views, rows: Array, kernels: Mapping[str, Kernel], training: Ar
 def _unfitted(method: Any, seed: int) -> Any:
     """Return the method with the same parameters, silent, deterministic and with few starts of k-means."""
     fixed: dict[str, Any] = {"progress": None, "random_state": seed, "n_jobs": 1}
-    if isinstance(method, KernelClusterer) and isinstance(as_assigner(method.assigner), Directions):
+    if hasattr(method, "assigner") and isinstance(as_assigner(method.assigner), Directions):
         fixed["assigner"] = FEW_STARTS
-    return clone(method).set_params(**{name: value for name, value in fixed.items() if name in method.get_params()})
+    copy = clone(method)
+    if isinstance(method, Consensus):  # whose models are used for their scores only
+        inner = {"progress": None, "n_jobs": 1, "assigner": Directions(n_init=1)}
+        for model in copy.estimators:
+            names = [name for name in model.get_params() if name.rpartition("__")[2] in inner]
+            model.set_params(**{name: inner[name.rpartition("__")[2]] for name in names})
+    return copy.set_params(**{name: value for name, value in fixed.items() if name in method.get_params()})
 
 
 # The rows that two models label, and their labels.
@@ -168,30 +177,36 @@ def _mean_stability(refits: Sequence[_Refit]) -> float:
 
 
 def _reference_stability(
-    method: Any, wrappers: Sequence[Any], given: Views, samples: Views, rng: np.random.Generator
+    method: Any, wrappers: Sequence[Any], given: Views, samples: Views, found: float, rng: np.random.Generator
 ) -> tuple[list[list[float]], list[float]]:
     """Return the stability on data without clusters by distribution, and on a single view with permuted columns.
 
     The data are drawn like the views that are given, and preprocessed as these; if the views are wide, they are drawn
-    like the preprocessed samples. Data that the method cannot use are left out.
+    like the preprocessed samples. Data that the method cannot use are left out. No more are drawn if the stability that
+    was found is not above all so far, so that the level is the lowest, or far above the first of each kind.
     """
     wide = sum(given.n_features.values()) > _MOST_COLUMNS
-    reference, times = Reference(compressed(samples) if wide else given), range(_REFERENCE_DATA)
+    reference = Reference(compressed(samples) if wide else given)
 
-    def stability(data: Iterable[Views]) -> list[float]:
-        found = []
-        for each in data:
-            try:
-                for wrapper in () if wide else wrappers:
-                    each = wrapper.inner_views(each)
-                found += [_mean_stability(refits) for refits in [_refits(method, each, {}, 1, rng)] if refits]
-            except InputError:  # a preprocessing step that refuses the values
-                continue
-        return found
+    def stability(data: Views) -> list[float]:
+        try:
+            for wrapper in () if wide else wrappers:
+                data = wrapper.inner_views(data)
+            return [_mean_stability(refits) for refits in [_refits(method, data, {}, 1, rng)] if refits]
+        except InputError:  # a preprocessing step that refuses the values
+            return []
 
-    drawn = [stability(reference.draw(each, rng) for _ in times) for each in DISTRIBUTIONS]
-    permuted = stability(reference.permute(rng) for _ in times) if len(given) == 1 else []
-    return [each for each in drawn if each], permuted
+    drawn: dict[str, list[float]] = {name: [] for name in DISTRIBUTIONS}
+    permuted: list[float] = []
+    for _ in range(_REFERENCE_DATA):
+        for name, values in drawn.items():
+            values += stability(reference.draw(name, rng))
+        if len(given) == 1:
+            permuted += stability(reference.permute(rng))
+        largest = max([*permuted, *(value for values in drawn.values() for value in values)], default=1.0)
+        if found <= largest or found - largest >= (STRONG + _CLEAR) * (1 - largest):
+            break
+    return [values for values in drawn.values() if values], permuted
 
 
 def _labels_by_view(views: Views, kernels: Mapping[str, Kernel], n_clusters: int, seed: int) -> list[Labels]:
@@ -231,16 +246,17 @@ def _input_silhouette(views: Views, kernels: Mapping[str, Kernel], labels: Label
 
     if not 1 < len(np.unique(labels)) < len(labels):
         return None
-    distances = (_distances(x, isinstance(kernels[name], Precomputed)) for name, x in views.items())
+    distances = (_distances(x, kernels[name]) for name, x in views.items())
     return float(np.mean([silhouette_score(each, labels, metric="precomputed") for each in distances]))
 
 
-def _distances(x: Matrix, precomputed: bool) -> Array:
-    """Return the distances between rows, or those of a Gram matrix."""
+def _distances(x: Matrix, kernel: Kernel) -> Array:
+    """Return the distances between rows: those of a Gram matrix, those of a neighbour graph, or Euclidean ones."""
     from sklearn.metrics import euclidean_distances
 
-    if not precomputed:
-        return euclidean_distances(x)
+    if not isinstance(kernel, Precomputed):
+        kernel = kernel.resolve(x)
+        return euclidean_distances(kernel.normalized(x, kernel.column_scales(x)) if isinstance(kernel, Graph) else x)
     gram = as_float64(x)
     squares = np.maximum(gram.diagonal()[:, None] + gram.diagonal() - 2 * gram, 0)
     np.fill_diagonal(squares, 0)
