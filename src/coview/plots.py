@@ -18,7 +18,7 @@ from coview.extras import load_extra
 from coview.formats import decimals, percent, shortened
 from coview.parameters import is_integer
 from coview.summary.values import Summary
-from coview.tune.record import EvaluatedModel, Tuning, evaluated_numbers
+from coview.tune.record import EvaluatedModel, Tuning, evaluated_numbers, relative_criteria
 from coview.views import Array
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PALETTE = ("#3f90da", "#ffa90e", "#bd1f01", "#d878a0", "#832db6", "#a96b59", "#e76300", "#b9ac70", "#4048e8", "#92dadd")
 MARKERS = ("o", "s", "D", "^", "P", "X", "v", "p", "h", "*")
 _LINES = ("-", "--", ":", "-.")
-_CURVES = ("criterion", "stability", "agreement")  # by number of clusters
+CRITERION = "criterion (relative to the best)"
 
 
 def cluster_style(label: int) -> tuple[str, str]:
@@ -344,14 +344,16 @@ def tuning_clusters(table: Any, ax: Axes | None = None) -> Axes:
     matplotlib axes
     """
     rows, selected = _evaluated(table)
-    numbers, curves = criteria_by_number(rows)
-    if len(numbers) < 2:
+    curves = criteria_by_number(rows)
+    relative = curves[CRITERION]
+    if len(relative) < 2:
         raise InputError("table has only one number of clusters; give Tuned several, such as n_clusters=range(2, 9)")
     ax = _axes_or_new(ax)
-    for i, (name, values) in enumerate(curves.items()):
+    for i, (name, by_number) in enumerate(curves.items()):
         size: dict[str, Any] = {"markersize": 4.5} if i else {"linewidth": 2.5}  # the criterion stands out
-        ax.plot(numbers, values, color=PALETTE[i], marker=MARKERS[i], linestyle=_LINES[i], label=name, **size)
-    best = selected.n_clusters if selected else numbers[int(np.argmax(curves["criterion"]))]
+        style: dict[str, Any] = {"color": PALETTE[i], "marker": MARKERS[i], "linestyle": _LINES[i]}
+        ax.plot(list(by_number), list(by_number.values()), label=name, **style, **size)
+    best = selected.n_clusters if selected else max(relative, key=lambda number: relative[number])
     ax.axvline(best, color="black", linewidth=1, zorder=0, label="selected" if selected else "best")
     ax.xaxis.set_major_locator(_matplotlib("ticker").MaxNLocator(integer=True, min_n_ticks=1))
     ax.set_xlabel("number of clusters")
@@ -368,11 +370,14 @@ def _evaluated(table: Any) -> tuple[Sequence[EvaluatedModel], EvaluatedModel | N
     return table, None
 
 
-def criteria_by_number(rows: Sequence[EvaluatedModel]) -> tuple[list[int], dict[str, list[float]]]:
-    """Return the numbers of clusters, and by name the criterion and the measures of the consensus for each."""
+def criteria_by_number(rows: Sequence[EvaluatedModel]) -> dict[str, dict[int, float]]:
+    """Return by name the criterion, relative to the best, and the measures of the consensus, by number of clusters."""
     numbers = evaluated_numbers(rows)
-    known = [name for name in _CURVES if any(getattr(row, name) is not None for row in numbers)]
-    return [row.n_clusters for row in numbers], {name: [getattr(row, name) or 0.0 for row in numbers] for name in known}
+    measures = {
+        name: {row.n_clusters: getattr(row, name) for row in numbers if getattr(row, name) is not None}
+        for name in ("stability", "agreement")
+    }
+    return {CRITERION: relative_criteria(rows)} | {name: values for name, values in measures.items() if values}
 
 
 def _matplotlib(module: str) -> Any:

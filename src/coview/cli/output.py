@@ -53,18 +53,11 @@ def print_tuning(terminal: Terminal, tuning: Tuning) -> None:
 
     selected = tuning.evaluations[tuning.selected]
     models = evaluated_models(tuning.evaluations, selected.n_clusters)
+    measures = ("weight", "stability", "agreement", "size_entropy")
     terminal.table(
         f"Models for {selected.n_clusters} clusters",
-        ("model", "weight", "stability", "agreement", "size\nentropy", "eigengap"),
-        [
-            (
-                row.model,
-                *(decimals(value) for value in (row.weight, row.stability, row.agreement, row.size_entropy)),
-                decimals(row.eigengap, 4),
-            )
-            for row in models
-            if row.error is None
-        ],
+        ("model", *(name.replace("_", "\n") for name in measures)),
+        [(row.model, *(decimals(getattr(row, name)) for name in measures)) for row in models if row.error is None],
     )
     for row in models:
         if row.error is not None:
@@ -90,20 +83,20 @@ def print_tuning(terminal: Terminal, tuning: Tuning) -> None:
 
 def describe_tuning(tuning: Tuning, n_clusters: int) -> str:
     """Return the models and how the number of clusters was selected as a line, with the number that comes next."""
-    from coview.tune.record import CONSENSUS, relative_criteria
+    from coview.tune.record import evaluated_models, relative_criteria
 
-    selected = tuning.evaluations[tuning.selected]
-    fitted = [row for row in tuning.evaluations if row.n_clusters == selected.n_clusters and row.error is None]
-    line = "Method: tuned"
-    if n_clusters > 1:
-        line += f", the consensus of {plural(sum(row.model != CONSENSUS for row in fitted), 'model')}"
+    if n_clusters == 1:
+        return "Method: tuned; 1 cluster, because more are not supported"
+    models = [row for row in evaluated_models(tuning.evaluations, n_clusters) if row.weight is not None]
+    line = f"Method: tuned, the consensus of {plural(len(models), 'model')}"
     relative = relative_criteria(tuning.evaluations)
-    if len(relative) == 1:
+    others = [(value, number) for number, value in relative.items() if number != n_clusters]
+    if not others:
         return line
-    value, number = max((value, k) for k, value in relative.items() if k != selected.n_clusters)
+    value, number = max(others)
     return (
-        f"{line}; {plural(n_clusters, 'cluster')} selected, of {min(relative)} to {max(relative)} compared; the "
-        f"criterion of {number} is {percent(value)} of that of {selected.n_clusters}"
+        f"{line}; {n_clusters} clusters selected from {min(relative)} to {max(relative)}; the criterion of {number} "
+        f"clusters is {percent(value)} of that of {n_clusters}"
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coview.formats import percent, shortened, shortened_apart
-from coview.plots import PALETTE, cluster_style, criteria_by_number
+from coview.plots import CRITERION, PALETTE, cluster_style, criteria_by_number
 from coview.summary.values import reading_order
 from coview.views import Array
 
@@ -153,7 +153,10 @@ def _heatmap_data(similarities: Similarities) -> dict[str, Any]:
 
 def _numbers_data(tuning: Tuning) -> dict[str, Any] | None:
     """The criterion and measures by number of clusters, or None if only one number was evaluated."""
-    numbers, curves = criteria_by_number(tuning.evaluations)
-    if len(numbers) < 2:
+    curves = criteria_by_number(tuning.evaluations)
+    if len(curves[CRITERION]) < 2:
         return None
-    return {"selected": tuning.evaluations[tuning.selected].n_clusters, "places": numbers, "lines": curves}
+    return {
+        "selected": tuning.evaluations[tuning.selected].n_clusters,
+        "lines": {name: [list(by_number), list(by_number.values())] for name, by_number in curves.items()},
+    }

@@ -335,10 +335,11 @@
   const symbols = ["circle", "square", "diamond", "triangle-up"];
 
   function clusterNumbers() {
-    const { places, lines, selected } = data.numbers;
+    const { lines, selected } = data.numbers;
+    const count = Object.values(lines)[0][0].length;
     const { ink } = theme();
     const dashes = ["solid", "dash", "dot", "dashdot"];
-    return show("numbers", Object.entries(lines).map(([name, values], i) => ({
+    return show("numbers", Object.entries(lines).map(([name, [places, values]], i) => ({
       type: "scatter",
       mode: "lines+markers",
       name,
@@ -349,7 +350,7 @@
       hovertemplate: `%{x} clusters, ${name}: %{y:.5~g}<extra></extra>`,
     })), {
       ...named,
-      xaxis: { title: { text: "number of clusters" }, tickformat: "d", ...(places.length > 15 ? {} : { dtick: 1 }) },
+      xaxis: { title: { text: "number of clusters" }, tickformat: "d", ...(count > 15 ? {} : { dtick: 1 }) },
       yaxis: { rangemode: "tozero" },
       shapes: [{ type: "line", x0: selected, x1: selected, yref: "paper", y0: 0, y1: 1, line: { color: ink, width: 1 } }],
     });
