@@ -29,7 +29,7 @@ RBF_3 = ["-k3", "--ids=id", "--method=tmvkscr"]  # for tests that do not depend 
 
 def test_fit_writes_the_results_of_the_library(data, fitted):
     summary = Summary.from_json((fitted / "summary.json").read_text())
-    model = Tuned(3, budget="small", random_state=0).fit(data["train"])
+    model = Tuned(3, random_state=0).fit(data["train"])
     assert [cluster.size for cluster in summary.clusters] == np.bincount(model.labels_).tolist()
     assert summary.command.startswith("coview fit --view=a=")
     assert {"read", "fit"} <= set(summary.seconds)

@@ -133,9 +133,9 @@ def test_views_are_compared_with_those_of_the_model():
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (ModelOptions(n_clusters="3"), Tuned(3, budget="small", random_state=0)),
-        (ModelOptions(n_clusters="auto", seed="4"), Tuned("auto", budget="small", random_state=4)),
-        (ModelOptions(n_clusters="2..4"), Tuned(range(2, 5), budget="small", random_state=0)),
+        (ModelOptions(n_clusters="3"), Tuned(3, random_state=0)),
+        (ModelOptions(n_clusters="auto", seed="4"), Tuned("auto", random_state=4)),
+        (ModelOptions(n_clusters="2..4"), Tuned(range(2, 5), random_state=0)),
         (tmvkscr(kernel=("rbf",)), Preprocessed(TMvKSCR(3, kernel=RBF(), random_state=0))),
         (
             tmvkscr(kernel=("graph:metric=cosine,n_neighbors=5",)),
@@ -171,7 +171,7 @@ def test_views_are_compared_with_those_of_the_model():
         (ModelOptions("ksc", "3"), Preprocessed(Concat(KSC(3, random_state=0)))),
         (
             ModelOptions(n_clusters="3", n_train="50", select="kmeans"),
-            FixedSize(Tuned(3, budget="small", random_state=0), n_train=50, select="kmeans", random_state=0),
+            FixedSize(Tuned(3, random_state=0), n_train=50, select="kmeans", random_state=0),
         ),
         (
             tmvkscr(n_train="50", select="kmeans", preprocess=("standard",)),

@@ -40,9 +40,9 @@ def test_tune_writes_the_results_of_the_library(data, tmp_path, capsys):
 
 def test_all_evaluated_settings_are_written_as_a_table(data, tmp_path, capsys):
     run = tmp_path / "run"
-    command = ["tune", *data["train_files"], "--ids=id", "-k", "2..3", "--budget=small", "--no-report", "-q"]
+    command = ["tune", *data["train_files"], "--ids=id", "-k", "2..3", "--no-report", "-q"]
     assert call(capsys, *command, "-o", run) == (0, "", "")
-    table = Tuned([2, 3], budget="small", random_state=0).fit(data["train"]).evaluations_
+    table = Tuned([2, 3], random_state=0).fit(data["train"]).evaluations_
     with (run / "tuning.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [float(row["criterion"]) for row in rows] == [row.criterion for row in table]
@@ -53,7 +53,7 @@ def test_all_evaluated_settings_are_written_as_a_table(data, tmp_path, capsys):
 
 
 def test_tune_selects_the_number_by_default_and_prints_json(data, tmp_path, capsys):
-    command = ["tune", *data["train_files"], "--ids=id", "--budget=small", "--no-report", "--json", "--n-train=60"]
+    command = ["tune", *data["train_files"], "--ids=id", "--no-report", "--json", "--n-train=60"]
     code, out, err = call(capsys, *command, "-o", tmp_path / "run")
     assert (code, err) == (0, "")
     answer = json.loads(out)
@@ -68,7 +68,7 @@ def test_tune_selects_the_number_by_default_and_prints_json(data, tmp_path, caps
 
 
 def test_one_number_of_clusters_gives_no_table_of_numbers(data, tmp_path, capsys):
-    command = ["tune", *data["train_files"], "--ids=id", "-k3", "--budget=small", "--no-report", "-o", tmp_path / "run"]
+    command = ["tune", *data["train_files"], "--ids=id", "-k3", "--no-report", "-o", tmp_path / "run"]
     code, out, _ = call(capsys, *command)
     assert code == 0
     assert "Settings for 3 clusters" in out
@@ -104,7 +104,7 @@ def test_mistyped_numbers_of_clusters_are_explained(text):
 
 def test_tuned_can_train_on_some_samples():
     estimator, notes = ModelOptions(n_clusters="4", n_train="200", select="entropy", seed="7").estimator(("text",))
-    tuned = Tuned(4, budget="small", random_state=7)
+    tuned = Tuned(4, random_state=7)
     assert repr(estimator) == repr(FixedSize(tuned, n_train=200, select="entropy", random_state=7))
     assert notes == ()
 
