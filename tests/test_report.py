@@ -6,6 +6,7 @@ import re
 import sys
 from base64 import b64decode, b64encode
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from itertools import pairwise
 

@@ -24,16 +24,14 @@ from coview.cli.options import STEP_NAMES
 from coview.cli.parse import match_views, parse_kernels, parse_n_train, parse_views, parse_weights
 from coview.compose import Preprocessed
 from coview.preprocess.steps import parse_steps
-from coview.registry import BUDGETS, methods_and_tuned
-from coview.tune import search
+from coview.registry import methods_and_tuned
 
 NAMES = ("text", "image")
 tmvkscr = partial(ModelOptions, "tmvkscr", "3")
 
 
-def test_names_of_steps_and_budgets_are_those_of_the_library():
+def test_names_of_steps_are_those_of_the_library():
     assert [parse_steps(name).name for name in STEP_NAMES] == list(STEP_NAMES)
-    assert set(BUDGETS) == set(search.ROUNDS)
     assert methods_and_tuned()["tuned"] is Tuned
 
 
@@ -146,7 +144,7 @@ def test_views_are_compared_with_those_of_the_model():
         (tmvkscr(assigner="codebook"), Preprocessed(TMvKSCR(3, assigner="codebook", random_state=0))),
         (tmvkscr(), Preprocessed(TMvKSCR(3, random_state=0))),
         (ModelOptions("TMvKSCR", "3"), Preprocessed(TMvKSCR(3, random_state=0))),
-        (ModelOptions("tuned", "3", budget="full"), Tuned(3, random_state=0)),
+        (ModelOptions("tuned", "3"), Tuned(3, random_state=0)),
         (ModelOptions("mvksc", "3"), Preprocessed(METHODS["mvksc"](3, random_state=0))),
         (tmvkscr(preprocess=("none",), seed="7"), TMvKSCR(3, random_state=7)),
         (tmvkscr(preprocess=("l2",)), Preprocessed(TMvKSCR(3, random_state=0), "l2")),
