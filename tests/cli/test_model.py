@@ -213,7 +213,7 @@ def test_defaults_that_depend_on_other_options_are_noted():
         *(
             (
                 ModelOptions(n_clusters="3", **{name: value}),
-                f"selects its settings itself; add --method tmvkscr to use --{name}",
+                f"has its own settings; add --method tmvkscr to use --{name}",
             )
             for name, value in {
                 "kernel": ["rbf"],

@@ -70,7 +70,7 @@ def test_tune_selects_the_number_by_default_and_prints_json(data, tmp_path, caps
     assert isinstance(model, FixedSize)
     assert isinstance(model.estimator_, Tuned)
     labels = tmp_path / "labels.npy"
-    assert call(capsys, "predict", tmp_path / "run", *data["new_files"], "--ids=id", "-o", labels, "-q")[0] == 0
+    assert call(capsys, "predict", tmp_path / "run", *data["new_files"], "--ids=id", "-o", labels, "-q") == (0, "", "")
     np.testing.assert_array_equal(np.load(labels), model.predict(data["new"]))
 
 
