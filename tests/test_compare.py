@@ -40,7 +40,7 @@ def test_particularities_of_a_method_are_noted(everything):
     assert "columns of all views" in notes["kpca"]
     assert "finds the number of clusters itself" in notes["comic"]
     assert "columns of all views" not in notes["tmvkscr"]
-    assert notes["tuned"].startswith("Selected ")
+    assert notes["tuned"].startswith("3 clusters, the consensus of ")
 
 
 def test_labels_are_those_of_the_methods_themselves(everything):
@@ -226,7 +226,7 @@ def test_bad_arguments_are_refused_before_the_work(blobs, arguments, sentence):
         compare(blobs[0], **{"n_clusters": 3, **arguments})
 
 
-def test_tuned_selects_its_own_preprocessing(blobs):
+def test_tuned_has_its_own_preprocessing(blobs):
     tuned, opmc = compare(blobs[0], 3, methods=["tuned", "opmc"], preprocess="l2").methods
     assert "Preprocessed" not in tuned.estimator
     assert "Preprocessed" in opmc.estimator

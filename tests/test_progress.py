@@ -43,7 +43,7 @@ def test_true_shows_a_bar(model, last, monkeypatch):
     model.fit(views["a"] if isinstance(model, KSC) else views)
     assert "labels" in screen.getvalue()
     assert last in screen.getvalue()
-    assert ("weights of views" in screen.getvalue()) == isinstance(model, Tuned)
+    assert ("models of 90 samples" in screen.getvalue()) == isinstance(model, Tuned)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).labels_, model.labels_)  # no bar is stored
 
 

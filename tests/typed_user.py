@@ -65,10 +65,9 @@ def names_have_types() -> None:
     tuned = Tuned("auto", progress=True, verbose=1).fit(views)
     assert_type(tuned, Tuned)
     assert_type(tuned.labels_, Labels)
-    assert_type(tuned.latent_, Array)
+    assert_type(tuned.scores_, Array)
     assert_type(tuned.n_clusters_, int)
     assert_type(tuned.reason_, str)
-    assert_type(tuned.estimator_, Preprocessed)
     assert_type(tuned.predict(views), Labels)
     Tuned(range(2, 9), views=[4, 5], n_jobs=-1)
 

@@ -153,7 +153,7 @@ def test_agreement_shows_which_view_separates_which_cluster():
         "a": np.array([[0.0], [9.0], [9.0]])[truth] + rng.normal(size=(120, 4)),
         "b": np.array([[0.0], [0.0], [9.0]])[truth] + rng.normal(size=(120, 4)),
     }
-    fitted = model(kernel=RBF()).fit(views)
+    fitted = model(kernel=RBF(), rho=1.0).fit(views)
     summary = summarize(fitted, views, truth=truth)
     assert summary.truth.ari == 1
     by_class = {next(iter(cluster.classes)): cluster.agreement for cluster in summary.clusters}

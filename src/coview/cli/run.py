@@ -91,7 +91,7 @@ def run(
 
     seconds, start = dict(seconds or {}), perf_counter()
     progress("fitting", 1, 4)
-    model = _fitted(estimator, views, progress)
+    model = _fit_with_stages(estimator, views, progress)
     seconds["fit"] = perf_counter() - start
     progress("summary", 2, 4)
     with complete_folder(run_folder.output, RUN_FILES) as folder:
@@ -113,7 +113,7 @@ def run(
     return summary, written
 
 
-def _fitted(estimator: Any, views: Views, progress: Progress) -> Any:
+def _fit_with_stages(estimator: Any, views: Views, progress: Progress) -> Any:
     """Return the fitted estimator; its stages are reported if it has a parameter `progress`."""
     from coview.compose.wrapper import nested_models
 
