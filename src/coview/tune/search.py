@@ -130,6 +130,13 @@ class Search:
         weights = {each.model: each.weight for each in best if each.weight is not None}
         return SearchResult(tuple(evaluations), selected, weights)
 
+    def consensus_labels(self, k: int) -> tuple[Array, Labels]:
+        """Return the rows of the search, and their labels by the consensus for k clusters."""
+        weights = {each.model: each.weight for each in self._evaluated(k) if each.weight is not None}
+        labels = self._consensus(0, weights, k)
+        assert labels is not None
+        return self.rows, labels
+
     def _evaluated(self, k: int) -> list[EvaluatedModel]:
         """Return the evaluations of all models and of their consensus for one number of clusters."""
         n = len(self.rows)
