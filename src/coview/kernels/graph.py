@@ -18,12 +18,12 @@ from coview.neighbors.exact import ExactSearch, rank_in_group, sort_pairs
 from coview.neighbors.nearest import Neighbors, nearest_neighbors
 from coview.rows import as_array, column_statistics, l2_normalize
 from coview.runtime import Map, serial_map
-from coview.state import PARAMETER, DenseOrSparse, FloatArray, SparseMatrix
+from coview.state import PARAMETER, DenseOrSparse, FloatArray, Sizes, SparseMatrix, require
 from coview.views import Array, Matrix
 
 _METRICS = ("euclidean", "cosine", "seuclidean")
 _SAME_DIRECTION = 1e-12  # 1 less a cosine: a smaller difference may be a rounding error
-_LEAST_DEVIATION = 1e-300  # the reciprocal of a smaller one is not a number of float64
+_LEAST_DEVIATION = 1e-308  # the reciprocal of a smaller one is not a number of float64
 _SAFE_EXPONENT = 400  # squares of values between 2^-400 and 2^400 stay in the range of float64
 
 
@@ -55,7 +55,7 @@ class Graph(Kernel):
     def check_training(self, name: str, x: Matrix) -> None:
         if x.shape[0] == 1:
             return
-        scales = np.ones(1)  # columns in other units are equal in the same rows
+        scales = self.column_scales(x)
         first, start = self.normalized(x[:1], scales), 1
         while start < x.shape[0]:  # the first rows mostly differ already
             if not self._all_equal(first, self.normalized(x[start : 2 * start], scales)):
@@ -73,10 +73,13 @@ class Graph(Kernel):
         return bool((fingerprints(rows) == fingerprints(first)).all())
 
     def column_scales(self, rows: Matrix) -> Array:
-        """Return by what columns are multiplied: one number for all, or for "seuclidean" one for each column."""
+        """Return by what columns are multiplied: one number for all, or for "seuclidean" one for each column.
+
+        It is 0 for a constant column, as if columns are standardised: new rows do not differ in it either.
+        """
         if self.metric == "seuclidean":
-            _, deviations = column_statistics(rows, ddof=0)
-            return 1 / np.where(np.isfinite(deviations), deviations, 1.0).clip(_LEAST_DEVIATION)
+            _, deviations = column_statistics(rows, ddof=0)  # infinite for constant columns
+            return 1 / deviations.clip(_LEAST_DEVIATION)
         exponent = frexp(max(float(rows.max()), -float(rows.min())))[1]
         exponent = 0 if abs(exponent) < _SAFE_EXPONENT or self.metric == "cosine" else max(exponent, -1000)
         return np.array([2.0**-exponent])
@@ -124,7 +127,7 @@ class GraphSimilarity(Similarity):
 
     kernel: Annotated[Graph, PARAMETER]
     rows: Annotated[Matrix, DenseOrSparse("train", "features")]
-    scales: Annotated[Array, FloatArray("_scales", above=0)]  # factors of the columns, one for all or for each
+    scales: Annotated[Array, FloatArray("_scales", least=0)]  # factors of the columns, one for all or for each
     radii: Annotated[Array, FloatArray("train", least=0)]
     gram: Annotated[Matrix, SparseMatrix("train", "train", least=0, most=1)]
 
@@ -135,6 +138,10 @@ class GraphSimilarity(Similarity):
     @property
     def dtype(self) -> type[np.floating[Any]]:  # type: ignore[override]
         return self.gram.dtype.type
+
+    def _check_state(self, sizes: Sizes) -> None:
+        count, width = len(self.scales), self.rows.shape[1]
+        require(count in (1, width), f"expected 1 or {width} scales, got {count}")
 
     @abstractmethod
     def _values(self, pairs: NearPairs, n_new: int) -> Array:
