@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 
-from coview import AutoKernel, FixedSize, FuzzyGraph, InputError, TMvKSCR, load, save
+from coview import AutoKernel, FixedSize, FuzzyGraph, TMvKSCR, load, save
 from tests.conftest import make_blobs
 
 SEUCLIDEAN, COSINE = FuzzyGraph(metric="seuclidean"), FuzzyGraph(metric="cosine")
@@ -92,7 +92,22 @@ def test_fixed_size_models_choose_by_the_training_rows():
     assert adjusted_rand_score(truth, model.labels_) == 1
 
 
-def test_a_constant_view_is_refused_by_name():
-    views, _ = make_blobs(40)
-    with pytest.raises(InputError, match="view 'b' has the same values in all of its 40 samples under FuzzyGraph"):
-        TMvKSCR(3).fit({**views, "b": np.ones((40, 3))})
+@pytest.mark.parametrize("width", [3, 12])
+@pytest.mark.parametrize("make", [np.array, sp.csr_array], ids=["dense", "csr"])
+def test_a_constant_view_is_uninformative(make, width):
+    views, truth = make_blobs(200, spread=9.0)
+    for rho in (1.0, 0.5):
+        model = TMvKSCR(3, rho=rho, random_state=0).fit({**views, "constant": make(np.full((200, width), 3.0))})
+        assert adjusted_rand_score(truth, model.labels_) == 1
+        assert set(model.view_labels_["constant"]) == {0}
+    gram = AutoKernel()(make(np.full((5, width), 3.0)))
+    np.testing.assert_array_equal(gram, np.eye(5)[[0] * 5])  # all rows are treated as the first
+
+
+def test_multiples_of_one_row_are_compared_by_their_length():
+    truth = np.repeat([0, 1, 2], 30)
+    lengths = 1 + 10 * truth + np.random.default_rng(0).random(90)
+    rows = np.outer(lengths, np.arange(1.0, 13))
+    model = TMvKSCR(3, random_state=0).fit([rows])
+    assert model.kernels_["view0"] == SEUCLIDEAN
+    assert adjusted_rand_score(truth, model.labels_) == 1

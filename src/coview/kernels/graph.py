@@ -53,18 +53,21 @@ class Graph(Kernel):
         """Return the similarity to training rows with these neighbours."""
 
     def check_training(self, name: str, x: Matrix) -> None:
-        if x.shape[0] == 1:
-            return
+        if x.shape[0] > 1 and self.is_constant(x):
+            raise InputError(
+                f"view {name!r} has the same values in all of its {x.shape[0]} samples under {self}; drop the view, "
+                "because no sample is nearer than another"
+            )
+
+    def is_constant(self, x: Matrix) -> bool:
+        """Return whether all distances between rows are 0."""
         scales = self.column_scales(x)
         first, start = self.normalized(x[:1], scales), 1
         while start < x.shape[0]:  # the first rows mostly differ already
             if not self._all_equal(first, self.normalized(x[start : 2 * start], scales)):
-                return
+                return False
             start *= 2
-        raise InputError(
-            f"view {name!r} has the same values in all of its {x.shape[0]} samples under {self}; drop the view, "
-            "because no sample is nearer than another"
-        )
+        return True
 
     def _all_equal(self, first: Matrix, rows: Matrix) -> bool:
         """Return whether all rows are equal to the first one; under cosine, multiples of it are, up to rounding."""
@@ -103,7 +106,8 @@ class Graph(Kernel):
         scales = self.column_scales(rows)
         normalized = self.normalized(rows, scales)
         duplicates = Duplicates(normalized)
-        width = min(self.n_distances, rows.shape[0] - 1)
+        # If all rows are equal, none is nearer than another, and the graph has no edges.
+        width = min(self.n_distances, rows.shape[0] - 1) if len(duplicates) > 1 else 0
         near = nearest_neighbors(normalized, duplicates, width, map_blocks)
         similarity = self._similarity(normalized, scales, near, dtype)
         vars(similarity)["_duplicates"] = duplicates  # already computed

@@ -203,4 +203,4 @@ class TMvKSCR(KernelClusterer):
             degree = gram.positive_degrees()
             return degree + self.regularization_ * degree.mean()
 
-        return solve_shared(fuse(grams, self._kappa, self.rho, regularized), n_components, self._beta)
+        return solve_shared(fuse(grams, self._kappa, float(self.rho), regularized), n_components, self._beta)
