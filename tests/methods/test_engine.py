@@ -231,7 +231,7 @@ def test_a_fit_that_exceeds_the_memory_is_refused(monkeypatch):
         KSC(2).fit(x)
     with pytest.raises(
         MemoryError,
-        match=r"FixedSize\(KSC\(…\), n_train=5000\), or use kernel=NeighborGraph\(\)$",
+        match=r"FixedSize\(KSC\(…\), n_train=5000\), or use kernel='auto'$",
     ):
         KSC(2, dtype="float32").fit(x)
 
