@@ -153,7 +153,7 @@ def test_agreement_shows_which_view_separates_which_cluster():
         "a": np.array([[0.0], [9.0], [9.0]])[truth] + rng.normal(size=(120, 4)),
         "b": np.array([[0.0], [0.0], [9.0]])[truth] + rng.normal(size=(120, 4)),
     }
-    fitted = model(rho=1.0).fit(views)
+    fitted = model(kernel=RBF(), rho=1.0).fit(views)
     summary = summarize(fitted, views, truth=truth)
     assert summary.truth.ari == 1
     by_class = {next(iter(cluster.classes)): cluster.agreement for cluster in summary.clusters}
@@ -231,7 +231,7 @@ def test_many_samples_are_drawn_at_random_with_some_of_every_cluster(monkeypatch
     rng = np.random.default_rng(0)
     truth = rng.permutation(np.repeat([0, 1, 2], [390, 395, 15]))
     views = {name: rng.normal(size=(3, 5))[truth] * 5 + rng.normal(size=(800, 5)) for name in "ab"}
-    fitted = FixedSize(model(), n_train=300, random_state=0).fit(views)
+    fitted = FixedSize(model(kernel=RBF()), n_train=300, random_state=0).fit(views)
     assert adjusted_rand_score(fitted.labels_, truth) > 0.95
     summary = summarize(fitted, views)
     points = summary.points
@@ -507,7 +507,7 @@ def test_similarities_are_those_of_the_preprocessed_views(blobs):
 def test_gram_matrices_have_similarities_but_no_features(blobs, kind):
     views, _ = blobs
     grams = {name: RBF(20.0)(x) for name, x in views.items()}
-    fitted = model(kernel="precomputed").fit({name: kind(gram) for name, gram in grams.items()})
+    fitted = model(kernel="precomputed", rho=0.5).fit({name: kind(gram) for name, gram in grams.items()})
     summary = summarize(fitted, {name: kind(gram) for name, gram in grams.items()})
     order = np.argsort(fitted.labels_, kind="stable")
     expected = fused([gram[np.ix_(order, order)] for gram in grams.values()], [1, 1, 1], 0.5)
@@ -952,10 +952,10 @@ def test_samples_that_dominate_a_component_are_named():
     for x in views.values():
         x[[7, 200]] = 30 * rng.normal(size=(2, x.shape[1]))
     names = [f"sample {row}" for row in range(300)]
-    notes = summarize(TMvKSCR(3, random_state=0).fit(views), views, ids=names).notes
+    notes = summarize(TMvKSCR(3, kernel=RBF(), random_state=0).fit(views), views, ids=names).notes
     assert (
         "The degrees are regularised, because 2 training samples, possibly outliers, dominate a component otherwise: "
         "sample 7, sample 200." in notes
     )
-    some = FixedSize(TMvKSCR(3, random_state=0), n_train=250, random_state=0).fit(views)
+    some = FixedSize(TMvKSCR(3, kernel=RBF(), random_state=0), n_train=250, random_state=0).fit(views)
     assert not any("sample 7" in note for note in summarize(some, views, ids=names).notes)
