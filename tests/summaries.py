@@ -16,7 +16,7 @@ from coview.summary import (
     Uncertain,
     View,
 )
-from coview.tune.record import MEASURES, EvaluatedSetting, FinalMeasures, Tuning
+from coview.tune.record import CONSENSUS, EvaluatedModel, FinalMeasures, Tuning
 from coview.validity import Validity
 
 VIEWS = {"pixels": 64, "fourier": 40, "gradients": 32}
@@ -81,6 +81,7 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
         silhouette=0.42,
         rho=0.5,
         eigenvalues=tuple(float(x) for x in 1 / np.arange(1, max(n_clusters, 2))),
+        eigenvalue_name="eigenvalue",
         explained_variance_ratio=tuple(float(x) for x in 0.1 / np.arange(1, max(n_clusters, 2))),
         further_eigenvalues=(0.05, 0.04, 0.03),
         feature_means=FeatureMeans(
@@ -128,52 +129,23 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
     )
 
 
-def make_tuning(n_clusters=10, n_views=3, numbers=range(2, 13)):
-    """A search over nine settings and some numbers of clusters, five settings in a second round, then weights."""
-    settings = [
-        (steps, kernel, rho)
-        for steps in ("l2", "tfidf+l2", "log1p+l2")
-        for kernel, rho in (
-            ("NeighborGraph(n_neighbors=10)", 1.0),
-            ("NeighborGraph(n_neighbors=10)", 0.25),
-            ("RBF()", 1.0),
-        )
-    ]
-    even = (1.0,) * n_views
+def make_tuning(n_clusters=10, numbers=range(2, 13)):
+    """Three models, one of which cannot be fitted, for some numbers of clusters; the criterion falls around one."""
 
-    def row(number, n_samples, setting, k, criterion, kappa=even):
-        steps, kernel, rho = setting
-        measures = dict.fromkeys(("consensus", "stability", "agreement", "size_entropy", "line_fit", "membership"), 0.8)
-        return EvaluatedSetting(
-            round=number,
-            n_samples=n_samples,
-            steps=("l2", *(steps,) * (n_views - 1)),
-            kernel=kernel,
-            rho=rho,
-            kappa=kappa,
-            n_clusters=k,
-            criterion=criterion,
-            **measures,
-            eigengap=0.1 if k == n_clusters else 0.02,
-            error=None,
-        )
+    def rows(k):
+        criterion = 3 - 0.2 * abs(k - n_clusters)
+        gap = 0.1 if k == n_clusters else 0.02
+        return [
+            EvaluatedModel("stacked", 600, k, error="view 'text' has 3 samples with degree <= 0"),
+            EvaluatedModel("each view", 600, k, 0.9, 0.8, 0.95, gap, weight=1.0),
+            EvaluatedModel("each view, 30 neighbours", 600, k, 0.7, 0.8, 0.96, gap, weight=0.6),
+            EvaluatedModel(CONSENSUS, 600, k, 0.92, 0.8, 0.97, gap, criterion=criterion),
+        ]
 
-    rows = [
-        row(1, 500, setting, k, 0.9 - 0.05 * abs(k - n_clusters) / 10 - 0.02 * i)
-        for k in numbers
-        for i, setting in enumerate(settings)
-    ]
-    rows += [row(2, 1500, setting, n_clusters, 0.85 - 0.02 * i) for i, setting in enumerate(settings[:5])]
-    rows += [row(1, 500, settings[0], n_clusters, 0.84, kappa=(0.0, *even[1:]))]
-    failed = row(1, 500, ("none", "Linear()", 0.5), n_clusters, None)
-    rows += [replace(failed, **dict.fromkeys(MEASURES), error="view 'text' has 3 samples with degree <= 0")]
-    selected = next(i for i, one in enumerate(rows) if one.round == 2)
-    return Tuning(
-        "Selected NeighborGraph(n_neighbors=10), the best of 10 settings.",
-        selected,
-        FinalMeasures(1797, 0.8, 0.8, 600, 0.9),
-        tuple(rows),
-    )
+    evaluations = tuple(row for k in numbers for row in rows(k))
+    selected = evaluations.index(next(r for r in evaluations if r.model == CONSENSUS and r.n_clusters == n_clusters))
+    reason = f"{n_clusters} clusters, the consensus of 2 models."
+    return Tuning(reason, selected, FinalMeasures(1797, 0.8, 0.9), evaluations)
 
 
 def _rays(centres, rng):
@@ -213,12 +185,3 @@ def bare(summary):
         seconds={},
         command=None,
     )
-
-
-def make_split_tuning():
-    """A search in which the second setting leads the last round, and the first, selected one leads on average."""
-    tuning = make_tuning(10)
-    rows = list(tuning.evaluations)
-    assert rows[tuning.selected].criterion == 0.85
-    rows[tuning.selected + 1] = replace(rows[tuning.selected + 1], criterion=0.86)
-    return replace(tuning, evaluations=tuple(rows))

@@ -32,7 +32,7 @@ def test_three_files_to_labels_of_new_files_through_the_console_script(tmp_path)
     second = script("predict", run / "model.safetensors", *data["new_files"], "--ids", "id", "-o", tmp_path / "new.csv")
     assert second.returncode == 0, second.stderr
 
-    model = Tuned(3, budget="small", random_state=0).fit(data["train"])
+    model = Tuned(3, random_state=0).fit(data["train"])
     expected = dict(zip(data["new_names"], model.predict(data["new"]).tolist(), strict=True))
     with (tmp_path / "new.csv").open() as file:
         assert {row["id"]: int(row["cluster"]) for row in csv.DictReader(file)} == expected

@@ -377,7 +377,7 @@ def test_more_clusters_than_half_of_the_samples_give_a_warning(method, n_cluster
         lambda k: PerView(dict.fromkeys("abc", KMeans(k, random_state=0))),
         lambda k: Preprocessed(TMvKSCR(k, random_state=0)),
         lambda k: FixedSize(TMvKSCR(k, random_state=0), n_train=12, random_state=0),
-        lambda k: Tuned(k, budget="small", random_state=0),
+        lambda k: Tuned(k, random_state=0),
     ],
     ids=["Concat", "Concat of KMeans", "PerView", "PerView of KMeans", "Preprocessed", "FixedSize", "Tuned"],
 )
@@ -462,7 +462,7 @@ def test_a_fitted_model_has_a_table_for_notebooks(method):
 
 def test_the_table_of_a_wrapper_has_its_own_results():
     views, _ = make_blobs(spread=8.0)
-    tuned = Tuned(3, budget="small", random_state=0).fit(views)
+    tuned = Tuned(3, random_state=0).fit(views)
     assert f"<td>{escape(tuned.reason_)}</td>" in tuned._repr_html_()
     fixed = FixedSize(TMvKSCR(3, random_state=0), n_train=60, random_state=0)
     assert "<td>training samples</td><td>60</td>" in fixed.fit(views)._repr_html_()

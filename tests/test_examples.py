@@ -73,7 +73,7 @@ def test_the_commands_of_the_readme_give_the_labels_of_the_python_api(tmp_path):
         read_views({view: tmp_path / folder / name for view, name in names.items()}, ids="image")
         for folder in ("digits", "new-digits")
     )
-    model = Tuned(10, budget="small", random_state=0).fit(train.views)
+    model = Tuned(10, random_state=0).fit(train.views)
     for file, loaded, labels in (
         (tmp_path / "run" / "labels.csv", train, model.labels_),
         (tmp_path / "labels.csv", new, model.predict(new.views)),

@@ -12,7 +12,7 @@ from coview import OPMC, InputError, MvKSC, TMvKSCR, plots
 from coview.report.charts import SHAPES, swatch
 from coview.summary import summarize
 from tests.conftest import make_blobs
-from tests.summaries import make_split_tuning, make_tuning
+from tests.summaries import make_summary, make_tuning
 
 matplotlib = pytest.importorskip("matplotlib")
 
@@ -32,7 +32,6 @@ OF_TABLES = [
     (plots.rho_curve, RHO),
     (plots.size_curve, SIZES),
     (plots.kappa_surface, KAPPA),
-    (plots.tuning_candidates, make_tuning()),
     (plots.tuning_clusters, make_tuning()),
 ]
 
@@ -269,60 +268,28 @@ def test_the_surface_is_a_grid_with_a_star_at_the_best():
     assert plots.kappa_surface(KAPPA, "nmi").get_title() == "best nmi: 0.9"
 
 
-def as_table(tuning):
-    """Return the rows in the form of Tuned.evaluations_."""
-    return tuning.evaluations
-
-
-def test_settings_are_drawn_by_round_and_the_selected_one_is_circled():
+def test_the_criterion_is_drawn_with_stability_and_agreement():
     tuning = make_tuning(10)
-    ax = rendered(plots.tuning_candidates(tuning))
-    first, second, circle = ax.collections
-    assert (len(first.get_offsets()), len(second.get_offsets())) == (10, 5)
-    selected = tuning.evaluations[tuning.selected]
-    labels = [text.get_text() for text in ax.get_yticklabels()]
-    place, height = circle.get_offsets()[0]
-    assert (place, labels[int(height)]) == (selected.criterion, selected.label)
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
-        "round 1 (500 samples)",
-        "round 2 (1,500 samples)",
-        "selected",
-    ]
-    assert ax.get_xlabel() == "criterion for 10 clusters"
-    boxes = [text.get_window_extent() for text in ax.get_yticklabels()]
-    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
-
-
-def test_settings_are_ranked_by_all_of_their_rounds():
-    tuning = make_split_tuning()
-    ax = rendered(plots.tuning_candidates(tuning))
-    shown = [text.get_text() for text in ax.get_yticklabels()]
-    assert shown[:-3:-1] == [row.label for row in tuning.evaluations[tuning.selected : tuning.selected + 2]]
-
-
-def test_a_table_of_evaluations_has_no_selected_setting():
-    ax = rendered(plots.tuning_candidates(as_table(make_tuning(10))))
-    assert len(ax.collections) == 2
-    assert ax.get_xlabel() == "criterion for 10 clusters"
-    only_first = [row for row in as_table(make_tuning(7)) if row.round == 1]
-    assert plots.tuning_candidates(only_first).get_xlabel() == "criterion for 7 clusters"
-
-
-def test_the_criterion_is_drawn_with_criteria_from_the_literature():
-    for table, word in ((make_tuning(10), "selected"), (as_table(make_tuning(10)), "best")):
+    for table, word in ((tuning, "selected"), (tuning.evaluations, "best")):
         ax = rendered(plots.tuning_clusters(table))
         lines = {line.get_label(): line for line in ax.lines}
-        criteria = ["criterion", "line fit", "membership strength", "eigengap (relative)"]
-        assert list(lines) == [*criteria, word]
-        np.testing.assert_array_equal(lines["criterion"].get_xdata(), range(2, 13))
-        assert lines["criterion"].get_ydata().argmax() == 10 - 2
-        assert lines[criteria[-1]].get_ydata().max() == 1
+        assert list(lines) == ["criterion (relative to the best)", "stability", "agreement", word]
+        criterion = lines["criterion (relative to the best)"]
+        np.testing.assert_array_equal(criterion.get_xdata(), range(2, 13))
+        np.testing.assert_allclose(criterion.get_ydata()[7:], [2.8 / 3, 1, 2.8 / 3, 2.6 / 3])
         assert set(lines[word].get_xdata()) == {10}
 
 
-def test_eigengaps_of_zero_are_drawn_as_zeros():
-    table = [replace(row, eigengap=0.0) for row in as_table(make_tuning(10)) if row.criterion is not None]
-    assert set(plots.tuning_clusters(table).lines[3].get_ydata()) == {0.0}
+def test_measures_that_are_not_available_are_not_drawn():
+    tuning = make_tuning(10)
+    rows = tuple(replace(row, stability=None) for row in tuning.evaluations)
+    ax = plots.tuning_clusters(replace(tuning, evaluations=rows))
+    assert "stability" not in [line.get_label() for line in ax.lines]
+
+
+def test_the_spectrum_of_a_consensus_is_named():
+    fractions = {"eigenvalue_name": "fraction of the squared norm", "explained_variance_ratio": None}
+    assert plots.spectrum(replace(make_summary(), **fractions)).get_ylabel() == "fraction of the squared norm"
 
 
 def test_a_single_number_of_clusters_is_refused():
@@ -333,7 +300,7 @@ def test_a_single_number_of_clusters_is_refused():
 @pytest.mark.parametrize(
     ("draw", "table", "message"),
     [
-        (plots.tuning_candidates, 5, "expected summary.tuning or Tuned.evaluations_"),
+        (plots.tuning_clusters, 5, "expected summary.tuning or Tuned.evaluations_"),
         (plots.rho_curve, {"kappa": [1], "ari": [1]}, "has the columns kappa, ari: expected 'rho'"),
         (plots.rho_curve, {"rho": [1]}, "expected 'rho' and one or more columns of results"),
         (plots.rho_curve, {"rho": [1], "ari": ["high"]}, "remove columns of strings"),

@@ -33,7 +33,7 @@ def open_screen(monkeypatch):
         (TMvKSCR(3, progress=True, random_state=0), "6/6"),
         (MvKSC(3, progress=True, random_state=0), "6/6"),
         (FixedSize(Preprocessed(TMvKSCR(3, progress=True, random_state=0)), n_train=60, random_state=0), "6/6"),
-        (Tuned(3, budget="small", progress=True, random_state=0), "6/6"),
+        (Tuned(3, progress=True, random_state=0), "6/6"),
     ],
     ids=lambda value: type(value).__name__,
 )

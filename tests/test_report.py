@@ -6,6 +6,7 @@ import re
 import sys
 from base64 import b64decode, b64encode
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -17,11 +18,11 @@ from coview.report import render, write_report
 from coview.report.charts import MAX_SIMILARITIES, chart_data, pack
 from coview.report.page import as_script
 from coview.report.sentences import comparison_overview, overview, preprocessing_descriptions
-from coview.report.tables import cross_table, splits, tuning_table
+from coview.report.tables import cross_table, splits
 from coview.summary import Similarities, Truth, summarize
 from coview.validity.words import STATEMENTS, validity_in_words
 from tests.conftest import make_blobs
-from tests.summaries import bare, make_split_tuning, make_summary, make_tuning
+from tests.summaries import bare, make_summary, make_tuning
 
 pytest.importorskip("plotly", reason="reports need plotly: pip install 'coview[report]'")
 pytest.importorskip("jinja2", reason="reports need jinja2: pip install 'coview[report]'")
@@ -303,62 +304,94 @@ def test_settings_contain_the_preprocessing_of_each_view(summary):
     assert f"Preprocessing pixelstf-idf, L2-normalised rows fourier{others[0].preprocessing}" in settings
 
 
-def test_the_selection_of_settings_has_a_table_and_two_plots(summary):
+def table_rows(html, table):
+    """Return the text of the cells of each row of the body of a table."""
+    body = html.split(f'id="{table}"')[1].split("<tbody>")[1].split("</tbody>")[0]
+    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in body.split("<tr>")[1:]]
+    return [[unescape(re.sub("<[^>]*>", "", cell)) for cell in row] for row in rows]
+
+
+def test_models_and_numbers_of_clusters_have_tables_and_a_plot(summary):
     tuned = replace(summary, tuning=make_tuning(10))
-    page = Page(render(tuned))
-    assert "tuning" in [attributes["id"] for attributes in page.all("section")]
-    assert {"candidates", "numbers", "tuning-table"} <= set(page.ids())
+    html = render(tuned)
+    page = Page(html)
+    assert "Models and number of clusters" in page.text
     assert tuned.tuning.reason in page.text
-    assert "→ graph · l2 · ρ 1" in page.text
-    assert "The table shows 20 of 106 evaluations" in page.text
-    assert "from 11 candidates, and the number of clusters from 2 to 12, by a criterion" in page.text
+    assert "2 to 12 clusters were compared by a criterion that uses no known classes" in page.text
     assert len(page.ids()) == len(set(page.ids()))
-    data = page.data()["tuning"]
-    place, value = data["selected"]
-    assert data["labels"][place] == "graph · l2 · ρ 1"
-    assert value == tuned.tuning.evaluations[tuned.tuning.selected].criterion
-    assert [len(each["values"]) for each in data["rounds"]] == [10, 5]
-    assert data["numbers"]["places"] == list(range(2, 13))
-    assert max(data["numbers"]["lines"]["eigengap (relative)"]) == 1
+    assert table_rows(html, "models-table") == [
+        ["stacked", "view 'text' has 3 samples with degree <= 0"],
+        ["each view", "1.00", "0.90", "0.80", "0.95", "0.1000"],
+        ["each view, 30 neighbours", "0.60", "0.70", "0.80", "0.96", "0.1000"],
+        ["consensus", "–", "0.92", "0.80", "0.97", "0.1000"],
+    ]
+    numbers = table_rows(html, "numbers-table")
+    assert [row[0] for row in numbers] == [*map(str, range(2, 10)), "→ 10", "11", "12"]
+    assert numbers[7:10] == [
+        ["9", "2.80", "93%", "0.92", "0.80"],
+        ["→ 10", "3.00", "100%", "0.92", "0.80"],
+        ["11", "2.80", "93%", "0.92", "0.80"],
+    ]
+    data = page.data()["numbers"]
+    assert data["selected"] == 10
+    assert list(data["lines"]) == ["criterion (relative to the best)", "stability", "agreement"]
+    places, values = data["lines"]["criterion (relative to the best)"]
+    assert places == list(range(2, 13))
+    assert values[8] == 1 == max(values)
 
 
-def test_a_single_number_of_clusters_has_no_plot_of_numbers(summary):
-    page = Page(render(replace(summary, tuning=make_tuning(10, numbers=[10]))))
-    assert page.data()["tuning"]["numbers"] is None
-    assert "candidates" in page.ids()
-    assert "numbers" not in page.ids()
-    assert "from 11 candidates by a criterion that uses no labels" in page.text
-    assert "degree <= 0" in page.text  # the reason of the failed evaluation
+def test_a_single_number_of_clusters_has_models_and_no_numbers(summary):
+    tuning = make_tuning(10, numbers=[10])
+    tuning = replace(tuning, evaluations=tuple(replace(row, eigengap=None) for row in tuning.evaluations))
+    html = render(replace(summary, tuning=tuning))
+    page = Page(html)
+    assert page.data()["numbers"] is None
+    assert not {"numbers", "numbers-table"} & set(page.ids())
+    assert "were compared by a criterion" not in page.text
+    assert "Eigengap" not in page.text  # it needs one component more
+    assert table_rows(html, "models-table")[1] == ["each view", "1.00", "0.90", "0.80", "0.95"]
 
 
-def test_the_selected_setting_is_shown_even_if_others_rank_higher(summary):
+def test_numbers_of_clusters_with_almost_the_best_criterion_are_named(summary):
+    def checks(tuning):
+        return " ".join(overview(replace(summary, tuning=tuning)).parts["What to check"])
+
     tuning = make_tuning(10)
-    selected = tuning.evaluations[tuning.selected]
-    better = [replace(selected, kappa=(1.0, 1.0, 2.0 + i), criterion=0.89) for i in range(40)]
-    many = replace(tuning, evaluations=(*tuning.evaluations, *better))
-    shown = tuning_table(many)["rows"]
-    assert shown[-1] is selected
-    assert len(shown) == 20
-    data = chart_data(replace(summary, tuning=many))["tuning"]
-    assert (data["selected"], data["labels"][0]) == ([0, selected.criterion], selected.label)
-    assert len(data["labels"]) == 30
+    assert "The number of clusters" not in checks(tuning)
+    close = {9: 2.97, 11: 2.9, 12: 2.86}
+    rows = tuple(
+        replace(row, criterion=close.get(row.n_clusters, row.criterion)) if row.criterion else row
+        for row in tuning.evaluations
+    )
+    assert (
+        "The number of clusters is not certain: the criterion of 9 clusters is 99% and the criterion of 11 clusters is "
+        "97% of that of 10 clusters." in checks(replace(tuning, evaluations=rows))
+    )
 
 
-def test_settings_are_ranked_by_all_of_their_rounds(summary):
-    tuning = make_split_tuning()
-    first, second = tuning.evaluations[tuning.selected], tuning.evaluations[tuning.selected + 1]
-    tuned = replace(summary, tuning=tuning)
-    assert tuning_table(tuning)["rows"][:2] == [first, second]
-    assert chart_data(tuned)["tuning"]["labels"][:-3:-1] == [first.label, second.label]
-    row = render(tuned).split(f"→ {first.label}</th>")[1].split("</tr>")[0]
-    assert re.findall(r">([\d.,]+)</td>", row)[:5] == ["2", "1,500", "10", "0.85", "0.88"]
+def test_one_cluster_is_explained_beside_the_best_number(summary):
+    text = Page(render(replace(summary, n_clusters=1, tuning=make_tuning(3)))).text
+    assert "but its clusters are not supported, so that one cluster remains" in " ".join(text.split())
 
 
-def test_names_of_settings_are_escaped(summary):
+def test_names_of_models_are_escaped(summary):
     tuning = make_tuning(10)
-    rows = tuple(replace(row, kernel=NASTY, steps=(NASTY,) * 3) for row in tuning.evaluations)
+    rows = tuple(replace(row, model=NASTY) if row.criterion is None else row for row in tuning.evaluations)
     html = render(replace(summary, tuning=replace(tuning, reason=NASTY, evaluations=rows)))
     assert "alert(1)</script>" not in html
+
+
+def test_the_spectrum_of_a_consensus_is_described_as_fractions(summary):
+    fractions = {"eigenvalues": (0.5, 0.25, 0.15, 0.1), "explained_variance_ratio": None, "further_eigenvalues": None}
+    consensus = replace(make_summary(n_clusters=3), eigenvalue_name="fraction of the squared norm", **fractions)
+    page = Page(render(consensus))
+    text = " ".join(page.text.split())
+    assert page.data()["eigenvalue_name"] == "fraction of the squared norm"
+    assert "The bars are fractions of the squared norm of the scores." in text
+    assert "the first 2 components, one fewer than clusters, have all of it; here they have 75%." in text
+    assert "Largest eigenvalues" not in text
+    assert Page(render(summary)).data()["eigenvalue_name"] == "eigenvalue"
+    assert "squared norm" not in Page(render(summary)).text
 
 
 def test_a_single_similarity_can_be_drawn(summary):
@@ -650,7 +683,7 @@ def test_the_preprocessing_of_a_comparison_is_described():
     assert f"Preprocessing of text{described['text']}" in " ".join(Page(render(mixed)).text.split())
     assert "tuned" not in text
     tuned = replace(mixed, methods=(replace(mixed.methods[0], name="tuned"), *mixed.methods[1:]))
-    assert "tuned selects its settings and its preprocessing from the data" in comparison_sentences(tuned)
+    assert "tuned is the consensus of several models with their own preprocessing" in comparison_sentences(tuned)
     raw = replace(make_comparison(), preprocess={"text": "none", "image": "none"})
     assert "Preprocessing" not in comparison_sentences(raw)
 

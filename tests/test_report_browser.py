@@ -165,18 +165,16 @@ def test_every_plot_is_drawn(opened, name):
     assert run(browser, "return document.querySelectorAll('#heatmap .heatmaplayer image').length") == 1
 
 
-def test_the_selection_of_settings_is_drawn(opened):
+def test_the_numbers_of_clusters_are_drawn(opened):
     browser = opened("tuned")
-    points = run(browser, "return document.querySelectorAll('#candidates .scatterlayer .point').length")
-    assert points == 10 + 5 + 1
-    assert run(browser, "return document.querySelectorAll('#candidates .ytick text').length") == 10
-    assert run(browser, "return document.querySelectorAll('#numbers .scatterlayer .js-line').length") == 4
-    assert column(browser, "tuning-table", 2)[:6] == ["2"] * 5 + ["1"]
+    assert run(browser, "return document.querySelectorAll('#numbers .scatterlayer .js-line').length") == 3
+    assert run(browser, "return document.querySelectorAll('#numbers .scatterlayer .point').length") == 3 * 11
+    assert column(browser, "numbers-table", 3)[7:10] == ["93%", "100%", "93%"]
     overlapping = """
         const boxes = [...document.querySelectorAll(arguments[0])].map((each) => each.getBoundingClientRect());
         return boxes.some((a, i) => boxes.slice(0, i).some((b) =>
           a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom))"""
-    for texts in ("#candidates .ytick text", "#candidates .legendtext, #candidates .xtitle", "#numbers .legendtext"):
+    for texts in ("#numbers .xtick text", "#numbers .legendtext, #numbers .xtitle"):
         assert not browser.execute_script(overlapping, texts), texts
 
 

@@ -155,7 +155,7 @@ def compare(
     truth : list of length n_samples, optional
         Known classes to compare with. The clusters do not depend on them.
     preprocess : name, list or mapping
-        Preprocessing steps, such as "standard" or {"text": "tfidf+l2"}: the `steps` of `Preprocessed`. `Tuned` selects
+        Preprocessing steps, such as "standard" or {"text": "tfidf+l2"}: the `steps` of `Preprocessed`. `Tuned` has
         its own.
     random_state : int
     progress : bool or callable, optional

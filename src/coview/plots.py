@@ -18,8 +18,7 @@ from coview.extras import load_extra
 from coview.formats import decimals, percent, shortened
 from coview.parameters import is_integer
 from coview.summary.values import Summary
-from coview.tune.criterion import evaluated_numbers
-from coview.tune.record import EvaluatedSetting, Tuning, ranked_settings
+from coview.tune.record import EvaluatedModel, Tuning, evaluated_numbers, relative_criteria
 from coview.views import Array
 
 if TYPE_CHECKING:
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 PALETTE = ("#3f90da", "#ffa90e", "#bd1f01", "#d878a0", "#832db6", "#a96b59", "#e76300", "#b9ac70", "#4048e8", "#92dadd")
 MARKERS = ("o", "s", "D", "^", "P", "X", "v", "p", "h", "*")
 _LINES = ("-", "--", ":", "-.")
+CRITERION = "criterion (relative to the best)"
 
 
 def cluster_style(label: int) -> tuple[str, str]:
@@ -99,6 +99,8 @@ def sorted_scores(summary: Summary, component: int = 0, ax: Axes | None = None) 
 def spectrum(summary: Summary, ax: Axes | None = None) -> Axes:
     """Return a plot of the explained variance per component and in total, or else of the eigenvalues.
 
+    The bars of a consensus are fractions of the squared norm of its scores.
+
     Parameters
     ----------
     summary : Summary
@@ -116,7 +118,7 @@ def spectrum(summary: Summary, ax: Axes | None = None) -> Axes:
         raise InputError(f"{summary.method} has no eigenvalues to plot; use a kernel spectral method such as TMvKSCR")
     ax = _axes_or_new(ax)
     numbers = np.arange(1, len(heights) + 1)
-    name = "explained variance" if ratio else "eigenvalue"
+    name = "explained variance" if ratio else summary.eigenvalue_name
     ax.bar(numbers, heights, color=PALETTE[0], label=name)
     if ratio:
         total = np.cumsum(ratio)
@@ -327,47 +329,12 @@ def kappa_surface(table: Any, value: str | None = None, ax: Axes | None = None) 
     return ax
 
 
-def tuning_candidates(table: Any, ax: Axes | None = None) -> Axes:
-    """Return a plot of the criterion of each evaluated setting by round, for the selected number of clusters.
-
-    Parameters
-    ----------
-    table : Tuning, or sequence of EvaluatedSetting
-        `summary.tuning`, of which the selected setting is circled, or `Tuned.evaluations_`.
-    ax : matplotlib axes, optional
-        By default a new figure.
-
-    Returns
-    -------
-    matplotlib axes
-    """
-    rows, selected = _evaluated_settings(table)
-    number = selected.n_clusters if selected else _best_number(rows)
-    order = ranked_settings(rows, number)[::-1]  # the best on top
-    ax = _axes_or_new(ax, width=8.0, height=1.4 + 0.32 * len(order))
-    for i, (name, (positions, values)) in enumerate(criterion_by_round(rows, order).items()):
-        colour, marker = PALETTE[i % len(PALETTE)], MARKERS[i % len(MARKERS)]
-        ax.scatter(values, positions, s=46, c=colour, marker=marker, label=name, zorder=2)
-    if selected is not None:
-        place = [row.setting for row in order].index(selected.setting)
-        circle: dict[str, Any] = {"s": 170, "facecolors": "none", "edgecolors": "black", "linewidths": 1.5, "zorder": 3}
-        ax.scatter([float(selected.criterion or 0)], [place], label="selected", **circle)
-    ax.set_yticks(range(len(order)), [shortened(row.label, 60) for row in order])
-    ax.grid(axis="y", color="0.9", zorder=0)
-    ax.set_axisbelow(True)
-    ax.set(xlabel=f"criterion for {number} clusters", ylim=(-0.7, len(order) - 0.3))
-    ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
-    return ax
-
-
 def tuning_clusters(table: Any, ax: Axes | None = None) -> Axes:
-    """Return a plot of the criterion against the number of clusters, with three criteria from the literature.
-
-    Each number of clusters is shown with its best setting. Eigengaps are relative to the largest one.
+    """Return a plot of the criterion, the stability and the agreement between models against the number of clusters.
 
     Parameters
     ----------
-    table : Tuning, or sequence of EvaluatedSetting
+    table : Tuning, or sequence of EvaluatedModel
         `summary.tuning`, of which the selected number is marked, or `Tuned.evaluations_`.
     ax : matplotlib axes, optional
         By default a new figure.
@@ -376,15 +343,17 @@ def tuning_clusters(table: Any, ax: Axes | None = None) -> Axes:
     -------
     matplotlib axes
     """
-    rows, selected = _evaluated_settings(table)
-    numbers, curves = criteria_by_number(rows)
-    if len(numbers) < 2:
+    rows, selected = _evaluated(table)
+    curves = criteria_by_number(rows)
+    relative = curves[CRITERION]
+    if len(relative) < 2:
         raise InputError("table has only one number of clusters; give Tuned several, such as n_clusters=range(2, 9)")
     ax = _axes_or_new(ax)
-    for i, (name, values) in enumerate(curves.items()):
+    for i, (name, by_number) in enumerate(curves.items()):
         size: dict[str, Any] = {"markersize": 4.5} if i else {"linewidth": 2.5}  # the criterion stands out
-        ax.plot(numbers, values, color=PALETTE[i], marker=MARKERS[i], linestyle=_LINES[i], label=name, **size)
-    best = selected.n_clusters if selected else _best_number(rows)
+        style: dict[str, Any] = {"color": PALETTE[i], "marker": MARKERS[i], "linestyle": _LINES[i]}
+        ax.plot(list(by_number), list(by_number.values()), label=name, **style, **size)
+    best = selected.n_clusters if selected else max(relative, key=lambda number: relative[number])
     ax.axvline(best, color="black", linewidth=1, zorder=0, label="selected" if selected else "best")
     ax.xaxis.set_major_locator(_matplotlib("ticker").MaxNLocator(integer=True, min_n_ticks=1))
     ax.set_xlabel("number of clusters")
@@ -392,48 +361,23 @@ def tuning_clusters(table: Any, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _evaluated_settings(table: Any) -> tuple[Sequence[EvaluatedSetting], EvaluatedSetting | None]:
-    """Return the evaluated settings and the selected one, which is None if the table does not name it."""
+def _evaluated(table: Any) -> tuple[Sequence[EvaluatedModel], EvaluatedModel | None]:
+    """Return the evaluations and the selected one, which is None if the table does not name it."""
     if isinstance(table, Tuning):
         return table.evaluations, table.evaluations[table.selected]
-    if not (isinstance(table, (list, tuple)) and table and all(isinstance(row, EvaluatedSetting) for row in table)):
+    if not (isinstance(table, (list, tuple)) and table and all(isinstance(row, EvaluatedModel) for row in table)):
         raise InputError("table: expected summary.tuning or Tuned.evaluations_ with at least one evaluation")
     return table, None
 
 
-def criterion_by_round(
-    rows: Sequence[EvaluatedSetting], order: Sequence[EvaluatedSetting]
-) -> dict[str, tuple[list[int], list[float]]]:
-    """Return by round the positions in `order` and the criteria of its settings, for its number of clusters."""
-    places = {row.setting: i for i, row in enumerate(order)}
-    found: dict[str, tuple[list[int], list[float]]] = {}
-    for row in sorted(rows, key=lambda row: row.round):
-        if row.criterion is not None and row.setting in places and row.n_clusters == order[0].n_clusters:
-            positions, values = found.setdefault(f"round {row.round} ({row.n_samples:,} samples)", ([], []))
-            positions.append(places[row.setting])
-            values.append(row.criterion)
-    return found
-
-
-def criteria_by_number(rows: Sequence[EvaluatedSetting]) -> tuple[list[int], dict[str, list[float]]]:
-    """Return the numbers of clusters, and by name the criteria of the best setting of each."""
+def criteria_by_number(rows: Sequence[EvaluatedModel]) -> dict[str, dict[int, float]]:
+    """Return by name the criterion, relative to the best, and the measures of the consensus, by number of clusters."""
     numbers = evaluated_numbers(rows)
-    gaps = [number.best.eigengap or 0.0 for number in numbers]
-    return [number.n_clusters for number in numbers], {
-        "criterion": [number.criterion for number in numbers],
-        "line fit": [number.best.line_fit or 0.0 for number in numbers],
-        "membership strength": [number.best.membership or 0.0 for number in numbers],
-        "eigengap (relative)": [gap / (max(gaps) or 1.0) for gap in gaps],
+    measures = {
+        name: {row.n_clusters: getattr(row, name) for row in numbers if getattr(row, name) is not None}
+        for name in ("stability", "agreement")
     }
-
-
-def _best_number(rows: Sequence[EvaluatedSetting]) -> int:
-    """The number of clusters of the last round, or the one with the best criterion if that has several."""
-    last = max(row.round for row in rows)
-    numbers = {row.n_clusters for row in rows if row.round == last}
-    if len(numbers) == 1:
-        return numbers.pop()
-    return max(evaluated_numbers(rows), key=lambda number: number.criterion).n_clusters
+    return {CRITERION: relative_criteria(rows)} | {name: values for name, values in measures.items() if values}
 
 
 def _matplotlib(module: str) -> Any:

@@ -127,15 +127,11 @@ ALIGNMENTS = ("strict", "inner")  # of samples by ids: refuse or drop those that
 CATEGORIES = ("refuse", "onehot")  # columns of strings
 DECIMAL_MARKS = (".", ",")  # of numbers in text tables
 CLUSTER_COLUMN = "cluster"  # of label files, so the column of ids cannot have this name
-BUDGETS: Mapping[str, str] = {
-    "full": "all candidates on 500 samples, the better half again on 1,500",
-    "small": "all candidates on 500 samples, with two splits into halves",
-}
 
 
 def methods_and_tuned() -> Registry:
-    """Return what the command line and `compare` offer: METHODS, and the model whose settings are selected."""
-    tuned = Entry("coview.tune.tuned:Tuned", "tmvkscr with settings selected from the data", "n², and a search")
+    """Return what the command line and `compare` offer: METHODS, and the consensus of several models."""
+    tuned = Entry("coview.tune.tuned:Tuned", "consensus of several models of tmvkscr", "n²")
     return Registry({"tuned": tuned, **METHODS.entries})
 
 

@@ -15,7 +15,7 @@ def test_info_about_files_and_models(data, fitted, capsys):
     for model in (fitted, fitted / "model.safetensors"):
         code, out, _ = call(capsys, "info", model, "--json")
         found = json.loads(out)
-        assert (found["class"], found["method"], found["n_clusters"]) == ("Tuned", "TMvKSCR", 3)
+        assert (found["class"], found["method"], found["n_clusters"]) == ("Tuned", "Consensus", 3)
     code, out, _ = call(capsys, "info", fitted)
     assert "n_features" in out
     code, out, _ = call(capsys, "info", data["folder"] / "train" / "a.parquet")

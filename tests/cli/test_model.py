@@ -26,16 +26,14 @@ from coview.cli.options import STEP_NAMES
 from coview.cli.parse import match_views, parse_kernels, parse_n_train, parse_views, parse_weights
 from coview.compose import Preprocessed
 from coview.preprocess.steps import parse_steps
-from coview.registry import BUDGETS, methods_and_tuned
-from coview.tune import search
+from coview.registry import methods_and_tuned
 
 NAMES = ("text", "image")
 tmvkscr = partial(ModelOptions, "tmvkscr", "3")
 
 
-def test_names_of_steps_and_budgets_are_those_of_the_library():
+def test_names_of_steps_are_those_of_the_library():
     assert [parse_steps(name).name for name in STEP_NAMES] == list(STEP_NAMES)
-    assert set(BUDGETS) == set(search.ROUNDS)
     assert methods_and_tuned()["tuned"] is Tuned
 
 
@@ -137,9 +135,9 @@ def test_views_are_compared_with_those_of_the_model():
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (ModelOptions(n_clusters="3"), Tuned(3, budget="small", random_state=0)),
-        (ModelOptions(n_clusters="auto", seed="4"), Tuned("auto", budget="small", random_state=4)),
-        (ModelOptions(n_clusters="2..4"), Tuned(range(2, 5), budget="small", random_state=0)),
+        (ModelOptions(n_clusters="3"), Tuned(3, random_state=0)),
+        (ModelOptions(n_clusters="auto", seed="4"), Tuned("auto", random_state=4)),
+        (ModelOptions(n_clusters="2..4"), Tuned(range(2, 5), random_state=0)),
         (tmvkscr(kernel=("rbf",)), Preprocessed(TMvKSCR(3, kernel=RBF(), random_state=0))),
         (
             tmvkscr(kernel=("graph:metric=cosine,n_neighbors=5",)),
@@ -158,7 +156,7 @@ def test_views_are_compared_with_those_of_the_model():
                 {"text": "standard", "image": "none"},
             ),
         ),
-        (ModelOptions("tuned", "3", budget="full"), Tuned(3, random_state=0)),
+        (ModelOptions("tuned", "3"), Tuned(3, random_state=0)),
         (ModelOptions("mvksc", "3"), Preprocessed(METHODS["mvksc"](3, random_state=0))),
         (tmvkscr(preprocess=("none",), seed="7"), TMvKSCR(3, random_state=7)),
         (tmvkscr(preprocess=("l2",)), Preprocessed(TMvKSCR(3, random_state=0), "l2")),
@@ -183,7 +181,7 @@ def test_views_are_compared_with_those_of_the_model():
         (ModelOptions("ksc", "3"), Preprocessed(Concat(KSC(3, random_state=0)))),
         (
             ModelOptions(n_clusters="3", n_train="50", select="kmeans"),
-            FixedSize(Tuned(3, budget="small", random_state=0), n_train=50, select="kmeans", random_state=0),
+            FixedSize(Tuned(3, random_state=0), n_train=50, select="kmeans", random_state=0),
         ),
         (
             tmvkscr(n_train="50", select="kmeans", preprocess=("standard",)),
@@ -230,7 +228,7 @@ def test_defaults_that_depend_on_other_options_are_noted():
         *(
             (
                 ModelOptions(n_clusters="3", **{name: value}),
-                f"selects its settings itself; add --method tmvkscr to use --{name}",
+                f"has its own settings; add --method tmvkscr to use --{name}",
             )
             for name, value in {
                 "kernel": ["rbf"],

@@ -53,6 +53,6 @@ def test_help_says_that_tuned_is_the_default_method(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     code, out, _ = call(capsys, "fit", "--help")
     assert code == 0
-    assert "The default method, tuned, is tmvkscr with preprocessing, kernel, rho and kappa selected" in out
+    assert "The default method, tuned, is the consensus of several models of tmvkscr." in out
     assert "[default: tuned]" in out
     assert "add --method tmvkscr" in out

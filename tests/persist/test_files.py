@@ -85,7 +85,7 @@ def saved(tmp_path_factory):
         Concat(KPCA(2, random_state=0), views={"x": slice(0, 6), "y": range(6, 13)}).fit(stack_views(dense)[0]),
         PerView({"a": KSC(2), "b": MVSCBP(2, random_state=0), "c": Preprocessed(OPMC(2), "l2")}).fit(dense),
         Preprocessed(OPMC(2, random_state=0), {"a": "total+log1p+pca2", "b": "tfidf+l2", "c": "standard"}).fit(dense),
-        Tuned([2, 3], budget="small", random_state=0).fit(dense),
+        Tuned([2, 3], random_state=0).fit(dense),
     ]
     models[0].view_labels_  # noqa: B018 - computes them
     return [(save(model, folder / f"{i}.safetensors"), model) for i, model in enumerate(models)]

@@ -70,8 +70,8 @@ WRAPPED = [
     PerView({"a": KSC(3, random_state=0), "b": OPMC(3, random_state=0), "c": KPCA(3, random_state=0)}),
     PerView(FixedSize(KSC(3, random_state=0), n_train=40, random_state=0)),
     FixedSize(Concat(KSC(3, random_state=0)), n_train=40, random_state=0),
-    Tuned(3, budget="small", random_state=0),
-    FixedSize(Tuned(range(2, 4), budget="small", random_state=0), n_train=40, random_state=0),
+    Tuned(3, random_state=0),
+    FixedSize(Tuned(range(2, 4), random_state=0), n_train=40, random_state=0),
 ]
 
 
@@ -421,14 +421,14 @@ def test_descriptions_show_layouts_and_estimators_by_view(path):
 
 @pytest.mark.parametrize("wrap", [lambda model: model, lambda model: FixedSize(model, n_train=40, random_state=0)])
 def test_a_description_of_a_tuned_model_shows_the_selected_method(wrap, path):
-    model = wrap(Tuned([2, 3], budget="small", random_state=0)).fit(positive_views())
+    model = wrap(Tuned([2, 3], random_state=0)).fit(positive_views())
     save(model, path)
     described = describe_model(path)
     assert (described["method"], described["n_clusters"]) == ("TMvKSCR", model.n_clusters_)
 
 
 def test_failed_evaluations_of_a_tuned_model_are_restored(path):
-    model = Tuned(3, budget="small", random_state=0).fit(positive_views())
+    model = Tuned(3, random_state=0).fit(positive_views())
     failed = replace(model.evaluations_[0], **dict.fromkeys(MEASURES), error="view 'a' has 3 samples with degree <= 0")
     model.evaluations_ += (failed,)
     assert model.evaluations_ == through_a_file(model, path).evaluations_

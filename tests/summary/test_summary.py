@@ -16,6 +16,7 @@ from coview import (
     OPMC,
     RBF,
     Concat,
+    Consensus,
     CoReg,
     FixedSize,
     InputError,
@@ -36,10 +37,9 @@ from coview.methods.kernel_clusterer import OneViewKernelClusterer
 from coview.summary import Summary, gather, space, summarize
 from coview.summary.margins import shortened_directions
 from coview.summary.settings import n_training_samples, parameters
-from coview.tune.criterion import compare_numbers, evaluated_numbers
-from coview.tune.record import mean_criteria, ranked_evaluations
+from coview.tune.record import relative_criteria
 from tests.conftest import make_blobs
-from tests.summaries import make_split_tuning, make_summary, make_tuning
+from tests.summaries import make_summary, make_tuning
 
 
 def model(n_clusters=3, **settings):
@@ -59,15 +59,15 @@ MODELS = {
     "one table": Concat(KSC(3, random_state=0)),
     "k-means": Concat(KMeans(3, n_init=2, random_state=0)),
     "no space at all": Concat(DBSCAN(eps=4)),
-    "tuned": Tuned(3, budget="small", random_state=0),
-    "fixed size of tuned": FixedSize(Tuned([2, 3], budget="small", random_state=0), n_train=60, random_state=0),
+    "tuned": Tuned(3, random_state=0),
+    "fixed size of tuned": FixedSize(Tuned([2, 3], random_state=0), n_train=60, random_state=0),
     "per view": PerView(KSC(3, random_state=0)),
     "k-means per view": PerView(KMeans(3, n_init=2, random_state=0)),
     "different per view": PerView({"a": KSC(3, random_state=0), "b": KMeans(3), "c": OPMC(3, random_state=0)}),
 }
 SCORES = {
     **dict.fromkeys(["tmvkscr", "ksc", "kpca", "mvksc", "fixed size", "scaled", "fixed size of scaled"], 2),
-    **dict.fromkeys(["tuned", "fixed size of tuned"], 2),
+    **dict.fromkeys(["tuned", "fixed size of tuned"], 6),  # two components of each of three models
     **dict.fromkeys(["one table", "fixed size of one table", "per view", "different per view"], 2),
     **dict.fromkeys(["oplfmvc", "mvscbp", "k-means", "k-means per view"], 3),
     "coreg": 9,
@@ -153,7 +153,7 @@ def test_agreement_shows_which_view_separates_which_cluster():
         "a": np.array([[0.0], [9.0], [9.0]])[truth] + rng.normal(size=(120, 4)),
         "b": np.array([[0.0], [0.0], [9.0]])[truth] + rng.normal(size=(120, 4)),
     }
-    fitted = model(kernel=RBF(), rho=1.0).fit(views)
+    fitted = model(kernel=RBF()).fit(views)
     summary = summarize(fitted, views, truth=truth)
     assert summary.truth.ari == 1
     by_class = {next(iter(cluster.classes)): cluster.agreement for cluster in summary.clusters}
@@ -231,7 +231,7 @@ def test_many_samples_are_drawn_at_random_with_some_of_every_cluster(monkeypatch
     rng = np.random.default_rng(0)
     truth = rng.permutation(np.repeat([0, 1, 2], [390, 395, 15]))
     views = {name: rng.normal(size=(3, 5))[truth] * 5 + rng.normal(size=(800, 5)) for name in "ab"}
-    fitted = FixedSize(model(kernel=RBF()), n_train=300, random_state=0).fit(views)
+    fitted = FixedSize(model(kernel=RBF(), rho=0.5), n_train=300, random_state=0).fit(views)
     assert adjusted_rand_score(fitted.labels_, truth) > 0.95
     summary = summarize(fitted, views)
     points = summary.points
@@ -250,10 +250,11 @@ def test_many_samples_are_drawn_at_random_with_some_of_every_cluster(monkeypatch
     assert sum(cluster.size for cluster in summary.clusters) == 800
     assert summarize(fitted, views) == summary
 
-    whole = summarize(model().fit(views), views)
+    every = model(kernel=RBF(), rho=0.5).fit(views)
+    whole = summarize(every, views)
     assert whole.notes[0].startswith("Points and silhouettes are those of 100 of the 800")
     assert whole.views[0].agreement == pytest.approx(
-        adjusted_rand_score(model().fit(views).view_labels_["a"], model().fit(views).labels_), abs=1e-4
+        adjusted_rand_score(every.view_labels_["a"], every.labels_), abs=1e-4
     )
 
 
@@ -864,63 +865,83 @@ def test_notebooks_show_a_table_with_escaped_names():
 @pytest.fixture(scope="module")
 def tuned():
     views, _ = make_blobs()
-    return Tuned("auto", budget="small", random_state=0).fit(views), views
+    return Tuned("auto", random_state=0).fit(views), views
 
 
 def test_the_summary_has_the_record_of_the_search(tuned):
     model, views = tuned
     tuning = summarize(model, views).tuning
     assert (tuning.reason, tuning.selected, tuning.evaluations) == (model.reason_, model.selected_, model.evaluations_)
-    label = tuning.evaluations[tuning.selected].label
-    assert repr(tuning) == f"Tuning({label}; {len(tuning.evaluations)} evaluations)"
+    assert repr(tuning) == f"Tuning(3 clusters; {len(tuning.evaluations)} evaluations)"
     assert summarize(TMvKSCR(3, random_state=0).fit(views), views).tuning is None
-    inside = PerView(Tuned(3, budget="small", random_state=0)).fit({"a": views["a"]})
+    inside = PerView(Tuned(3, random_state=0)).fit({"a": views["a"]})
     assert summarize(inside, {"a": views["a"]}).tuning.evaluations
 
 
-def test_settings_have_short_names():
-    evaluations = make_tuning(n_views=3).evaluations
-    assert evaluations[0].label == "graph · l2 · ρ 1"
-    assert evaluations[4].label == "graph · l2 / tfidf+l2 / tfidf+l2 · ρ 0.25"
-    weighted = next(each for each in evaluations if each.weights)
-    assert weighted.label == "graph · l2 · ρ 1 · κ 0 1 1"
-    assert evaluations[-1].kernel_name == "linear"
-
-
-def test_numbers_of_clusters_are_compared_as_the_search_compares_them(tuned):
+def test_the_criterion_of_each_number_is_compared_with_the_best(tuned):
     model, _ = tuned
-    numbers = evaluated_numbers(model.evaluations_)
-    first = [each for each in model.evaluations_ if set(each.kappa) == {1.0}]
-    gaps, criteria = (
-        {k: np.array([getattr(each, name) for each in first if each.n_clusters == k]) for k in range(2, 13)}
-        for name in ("eigengap", "criterion")
-    )
-    compared = compare_numbers(gaps, criteria)
-    assert [number.n_clusters for number in numbers] == list(range(2, 13))
-    assert [number.criterion for number in numbers] == [compared[k].max() for k in range(2, 13)]
-    assert max(numbers, key=lambda number: number.criterion).n_clusters == model.n_clusters_
-    assert evaluated_numbers([each for each in model.evaluations_ if each.round > 1]) == ()
+    relative = relative_criteria(model.evaluations_)
+    assert list(relative) == list(range(2, 13))
+    assert relative[model.n_clusters_] == 1 == max(relative.values())
+    by_number = {row.n_clusters: row.criterion for row in model.evaluations_ if row.criterion is not None}
+    assert relative[5] == by_number[5] / by_number[3]
+    assert relative_criteria([replace(row, criterion=0.0) for row in make_tuning(3, numbers=[3]).evaluations]) == {3: 1}
 
 
-def test_settings_are_ranked_by_the_mean_over_their_rounds():
-    tuning = make_split_tuning()
-    first, second = tuning.evaluations[tuning.selected], tuning.evaluations[tuning.selected + 1]
-    means = mean_criteria(tuning.evaluations)
-    assert (means[first], means[second]) == pytest.approx(((0.9 + 0.85) / 2, (0.88 + 0.86) / 2))
-    ranked = ranked_evaluations(tuning.evaluations, 10)
-    assert ranked[:2] == [first, second]
-    before = [each for each in ranked if each.round == 1 and each.n_clusters == 10 and each.criterion is not None]
-    assert [each.criterion for each in before] == sorted((each.criterion for each in before), reverse=True)
-    assert means[before[0]] == before[0].criterion
-    assert all(each.error is not None for each in tuning.evaluations if each not in means)
+@pytest.fixture(scope="module")
+def consensus():
+    views, _ = make_blobs()
+    models = [TMvKSCR(3, random_state=0), Preprocessed(Concat(TMvKSCR(3, kernel=RBF(), random_state=0)), "l2")]
+    return Consensus(models, weights=[3, 1], random_state=0).fit(views), views
 
 
-def test_the_best_of_the_last_round_is_first_and_failures_are_last():
-    ranked = ranked_evaluations(make_tuning(10).evaluations, 10)
-    assert [each.round for each in ranked[:6]] == [2] * 5 + [1]
-    assert ranked[0].criterion == max(each.criterion for each in ranked[:5])
-    assert ranked[5].n_clusters == 10
-    assert ranked[-1].error is not None
+def test_the_scores_of_a_consensus_are_summarised(consensus):
+    model, views = consensus
+    summary = summarize(model, views)
+    assert summary.method == "Consensus of 2 models"
+    np.testing.assert_allclose(summary.points.scores, model.scores_, rtol=1e-3, atol=1e-6)
+    for name, scores in model.transform(views, per_view=True).items():
+        np.testing.assert_allclose(summary.points.view_scores[name], scores, rtol=1e-3, atol=1e-6)
+        assert summary.points.view_labels[name] == tuple(model.view_labels_[name].tolist())
+    np.testing.assert_allclose(summary.eigenvalues, model.eigenvalues_, rtol=1e-4)
+    assert summary.eigenvalue_name == "fraction of the squared norm"
+    assert summary.further_eigenvalues is summary.explained_variance_ratio is summary.rho is None
+    assert summarize(TMvKSCR(3, random_state=0).fit(views), views).eigenvalue_name == "eigenvalue"
+
+
+def test_similarities_of_a_consensus_are_mean_cosine_similarities_of_its_models(consensus):
+    model, views = consensus
+    similarities = summarize(model, views).similarities
+    assert similarities.name == "mean cosine similarity in the models"
+    order = np.argsort(model.labels_, kind="stable")
+    units = [each.transform(views)[order] for each in model.estimators_]
+    units = [each / np.linalg.norm(each, axis=1, keepdims=True) for each in units]
+    expected = (3 * units[0] @ units[0].T + units[1] @ units[1].T) / 4
+    np.testing.assert_allclose(similarities.values, expected, atol=6e-4)  # three digits
+    new = summarize(model, {name: x[:40] for name, x in views.items()}).similarities
+    np.testing.assert_allclose(np.diag(new.values), 1, atol=1e-3)
+
+
+def test_kernels_and_preprocessing_of_a_consensus_are_those_of_all_models(consensus):
+    model, views = consensus
+    for view in summarize(model, views).views:
+        assert view.preprocessing == "as it is (1 model); L2-normalised rows (1 model)"
+        assert view.kernel == repr(model.kernels_[view.name])
+        assert view.kappa is None
+    kernels = [NeighborGraph(5), NeighborGraph(9), NeighborGraph(5)]
+    same = Consensus([TMvKSCR(3, kernel=kernel, random_state=0) for kernel in kernels]).fit(views)
+    for view in summarize(same, views).views:
+        assert view.preprocessing == "as it is"
+        assert view.kernel == "; ".join(repr(each.kernels_[view.name]) for each in same.estimators_[:2])
+
+
+def test_a_consensus_is_named_with_the_number_of_its_models(tuned):
+    model, views = tuned
+    n_models = len(model.estimator_.estimators)
+    assert summarize(model, views).method == f"Tuned(Consensus of {n_models} models)"
+    some = FixedSize(Tuned(3, random_state=0), n_train=60, random_state=0).fit(views)
+    assert summarize(some, views).method == f"FixedSize(Tuned(Consensus of {n_models} models))"
+    assert summarize(Tuned(1, random_state=0).fit(views), views).method == "Tuned(TMvKSCR)"
 
 
 @pytest.mark.parametrize(
@@ -928,9 +949,11 @@ def test_the_best_of_the_last_round_is_first_and_failures_are_last():
     [
         (["selected"], 1000),
         (["selected"], -1),
-        (["evaluations", 0, "kappa"], [1.0]),
-        (["evaluations", 0, "eigengap"], None),
-        (["evaluations", 0, "criterion"], None),
+        (["selected"], 0),  # not a consensus
+        (["evaluations", 1, "weight"], None),
+        (["evaluations", 1, "size_entropy"], None),
+        (["evaluations", 3, "criterion"], None),
+        (["evaluations", 3, "n_clusters"], 3),  # two of three clusters, none of two
         (["evaluations"], []),
     ],
 )
@@ -952,10 +975,11 @@ def test_samples_that_dominate_a_component_are_named():
     for x in views.values():
         x[[7, 200]] = 30 * rng.normal(size=(2, x.shape[1]))
     names = [f"sample {row}" for row in range(300)]
-    notes = summarize(TMvKSCR(3, kernel=RBF(), random_state=0).fit(views), views, ids=names).notes
-    assert (
-        "The degrees are regularised, because 2 training samples, possibly outliers, dominate a component otherwise: "
-        "sample 7, sample 200." in notes
-    )
-    some = FixedSize(TMvKSCR(3, kernel=RBF(), random_state=0), n_train=250, random_state=0).fit(views)
+    method = model(kernel=RBF())
+    for each in (method, Consensus([model(), Concat(method), method], random_state=0)):
+        assert (
+            "The degrees are regularised, because 2 training samples, possibly outliers, dominate a component "
+            "otherwise: sample 7, sample 200." in summarize(each.fit(views), views, ids=names).notes
+        )
+    some = FixedSize(method, n_train=250, random_state=0).fit(views)
     assert not any("sample 7" in note for note in summarize(some, views, ids=names).notes)

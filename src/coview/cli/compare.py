@@ -49,7 +49,7 @@ def compare_command(
 ) -> None:
     """Run several methods on the same views.
 
-    Each method uses its default settings. tuned selects its settings, including the preprocessing, from the data.
+    Each method uses its default settings. tuned has its own preprocessing.
 
     Methods that take one view get the concatenated columns of all views. A method that fails is listed with its error.
 

@@ -12,13 +12,12 @@ import typer
 from coview.cli.folder import check_folder
 from coview.cli.inputs import LabelledInputs
 from coview.cli.model import ModelOptions
-from coview.cli.options import MODEL, OUTPUT, Clusters, NTrain, RunPath, Seed, Select, option
-from coview.cli.output import describe_truth, print_clusters, print_tuning, print_validity
+from coview.cli.options import OUTPUT, Clusters, NTrain, RunPath, Seed, Select, option
+from coview.cli.output import describe_truth, describe_tuning, print_clusters, print_tuning, print_validity
 from coview.cli.run import RUN_FILES, RunFolder, brief, run, run_files
 from coview.cli.terminal import Terminal
 from coview.errors import InputError
-from coview.formats import decimals, percent
-from coview.registry import BUDGETS
+from coview.formats import percent
 
 if TYPE_CHECKING:
     from coview.summary import Summary
@@ -31,9 +30,9 @@ def fit_command(
 
     Writes a folder with the model, the labels, all numbers (summary.json) and a report (report.html).
 
-    The default method, tuned, is tmvkscr with preprocessing, kernel, rho and kappa selected from the data.
+    The default method, tuned, is the consensus of several models of tmvkscr. It has no further settings.
 
-    To set these options yourself, add --method tmvkscr. coview tune evaluates the settings on more samples.
+    To set the kernel or the preprocessing yourself, add --method tmvkscr. coview tune selects the number of clusters.
 
     Example: coview fit --view text=text.parquet --view image=image.npy -k 6 -o run
     """
@@ -43,10 +42,7 @@ def fit_command(
     if summary.tuning is None:
         terminal.line(f"Method: {model.method}")
     else:
-        found = summary.tuning.evaluations[summary.tuning.selected]
-        number = "1 cluster" if summary.n_clusters == 1 else f"{summary.n_clusters} clusters"
-        selected = f"{number}, {found.label}"
-        terminal.line(f"Method: tuned; selected {selected}; coview tune uses more samples")
+        terminal.line(describe_tuning(summary.tuning, summary.n_clusters))
     _print_files(terminal, summary, folder.output, written)
 
 
@@ -56,29 +52,19 @@ def tune_command(
     folder: RunFolder,
     terminal: Terminal,
     n_clusters: Clusters = "auto",
-    budget: Annotated[
-        str,
-        option(
-            MODEL,
-            "--budget",
-            f"Size of the search: {', '.join(f'{name} ({text})' for name, text in BUDGETS.items())}. "
-            "For example --budget small",
-            BUDGETS,
-        ),
-    ] = "full",
     n_train: NTrain = None,
     select: Select = None,
     seed: Seed = "0",
 ) -> None:
-    """Select the settings and the number of clusters, and fit.
+    """Select the number of clusters, and fit.
 
-    Evaluates preprocessing, kernels, rho and kappa without labels, and prints the criterion of the best settings.
+    Compares numbers of clusters without known classes, and prints the criterion of each and the models.
 
-    Writes the same files as coview fit; tuning.csv lists all evaluated settings.
+    Does the same as coview fit with the default method, and writes the same files. The default is -k auto.
 
     Example: coview tune --view text=text.parquet --view image=image.npy -k 2..8 -o run
     """
-    model = ModelOptions(n_clusters=n_clusters, n_train=n_train, select=select, seed=seed, budget=budget)
+    model = ModelOptions(n_clusters=n_clusters, n_train=n_train, select=select, seed=seed)
     summary, written = run_files(model, inputs, folder, terminal, shlex.join(context.obj))
     print_validity(terminal, summary)
     if summary.tuning is not None:
@@ -124,12 +110,6 @@ def demo_command(context: typer.Context, terminal: Terminal, output: RunPath = P
         digit, count = next(iter((cluster.classes or {}).items()))
         rows.append((str(cluster.label), str(cluster.size), digit, percent(count / cluster.size)))
     terminal.table("Clusters", ("cluster", "samples", "main digit", "fraction"), rows)
-    pairs = zip(summary.eigenvalues or (), summary.explained_variance_ratio or (), strict=False)
-    terminal.table(
-        "Shared latent space",
-        ("component", "eigenvalue", "explained variance"),
-        [(str(i), decimals(value, 4), percent(ratio)) for i, (value, ratio) in enumerate(pairs, start=1)],
-    )
     names = ", ".join(view.name for view in summary.views)
     terminal.line(f"{summary.n_samples} handwritten digits, views: {names}; fitted in {summary.seconds['fit']:.2f} s")
     if summary.truth is not None:

@@ -18,7 +18,7 @@ from coview.cli.parse import (
     parse_weights,
 )
 from coview.errors import InputError
-from coview.registry import ASSIGNERS, BUDGETS, KERNELS, METHODS, SELECTORS, check_name, methods_and_tuned
+from coview.registry import ASSIGNERS, KERNELS, METHODS, SELECTORS, check_name, methods_and_tuned
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class ModelOptions:
         option(
             MODEL,
             "--method -m NAME",
-            "The method; coview methods lists them. The default, tuned, selects the settings of tmvkscr from the data. "
+            "The method; coview methods lists them. The default, tuned, is the consensus of several models. "
             "For example --method tmvkscr",
             methods_and_tuned,
         ),
@@ -77,7 +77,6 @@ class ModelOptions:
     select: Select = None
     preprocess: Preprocess = None
     seed: Seed = "0"
-    budget: str = "small"  # an option of coview tune only
 
     def estimator(self, names: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
         """Return the estimator for views of these names, and notes about it."""
@@ -107,11 +106,11 @@ class ModelOptions:
         for setting in ("kernel", "rho", "kappa", "assigner", "preprocess"):
             if getattr(self, setting) not in (None, [], ()):
                 raise InputError(
-                    f"--method tuned (the default) selects its settings itself; add --method tmvkscr to use --{setting}"
+                    f"--method tuned (the default) has its own settings; add --method tmvkscr to use --{setting}"
                 )
         if n_clusters is None:
             raise InputError("give the number of clusters with -k, as in -k 6, -k 2..8 or -k auto")
-        return Tuned(n_clusters, budget=check_name("--budget", self.budget, BUDGETS), random_state=self._random_state)
+        return Tuned(n_clusters, random_state=self._random_state)
 
     def _parameters(self, name: str, kind: Any, n_clusters: Any, names: Sequence[str]) -> dict[str, Any]:
         """Return the parameters of the method; options that it does not have are refused."""

@@ -1,4 +1,4 @@
-"""Results of a command: tables of the clusters and of the evaluated settings, and the report."""
+"""Results of a command: tables of the clusters, models and numbers of clusters, and the report."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coview.cli.terminal import Terminal
-from coview.formats import decimals, percent, shortened_apart
+from coview.formats import decimals, percent, plural, shortened_apart
 
 if TYPE_CHECKING:
     from coview.compare import Comparison
     from coview.summary import Summary, Truth
     from coview.tune.record import Tuning
-
-_MOST_SETTINGS = 10  # rows of the table
 
 
 def print_validity(terminal: Terminal, summary: Summary) -> None:
@@ -50,40 +48,56 @@ def print_clusters(terminal: Terminal, summary: Summary) -> None:
 
 
 def print_tuning(terminal: Terminal, tuning: Tuning) -> None:
-    """Print the best evaluated settings, and the numbers of clusters if several were evaluated."""
-    from coview.tune.criterion import evaluated_numbers
-    from coview.tune.record import mean_criteria, ranked_settings
+    """Print the models of the consensus, and the numbers of clusters if several were evaluated."""
+    from coview.tune.record import evaluated_models, evaluated_numbers, relative_criteria
 
     selected = tuning.evaluations[tuning.selected]
-    best = ranked_settings(tuning.evaluations, selected.n_clusters)[:_MOST_SETTINGS]
-    means = mean_criteria(tuning.evaluations)
+    models = evaluated_models(tuning.evaluations, selected.n_clusters)
+    measures = ("weight", "stability", "agreement", "size_entropy")
     terminal.table(
-        f"Settings for {selected.n_clusters} clusters (criterion: mean over rounds)",
-        ("setting", "samples", "criterion", "agree", "stable", "size\nentropy"),
-        [
-            (
-                f"→ {row.label}" if row is selected else row.label,
-                str(row.n_samples),
-                *(decimals(value, 3) for value in (means[row], row.agreement, row.stability, row.size_entropy)),
-            )
-            for row in (best if selected in best else [*best[:-1], selected])
-        ],
+        f"Models for {selected.n_clusters} clusters",
+        ("model", *(name.replace("_", "\n") for name in measures)),
+        [(row.model, *(decimals(getattr(row, name)) for name in measures)) for row in models if row.error is None],
     )
+    for row in models:
+        if row.error is not None:
+            terminal.line(f"The model {row.model} is left out: {row.error}")
     numbers = evaluated_numbers(tuning.evaluations)
     if len(numbers) > 1:
+        relative = relative_criteria(tuning.evaluations)
         terminal.table(
             "Numbers of clusters",
-            ("clusters", "criterion", "line fit", "membership", "eigengap"),
+            ("clusters", "criterion", "relative\nto the best", "stability", "agreement"),
             [
                 (
-                    f"{'→ ' if number.n_clusters == selected.n_clusters else ''}{number.n_clusters}",
-                    *(decimals(value, 3) for value in (number.criterion, number.best.line_fit, number.best.membership)),
-                    decimals(number.best.eigengap, 4),
+                    f"{'→ ' if row is selected else ''}{row.n_clusters}",
+                    decimals(row.criterion),
+                    percent(relative[row.n_clusters]),
+                    *(decimals(value) for value in (row.stability, row.agreement)),
                 )
-                for number in numbers
+                for row in numbers
             ],
         )
     terminal.line(tuning.reason)
+
+
+def describe_tuning(tuning: Tuning, n_clusters: int) -> str:
+    """Return the models and how the number of clusters was selected as a line, with the number that comes next."""
+    from coview.tune.record import evaluated_models, relative_criteria
+
+    if n_clusters == 1:
+        return "Method: tuned; 1 cluster, because more are not supported"
+    models = [row for row in evaluated_models(tuning.evaluations, n_clusters) if row.weight is not None]
+    line = f"Method: tuned, the consensus of {plural(len(models), 'model')}"
+    relative = relative_criteria(tuning.evaluations)
+    others = [(value, number) for number, value in relative.items() if number != n_clusters]
+    if not others:
+        return line
+    value, number = max(others)
+    return (
+        f"{line}; {n_clusters} clusters selected from {min(relative)} to {max(relative)}; the criterion of {number} "
+        f"clusters is {percent(value)} of that of {n_clusters}"
+    )
 
 
 def draw_report(result: Summary | Comparison, path: Path, terminal: Terminal) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from coview.summary import Summary
     from coview.views import Views
 
-# All files that a run may write: one of the two files of labels, and tuning.csv if the settings were selected.
+# All files that a run may write: one of the two files of labels, and tuning.csv of tuned.
 RUN_FILES = ("model.safetensors", "labels.csv", "labels.parquet", "summary.json", "tuning.csv", "report.html")
 LABEL_FORMATS = ("csv", "parquet")
 TRUTH_MEASURES = ("ari", "nmi", "accuracy", "largest_class", "purity")
@@ -132,18 +132,17 @@ def _report_to(stage: Any, estimator: Any) -> None:
 
 
 def _write_tuning(summary: Summary, path: Path) -> None:
-    """Write one row for each evaluated setting, number of clusters and round, if settings were selected."""
+    """Write one row for each model and number of clusters, if these were evaluated."""
+    from coview.tune.record import EvaluatedModel
+
     if summary.tuning is None:
         return
-    views, rows = [view.name for view in summary.views], summary.tuning.evaluations
-    plain = [field.name for field in fields(rows[0]) if field.name not in ("steps", "kappa")]
-    by_view = [f"{what} {view}" for what in ("preprocess", "kappa") for view in views]
+    rows = summary.tuning.evaluations
     with path.open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
-        table.writerow(["selected", *plain, *by_view])
+        table.writerow(["selected", *(field.name for field in fields(EvaluatedModel))])
         for i, row in enumerate(rows):
-            numbers = (getattr(row, name) for name in plain)
-            table.writerow([int(i == summary.tuning.selected), *numbers, *row.steps, *row.kappa])
+            table.writerow([int(i == summary.tuning.selected), *astuple(row)])
 
 
 def brief(summary: Summary) -> dict[str, Any]:
@@ -167,13 +166,12 @@ def brief(summary: Summary) -> dict[str, Any]:
 def _brief_tuning(summary: Summary) -> dict[str, Any] | None:
     if summary.tuning is None:
         return None
-    found, views = summary.tuning.evaluations[summary.tuning.selected], [view.name for view in summary.views]
+    from coview.tune.record import evaluated_models, evaluated_numbers
+
+    rows = summary.tuning.evaluations
+    models = evaluated_models(rows, rows[summary.tuning.selected].n_clusters)
     return {
         "reason": summary.tuning.reason,
-        "kernel": found.kernel,
-        "steps": dict(zip(views, found.steps, strict=True)),
-        "rho": found.rho,
-        "kappa": dict(zip(views, found.kappa, strict=True)),
-        "criterion": found.criterion,
-        "n_evaluated": len({row.setting for row in summary.tuning.evaluations}),
+        "weights": {row.model: row.weight for row in models if row.weight is not None},
+        "criteria": {row.n_clusters: row.criterion for row in evaluated_numbers(rows)},
     }

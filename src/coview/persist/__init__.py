@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +94,7 @@ def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
     Returns
     -------
     dict
-        With the keys class, method (the class inside all wrappers), parameters, n_clusters, views (a list of name,
+        With the keys class, method (the class inside all wrappers, or Consensus), parameters, n_clusters, views (a list of name,
         n_features and columns, which are None if they had no names), and the versions coview and format.
     """
     with open_file(path) as file:
@@ -106,19 +106,27 @@ def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
         return {**described, "coview": document["coview"], "format": document["format"]}
 
 
+def _nested_descriptions(model: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
+    """Yield a model and those inside it; of the models of a consensus, or of all views, the first."""
+    yield model
+    inner = model["learnt"].get("estimator_") or model["learnt"].get("estimators_")
+    if inner:
+        models = inner if isinstance(inner, list) else [inner] if "learnt" in inner else list(inner.values())
+        yield from _nested_descriptions(models[0])
+
+
 def _model_description(model: Mapping[str, Json]) -> dict[str, Any]:
-    inner = model
-    while fitted := inner["learnt"].get("estimator_") or inner["learnt"].get("estimators_"):
-        inner = fitted if "learnt" in fitted else next(iter(fitted.values()))  # one for each view
+    nested = list(_nested_descriptions(model))
+    consensus = (each for each in nested if isinstance(each["learnt"].get("estimators_"), list))
     tensors = Tensors({})
     widths = view_widths(model["learnt"], tensors)
     read_columns = converter(state_hints(MultiViewClusterer)["_view_columns"])
     columns = read_columns(model["learnt"]["_view_columns"], tensors, Sizes(widths))
     return {
         "class": model["class"],
-        "method": inner["class"],
+        "method": next(consensus, nested[-1])["class"],
         "parameters": {name: _parameter_text(node) for name, node in model["parameters"].items()},
-        "n_clusters": _parameter_text(inner["parameters"]["n_clusters"]),
+        "n_clusters": _parameter_text(nested[-1]["parameters"]["n_clusters"]),
         "views": [
             {"name": name, "n_features": width, "columns": columns[name] and list(columns[name])}
             for name, width in widths.items()

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coview.formats import percent, shortened, shortened_apart
-from coview.plots import PALETTE, cluster_style, criteria_by_number, criterion_by_round
+from coview.plots import CRITERION, PALETTE, cluster_style, criteria_by_number
 from coview.summary.values import reading_order
-from coview.tune.record import ranked_settings
 from coview.views import Array
 
 if TYPE_CHECKING:
@@ -21,10 +20,8 @@ if TYPE_CHECKING:
 MAX_POINTS = 5000
 MAX_COORDINATES = 500_000  # 1.3 MB of JSON for any number of clusters and views
 MAX_SIMILARITIES = 400  # rows and columns of the heat map
-MAX_SETTINGS = 30
 MAX_ID_LENGTH = 80
 MAX_LEGEND_LENGTH = 16
-MAX_TICK_LENGTH = 34
 
 # For each of `plots.MARKERS`, the name in Plotly and the outline in an SVG of 12 by 12.
 SHAPES = {
@@ -55,12 +52,12 @@ def chart_data(summary: Summary) -> dict[str, Any] | None:
         "further": summary.further_eigenvalues or (),
         "variance": _variance_data(summary.explained_variance_ratio) if summary.explained_variance_ratio else None,
         "similarities": _heatmap_data(summary.similarities) if summary.similarities else None,
-        "tuning": _tuning_data(summary.tuning) if summary.tuning else None,
+        "numbers": _numbers_data(summary.tuning) if summary.tuning else None,
     }
     if not any(data.values()):
         return None
     shapes = [{"name": name, "path": path} for name, path in SHAPES.values()]
-    return {**data, "colours": PALETTE, "shapes": shapes}
+    return {**data, "eigenvalue_name": summary.eigenvalue_name, "colours": PALETTE, "shapes": shapes}
 
 
 def has_scores(summary: Summary) -> bool:
@@ -154,23 +151,12 @@ def _heatmap_data(similarities: Similarities) -> dict[str, Any]:
     }
 
 
-def _tuning_data(tuning: Tuning) -> dict[str, Any]:
-    """The criterion of the best settings by round, best last, and by number of clusters if there are several."""
-    rows, selected = tuning.evaluations, tuning.evaluations[tuning.selected]
-    order = ranked_settings(rows, selected.n_clusters)[:MAX_SETTINGS]
-    if selected.setting not in [row.setting for row in order]:
-        order[-1] = selected
-    order.reverse()
-    short = shortened_apart((row.label for row in order), MAX_TICK_LENGTH)
-    numbers, curves = criteria_by_number(rows)
+def _numbers_data(tuning: Tuning) -> dict[str, Any] | None:
+    """The criterion and measures by number of clusters, or None if only one number was evaluated."""
+    curves = criteria_by_number(tuning.evaluations)
+    if len(curves[CRITERION]) < 2:
+        return None
     return {
-        "labels": [shortened(row.label, MAX_ID_LENGTH) for row in order],
-        "short_labels": [short[row.label] for row in order],
-        "rounds": [
-            {"name": name, "places": places, "values": values}
-            for name, (places, values) in criterion_by_round(rows, order).items()
-        ],
-        "selected": [[row.setting for row in order].index(selected.setting), selected.criterion],
-        "n_clusters": selected.n_clusters,
-        "numbers": {"places": numbers, "lines": curves} if len(numbers) > 1 else None,
+        "selected": tuning.evaluations[tuning.selected].n_clusters,
+        "lines": {name: [list(by_number), list(by_number.values())] for name, by_number in curves.items()},
     }

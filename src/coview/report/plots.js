@@ -1,4 +1,4 @@
-// The plots of a report: samples, spectrum, similarities, selection of settings. Their data are in the page itself.
+// The plots of a report: samples, spectrum, similarities, number of clusters. Their data are in the page itself.
 "use strict";
 (async () => {
   const data = JSON.parse(document.getElementById("data").textContent);
@@ -63,7 +63,6 @@
     decay: { width: 320, height: 260 },
     variance: { width: 320, height: 260 },
     heatmap: { width: 560, height: 500 },
-    candidates: { width: 560, height: 420 },
     numbers: { width: 560, height: 320 },
   };
 
@@ -262,7 +261,7 @@
       hovertemplate: "component %{x} (%{text}): %{y:.4g}<extra></extra>",
     }], {
       xaxis: components(values.length),
-      yaxis: { title: { text: "eigenvalue" }, rangemode: "tozero", exponentformat: "power" },
+      yaxis: { title: { text: data.eigenvalue_name }, rangemode: "tozero", exponentformat: "power" },
       bargap: 0.35,
     });
   }
@@ -335,45 +334,12 @@
   const named = { showlegend: true, legend: { orientation: "h", x: 0, y: -0.2, yanchor: "top" } };
   const symbols = ["circle", "square", "diamond", "triangle-up"];
 
-  function candidates() {
-    const { labels, short_labels, rounds, selected } = data.tuning;
-    const { ink } = theme();
-    return show("candidates", [
-      ...rounds.map(({ name, places, values }, i) => ({
-        type: "scatter",
-        mode: "markers",
-        name,
-        x: values,
-        y: places,
-        text: places.map((place) => plain(labels[place])),
-        marker: { size: 9, color: data.colours[i % data.colours.length], symbol: symbols[i % symbols.length] },
-        hovertemplate: "%{text}: %{x:.5~g}<extra></extra>",
-      })),
-      {
-        type: "scatter",
-        mode: "markers",
-        name: "selected",
-        x: [selected[1]],
-        y: [selected[0]],
-        marker: { size: 18, symbol: "circle-open", color: ink, line: { width: 2 } },
-        hoverinfo: "skip",
-      },
-    ], {
-      ...named,
-      xaxis: { title: { text: "criterion" } },
-      yaxis: {
-        tickvals: labels.map((_, i) => i), ticktext: short_labels.map(plain), zeroline: false,
-        range: [-0.7, labels.length - 0.3],
-      },
-      hovermode: "closest",
-    });
-  }
-
   function clusterNumbers() {
-    const { numbers: { places, lines }, n_clusters: k } = data.tuning;
+    const { lines, selected } = data.numbers;
+    const count = Object.values(lines)[0][0].length;
     const { ink } = theme();
     const dashes = ["solid", "dash", "dot", "dashdot"];
-    return show("numbers", Object.entries(lines).map(([name, values], i) => ({
+    return show("numbers", Object.entries(lines).map(([name, [places, values]], i) => ({
       type: "scatter",
       mode: "lines+markers",
       name,
@@ -384,9 +350,9 @@
       hovertemplate: `%{x} clusters, ${name}: %{y:.5~g}<extra></extra>`,
     })), {
       ...named,
-      xaxis: { title: { text: "number of clusters" }, tickformat: "d", ...(places.length > 15 ? {} : { dtick: 1 }) },
+      xaxis: { title: { text: "number of clusters" }, tickformat: "d", ...(count > 15 ? {} : { dtick: 1 }) },
       yaxis: { rangemode: "tozero" },
-      shapes: [{ type: "line", x0: k, x1: k, yref: "paper", y0: 0, y1: 1, line: { color: ink, width: 1 } }],
+      shapes: [{ type: "line", x0: selected, x1: selected, yref: "paper", y0: 0, y1: 1, line: { color: ink, width: 1 } }],
     });
   }
 
@@ -395,8 +361,7 @@
     data.eigenvalues && decay,
     data.variance && variance,
     data.similarities && similarities,
-    data.tuning && candidates,
-    data.tuning?.numbers && clusterNumbers,
+    data.numbers && clusterNumbers,
   ].filter(Boolean);
   for (const draw of draws) await draw();
   document.documentElement.dataset.ready = performance.now().toFixed(0);

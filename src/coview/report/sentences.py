@@ -6,17 +6,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from coview.formats import decimals, listed, percent, plural
 from coview.preprocess.steps import parse_steps
+from coview.tune.record import evaluated_numbers, relative_criteria
 from coview.validity.words import validity_in_words, why_one_cluster
 
 if TYPE_CHECKING:
     from coview.compare import Comparison
     from coview.summary import Cluster, Summary
+    from coview.tune.record import Tuning
 
 _TINY_CLUSTER = 0.01  # fraction of all samples
 _LOW_SILHOUETTE = 0.25
 _LOW_STABILITY = 0.6  # Hennig: below, a cluster is not to be trusted
 _LOW_AGREEMENT = 0.5
 _HIGH_AGREEMENT = 0.8
+_CLOSE_CRITERION = 0.95  # relative to the best number of clusters
+_MOST_CLOSE = 2
 _ARI = "adjusted Rand index; 1 is identical, 0 is chance"
 
 
@@ -51,13 +55,12 @@ def _method(summary: Summary) -> list[str]:
         f"based on {_described_views(views)}."
     ]
     if summary.tuning:
-        settings = {row.setting for row in summary.tuning.evaluations}
-        numbers = {row.n_clusters for row in summary.tuning.evaluations}
-        also = f", and the number of clusters from {min(numbers)} to {max(numbers)}," if len(numbers) > 1 else ""
-        sentences.append(
-            f"The settings were selected from {plural(len(settings), 'candidate')}{also} by a criterion that uses no "
-            "labels; see Selection of settings."
-        )
+        numbers = [row.n_clusters for row in evaluated_numbers(summary.tuning.evaluations)]
+        if len(numbers) > 1:
+            sentences.append(
+                f"{numbers[0]} to {numbers[-1]} clusters were compared by a criterion that uses no known classes; see "
+                "Models and number of clusters."
+            )
     if summary.n_train < summary.n_samples:
         trained = plural(summary.n_train, "sample")
         sentences.append(f"The model was trained on {trained}. The labels of all other samples are predicted.")
@@ -140,6 +143,9 @@ def _checks(summary: Summary) -> list[str]:
             f"{subject.format(listed(different))} different labels, because of noise or because of structure that "
             "the other views lack. Colour the samples by view to see them."
         )
+    if summary.tuning and (close := _close_numbers(summary.tuning)):
+        best = summary.tuning.evaluations[summary.tuning.selected].n_clusters
+        sentences.append(f"The number of clusters is not certain: {close} of that of {plural(best, 'cluster')}.")
     if summary.uncertain:
         least, n_listed = summary.uncertain[0], len(summary.uncertain)
         more = f" The {n_listed} samples with the smallest margins are listed below." if n_listed > 1 else ""
@@ -148,6 +154,14 @@ def _checks(summary: Summary) -> list[str]:
     if summary.notes:
         sentences.append(f"Notes lists {plural(len(summary.notes), 'remark')} on the data and the run.")
     return sentences
+
+
+def _close_numbers(tuning: Tuning) -> str:
+    """The numbers of clusters whose criterion is close to the largest, with their percentage; "" if there are none."""
+    selected = tuning.evaluations[tuning.selected].n_clusters
+    others = {k: value for k, value in relative_criteria(tuning.evaluations).items() if k != selected}
+    close = sorted((k for k, value in others.items() if value >= _CLOSE_CRITERION), key=lambda k: -others[k])
+    return listed([f"the criterion of {plural(k, 'cluster')} is {percent(others[k])}" for k in close[:_MOST_CLOSE]])
 
 
 def _described_views(n_features: dict[str, int]) -> str:
@@ -188,7 +202,7 @@ def comparison_overview(comparison: Comparison) -> Overview:
     elif set(comparison.preprocess.values()) != {"none"}:
         done.append(f"Preprocessing of all views: {next(iter(described.values()))}.")
     if any(method.name == "tuned" for method in comparison.methods):
-        done.append("The method tuned selects its settings and its preprocessing from the data.")
+        done.append("The method tuned is the consensus of several models with their own preprocessing.")
     if failed:
         done.append(f"There are no labels of {listed(failed)}; the table gives the reason.")
     caution = (

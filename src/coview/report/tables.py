@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coview.formats import shortened, shortened_apart
-from coview.tune.criterion import evaluated_numbers
-from coview.tune.record import mean_criteria, ranked_evaluations
+from coview.tune.record import evaluated_models, evaluated_numbers, relative_criteria
 
 if TYPE_CHECKING:
     from coview.summary import Samples, Summary, Truth
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 MAX_CLASSES = 40  # columns of the contingency table; a wider table is unreadable
 MAX_SPLITS = 5
 MAX_NAME_LENGTH = 200  # of a sample or class in the table of samples
-MAX_EVALUATIONS = 20
 
 
 class CrossTable(NamedTuple):
@@ -90,13 +88,14 @@ def splits(summary: Summary) -> dict[str, list[Split]]:
 
 
 def tuning_table(tuning: Tuning) -> dict[str, Any]:
-    """Return the best evaluations with the selected one among them, and the mean criterion of each over its rounds."""
-    rows, selected = tuning.evaluations, tuning.evaluations[tuning.selected]
-    shown = ranked_evaluations(rows, selected.n_clusters)[:MAX_EVALUATIONS]
-    if selected not in shown:
-        shown[-1] = selected
-    table = {"rows": shown, "n_rows": len(rows), "selected": selected, "means": mean_criteria(rows)}
-    return {**table, "several_numbers": len(evaluated_numbers(rows)) > 1}
+    """Return the models for the selected number of clusters, and all numbers with their criterion over the largest."""
+    selected = tuning.evaluations[tuning.selected]
+    return {
+        "selected": selected,
+        "models": evaluated_models(tuning.evaluations, selected.n_clusters),
+        "numbers": evaluated_numbers(tuning.evaluations),
+        "relative": relative_criteria(tuning.evaluations),
+    }
 
 
 def cross_table(truth: Truth) -> CrossTable:

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from coview import metrics
+from coview.compose import Consensus
 from coview.compose.wrapper import nested_models
 from coview.core.assign import Labels
 from coview.core.gram import Centering
@@ -22,6 +23,8 @@ from coview.summary.margins import Numbers, margins, shortened_directions
 from coview.summary.settings import describe_preprocessing, n_training_samples, nested_name, parameters, versions
 from coview.summary.space import Nested, all_scores, is_training_set, view_labels, view_scores
 from coview.summary.values import (
+    EIGENVALUE,
+    SQUARED_NORM,
     Cluster,
     Feature,
     FeatureMeans,
@@ -120,6 +123,7 @@ def summarize(
         silhouette=separation.silhouette,
         rho=float(method.rho) if isinstance(method, TMvKSCR) else None,
         eigenvalues=_significant_numbers(getattr(method, "eigenvalues_", None)),
+        eigenvalue_name=SQUARED_NORM if isinstance(method, Consensus) else EIGENVALUE,
         explained_variance_ratio=_significant_numbers(getattr(method, "explained_variance_ratio_", None)),
         further_eigenvalues=_significant_numbers(getattr(method, "_further_eigenvalues", None)),
         feature_means=means,
@@ -244,7 +248,7 @@ def _describe_views(
 ) -> tuple[View, ...]:
     from sklearn.metrics import adjusted_rand_score
 
-    kernels, joint = found.nested.kernels, found.labels[found.labelled]
+    kernels, joint = _kernels_in_words(found.nested), found.labels[found.labelled]
     weights = found.nested.method._kappa if isinstance(found.nested.method, TMvKSCR) else {}
     kappa = {name: float(weights[name]) for name in found.nested.view_names if name in weights}
     complete = len(found.labelled) == found.views.n_samples
@@ -262,7 +266,7 @@ def _describe_views(
             n_features=x.shape[1],
             sparse=sp.issparse(x),
             preprocessing=preprocessing[name],
-            kernel=repr(kernels[name]) if name in kernels else None,
+            kernel=kernels.get(name),
             kappa=kappa.get(name),
             agreement=agreement.get(name),
             sizes=sizes.get(name),
@@ -270,6 +274,15 @@ def _describe_views(
         )
         for name, x in found.views.items()
     )
+
+
+def _kernels_in_words(nested: Nested) -> dict[str, str]:
+    """Return the kernel of each view; for a consensus, the different kernels of all models that have one."""
+    if not isinstance(nested.method, Consensus):
+        return {name: repr(kernel) for name, kernel in nested.kernels.items()}
+    inside = [Nested(model).kernels for model in nested.method.estimators_]
+    by_view = {name: [repr(kernels[name]) for kernels in inside if name in kernels] for name in nested.view_names}
+    return {name: "; ".join(dict.fromkeys(kernels)) for name, kernels in by_view.items() if kernels}
 
 
 def _describe_clusters(
@@ -439,13 +452,19 @@ def _plotted(found: _Found, separation: _Separation, classes: Sequence[str] | No
 
 
 def _sample_similarities(found: _Found) -> Similarities | None:
-    """Return the fused similarities of some samples, or the mean of the views' similarities for methods without rho."""
+    """Return the fused similarities of some samples, or the mean of the views' similarities for methods without rho.
+
+    For a consensus, these are the inner products of the scores.
+    """
+    some = found.drawn[_draw_by_cluster(found.numbers[found.drawn], COMPARED)]
+    some = some[np.argsort(found.numbers[some], kind="stable")]
+    if isinstance(found.nested.method, Consensus) and found.scores is not None:
+        scores, labels = found.scores[some], tuple(found.labels[some].tolist())
+        return Similarities("mean cosine similarity in the models", labels, _as_tuples(scores @ scores.T, digits=3))
     method, kernels = found.nested.method, getattr(found.nested.method, "kernels_", {})
     precomputed = any(isinstance(kernel, Precomputed) for kernel in kernels.values())
     if not kernels or (precomputed and not found.fitted):  # similarities among new samples are then not available
         return None
-    some = found.drawn[_draw_by_cluster(found.numbers[found.drawn], COMPARED)]
-    some = some[np.argsort(found.numbers[some], kind="stable")]
     seen = found.nested.method_input(found.views.take(some))
     grams = [_kernel_matrix(found, name, kernel, seen[name], some) for name, kernel in kernels.items()]
     grams = [gram.toarray() if sp.issparse(gram) else np.asarray(gram, dtype=np.float64) for gram in grams]
@@ -488,8 +507,10 @@ def _normalised(gram: Array) -> Array:
 
 
 def _tuning_record(model: Any) -> Tuning | None:
-    tuned = (each for each in nested_models(model) if isinstance(each, Tuned) and each.evaluations_)
-    return next((Tuning(each.reason_, each.selected_, each.final_, each.evaluations_) for each in tuned), None)
+    for each in nested_models(model):
+        if isinstance(each, Tuned) and each.final_ is not None:
+            return Tuning(each.reason_, each.selected_, each.final_, each.evaluations_)
+    return None
 
 
 def _notes(found: _Found) -> list[str]:
@@ -498,8 +519,8 @@ def _notes(found: _Found) -> list[str]:
     requested = getattr(method, "n_clusters", None)
     if requested is not None and len(found.names) < requested:
         notes.append(f"{requested} clusters were requested, and {len(found.names)} have members.")
-    dominant = getattr(method, "dominant_rows_", ())
-    if dominant and getattr(method, "regularization_", 0):
+    dominant = _dominant_rows(method)
+    if dominant:
         same_rows = found.fitted and len(method.labels_) == n  # not for FixedSize
         named = f": {', '.join(found.samples[row] for row in dominant[:10])}" if same_rows else ""
         notes.append(
@@ -518,6 +539,14 @@ def _notes(found: _Found) -> list[str]:
             "cluster; all other numbers are of all samples."
         )
     return notes
+
+
+def _dominant_rows(method: Any) -> list[int]:
+    """Return the training samples for which degrees are regularised, in the method or in any model of a consensus."""
+    models = method.estimators_ if isinstance(method, Consensus) else [method]
+    methods = [list(nested_models(model))[-1] for model in models]
+    rows = [each.dominant_rows_ for each in methods if getattr(each, "regularization_", 0)]
+    return sorted(set().union(*rows))
 
 
 def _significant(number: Any, digits: int = 5) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import gen_batches
 
-from coview.compose import Concat
+from coview.compose import Concat, Consensus
 from coview.compose.wrapper import nested_models
 from coview.core.assign import Labels
 from coview.core.fingerprint import fingerprint
@@ -75,7 +75,7 @@ def _with_array_output(method: Any) -> Any:
 def view_scores(nested: Nested, views: Views, fitted: bool, drawn: Numbers) -> dict[str, Array]:
     """Return the scores of the drawn samples by each view, for views that have their own."""
     method = nested.method
-    if isinstance(method, KernelClusterer):
+    if isinstance(method, (KernelClusterer, Consensus)):
         scores = _with_array_output(method).transform(nested.method_input(views.take(drawn)), per_view=True)
     else:
         known = getattr(method, "embeddings_", None) or getattr(method, "partitions_", {})

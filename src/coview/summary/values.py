@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections import Counter
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -15,11 +14,13 @@ from coview.formats import count, decimals, percent, plural, shortened
 from coview.html import html_table
 from coview.persist.codec import record_from_json, record_to_json
 from coview.persist.file import refuse_nan
-from coview.tune.record import MEASURES, Tuning
+from coview.tune.record import CONSENSUS, Tuning, evaluated_numbers
 from coview.validity import Validity
 
-_FORMAT = "coview summary 5"
+_FORMAT = "coview summary 6"
 _LISTED = 20
+EIGENVALUE = "eigenvalue"
+SQUARED_NORM = "fraction of the squared norm"  # of the scores; what `Consensus` has as eigenvalues
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,8 @@ class Similarities:
     "fused similarity" is the fused matrix of the method: rho times the sum of the centred kernel matrices, weighted by
     kappa, plus 1 - rho times their elementwise product. "mean similarity", for methods without rho, is the mean of the
     kernel matrices. Both are computed among these samples and scaled to ones on the diagonal; the neighbour graph of
-    the training samples is that of the model.
+    the training samples is that of the model. "mean cosine similarity in the models", for a consensus, is the weighted
+    mean of the cosine similarities of the scores.
     """
 
     name: str
@@ -169,6 +171,8 @@ class Summary:
     rho : float or None
         Weight of the sum of the kernel matrices against their product, for methods with this parameter.
     eigenvalues, explained_variance_ratio : tuple of float, or None
+    eigenvalue_name : str
+        What the eigenvalues are. For a consensus, they are fractions of the squared norm of the scores.
     further_eigenvalues : tuple of float, or None
         The next few eigenvalues, which the method does not use.
     feature_means : FeatureMeans or None
@@ -180,7 +184,7 @@ class Summary:
     points : Points
     similarities : Similarities or None
     tuning : Tuning or None
-        How the settings were selected, for `Tuned`.
+        The models of the consensus and how the number of clusters was selected, for `Tuned`.
     notes : tuple of str
     seconds, versions : dict
         Times by stage, and versions by package.
@@ -199,6 +203,7 @@ class Summary:
     silhouette: float | None
     rho: float | None
     eigenvalues: tuple[float, ...] | None
+    eigenvalue_name: str
     explained_variance_ratio: tuple[float, ...] | None
     further_eigenvalues: tuple[float, ...] | None
     feature_means: FeatureMeans | None
@@ -334,23 +339,21 @@ def _check_lengths(summary: Summary) -> None:
         side = len(similarities.labels)
         holds["similarities"] = len(similarities.values) == side and all(len(r) == side for r in similarities.values)
     if summary.tuning is not None:
-        holds["tuning"] = _is_complete(summary.tuning, len(summary.views))
+        holds["tuning"] = _is_complete(summary.tuning)
     for part, fine in holds.items():
         if not fine:
             raise InputError(f"the summary is inconsistent in {part!r}; it was changed after it was written")
 
 
-def _is_complete(tuning: Tuning, n_views: int) -> bool:
-    """Whether a setting is selected, all have entries for each view, and those without an error have all measures."""
-    evaluated = [each for each in tuning.evaluations if each.criterion is not None]
-    per_number: Counter[int] = Counter()
-    for each in evaluated:
-        if each.round == 1:
-            per_number[each.n_clusters] += not each.weights
+def _is_complete(tuning: Tuning) -> bool:
+    """Whether each number of clusters has one consensus with a criterion, and one of these is selected."""
+    numbers = evaluated_numbers(tuning.evaluations)
+    evaluated = [each for each in tuning.evaluations if each.error is None]
     return (
         0 <= tuning.selected < len(tuning.evaluations)
-        and tuning.evaluations[tuning.selected].criterion is not None
-        and all(len(each.steps) == len(each.kappa) == n_views for each in tuning.evaluations)
-        and all(getattr(each, measure) is not None for each in evaluated for measure in MEASURES)
-        and len(set(per_number.values())) == 1
+        and tuning.evaluations[tuning.selected] in numbers
+        and [each.n_clusters for each in numbers] == sorted({each.n_clusters for each in tuning.evaluations})
+        and all(each.criterion is not None for each in numbers)
+        and all(each.size_entropy is not None for each in evaluated)
+        and all(each.weight is not None for each in evaluated if each.model != CONSENSUS)
     )

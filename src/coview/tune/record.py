@@ -65,6 +65,16 @@ def evaluated_numbers(evaluations: Sequence[EvaluatedModel]) -> list[EvaluatedMo
     return sorted((each for each in evaluations if each.model == CONSENSUS), key=lambda each: each.n_clusters)
 
 
+def relative_criteria(evaluations: Sequence[EvaluatedModel]) -> dict[int, float]:
+    """Return the criterion of each number of clusters as a fraction of the largest, in increasing number.
+
+    A number other than the selected one with a fraction close to 1 is almost as well supported.
+    """
+    criteria = {each.n_clusters: each.criterion or 0.0 for each in evaluated_numbers(evaluations)}
+    best = max(criteria.values(), default=0.0)
+    return {number: value / best if best > 0 else 1.0 for number, value in criteria.items()}
+
+
 def evaluated_models(evaluations: Sequence[EvaluatedModel], n_clusters: int) -> list[EvaluatedModel]:
     """Return the evaluations of the models for one number of clusters, and that of the consensus as the last."""
     same = [each for each in evaluations if each.n_clusters == n_clusters]
