@@ -18,7 +18,6 @@ from benchmarks.quality.numbers import (
     Quality,
     Selection,
     ranked_constants,
-    selected_by_criterion,
     selected_by_tuned,
 )
 from benchmarks.quality.paired import BOOTSTRAP_SEED, RESAMPLES, SPLIT_SEED, interval
@@ -35,17 +34,7 @@ Halves = tuple[Sequence[str], Sequence[str]]
 
 
 def write(rows: list[Row], evaluations: list[Row], halves: Halves, path: Path) -> None:
-    """Write the page from the rows of both stages.
-
-    Parameters
-    ----------
-    rows, evaluations : list of rows
-        Of the stages "quality" and "evaluations".
-    halves : two lists of data sets
-        Those on which constants are fixed, and those on which results are reported.
-    path : Path
-        Of the page.
-    """
+    """Write the page from the rows of both stages, with means on both halves of the data sets."""
     reasons: dict[str, str] = tomllib.loads((HERE / "reasons.toml").read_text())["data"]
     scores = mean_scores(rows)
     values = {
@@ -172,7 +161,7 @@ def _failures(scores: Mapping[str, Mapping[str, float]], reasons: Mapping[str, s
         if tuned < scores[best][name] - FAR or name in below_half(scores):
             lines.append((name, tuned, scores[BEST_MODEL][name], scores[best][name], best, reasons.get(name, NONE)))
     head = ["data", "tuned", "best model", "best baseline", "which", "reason"]
-    return _table(head, lines) if lines else "There is none."
+    return _table(head, lines) if lines else "none."
 
 
 def _numbers(selections: Sequence[Selection], halves: Halves) -> dict[str, Any]:
@@ -196,19 +185,18 @@ def _constants(evaluations: Sequence[Row], halves: Halves) -> dict[str, Any]:
     """Return the table of constants, and how often the number of generated clusters is found."""
     parts = {"fixing": halves[0], "reporting": halves[1], "generated": list(GENERATED)}
     rows = {part: [row for row in evaluations if row["data"] in names] for part, names in parts.items()}
-    ranked = ranked_constants(rows, "fixing")
-    order = [constants for constants, _ in ranked]
-    unweighted = Constants(0.0, 0.0, 0.0)
-    qualities = dict(ranked)
+    qualities = dict(ranked_constants(rows, "fixing"))
+    order, unweighted = list(qualities), Constants(0.0, 0.0, 0.0)
     lines = [
         (
             order.index(each) + 1,
             *(f"{value:g}" for value in each),
-            *(_percent(value) for part in ("fixing", "reporting") for value in _pair(qualities[each][part])),
-            _percent(qualities[each]["generated"].exact),
+            *(_percent(getattr(of[part], i)) for part in ("fixing", "reporting") for i in ("within_1", "ari_kept")),
+            _percent(of["generated"].exact),
             "used" if each == USED else "",
         )
-        for each in sorted({*order[:3], USED, unweighted}, key=order.index)
+        for each, of in qualities.items()
+        if each in (*order[:3], USED, unweighted)
     ]
     head = ["rank", "p", "l", "g", "within 1, fixing", "ARI kept, fixing"]
     head += ["within 1, reporting", "ARI kept, reporting", "exact, generated", ""]
@@ -216,9 +204,5 @@ def _constants(evaluations: Sequence[Row], halves: Halves) -> dict[str, Any]:
         "constants": _table(head, lines),
         "n_constants": len(order),
         "n_generated": len(GENERATED),
-        "exact_generated": _percent(Quality.of(selected_by_criterion(rows["generated"], USED)).exact),
+        "exact_generated": _percent(qualities[USED]["generated"].exact),
     }
-
-
-def _pair(quality: Quality) -> tuple[float, float]:
-    return quality.within_1, quality.ari_kept

@@ -58,8 +58,7 @@ class Stage:
         return [row for row in rows if counts[row["seed"]] == len(self.names)]
 
     def _row(self, name: str, seed: int) -> Row:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             return {"version": self.version, "data": name, "seed": seed} | self.measure(name, seed)
 
 
