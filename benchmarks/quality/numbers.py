@@ -66,7 +66,7 @@ def selected_by_criterion(evaluations: Iterable[Row], constants: Constants) -> l
     selections = []
     for row in evaluations:
         measures = (np.array(row["measures"][title]) for title in MEASURES)
-        best = int(criterion(np.array(NUMBERS), *measures, constants).argmax())
+        best = int(criterion(np.array(NUMBERS), *measures, constants=constants).argmax())
         at_true = row["ari"][NUMBERS.index(row["clusters"])]
         selections.append(Selection(row["data"], row["clusters"], NUMBERS[best], row["ari"][best], at_true))
     return selections

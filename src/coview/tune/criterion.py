@@ -37,6 +37,7 @@ def criterion(
     agreement: Array,
     size_entropy: Array,
     eigengap: Array,
+    *,
     constants: Constants = USED,
 ) -> Array:
     """Return the criterion of the consensus for each number of clusters.
