@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from time import perf_counter
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,9 +40,7 @@ def measure(name: str, seed: int) -> Row:
     def score(labels: Any) -> float:
         return round(float(adjusted_rand_score(truth, labels)), 4)
 
-    # Labels for a given number of clusters do not depend on the validity, which would take most of the time.
-    with patch("coview.tune.tuned.measure_validity", return_value=None):
-        tuned = Tuned(k, random_state=seed).fit(views)
+    tuned = Tuned(k, random_state=seed).fit(views)
     models = {MODEL + title: score(labels) for title, labels in _labels_of_models(tuned, views)}
     published = Preprocessed(TMvKSCR.as_published(k, random_state=seed), steps=list(standard_or_l2(views)))
     scores = {
