@@ -23,7 +23,7 @@ from coview.rows import l2_normalize
 from coview.runtime import Workers
 from coview.tune.criterion import criterion, model_weights
 from coview.tune.models import models_of
-from coview.tune.record import CONSENSUS, EvaluatedModel
+from coview.tune.record import CONSENSUS, EvaluatedModel, evaluated_models
 from coview.views import Array, Views
 
 _SAMPLES = 600
@@ -125,10 +125,14 @@ class Search:
             for some, value in zip(by_number, values, strict=True)
             for each in some
         ]
-        best = by_number[int(values.argmax())]
         selected = sum(len(some) for some in by_number[: int(values.argmax()) + 1]) - 1
-        weights = {each.model: each.weight for each in best if each.weight is not None}
-        return SearchResult(tuple(evaluations), selected, weights)
+        return SearchResult(tuple(evaluations), selected, _known_weights(by_number[int(values.argmax())]))
+
+    def labels(self, evaluations: Sequence[EvaluatedModel], n_clusters: int) -> Labels:
+        """Return the labels of the consensus for one of the evaluated numbers of clusters, of all rows."""
+        labels = self._consensus(0, _known_weights(evaluated_models(evaluations, n_clusters)), n_clusters)
+        assert labels is not None
+        return labels
 
     def consensus_labels(self, k: int) -> tuple[Array, Labels]:
         """Return the rows of the search, and their labels by the consensus for k clusters."""
@@ -203,6 +207,11 @@ def _fitted(model: Any, views: Views) -> _Scores | InputError:
 
 def _labels(scores: Array, k: int) -> Labels:
     return FEW_STARTS.fit(scores, k, np.random.default_rng(0)).assign(scores)
+
+
+def _known_weights(evaluated: Sequence[EvaluatedModel]) -> dict[str, float]:
+    """Return the weights of the models that can be fitted, from evaluations for one number of clusters."""
+    return {each.model: each.weight for each in evaluated if each.weight is not None}
 
 
 def _gap(eigenvalues: Array, k: int) -> float | None:
