@@ -125,7 +125,7 @@ def test_the_measures_are_those_of_the_fitted_models():
     assert consensus.model == CONSENSUS
     weights = [each.weight for each in evaluations[:-1]]
     together = Consensus(list(models.values()), weights=weights, random_state=0).fit(views)
-    _, labels = search.consensus_labels(3)
+    labels = search.labels(evaluations, 3)
     assert adjusted_rand_score(labels, together.labels_) > 0.95
 
 

@@ -94,8 +94,8 @@ def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
     Returns
     -------
     dict
-        With the keys class, method (the class inside all wrappers, or Consensus), parameters, n_clusters, views (a list of name,
-        n_features and columns, which are None if they had no names), and the versions coview and format.
+        With the keys class, method (the class inside all wrappers, or Consensus), parameters, n_clusters, views (a list
+        of name, n_features and columns, which are None if they had no names), and the versions coview and format.
     """
     with open_file(path) as file:
         document = read_document(file)

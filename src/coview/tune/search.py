@@ -134,13 +134,6 @@ class Search:
         assert labels is not None
         return labels
 
-    def consensus_labels(self, k: int) -> tuple[Array, Labels]:
-        """Return the rows of the search, and their labels by the consensus for k clusters."""
-        weights = {each.model: each.weight for each in self._evaluated(k) if each.weight is not None}
-        labels = self._consensus(0, weights, k)
-        assert labels is not None
-        return self.rows, labels
-
     def _evaluated(self, k: int) -> list[EvaluatedModel]:
         """Return the evaluations of all models and of their consensus for one number of clusters."""
         n = len(self.rows)
@@ -177,7 +170,7 @@ class Search:
                 stability=self._stability(together),
                 agreement=float(np.mean([a for a in agreements if a is not None])) if len(whole) > 1 else None,
                 size_entropy=size_entropy(together[0], k),
-                eigengap=None if any(gap is None for gap in gaps) else float(np.mean(gaps)),
+                eigengap=float(np.mean([gap for gap in gaps if gap is not None])) if None not in gaps else None,
             )
         )
         return evaluated
