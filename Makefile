@@ -35,7 +35,7 @@ paper-quick: .venv/ready  ## the same with few settings on two small data sets, 
 	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 	$(BIN)/python -m benchmarks.paper.run --quick --jobs 1 --out "$$folder/pages" --rows "$$folder/rows"
 
-quality: .venv/ready  ## measure clusters without labels on real data and write docs/quality.md; resumes an interrupted run
+quality: .venv/bench  ## measure clusters without labels on real data and write docs/quality.md; resumes an interrupted run
 	$(BIN)/python -m benchmarks.quality.run
 
 picture: demo  ## write docs/report.png, the screenshot in the README; needs Chromium and chromedriver
@@ -48,4 +48,8 @@ clean:  ## remove everything that make built
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "coview needs Python 3.11 or newer; try: make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	touch $@
+
+.venv/bench: .venv/ready  # baselines that only `make quality` needs
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
 	touch $@

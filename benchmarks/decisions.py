@@ -16,7 +16,7 @@ def main() -> None:
     views, _ = digits_views()
     train, new = views.take(slice(0, 800)), views.take(slice(800, 1600))
     for assigner in ("codebook", "directions"):
-        settings = {"kappa": KAPPA, "assigner": assigner, "random_state": 0}
+        settings = {"kernel": RBF(), "kappa": KAPPA, "assigner": assigner, "random_state": 0}
         ours = TMvKSCR(10, rho=RHO, **settings).fit(train)
         # kappa in the product multiplies it by 3 · 1 · 1, which is equivalent to another rho.
         theirs = TMvKSCR(10, rho=RHO / (RHO + 3 * (1 - RHO)), **settings).fit(train)

@@ -162,8 +162,8 @@ def grid(
     Examples
     --------
     >>> from coview import TMvKSCR
-    >>> [experiment.settings for experiment in grid("ours", TMvKSCR(), {"rho": [0.25, 1.0]})]
-    ['{"estimator": "TMvKSCR", "rho": 0.25}', '{"estimator": "TMvKSCR", "rho": 1.0}']
+    >>> [experiment.settings for experiment in grid("ours", TMvKSCR(), {"rho": [0.25, 0.5]})]
+    ['{"estimator": "TMvKSCR", "rho": 0.25}', '{"estimator": "TMvKSCR", "rho": 0.5}']
     """
     from sklearn.base import clone
     from sklearn.model_selection import ParameterGrid

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 import scipy.linalg
+import scipy.optimize
 
 
 def rbf(x, y, sigma2):
@@ -216,6 +217,59 @@ def neighbour_graph_row(x, rows, n_neighbors, scale_neighbor):
         if j in order[:n_neighbors] or distance < radii[j]:
             similarities[j] = np.exp(-(distance**2) / (scale * scales[j]))
     return similarities
+
+
+def fuzzy_scales(distances):
+    """Offset and bandwidth of a row with these distances to its k neighbours; its weights sum to log2(k)."""
+    if not distances:
+        return 0.0, 1.0
+    offset = min((d for d in distances if d > 0), default=0.0)
+    low = 1e-3 * (distances[-1] or 1.0)
+    high = low
+
+    def total(bandwidth):
+        return sum(fuzzy_weight(d, (offset, bandwidth)) for d in distances)
+
+    if total(low) >= math.log2(len(distances)):  # a smaller bandwidth is not used
+        return offset, low
+    while total(high) < math.log2(len(distances)):
+        high *= 2
+    return offset, scipy.optimize.brentq(lambda s: total(s) - math.log2(len(distances)), low, high, xtol=1e-15 * low)
+
+
+def fuzzy_weight(distance, scales):
+    offset, bandwidth = scales
+    return math.exp(-max(distance - offset, 0) / bandwidth)
+
+
+def fuzzy_graph(rows, n_neighbors):
+    """The Gram matrix of the fuzzy graph; for each row its scales, the distance of its last neighbour, its degree."""
+    n = len(rows)
+    orders = [neighbour_order(rows[i], rows, without=i)[:n_neighbors] for i in range(n)]
+    distances = [[float(np.sqrt(sum((rows[i] - rows[j]) ** 2))) for j in orders[i]] for i in range(n)]
+    scales = [fuzzy_scales(own) for own in distances]
+    directed = np.zeros((n, n))
+    for i in range(n):
+        directed[i, orders[i]] = [fuzzy_weight(distance, scales[i]) for distance in distances[i]]
+    weights = directed + directed.T - directed * directed.T
+    np.fill_diagonal(weights, 1.0)
+    degrees = weights.sum(axis=1)
+    radii = [own[-1] if own else 0.0 for own in distances]
+    return weights / np.sqrt(np.outer(degrees, degrees)), scales, radii, degrees
+
+
+def fuzzy_graph_row(x, rows, n_neighbors):
+    """Similarities of a new row, different from all rows, to all of them."""
+    _, scales, radii, degrees = fuzzy_graph(rows, n_neighbors)
+    distances = [float(np.sqrt(sum((x - row) ** 2))) for row in rows]
+    order = neighbour_order(x, rows)[:n_neighbors]
+    own = fuzzy_scales([distances[j] for j in order])
+    weights = np.zeros(len(rows))
+    for j in range(len(rows)):
+        there = fuzzy_weight(distances[j], own) if j in order else 0.0
+        back = fuzzy_weight(distances[j], scales[j]) if distances[j] < radii[j] else 0.0
+        weights[j] = there + back - there * back
+    return weights / np.sqrt((1 + weights.sum()) * degrees)
 
 
 def line_fit(points, labels):

@@ -71,9 +71,11 @@ def test_labels_do_not_depend_on_batch_size_and_number_of_threads(dtype, batch_s
     rng = np.random.default_rng(0)
     views = [rng.normal(size=(3, d))[np.arange(900) % 3] + rng.normal(size=(900, d)) for d in (4, 6)]
     train = [x[:800] for x in views]
-    expected = TMvKSCR(3, dtype=dtype, n_jobs=1, random_state=0).fit(train)
+    expected = TMvKSCR(3, kernel=RBF(), rho=0.5, dtype=dtype, n_jobs=1, random_state=0).fit(train)
     for n_jobs in (1, 2, 3):
-        model = TMvKSCR(3, dtype=dtype, n_jobs=n_jobs, batch_size=batch_size, random_state=0).fit(train)
+        model = TMvKSCR(
+            3, kernel=RBF(), rho=0.5, dtype=dtype, n_jobs=n_jobs, batch_size=batch_size, random_state=0
+        ).fit(train)
         np.testing.assert_array_equal(model.eigenvalues_, expected.eigenvalues_)
         np.testing.assert_array_equal(model.scores_, expected.scores_)
         np.testing.assert_array_equal(model.predict(views), expected.predict(views))
@@ -82,7 +84,7 @@ def test_labels_do_not_depend_on_batch_size_and_number_of_threads(dtype, batch_s
 def test_rows_are_read_from_files_block_by_block(tmp_path):
     rng = np.random.default_rng(0)
     views = [rng.normal(size=(500, d)).astype(np.float32) for d in (4, 6)]
-    model = TMvKSCR(3, batch_size=64, random_state=0).fit(views)
+    model = TMvKSCR(3, kernel=RBF(), rho=0.5, batch_size=64, random_state=0).fit(views)
     for i, x in enumerate(views):
         np.save(tmp_path / f"{i}.npy", x)
     mapped = [np.load(tmp_path / f"{i}.npy", mmap_mode="r") for i in range(2)]

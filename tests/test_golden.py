@@ -23,9 +23,7 @@ def fitted(answer):
     if "view" in answer:
         return KSC(k, kernel=as_kernel(kernel), assigner="codebook").fit(views[int(answer["view"])])
     settings = {"rho": float(answer["rho"]), "kappa": float(answer["kappa"])}
-    return TMvKSCR(
-        k, kernel=[as_kernel(spec) for spec in kernel], assigner="codebook", regularization=0, **settings
-    ).fit(views)
+    return TMvKSCR.as_published(k, kernel=[as_kernel(spec) for spec in kernel], **settings).fit(views)
 
 
 TMVKSCR = [stem for stem in golden("tmvkscr_*") if "_oos_" not in stem]
@@ -67,9 +65,7 @@ def test_tmvkscr_scores_new_samples_as_specified(stem):
     views = inputs(answer)
     train = [x[answer["train_idx"]] for x in views]
     test = [x[answer["test_idx"]] for x in views]
-    model = TMvKSCR(
-        int(answer["k"]), kernel=kernel, rho=float(answer["rho"]), assigner="codebook", regularization=0
-    ).fit(train)
+    model = TMvKSCR.as_published(int(answer["k"]), kernel=kernel, rho=float(answer["rho"])).fit(train)
     np.testing.assert_allclose(model.eigenvalues_, answer["eigenvalues"], rtol=1e-8)
     signs = np.sign((model.latent_ * answer["H"]).sum(axis=0))
     scores = model.transform(test, per_view=True)

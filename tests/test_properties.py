@@ -51,7 +51,7 @@ def awkward_views(draw):
 
 
 def fit(views, **settings):
-    return TMvKSCR(**{"n_clusters": 3, "random_state": 0, **settings}).fit(views)
+    return TMvKSCR(**{"n_clusters": 3, "kernel": RBF(), "rho": 0.5, "random_state": 0, **settings}).fit(views)
 
 
 def rows_of(views, rows):

@@ -56,17 +56,15 @@ def draw(out: Path, rows: Sequence[Row], size: str) -> list[str]:
 
 def _scores(data: Data) -> tuple[Figure, str]:
     sigma2 = plan.SETTINGS["datasets"]["Synth 1"]["figure_sigma2"]
-    model = TMvKSCR(data.n_clusters, kernel=RBF(sigma2), assigner="codebook", regularization=0, random_state=0).fit(
-        data.views
-    )
+    model = TMvKSCR.as_published(data.n_clusters, kernel=RBF(sigma2), random_state=0).fit(data.views)
     axes = plots.sorted_scores(summarize(model, data.views, truth=data.truth))
     text = f"Scores of each view and their mean on `{data.name}`, samples ordered by cluster; RBF with σ² = {sigma2}, "
     return _figure(axes), text + "ϱ = 0.5, κ = 1. The clusters are the signs of the mean score."
 
 
 def _latent(data: Data, rows: Sequence[Row]) -> tuple[Figure, str]:
-    """Draw the score variables of the best setting, or of the defaults on standardised views."""
-    model, preprocess = TMvKSCR(data.n_clusters, regularization=0, random_state=0), "standard"
+    """Draw the score variables of the best setting, or of the paper's defaults on standardised views."""
+    model, preprocess = plan.as_published("tmvkscr", n_clusters=data.n_clusters, random_state=0), "standard"
     ranked = plan.ranked(plan.first_stage(data, "full"), [row for row in rows if row["dataset"] == data.name])
     if ranked:
         model, preprocess = (
@@ -93,9 +91,8 @@ def _variance(data: Data) -> tuple[Figure, str]:
             Concat(method(k, kernel=kernel, random_state=0)).fit(data.views).estimator_.explained_variance_ratio_
         )
     ratios["MvKSC"] = mvksc_variance_ratios(data.views, kernel_per_view(kernel, data.views.names))[:COMPONENTS]
-    ratios["TMvKSCR"] = (
-        TMvKSCR(k, kernel=kernel, regularization=0, random_state=0).fit(data.views).explained_variance_ratio_
-    )
+    model = TMvKSCR.as_published(k, kernel=kernel, random_state=0).fit(data.views)
+    ratios["TMvKSCR"] = model.explained_variance_ratio_
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.add_subplot()
     for (title, ratio), colour, marker in zip(ratios.items(), plots.PALETTE, "os^D", strict=False):

@@ -1,30 +1,24 @@
-"""Measures and scores of all candidates in the first round of the search, from which the criterion's constants are set.
+"""Measures of the consensus for each number of clusters, from which the constants of the criterion are fixed.
 
-The measures of a candidate do not depend on these constants, so page.py can select the constants on all data sets but
-one and evaluate them on that one. Generated data sets, whose number of clusters is unambiguous, complement the real
-ones.
+The measures do not depend on these constants. Generated data sets, whose number of clusters is unambiguous, complement
+the real ones.
 """
 
 from __future__ import annotations
 
-from hashlib import sha256
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
-import coview
-from benchmarks.data import load, stored_names
-from coview.core.select import draw_rows
-from coview.tune.candidates import candidates
-from coview.tune.criterion import consensus_values
-from coview.tune.evaluation import Evaluator
+from benchmarks.data import list_datasets, load, stored_names
+from benchmarks.quality.rows import Row, code_hash
+from coview.tune.criterion import model_weights
+from coview.tune.record import evaluated_numbers
+from coview.tune.search import Search
 from coview.views import Views, as_views
 
-SAMPLES = 500
-NUMBERS = range(2, 13)
-CANDIDATE_CODE = ("neighbors", "kernels", "core", "methods", "preprocess", "rows.py", "views.py")
+NUMBERS = range(2, 13)  # those of Tuned("auto") without 1, which is not a result of the search
+MEASURES = ("stability", "agreement", "size_entropy", "eigengap")
+MEASURED_CODE = ("neighbors", "kernels", "core", "methods", "compose", "preprocess", "rows.py", "views.py")
 # Cluster sizes.
 GENERATED = {
     "2 even": (200, 200),
@@ -38,56 +32,36 @@ GENERATED = {
 
 
 def names() -> list[str]:
-    """Return all data sets; the names of generated ones contain a space."""
-    return [*stored_names(), *GENERATED]
+    """Return the stored data sets with at most 12 clusters, and the generated ones."""
+    few = {each.name for each in list_datasets() if each.clusters in NUMBERS}
+    return [*(name for name in stored_names() if name in few), *GENERATED]
 
 
-def measure(name: str, seed: int) -> dict[str, Any]:
-    """Return the measures of each candidate for 2 to 12 clusters, or only for the true number if it is larger."""
-    views, truth = _draw(name, seed)
-    k = len(np.unique(truth))
-    numbers = list(NUMBERS) if k <= max(NUMBERS) else [k]
-    evaluator = Evaluator(views, n_splits=1, seed=seed)
-    found = [evaluator.evaluate(candidate, numbers) for candidate in candidates(views)]
-    table = []
-    for of_number in zip(*found, strict=True):
-        for i, (one, shared) in enumerate(zip(of_number, consensus_values(of_number), strict=True)):
-            measures = {
-                "stability": one.record.stability,
-                "agreement": one.record.agreement,
-                "consensus": shared,
-                "size_entropy": one.record.size_entropy,
-                "eigengap": one.record.eigengap,
-                "ari": adjusted_rand_score(truth, one.labels),
-            }
-            rounded = {title: float(f"{value:.5g}") for title, value in measures.items()}
-            table.append({"candidate": i, "n_clusters": one.record.n_clusters} | rounded)
-    return {"version": version(), "data": name, "seed": seed, "clusters": k, "table": table}
+def measure(name: str, seed: int) -> Row:
+    """Return the measures for 2 to 12 clusters, and the scores on the samples of the search."""
+    views, truth = _generated(name, seed) if name in GENERATED else load(name)[:2]
+    search = Search.run(views, NUMBERS, seed, n_jobs=1, progress=lambda *_: None)
+    evaluations = search.evaluate(NUMBERS).evaluations
+    found = evaluated_numbers(evaluations)
+    truth = truth[search.rows]
+    columns = {title: [_rounded(getattr(each, title) or 0.0) for each in found] for title in MEASURES}
+    scores = [adjusted_rand_score(truth, search.labels(evaluations, each.n_clusters)) for each in found]
+    return {"clusters": len(np.unique(truth)), "measures": columns, "ari": [_rounded(score) for score in scores]}
 
 
 def version() -> str:
-    """Return a hash of the code that creates and evaluates candidates; rows with another hash are not used."""
-    return code_hash(__file__, "tune/candidates.py", "tune/evaluation.py", *CANDIDATE_CODE)
+    """Return a hash of the measured code; of criterion.py only the weights of the models have an effect."""
+    parts = (*MEASURED_CODE, "tune/models.py", "tune/search.py")
+    return code_hash(__file__, parts, more=str(model_weights([0.0, 0.1, 0.5, 0.9])))
 
 
-def code_hash(script: str, *parts: str) -> str:
-    """Return a hash of files and folders of coview and of a script."""
-    places = [Path(coview.__file__).parent / part for part in parts]
-    files = [path for place in places for path in (sorted(place.rglob("*.py")) if place.is_dir() else [place])]
-    return sha256(b"".join(path.read_bytes() for path in [*files, Path(script)])).hexdigest()[:12]
+def _rounded(value: float) -> float:
+    return float(f"{value:.5g}")
 
 
-def _draw(name: str, seed: int) -> tuple[Views, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    if name in GENERATED:
-        return _gaussian_clusters(GENERATED[name], rng)
-    views, truth, _ = load(name)
-    rows = draw_rows(len(truth), SAMPLES, rng)
-    return views.take(rows), truth[rows]
-
-
-def _gaussian_clusters(sizes: tuple[int, ...], rng: np.random.Generator) -> tuple[Views, np.ndarray]:
+def _generated(name: str, seed: int) -> tuple[Views, np.ndarray]:
     """Return three views of Gaussian clusters with centres about five standard deviations apart."""
+    sizes, rng = GENERATED[name], np.random.default_rng(seed)
     truth = np.repeat(np.arange(len(sizes)), sizes)
     views = [1.2 * rng.normal(size=(len(sizes), d))[truth] + rng.normal(size=(len(truth), d)) for d in (8, 12, 16)]
     return as_views(views), truth

@@ -97,7 +97,7 @@ def main() -> None:
         paths = write_views(Path(folder), settings.rows, settings.block)
         views = DaskViews({name: open_view(path, settings.block) for name, path in paths.items()})
         kernels = {name: RBF(2.0 * 5 * width) for name, width in WIDTHS.items()}  # each column has a variance of 5
-        inner = TMvKSCR(CLUSTERS, kernel=kernels, dtype="float32", random_state=0)
+        inner = TMvKSCR(CLUSTERS, kernel=kernels, rho=0.5, dtype="float32", random_state=0)
         model = fit(FixedSize(inner, n_train=settings.train, random_state=0), views)
 
         start = perf_counter()

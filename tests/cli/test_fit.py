@@ -72,7 +72,7 @@ def test_tmvkscr_uses_its_defaults_and_selects_nothing(data, tmp_path, capsys):
     assert code == 0
     assert "Method: tmvkscr\n" in out
     assert "selected" not in out
-    expected = Preprocessed(TMvKSCR(3, random_state=0))
+    expected = TMvKSCR(3, random_state=0)
     model = load(tmp_path / "run" / "model.safetensors")
     assert repr(model) == repr(expected)
     np.testing.assert_array_equal(model.predict(data["new"]), expected.fit(data["train"]).predict(data["new"]))

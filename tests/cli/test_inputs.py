@@ -145,7 +145,7 @@ def test_a_file_that_cannot_be_written_has_its_own_name_in_the_message(data, fit
 @pytest.mark.parametrize(
     ("raised", "message"),
     [
-        (None, r"; train on some of them, as in --method tmvkscr --n-train 5000, or use --kernel graph"),
+        (None, r"; train on some of them, as in --method tmvkscr --n-train 5000, or use --kernel auto"),
         (
             MemoryError("Unable to allocate 126. GiB"),
             r"Unable to allocate 126. GiB; train on some of the samples, as in",
@@ -163,7 +163,7 @@ def test_too_little_memory_names_the_options_that_need_less(data, tmp_path, caps
         monkeypatch.setattr("coview.methods.kernel_clusterer.KernelClusterer._bytes_to_fit", lambda *_: 2**60)
     else:
         monkeypatch.setattr("coview.methods.kernel_clusterer.require_memory", fail)
-    command = ["fit", *data["train_files"], "--ids=id", "-k3", "--method=tmvkscr", "-o", "run"]
+    command = ["fit", *data["train_files"], "--ids=id", "-k3", "--method=tmvkscr", "--kernel=rbf", "-o", "run"]
     err = refused(capsys, *command, code=1)
     assert message in err
     assert "MemoryError" not in err

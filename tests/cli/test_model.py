@@ -9,9 +9,11 @@ from coview import (
     KSC,
     METHODS,
     RBF,
+    AutoKernel,
     Concat,
     Cosine,
     FixedSize,
+    FuzzyGraph,
     InputError,
     Linear,
     NeighborGraph,
@@ -64,13 +66,15 @@ def test_views_without_a_name_are_refused(typed, sentence):
         (["rbf"], RBF()),
         (["rbf:sigma2=0.5"], RBF(0.5)),
         (["normpoly:degree=3,offset=2"], NormalizedPolynomial(3, 2.0)),
-        (["text=cosine"], {"text": Cosine(), "image": RBF()}),
+        (["text=cosine"], {"text": Cosine(), "image": "auto"}),
+        (["fuzzy:metric=cosine"], FuzzyGraph(metric="cosine")),
+        (["auto"], AutoKernel()),
         (["linear", "text=rbf:sigma2=2"], {"text": RBF(2.0), "image": Linear()}),
         (["text=normpoly:degree=2", "image=linear"], {"text": NormalizedPolynomial(2), "image": Linear()}),
     ],
 )
 def test_kernels(typed, expected):
-    assert parse_kernels(typed, NAMES) == expected
+    assert parse_kernels(typed, NAMES, "auto") == expected
 
 
 @pytest.mark.parametrize(
@@ -78,9 +82,9 @@ def test_kernels(typed, expected):
     [
         (
             "rfb",
-            "--kernel 'rfb' is unknown; did you mean 'rbf'? Known, with parameters: rbf (sigma2), linear, "
-            "poly (degree, offset), normpoly (degree, offset), cosine, graph (n_neighbors, scale_neighbor, metric), "
-            "precomputed",
+            "--kernel 'rfb' is unknown; did you mean 'rbf'? Known, with parameters: auto, rbf (sigma2), linear, "
+            "poly (degree, offset), normpoly (degree, offset), cosine, fuzzy (n_neighbors, metric), "
+            "graph (n_neighbors, scale_neighbor, metric), precomputed",
         ),
         ("txt=rbf", "--kernel names the view 'txt'; did you mean 'text'? Views: text, image"),
         (
@@ -97,7 +101,7 @@ def test_kernels(typed, expected):
 )
 def test_mistyped_kernels_are_explained(typed, sentence):
     with pytest.raises(InputError, match=re.escape(sentence)):
-        parse_kernels([typed], NAMES)
+        parse_kernels([typed], NAMES, "auto")
 
 
 def test_weights_are_one_number_or_one_per_view():
@@ -139,11 +143,19 @@ def test_views_are_compared_with_those_of_the_model():
             tmvkscr(kernel=("graph:metric=cosine,n_neighbors=5",)),
             TMvKSCR(3, kernel=NeighborGraph(5, metric="cosine"), random_state=0),
         ),
-        (tmvkscr(rho="0.5"), Preprocessed(TMvKSCR(3, rho=0.5, random_state=0))),
-        (tmvkscr(kappa=("2",)), Preprocessed(TMvKSCR(3, kappa=2.0, random_state=0))),
-        (tmvkscr(assigner="codebook"), Preprocessed(TMvKSCR(3, assigner="codebook", random_state=0))),
-        (tmvkscr(), Preprocessed(TMvKSCR(3, random_state=0))),
-        (ModelOptions("TMvKSCR", "3"), Preprocessed(TMvKSCR(3, random_state=0))),
+        (tmvkscr(kernel=("auto",)), TMvKSCR(3, kernel=AutoKernel(), random_state=0)),
+        (tmvkscr(rho="0.5"), TMvKSCR(3, rho=0.5, random_state=0)),
+        (tmvkscr(kappa=("2",)), TMvKSCR(3, kappa=2.0, random_state=0)),
+        (tmvkscr(assigner="codebook"), TMvKSCR(3, assigner="codebook", random_state=0)),
+        (tmvkscr(), TMvKSCR(3, random_state=0)),
+        (ModelOptions("TMvKSCR", "3"), TMvKSCR(3, random_state=0)),
+        (
+            tmvkscr(kernel=("text=rbf",)),
+            Preprocessed(
+                TMvKSCR(3, kernel={"text": RBF(), "image": "auto"}, random_state=0),
+                {"text": "standard", "image": "none"},
+            ),
+        ),
         (ModelOptions("tuned", "3"), Tuned(3, random_state=0)),
         (ModelOptions("mvksc", "3"), Preprocessed(METHODS["mvksc"](3, random_state=0))),
         (tmvkscr(preprocess=("none",), seed="7"), TMvKSCR(3, random_state=7)),
@@ -160,7 +172,7 @@ def test_views_are_compared_with_those_of_the_model():
         ),
         (
             tmvkscr(preprocess=("text=tfidf+l2",)),
-            Preprocessed(TMvKSCR(3, random_state=0), {"text": "tfidf+l2", "image": "standard"}),
+            Preprocessed(TMvKSCR(3, random_state=0), {"text": "tfidf+l2", "image": "none"}),
         ),
         (
             tmvkscr(rho="0.2", kappa=("2",), assigner="codebook", kernel=("rbf:sigma2=1",), preprocess=("none",)),
@@ -192,12 +204,15 @@ def test_defaults_that_depend_on_other_options_are_noted():
     assert "columns of all views are concatenated (Concat)" in ModelOptions("kpca", "3").estimator(NAMES)[1][0]
     estimator, notes = tmvkscr(kernel=("text=cosine",)).estimator(NAMES)
     assert isinstance(estimator, TMvKSCR)  # standardised columns have negative inner products
-    assert notes == (
-        "not preprocessed, because the kernel is not rbf: text, image; --preprocess standard or l2 changes that",
-    )
+    assert notes == ("not preprocessed, because the kernel is not rbf: text; --preprocess standard or l2 changes that",)
+    assert tmvkscr().estimator(NAMES)[1] == ()  # the kernel auto needs no preprocessing
+    notes = tmvkscr(kernel=("cosine",)).estimator(NAMES)[1]
+    assert notes[0].startswith("not preprocessed, because the kernel is not rbf: text, image;")
     estimator, notes = tmvkscr(kernel=("text=cosine",), preprocess=("text=tfidf",)).estimator(NAMES)
     assert estimator.steps == {"text": "tfidf", "image": "none"}
-    assert notes[0].startswith("not preprocessed, because the kernel is not rbf: image;")
+    assert notes == ()
+    estimator, _ = ModelOptions("mvksc", "3", kernel=("text=cosine",)).estimator(NAMES)
+    assert estimator.steps == {"text": "none", "image": "standard"}
     assert tmvkscr(kernel=("cosine",), preprocess=("l2",)).estimator(NAMES)[1] == ()
     assert ModelOptions(n_clusters="3").estimator(NAMES)[1] == ()
 

@@ -16,7 +16,7 @@ from coview.cli.spelling import in_options
         ("n_clusters=91: expected an integer", "-k 91: expected an integer"),
         ("rho=1.5: expected a number", "--rho 1.5: expected a number"),
         ("as in FixedSize(Tuned(…), n_train=5000)", "as in --method tuned --n-train 5000"),
-        ("use kernel=NeighborGraph(), or set dtype='float32'", "use --kernel graph"),
+        ("use kernel='auto', or set dtype='float32'", "use --kernel auto"),
         ("view 'a' (ids.csv) has the column 'kids=3'", "view 'a' (ids.csv) has the column 'kids=3'"),
     ],
 )

@@ -9,7 +9,9 @@ import scipy.sparse as sp
 
 from coview import (
     RBF,
+    AutoKernel,
     Cosine,
+    FuzzyGraph,
     InputError,
     Linear,
     NeighborGraph,
@@ -176,7 +178,7 @@ def test_a_median_distance_outside_float64_is_refused_with_the_name_of_the_view(
     with pytest.raises(InputError, match=r"^view 'x' .* outside the range of float64; rescale the view"):
         RBF().resolve(make(X * scale))
     with pytest.raises(InputError, match=r"^view 'text' .* outside the range of float64; rescale the view"):
-        TMvKSCR(2).fit({"image": X, "text": make(X * scale)})
+        TMvKSCR(2, kernel=RBF()).fit({"image": X, "text": make(X * scale)})
 
 
 # The bandwidth rule
@@ -332,6 +334,8 @@ def test_a_degree_from_a_command_line_becomes_int():
         ("normpoly", NormalizedPolynomial()),
         ("cosine", Cosine()),
         ("graph", NeighborGraph()),
+        ("auto", AutoKernel()),
+        ("fuzzy", FuzzyGraph()),
         ("precomputed", Precomputed()),
     ],
 )
@@ -346,6 +350,8 @@ def test_every_kernel_has_a_name():
         Polynomial,
         NormalizedPolynomial,
         Cosine,
+        AutoKernel,
+        FuzzyGraph,
         NeighborGraph,
         Precomputed,
     }

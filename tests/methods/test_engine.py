@@ -33,7 +33,9 @@ def test_float32_gives_the_labels_of_float64(rho, widths):
     rng = np.random.default_rng(0)
     truth = np.arange(1100) % 4
     views = [rng.normal(size=(4, d))[truth] * 1.5 + rng.normal(size=(1100, d)) for d in widths]
-    narrow, wide = (TMvKSCR(4, rho=rho, dtype=d, random_state=0).fit(views) for d in ("float32", "float64"))
+    narrow, wide = (
+        TMvKSCR(4, kernel=RBF(), rho=rho, dtype=d, random_state=0).fit(views) for d in ("float32", "float64")
+    )
     np.testing.assert_allclose(narrow.eigenvalues_, wide.eigenvalues_, rtol=1e-5)
     assert adjusted_rand_score(narrow.labels_, wide.labels_) == 1
     np.testing.assert_array_equal(narrow.predict(views), narrow.labels_)
@@ -42,7 +44,7 @@ def test_float32_gives_the_labels_of_float64(rho, widths):
 def test_huge_raw_values_are_centred_before_they_become_float32():
     views, truth = make_blobs(300)
     huge = [1e9 + 1e3 * x for x in views.values()]
-    model = TMvKSCR(3, dtype="float32", random_state=0).fit(huge)
+    model = TMvKSCR(3, kernel=RBF(), rho=0.5, dtype="float32", random_state=0).fit(huge)
     assert adjusted_rand_score(truth, model.labels_) == 1
 
 
@@ -65,8 +67,8 @@ def test_auto_uses_float32_only_if_it_is_safe():
 
 def test_scores_do_not_need_equal_weights():
     views, _ = make_blobs(800, spread=1.0)
-    by_sum = TMvKSCR(3, kappa=[1, 2, 3], beta=[0.1, 0.2, 0.3], random_state=0).fit(views)
-    by_rows = TMvKSCR(3, kappa=[1, 2, 3], beta=[0.1, 0.2, 0.3 + 1e-9], random_state=0).fit(views)
+    by_sum = TMvKSCR(3, kernel=RBF(), rho=0.5, kappa=[1, 2, 3], beta=[0.1, 0.2, 0.3], random_state=0).fit(views)
+    by_rows = TMvKSCR(3, kernel=RBF(), rho=0.5, kappa=[1, 2, 3], beta=[0.1, 0.2, 0.3 + 1e-9], random_state=0).fit(views)
     np.testing.assert_allclose(by_sum.scores_, by_rows.scores_, atol=1e-8 * np.abs(by_sum.scores_).max())
 
 
@@ -82,8 +84,8 @@ def test_the_result_is_that_of_plain_numpy():
 @pytest.mark.parametrize("assigner", ["directions", "codebook"])
 def test_the_order_of_views_does_not_matter(assigner):
     views, _ = make_blobs(700, spread=0.7)
-    model = TMvKSCR(4, assigner=assigner, random_state=0).fit(views)
-    turned = TMvKSCR(4, assigner=assigner, random_state=0).fit(dict(reversed(views.items())))
+    model = TMvKSCR(4, kernel=RBF(), rho=0.5, assigner=assigner, random_state=0).fit(views)
+    turned = TMvKSCR(4, kernel=RBF(), rho=0.5, assigner=assigner, random_state=0).fit(dict(reversed(views.items())))
     assert turned.kernels_ == model.kernels_
     assert adjusted_rand_score(turned.labels_, model.labels_) == 1
 
@@ -91,7 +93,7 @@ def test_the_order_of_views_does_not_matter(assigner):
 @pytest.mark.parametrize(("assigner", "spread"), [("directions", 4.0), ("codebook", 0.7)])
 def test_the_order_of_samples_does_not_matter(assigner, spread):
     views, _ = make_blobs(700, spread=spread)
-    model = TMvKSCR(3, assigner=assigner, random_state=0).fit(views)
+    model = TMvKSCR(3, kernel=RBF(), rho=0.5, assigner=assigner, random_state=0).fit(views)
     order = np.random.default_rng(1).permutation(700)
     kernels = model.kernels_  # with their bandwidths, which are drawn from 500 samples otherwise
     shuffled = TMvKSCR(3, assigner=assigner, kernel=kernels, random_state=0).fit(
@@ -102,7 +104,7 @@ def test_the_order_of_samples_does_not_matter(assigner, spread):
 
 def test_k_means_of_many_samples_starts_from_a_subset():
     views, truth = make_blobs(2500)
-    first, second = (TMvKSCR(3, random_state=7).fit(views) for _ in range(2))
+    first, second = (TMvKSCR(3, kernel=RBF(), rho=0.5, random_state=7).fit(views) for _ in range(2))
     np.testing.assert_array_equal(first.labels_, second.labels_)
     assert adjusted_rand_score(truth, first.labels_) == 1
 
@@ -120,7 +122,7 @@ def test_changing_the_arrays_after_the_fit_does_not_change_the_model(kernel, spa
 
 def test_a_failed_fit_does_not_change_the_model():
     views, _ = make_blobs()
-    model = TMvKSCR(3, random_state=0).fit(views)
+    model = TMvKSCR(3, kernel=RBF(), rho=0.5, random_state=0).fit(views)
     before = pickle.dumps(model)
     with pytest.raises(InputError):
         model.set_params(kernel="cosine").fit({"q": np.zeros((9, 2))})
@@ -129,7 +131,7 @@ def test_a_failed_fit_does_not_change_the_model():
 
 def test_parameters_set_after_the_fit_apply_to_the_next_one():
     views, _ = make_blobs(spread=1.0)
-    model = TMvKSCR(4, random_state=0).fit(views)
+    model = TMvKSCR(4, kernel=RBF(), rho=0.5, random_state=0).fit(views)
     model.set_params(n_clusters=7, assigner="codebook", beta=[1, 0, 0])
     assert max(labels.max() for labels in model.view_labels_.values()) <= 3
     np.testing.assert_array_equal(model.predict(views), model.labels_)
@@ -164,7 +166,9 @@ def test_sums_that_overflow_are_refused_with_the_name_of_the_view(scale):
 @pytest.mark.parametrize("kappa", [1e-46, 1e39, 1e200])
 def test_labels_depend_only_on_the_ratios_of_weights(dtype, kappa):
     views, truth = make_blobs()
-    extreme, plain = (TMvKSCR(3, rho=1.0, kappa=k, dtype=dtype, random_state=0).fit(views) for k in (kappa, 1.0))
+    extreme, plain = (
+        TMvKSCR(3, kernel=RBF(), rho=1.0, kappa=k, dtype=dtype, random_state=0).fit(views) for k in (kappa, 1.0)
+    )
     np.testing.assert_allclose(extreme.explained_variance_ratio_, plain.explained_variance_ratio_, rtol=1e-5)
     assert adjusted_rand_score(truth, extreme.labels_) == 1
 
@@ -227,7 +231,7 @@ def test_a_fit_that_exceeds_the_memory_is_refused(monkeypatch):
         KSC(2).fit(x)
     with pytest.raises(
         MemoryError,
-        match=r"FixedSize\(KSC\(…\), n_train=5000\), or use kernel=NeighborGraph\(\)$",
+        match=r"FixedSize\(KSC\(…\), n_train=5000\), or use kernel='auto'$",
     ):
         KSC(2, dtype="float32").fit(x)
 
@@ -235,7 +239,7 @@ def test_a_fit_that_exceeds_the_memory_is_refused(monkeypatch):
 def test_progress_is_reported_after_each_stage():
     reported = []
     views, _ = make_blobs()
-    TMvKSCR(3, random_state=0, progress=lambda *step: reported.append(step)).fit(views)
+    TMvKSCR(3, kernel=RBF(), rho=0.5, random_state=0, progress=lambda *step: reported.append(step)).fit(views)
     stages = ["similarities of a", "similarities of b", "similarities of c", "eigenvectors", "scores", "labels"]
     assert reported == [(stage, i, 6) for i, stage in enumerate(stages, start=1)]
 
@@ -258,11 +262,11 @@ def test_a_constant_view_is_uninformative(first):
     views, truth = make_blobs(200, spread=9.0)
     constant = np.full((200, 2), 3.0)
     both = [constant, views["a"]] if first else [views["a"], constant]
-    with_it = TMvKSCR(3, rho=1.0, random_state=0).fit(both)
+    with_it = TMvKSCR(3, kernel=RBF(), rho=1.0, random_state=0).fit(both)
     assert adjusted_rand_score(truth, with_it.labels_) == 1
-    half = TMvKSCR(3, rho=0.5, random_state=0).fit(both)
+    half = TMvKSCR(3, kernel=RBF(), rho=0.5, random_state=0).fit(both)
     assert adjusted_rand_score(with_it.labels_, half.labels_) == 1
     with pytest.warns(ConvergenceWarning, match="found 1 distinct clusters"):  # the product of all views is zero
-        nothing = TMvKSCR(3, rho=0.0, random_state=0).fit(both)
+        nothing = TMvKSCR(3, kernel=RBF(), rho=0.0, random_state=0).fit(both)
     assert nothing.eigenvalues_.tolist() == [0.0, 0.0]
     assert nothing.labels_.tolist() == [0] * 200

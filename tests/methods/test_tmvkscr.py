@@ -30,7 +30,7 @@ def test_fit_matches_the_reference_implementation(rho, n_samples, regularization
 def test_scores_of_new_samples_match_the_reference_implementation():
     views, _ = make_blobs(30, spread=1.0)
     train, new = ({name: x[rows] for name, x in views.items()} for rows in (slice(20), slice(20, 30)))
-    model = TMvKSCR(3, kernel=RBF(4.0), random_state=0).fit(train)
+    model = TMvKSCR(3, kernel=RBF(4.0), rho=0.5, random_state=0).fit(train)
     for name, scores in model.transform(new, per_view=True).items():
         gram = naive.rbf(train[name], train[name], 4.0)
         rows = naive.rbf(new[name], train[name], 4.0)
@@ -97,15 +97,15 @@ def with_outliers(k, n_outliers=5, n=500):
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_a_few_outliers_do_not_dominate_a_component(k):
     views, truth = with_outliers(k)
-    model = TMvKSCR(k, random_state=0).fit(views)
+    model = TMvKSCR(k, kernel=RBF(), rho=0.5, random_state=0).fit(views)
     assert model.regularization_ == 1.0
     assert set(model.dominant_rows_) <= {0, 1, 2, 3, 4}
     assert adjusted_rand_score(truth[5:], model.labels_[5:]) > 0.97
-    published = TMvKSCR(k, regularization=0, random_state=0).fit(views)
+    published = TMvKSCR.as_published(k, assigner="directions", random_state=0).fit(views)
     assert adjusted_rand_score(truth[5:], published.labels_[5:]) < 0.1
     assert published.regularization_ == 0.0
     assert published.dominant_rows_ == model.dominant_rows_
-    clean = TMvKSCR(k, random_state=0).fit({name: x[5:] for name, x in views.items()})
+    clean = TMvKSCR(k, kernel=RBF(), rho=0.5, random_state=0).fit({name: x[5:] for name, x in views.items()})
     assert (clean.regularization_, clean.dominant_rows_) == (0.0, ())
 
 
@@ -114,3 +114,52 @@ def test_regularization_is_a_number_or_auto(regularization):
     views, _ = make_blobs(30)
     with pytest.raises(InputError, match=r"^regularization=.*: expected a number of at least 0, or 'auto'$"):
         TMvKSCR(3, regularization=regularization).fit(views)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_a_few_outliers_do_not_change_the_clusters_of_the_default_kernels(k):
+    views, truth = with_outliers(k)
+    model = TMvKSCR(k, random_state=0).fit(views)
+    assert adjusted_rand_score(truth[5:], model.labels_[5:]) > 0.97
+
+
+def test_as_published_has_the_setting_of_the_paper():
+    views, _ = make_blobs(40, spread=1.0)
+    model = TMvKSCR.as_published(4, kernel=RBF(5.0), random_state=0).fit(views)
+    grams = [naive.rbf(x, x, 5.0) for x in views.values()]
+    values, _, scores = naive.tmvkscr(grams, 3, [1.0, 1.0, 1.0], 0.5)
+    np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-9)
+    assert_equal_up_to_sign(model.scores_, sum(scores) / 3, atol=1e-9)
+    assert adjusted_rand_score(model.labels_, naive.codebook(model.scores_, 4)) == 1
+    settings = TMvKSCR.as_published(4).get_params()
+    assert {name: settings[name] for name in ("kernel", "rho", "regularization", "assigner")} == {
+        "kernel": RBF(),
+        "rho": 0.5,
+        "regularization": 0,
+        "assigner": "codebook",
+    }
+
+
+def test_as_published_takes_all_other_parameters():
+    model = TMvKSCR.as_published(4, rho=0.2, kappa=[1, 2], assigner="directions", dtype="float32", random_state=3)
+    assert (model.n_clusters, model.rho, model.kappa, model.assigner) == (4, 0.2, [1, 2], "directions")
+    assert (model.kernel, model.regularization, model.dtype, model.random_state) == (RBF(), 0, "float32", 3)
+    with pytest.raises(TypeError, match="regularization"):
+        TMvKSCR.as_published(4, regularization=1.0)
+
+
+@pytest.mark.parametrize("n_samples", [90, 900])
+def test_labels_of_separate_clusters_do_not_depend_on_the_seed(n_samples):
+    views, truth = make_blobs(n_samples, widths=(4, 12))
+    first, *others = (TMvKSCR(3, random_state=seed).fit(views) for seed in (0, 1, 2, None))
+    assert adjusted_rand_score(truth, first.labels_) == 1
+    for other in others:
+        np.testing.assert_array_equal(other.labels_, first.labels_)
+        np.testing.assert_array_equal(other.scores_, first.scores_)
+
+
+@pytest.mark.parametrize("kernel", ["auto", "rbf"])
+def test_rho_may_be_a_number_of_numpy(kernel):
+    views, _ = make_blobs(60)
+    ours, theirs = (TMvKSCR(3, kernel=kernel, rho=rho, random_state=0).fit(views) for rho in (np.float64(0.25), 0.25))
+    np.testing.assert_array_equal(ours.scores_, theirs.scores_)

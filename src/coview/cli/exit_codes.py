@@ -16,7 +16,7 @@ from coview.errors import InputError
 
 # The base class of all usage errors; its module differs between versions of typer.
 _UsageError: Any = typer.BadParameter.__base__
-_LESS_MEMORY = "train on some of the samples, as in --n-train 5000, or use --method tmvkscr --kernel graph"
+_LESS_MEMORY = "train on some of the samples, as in --n-train 5000, or use --method tmvkscr --kernel auto"
 
 
 class Commands(TyperGroup):

@@ -42,8 +42,8 @@ class ModelOptions:
             MODEL,
             "--kernel [VIEW=]KERNEL",
             "The kernel of all views, or of one view if its name comes first, with its parameters: "
-            f"{summaries(KERNELS)}. The default is rbf. For example --kernel rbf:sigma2=0.5, or "
-            "--kernel text=poly:degree=3",
+            f"{summaries(KERNELS)}. The default is auto for tmvkscr, and rbf for other methods. "
+            "For example --kernel rbf:sigma2=0.5, or --kernel text=poly:degree=3",
             KERNELS,
         ),
     ] = None
@@ -52,7 +52,8 @@ class ModelOptions:
         option(
             MODEL,
             "--rho WEIGHT",
-            "tmvkscr: weight of the sum of the views' kernels (1) against their product (0). For example --rho 0.5",
+            "tmvkscr: weight of the sum of the views' kernels (1) against their product (0); the default is 1. "
+            "For example --rho 0.5",
         ),
     ] = None
     kappa: Annotated[
@@ -113,15 +114,16 @@ class ModelOptions:
 
     def _parameters(self, name: str, kind: Any, n_clusters: Any, names: Sequence[str]) -> dict[str, Any]:
         """Return the parameters of the method; options that it does not have are refused."""
+        known = signature(kind).parameters
+        usual = known["kernel"].default if "kernel" in known else None
         options = {
             "n_clusters": n_clusters,
-            "kernel": parse_kernels(self.kernel, names) if self.kernel else None,
+            "kernel": parse_kernels(self.kernel, names, usual) if self.kernel else None,
             "rho": None if self.rho is None else parse_number(f"--rho {self.rho}", self.rho),
             "kappa": parse_weights("--kappa", self.kappa, names) if self.kappa else None,
             "assigner": self.assigner and check_name("--assigner", self.assigner, ASSIGNERS),
         }
         given = {parameter: value for parameter, value in options.items() if value is not None}
-        known = signature(kind).parameters
         for parameter in given:
             if parameter == "n_clusters" and parameter not in known:
                 raise InputError(
@@ -136,21 +138,22 @@ class ModelOptions:
         return given
 
     def _steps(self, method: Any, names: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-        """Return the preprocessing of each view, and a note if the default is not to standardise."""
-        from coview.kernels import RBF
+        """Return the preprocessing of each view, and a note about views that are not standardised by default."""
+        from coview.kernels import RBF, AutoKernel, kernel_per_view
 
         typed = parse_preprocessing(self.preprocess or (), names)
-        kernel = getattr(method, "kernel", RBF())
-        kernels = list(kernel.values()) if isinstance(kernel, dict) else [kernel]
-        # Standardised columns are centred, so their inner products are negative, which only RBF kernels allow.
-        default = "standard" if all(isinstance(each, RBF) for each in kernels) else "none"
-        without = ", ".join(name for name, steps in typed.items() if steps is None)
+        kernels = kernel_per_view(getattr(method, "kernel", RBF()), tuple(names))
+        # Standardised columns are centred, so their inner products are negative, which only RBF kernels allow. The
+        # kernel auto scales columns itself if they need it.
+        usual = {name: "standard" if isinstance(kernel, RBF) else "none" for name, kernel in kernels.items()}
+        raw = [name for name, kernel in kernels.items() if not isinstance(kernel, (RBF, AutoKernel))]
+        without = ", ".join(name for name in raw if typed[name] is None)
         notes = []
-        if without and default == "none":
+        if without:
             notes.append(
                 f"not preprocessed, because the kernel is not rbf: {without}; --preprocess standard or l2 changes that"
             )
-        return {name: steps or default for name, steps in typed.items()}, notes
+        return {name: steps or usual[name] for name, steps in typed.items()}, notes
 
     def _with_n_train(self, estimator: Any) -> Any:
         """Return the estimator, wrapped as FixedSize if --n-train is given."""

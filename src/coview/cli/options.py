@@ -80,7 +80,9 @@ def _preprocess_option(default: str) -> Any:
     )
 
 
-Preprocess = Annotated[list[str] | None, _preprocess_option("standard, but none if --kernel is not rbf")]
+Preprocess = Annotated[
+    list[str] | None, _preprocess_option("standard, but none for views with another kernel than rbf")
+]
 PreprocessAll = Annotated[list[str] | None, _preprocess_option("standard")]  # for several methods
 Seed = Annotated[
     str,

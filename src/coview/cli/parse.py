@@ -40,9 +40,9 @@ def match_views(files: Mapping[str, str], trained: Sequence[str]) -> None:
         raise InputError(f"the model needs the view {missing[0]!r} as well; add --view {missing[0]}=FILE")
 
 
-def parse_kernels(typed: Sequence[str], names: Sequence[str]) -> Any:
-    """Return one kernel or one per view, from `rbf:sigma2=0.5` or `text=cosine`; views without one get rbf."""
-    return _per_view("--kernel", typed, names, _parse_kernel, KERNELS["rbf"]())
+def parse_kernels(typed: Sequence[str], names: Sequence[str], default: Any) -> Any:
+    """Return one kernel or one per view, from `rbf:sigma2=0.5` or `text=cosine`; views without one get the default."""
+    return _per_view("--kernel", typed, names, _parse_kernel, default)
 
 
 def parse_weights(option: str, typed: Sequence[str], names: Sequence[str]) -> Any:

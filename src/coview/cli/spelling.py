@@ -9,7 +9,6 @@ from shlex import quote
 _FIXED = {
     "ids=False": "--no-ids",
     "ids=…": "--ids COLUMN",
-    "kernel=NeighborGraph()": "--kernel graph",
     ", or set dtype='float32'": "",  # not an option
 }
 _OPTIONS = {

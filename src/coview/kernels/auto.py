@@ -22,9 +22,11 @@ class AutoKernel(Kernel):
     |--------------------------------------------------------------------|------------|
     | at most 8 columns                                                  | seuclidean |
     | two columns have nearly all of the variance, as in different units | seuclidean |
+    | all rows are multiples of one row                                  | seuclidean |
     | all others: dense, counts, binary, sparse                          | cosine     |
 
     The fitted attribute `kernels_` of a method holds the kernel that was chosen; new samples are compared by the same.
+    A view whose rows are all equal is uninformative: its graph has no edges.
 
     Parameters
     ----------
@@ -47,10 +49,10 @@ class AutoKernel(Kernel):
         check_integer_parameter(self, "n_neighbors")
 
     def resolve(self, x: Matrix, rng: np.random.Generator | None = None, name: str = "x") -> Kernel:
-        return FuzzyGraph(self.n_neighbors, metric="seuclidean" if ViewProfile.of(x).no_direction else "cosine")
-
-    def check_training(self, name: str, x: Matrix) -> None:
-        self.resolve(x).check_training(name, x)
+        cosine = FuzzyGraph(self.n_neighbors, metric="cosine")
+        if ViewProfile.of(x).no_direction or cosine.is_constant(x):
+            return FuzzyGraph(self.n_neighbors, metric="seuclidean")
+        return cosine
 
     def against(
         self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64, map_blocks: Map = serial_map

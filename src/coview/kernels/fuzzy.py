@@ -24,15 +24,16 @@ class FuzzyGraph(Graph):
     """Similarity w(x, y) / √(d_x d_y) between near neighbours, where w is the weight of UMAP's graph and d the degree.
 
     The weight from x to one of its `n_neighbors` nearest rows y is exp(-(|x - y| - r_x) / s_x). The offset r_x is the
-    smallest nonzero of these distances, and the bandwidth s_x is chosen so that the weights of x have the sum
-    log2(n_neighbors). The weights a from x to y and b from y to x are combined to w = a + b - a b. A row has the weight
-    1 to itself, and its degree is the sum of its weights.
+    smallest nonzero of these distances. The bandwidth s_x is chosen so that the weights of x have the sum
+    log2(n_neighbors), but it is at least 1/1000 of the largest of these distances. The weights a from x to y and b from
+    y to x are combined to w = a + b - a b. A row has the weight 1 to itself, and its degree is the sum of its weights.
 
     The degrees of each view's own graph normalise it, so views are fused on equal terms even if one of them has much
     larger degrees. The Gram matrix is sparse, and stays sparse if all views have such a kernel.
 
     A new row is compared with the training rows only, as in `NeighborGraph`; its degree includes the weight 1 to
-    itself. A new row that is equal to a training row is treated as that row.
+    itself. A new row that is equal to a training row is treated as that row. A new row that is a billion times further
+    away than all training rows has similarity 0 to all of them.
 
     Parameters
     ----------
@@ -100,7 +101,7 @@ def _weights(distances: Array, offsets: Array, bandwidths: Array) -> Array:
 def _local_scales(distances: Array) -> tuple[Array, Array]:
     """Return the offset and the bandwidth of each row from the distances to its neighbours in increasing order.
 
-    The bandwidth is not determined if too many distances are equal to the offset or smaller; it is then small.
+    No bandwidth gives the sum if too many distances are equal to the offset or smaller; the smallest one is then used.
     """
     n, k = distances.shape
     if k == 0:
@@ -110,10 +111,10 @@ def _local_scales(distances: Array) -> tuple[Array, Array]:
     offsets = np.where(np.isfinite(offsets), offsets, 0.0)
     excess = np.maximum(distances - offsets[:, None], 0)
     low = _LEAST_BANDWIDTH * np.where(distances[:, -1] > 0, distances[:, -1], 1.0)
-    # No bandwidth above this reaches the sum: all terms are at least that of the largest distance.
+    # With this bandwidth the sum is large enough, because no term is smaller than that of the largest distance.
     high = np.maximum(excess[:, -1] / np.log(k / log2(k)), low) if k > 1 else low
     for _ in range(_BISECTIONS if k > 1 else 0):
         middle = (low + high) / 2
-        above = np.exp(-excess / middle[:, None]).sum(axis=1) > log2(k)
+        above = np.exp(-excess / middle[:, None]).sum(axis=1) >= log2(k)
         low, high = np.where(above, low, middle), np.where(above, middle, high)
     return offsets, (low + high) / 2

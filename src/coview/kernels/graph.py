@@ -18,12 +18,12 @@ from coview.neighbors.exact import ExactSearch, rank_in_group, sort_pairs
 from coview.neighbors.nearest import Neighbors, nearest_neighbors
 from coview.rows import as_array, column_statistics, l2_normalize
 from coview.runtime import Map, serial_map
-from coview.state import PARAMETER, DenseOrSparse, FloatArray, SparseMatrix
+from coview.state import PARAMETER, DenseOrSparse, FloatArray, Sizes, SparseMatrix, require
 from coview.views import Array, Matrix
 
 _METRICS = ("euclidean", "cosine", "seuclidean")
 _SAME_DIRECTION = 1e-12  # 1 less a cosine: a smaller difference may be a rounding error
-_LEAST_DEVIATION = 1e-300  # the reciprocal of a smaller one is not a number of float64
+_LEAST_DEVIATION = 1e-308  # the reciprocal of a smaller one is not a number of float64
 _SAFE_EXPONENT = 400  # squares of values between 2^-400 and 2^400 stay in the range of float64
 
 
@@ -53,18 +53,21 @@ class Graph(Kernel):
         """Return the similarity to training rows with these neighbours."""
 
     def check_training(self, name: str, x: Matrix) -> None:
-        if x.shape[0] == 1:
-            return
-        scales = np.ones(1)  # columns in other units are equal in the same rows
+        if x.shape[0] > 1 and self.is_constant(x):
+            raise InputError(
+                f"view {name!r} has the same values in all of its {x.shape[0]} samples under {self}; drop the view, "
+                "because no sample is nearer than another"
+            )
+
+    def is_constant(self, x: Matrix) -> bool:
+        """Return whether all distances between rows are 0."""
+        scales = self.column_scales(x)
         first, start = self.normalized(x[:1], scales), 1
         while start < x.shape[0]:  # the first rows mostly differ already
             if not self._all_equal(first, self.normalized(x[start : 2 * start], scales)):
-                return
+                return False
             start *= 2
-        raise InputError(
-            f"view {name!r} has the same values in all of its {x.shape[0]} samples under {self}; drop the view, "
-            "because no sample is nearer than another"
-        )
+        return True
 
     def _all_equal(self, first: Matrix, rows: Matrix) -> bool:
         """Return whether all rows are equal to the first one; under cosine, multiples of it are, up to rounding."""
@@ -73,10 +76,13 @@ class Graph(Kernel):
         return bool((fingerprints(rows) == fingerprints(first)).all())
 
     def column_scales(self, rows: Matrix) -> Array:
-        """Return by what columns are multiplied: one number for all, or for "seuclidean" one for each column."""
+        """Return by what columns are multiplied: one number for all, or for "seuclidean" one for each column.
+
+        It is 0 for a constant column, as if columns are standardised: new rows do not differ in it either.
+        """
         if self.metric == "seuclidean":
-            _, deviations = column_statistics(rows, ddof=0)
-            return 1 / np.where(np.isfinite(deviations), deviations, 1.0).clip(_LEAST_DEVIATION)
+            _, deviations = column_statistics(rows, ddof=0)  # infinite for constant columns
+            return 1 / deviations.clip(_LEAST_DEVIATION)
         exponent = frexp(max(float(rows.max()), -float(rows.min())))[1]
         exponent = 0 if abs(exponent) < _SAFE_EXPONENT or self.metric == "cosine" else max(exponent, -1000)
         return np.array([2.0**-exponent])
@@ -100,7 +106,8 @@ class Graph(Kernel):
         scales = self.column_scales(rows)
         normalized = self.normalized(rows, scales)
         duplicates = Duplicates(normalized)
-        width = min(self.n_distances, rows.shape[0] - 1)
+        # If all rows are equal, none is nearer than another, and the graph has no edges.
+        width = min(self.n_distances, rows.shape[0] - 1) if len(duplicates) > 1 else 0
         near = nearest_neighbors(normalized, duplicates, width, map_blocks)
         similarity = self._similarity(normalized, scales, near, dtype)
         vars(similarity)["_duplicates"] = duplicates  # already computed
@@ -124,7 +131,7 @@ class GraphSimilarity(Similarity):
 
     kernel: Annotated[Graph, PARAMETER]
     rows: Annotated[Matrix, DenseOrSparse("train", "features")]
-    scales: Annotated[Array, FloatArray("_scales", above=0)]  # factors of the columns, one for all or for each
+    scales: Annotated[Array, FloatArray("_scales", least=0)]  # factors of the columns, one for all or for each
     radii: Annotated[Array, FloatArray("train", least=0)]
     gram: Annotated[Matrix, SparseMatrix("train", "train", least=0, most=1)]
 
@@ -135,6 +142,10 @@ class GraphSimilarity(Similarity):
     @property
     def dtype(self) -> type[np.floating[Any]]:  # type: ignore[override]
         return self.gram.dtype.type
+
+    def _check_state(self, sizes: Sizes) -> None:
+        count, width = len(self.scales), self.rows.shape[1]
+        require(count in (1, width), f"expected 1 or {width} scales, got {count}")
 
     @abstractmethod
     def _values(self, pairs: NearPairs, n_new: int) -> Array:

@@ -38,7 +38,7 @@ class NeighborGraph(Graph):
         The neighbour whose distance is the local bandwidth; the last one if there are fewer.
     metric : "euclidean", "cosine" or "seuclidean"
         "cosine" is the Euclidean distance of L2-normalised rows; all-zero rows stay zero. "seuclidean" is that of
-        columns divided by their standard deviation over the training rows.
+        columns divided by their standard deviation over the training rows, without constant columns.
 
     References
     ----------

@@ -30,7 +30,7 @@ _STEADY_ITERATIONS = 10
 
 
 @dataclass(frozen=True)
-class Graph:
+class CoordinateGraph:
     """The neighbour graph of a view and its constants, which do not change during the iterations."""
 
     samples: Array  # X, (n, coordinates)
@@ -50,7 +50,7 @@ class Graph:
         return sp.csc_array((entries, places), shape=(n, n))
 
 
-def neighbour_graph(samples: Array, n_features: int, edges: Numbers, pair_rate: float) -> Graph:
+def neighbour_graph(samples: Array, n_features: int, edges: Numbers, pair_rate: float) -> CoordinateGraph:
     """Return the graph of L2-normalised samples (n, coordinates) of a view of n_features.
 
     The weight of an edge falls with the degrees of its ends.
@@ -63,7 +63,7 @@ def neighbour_graph(samples: Array, n_features: int, edges: Numbers, pair_rate: 
     lengths[lengths < _SHORT * np.sqrt(n_features)] = longest
     shortest = np.sort(lengths)[: ceil(pair_rate * len(lengths))]
     norm = np.sqrt(max(0.0, np.linalg.eigvalsh(samples.T @ samples)[-1]))
-    return Graph(samples, edges, weights, float(shortest.mean()), float(longest**2), float(norm))
+    return CoordinateGraph(samples, edges, weights, float(shortest.mean()), float(longest**2), float(norm))
 
 
 def largest_eigenvalue(laplacian: Matrix) -> float:
@@ -99,7 +99,7 @@ class Matching:
 class Matcher:
     """The alternating updates for given graphs."""
 
-    def __init__(self, graphs: Sequence[Graph], consistency: float) -> None:
+    def __init__(self, graphs: Sequence[CoordinateGraph], consistency: float) -> None:
         self.graphs = graphs
         self.consistency = consistency
         self.scales = np.array([graph.scale for graph in graphs])[:, None]
@@ -294,7 +294,7 @@ class COMIC(MultiViewClusterer):
                 stacklevel=3,
             )
 
-    def _graph(self, x: Matrix) -> Graph:
+    def _graph(self, x: Matrix) -> CoordinateGraph:
         samples = l2_normalize(x)
         edges = mutual_edges(*cosine_neighbors(samples, self.n_neighbors))
         return neighbour_graph(coordinates(samples), samples.shape[1], edges, self.pair_rate)

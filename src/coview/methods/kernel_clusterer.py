@@ -117,6 +117,10 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         """Return whether no n×n matrix is formed."""
         return self._fuses_sparse and fuses_sparse([kernel.sparse for kernel in kernels.values()])
 
+    def _could_be_sparse(self, kernels: Mapping[str, Kernel]) -> bool:
+        """Return whether no n×n matrix would be formed with other kernels."""
+        return self._fuses_sparse and fuses_sparse([True] * len(kernels)) and not self._stays_sparse(kernels)
+
     def _bytes_to_fit(self, views: Views, kernels: Mapping[str, Kernel], dtype: Any) -> int:
         """Return the memory of a fit, as far as it grows with the number of samples."""
         n, itemsize = views.n_samples, np.dtype(dtype).itemsize
@@ -152,7 +156,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
             self._bytes_to_fit(views, kernels, dtype),
             f"fitting {views.n_samples} samples in {np.dtype(dtype)}",
             f"train on some of them, as in FixedSize({type(self).__name__}(…), n_train=5000)"
-            + (", or use kernel=NeighborGraph()" if self._fuses_sparse and not self._stays_sparse(kernels) else "")
+            + (", or use kernel='auto'" if self._could_be_sparse(kernels) else "")
             + (", or set dtype='float32'" if dtype == np.float64 else ""),
         )
         with Workers(self.n_jobs) as workers:

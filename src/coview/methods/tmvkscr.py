@@ -56,8 +56,8 @@ class TMvKSCR(KernelClusterer):
         How a stacked X is split into views; see `as_views`.
     dtype : "auto", "float32" or "float64"
         Precision of the Gram matrices. "auto" is float32 above 2000 samples if all kernels are bounded (RBF,
-        normalised polynomial, cosine), none is nearly constant, and the assigner does not depend on signs; labels
-        are the same except for samples on the boundary of two clusters; see docs/performance.md.
+        normalised polynomial, cosine, neighbour graphs), none is nearly constant, and the assigner does not depend on
+        signs; labels are the same except for samples on the boundary of two clusters; see docs/performance.md.
     batch_size : "auto" or int
         Number of new samples that are scored at a time.
     n_jobs : int, optional
@@ -65,7 +65,7 @@ class TMvKSCR(KernelClusterer):
     progress : bool or callable, optional
         True shows a bar. A function is called as progress(stage, done, total) after each stage of a fit.
     random_state : int, Generator, RandomState or None
-        Seed of the bandwidth rule (above 500 samples) and of the direction assigner.
+        Seed of the direction assigner, and of the bandwidth rule of RBF() above 500 samples.
 
     Attributes
     ----------
@@ -203,4 +203,4 @@ class TMvKSCR(KernelClusterer):
             degree = gram.positive_degrees()
             return degree + self.regularization_ * degree.mean()
 
-        return solve_shared(fuse(grams, self._kappa, self.rho, regularized), n_components, self._beta)
+        return solve_shared(fuse(grams, self._kappa, float(self.rho), regularized), n_components, self._beta)

@@ -24,7 +24,7 @@ _NARROW = 8  # up to this many columns, products are cheap in float64, and float
 _TIE = 1e-9  # relative difference of squared distances of sparse rows that may be a rounding error
 _MORE_CANDIDATES = 32
 _FOLDS = 8  # times k: with more columns they are folded
-_TOO_FAR = 1e9  # in units of the largest entry; the similarity of such a row is 0
+_TOO_FAR = 1e9  # in units of the largest entry; such a row has no neighbours, and similarity 0
 
 
 class Pairs(NamedTuple):
@@ -164,8 +164,10 @@ class ExactSearch:
         with np.errstate(over="ignore"):
             moved = self._moved(x)
             far: NDArray[np.bool_] = as_array(abs(moved).max(axis=1)).ravel() * 2.0**-self.exponent > _TOO_FAR
-        if far.any():
-            moved = sp.csr_array(moved.multiply(~far[:, None])) if self._sparse else np.where(far[:, None], 0.0, moved)
+        if far.any() and self._sparse:
+            moved.data[far[row_of_entries(moved)]] = 0.0  # a product with 0 would not be 0 for infinite entries
+        elif far.any():
+            moved = np.where(far[:, None], 0.0, moved)
         return self._scaled(moved), far
 
     def _first_of_ties(self, i: Integers, j: Integers, lowest: Array, k: int, norms: Array) -> NDArray[np.bool_]:

@@ -11,7 +11,6 @@ from coview.views import Matrix
 
 _MOSTLY_ZERO = 0.5
 _FEW_COLUMNS = 8
-_WIDE_RANGE = 2.0
 _NEARLY_ALL = 0.95
 _SAMPLED_ROWS = 2000
 
@@ -26,19 +25,16 @@ class ViewProfile:
 
     no_direction: bool  # whether the direction of a row is uninformative
     word_counts: bool  # whether the values are non-negative and mostly zero, as word counts are
-    wide_range: bool  # whether the values are non-negative and some exceed 2, so that logarithms make a difference
 
     @classmethod
     def of(cls, x: Matrix) -> ViewProfile:
         """Return the profile of a view, a float array or csr_array of shape (n_samples, n_features)."""
         values = x.data if sp.issparse(x) else x
-        nonnegative = bool(values.min(initial=0) >= 0)
         zeros = 1 - np.count_nonzero(values) / (x.shape[0] * x.shape[1])
-        word_counts = nonnegative and x.shape[1] > _FEW_COLUMNS and zeros > _MOSTLY_ZERO
+        word_counts = values.min(initial=0) >= 0 and x.shape[1] > _FEW_COLUMNS and zeros > _MOSTLY_ZERO
         return cls(
             no_direction=x.shape[1] <= _FEW_COLUMNS or (not word_counts and _two_columns_dominate(x)),
-            word_counts=word_counts,
-            wide_range=nonnegative and bool(values.max(initial=0) > _WIDE_RANGE),
+            word_counts=bool(word_counts),
         )
 
 

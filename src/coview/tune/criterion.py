@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from coview.views import Array
 
-# These constants are fixed on half of the data sets of benchmarks/quality, which reports the results on the others.
-_SIZE_ENTROPY_POWER = 1.5
-_PER_LOG_CLUSTER, _PER_GAP = 0.75, 0.5
 _STABILITY_POWER = 2
 _LEAST_STABILITY = 0.01
+
+
+class Constants(NamedTuple):
+    """Constants of the criterion, fixed on half of the data sets of benchmarks/quality, which reports the others."""
+
+    size_entropy_power: float = 1.5
+    per_log_cluster: float = 0.75
+    per_gap: float = 0.5
+
+
+USED = Constants()
 
 
 def model_weights(stability: Sequence[float | None]) -> list[float]:
@@ -22,15 +31,23 @@ def model_weights(stability: Sequence[float | None]) -> list[float]:
     return weights
 
 
-def criterion(numbers: Array, stability: Array, agreement: Array, size_entropy: Array, eigengap: Array) -> Array:
+def criterion(
+    numbers: Array,
+    stability: Array,
+    agreement: Array,
+    size_entropy: Array,
+    eigengap: Array,
+    *,
+    constants: Constants = USED,
+) -> Array:
     """Return the criterion of the consensus for each number of clusters.
 
     It is the mean of the stability and of the agreement between the models, times a power of the size entropy, because
     one large cluster and a few tiny ones are stable and not informative. Few clusters agree more easily than many, so
     it is raised by the logarithm of their number, and by a large eigengap after the last eigenvalue that is used.
     """
-    measured = np.maximum((stability + agreement) / 2, 0) * size_entropy**_SIZE_ENTROPY_POWER
+    measured = np.maximum((stability + agreement) / 2, 0) * size_entropy**constants.size_entropy_power
     largest = eigengap.max(initial=0.0)
     relative = eigengap / largest if largest > 0 else np.zeros_like(eigengap)
-    values: Array = measured * (1 + _PER_LOG_CLUSTER * np.log(numbers)) * (1 + _PER_GAP * relative)
+    values: Array = measured * (1 + constants.per_log_cluster * np.log(numbers)) * (1 + constants.per_gap * relative)
     return values

@@ -23,7 +23,7 @@ from coview.rows import l2_normalize
 from coview.runtime import Workers
 from coview.tune.criterion import criterion, model_weights
 from coview.tune.models import models_of
-from coview.tune.record import CONSENSUS, EvaluatedModel
+from coview.tune.record import CONSENSUS, EvaluatedModel, evaluated_models
 from coview.views import Array, Views
 
 _SAMPLES = 600
@@ -125,10 +125,14 @@ class Search:
             for some, value in zip(by_number, values, strict=True)
             for each in some
         ]
-        best = by_number[int(values.argmax())]
         selected = sum(len(some) for some in by_number[: int(values.argmax()) + 1]) - 1
-        weights = {each.model: each.weight for each in best if each.weight is not None}
-        return SearchResult(tuple(evaluations), selected, weights)
+        return SearchResult(tuple(evaluations), selected, _known_weights(by_number[int(values.argmax())]))
+
+    def labels(self, evaluations: Sequence[EvaluatedModel], n_clusters: int) -> Labels:
+        """Return the labels of the consensus for one of the evaluated numbers of clusters, of all rows."""
+        labels = self._consensus(0, _known_weights(evaluated_models(evaluations, n_clusters)), n_clusters)
+        assert labels is not None
+        return labels
 
     def _evaluated(self, k: int) -> list[EvaluatedModel]:
         """Return the evaluations of all models and of their consensus for one number of clusters."""
@@ -166,7 +170,7 @@ class Search:
                 stability=self._stability(together),
                 agreement=float(np.mean([a for a in agreements if a is not None])) if len(whole) > 1 else None,
                 size_entropy=size_entropy(together[0], k),
-                eigengap=None if any(gap is None for gap in gaps) else float(np.mean(gaps)),
+                eigengap=float(np.mean([gap for gap in gaps if gap is not None])) if None not in gaps else None,
             )
         )
         return evaluated
@@ -196,6 +200,11 @@ def _fitted(model: Any, views: Views) -> _Scores | InputError:
 
 def _labels(scores: Array, k: int) -> Labels:
     return FEW_STARTS.fit(scores, k, np.random.default_rng(0)).assign(scores)
+
+
+def _known_weights(evaluated: Sequence[EvaluatedModel]) -> dict[str, float]:
+    """Return the weights of the models that can be fitted, from evaluations for one number of clusters."""
+    return {each.model: each.weight for each in evaluated if each.weight is not None}
 
 
 def _gap(eigenvalues: Array, k: int) -> float | None:
