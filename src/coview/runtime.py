@@ -114,6 +114,19 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
+@cache
+def _controller_of_kmeans() -> Any:
+    import sklearn.cluster  # noqa: F401 - loads the OpenMP library that k-means uses
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def one_kmeans_thread() -> Any:
+    """Return a context in which k-means of scikit-learn runs in one thread."""
+    return _controller_of_kmeans().limit(limits=1)
+
+
 def available_memory() -> int | None:
     """Return the number of bytes that this process can still allocate, or None if the system does not report it."""
     limits = [limit for limit in (_free(), _left_in_container()) if limit is not None]

@@ -108,7 +108,7 @@ def test_the_criterion_grows_with_the_logarithm_of_the_number_and_its_eigengap()
 def test_the_measures_are_those_of_the_fitted_models():
     views, _ = blobs(150, spread=1.2)
     search = run(views)
-    assert len(search.subsets) == 10
+    assert len(search.subsets) == 6
     assert {len(subset) for subset in search.subsets} == {105}
     evaluations = search.evaluate([3]).evaluations
     first, consensus = evaluations[0], evaluations[-1]

@@ -10,11 +10,11 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clon
 from sklearn.utils.validation import check_is_fitted
 
 from coview.compose.wrapper import nested_models, require_clusterer, setting
-from coview.core.assign import Assigner, Assignment, Deferred, Labels, as_assigner
+from coview.core.assign import FEW_STARTS, Assigner, Assignment, Deferred, Labels, as_assigner
 from coview.errors import InputError
 from coview.methods.base import MultiViewClusterer, Seed
 from coview.methods.kernel_clusterer import KernelClusterer
-from coview.parameters import check_number, is_integer
+from coview.parameters import check_integer, check_number, is_integer
 from coview.rows import l2_normalize
 from coview.state import FITTED, FloatArray, Range, Size, Sizes, SomeViews, require
 from coview.views import Array, Layout, Views
@@ -33,8 +33,9 @@ class Consensus(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClus
     Parameters
     ----------
     estimators : list of estimators
-        Methods or wrappers with `transform`, all with the same number of clusters, such as
-        [TMvKSCR(3), Concat(KSC(3))].
+        Methods or wrappers with `transform`, such as [TMvKSCR(3), Concat(KSC(3))].
+    n_clusters : int, optional
+        Number of clusters; by default that of the estimators, which must then be the same for all.
     weights : list of numbers, optional
         The weight of each model; equal by default.
     assigner : assigner or name
@@ -75,6 +76,7 @@ class Consensus(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClus
     eigenvalues_: Annotated[Array, FloatArray("components")]
     _weights: Annotated[Array, FloatArray("_models", least=0)]
     _axes: Annotated[Array, FloatArray("components", "components")]
+    _n_clusters: Annotated[int, Range(least=1)]
     _widths: tuple[Annotated[int, Range(least=1)], ...]
     _n_features_out: Annotated[int, Size("components")]
     _assignment: Assignment
@@ -84,6 +86,7 @@ class Consensus(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClus
     def __init__(
         self,
         estimators: Sequence[Any],
+        n_clusters: int | None = None,
         *,
         weights: Sequence[float] | None = None,
         assigner: Assigner | str = "directions",
@@ -91,15 +94,11 @@ class Consensus(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClus
         random_state: Seed = None,
     ) -> None:
         self.estimators = estimators
+        self.n_clusters = n_clusters  # type: ignore[assignment]
         self.weights = weights
         self.assigner = assigner
         self.views = views
         self.random_state = random_state
-
-    @property
-    def n_clusters(self) -> int:  # type: ignore[override]
-        """The number of clusters of all models."""
-        return int(setting(self.estimators[0], "n_clusters", 0))
 
     @property
     def kernels_(self) -> dict[str, Any]:
@@ -128,7 +127,7 @@ class Consensus(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClus
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
-        n_clusters = self._check_estimators()
+        self._n_clusters = n_clusters = self._number_of_clusters()
         self._weights = self._checked_weights()
         self.estimators_ = [clone(each).fit(views) for each in self.estimators]
         rng = self._generator()
@@ -145,21 +144,23 @@ class Consensus(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClus
         self.labels_ = self._assignment.assign(self.scores_)
         self._view_assigner = Deferred(assigner, n_clusters, _DECIMALS, seed=int(rng.integers(2**31)))
         self._view_assignments = {}
-        self._warn_if_fewer(self._assignment.n_found)
+        self._warn_if_fewer(self._assignment.n_found, self._n_clusters)
 
-    def _check_estimators(self) -> int:
-        """Return the number of clusters of all models."""
+    def _number_of_clusters(self) -> int:
+        """Return the number of clusters, after the models are checked."""
         if not isinstance(self.estimators, (list, tuple)) or not self.estimators:
             raise InputError(f"estimators={self.estimators!r}: expected a list such as [TMvKSCR(3), Concat(KSC(3))]")
         for each in self.estimators:
             require_clusterer(each)
             if not hasattr(each, "transform"):
                 raise InputError(f"{type(each).__name__} has no scores; Consensus needs models with transform")
+        if self.n_clusters is not None:
+            return check_integer("n_clusters", self.n_clusters, 1)
         numbers = [setting(each, "n_clusters", None) for each in self.estimators]
         if len(set(numbers)) > 1 or not is_integer(numbers[0]):
             raise InputError(
-                f"estimators have the numbers of clusters {', '.join(map(str, numbers))}; give methods of this "
-                "library, all with the same number"
+                f"estimators have the numbers of clusters {', '.join(map(str, numbers))}; give n_clusters, or methods "
+                "with the same number"
             )
         return int(numbers[0])
 
@@ -213,6 +214,17 @@ class Consensus(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClus
         for name, scores in training_scores.items():
             if name not in self._view_assignments:
                 self._view_assignments[name] = self._view_assigner.fit(scores)
+
+    def model_labels(self) -> list[Labels]:
+        """Return the clusters of the training samples by the scores of each model.
+
+        Returns
+        -------
+        list of arrays of shape (n_samples,), in the order of estimators_
+        """
+        check_is_fitted(self)
+        blocks = np.split(self.scores_ @ self._axes.T, np.cumsum(self._widths)[:-1], axis=1)
+        return [FEW_STARTS.fit(each, self._n_clusters, np.random.default_rng(0)).assign(each) for each in blocks]
 
     @overload
     def transform(self, X: Any, per_view: Literal[True]) -> dict[str, Array]: ...
@@ -298,7 +310,7 @@ class Consensus(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClus
         self._assignment = learn.assigner.fit(self._scores(views), learn.n_clusters, self._generator(), _DECIMALS)
         self.labels_ = self._assignment.assign(self.scores_)
         self._view_assignments = {name: learn.fit(scores) for name, scores in self._view_scores(views).items()}
-        self._warn_if_fewer(self._assignment.n_found)
+        self._warn_if_fewer(self._assignment.n_found, self._n_clusters)
         return self
 
 

@@ -245,11 +245,11 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         self._warn_if_fewer(len(order))
         return order
 
-    def _warn_if_fewer(self, found: int) -> None:
-        if found < self.n_clusters:
+    def _warn_if_fewer(self, found: int, wanted: int | None = None) -> None:
+        wanted = self.n_clusters if wanted is None else wanted
+        if found < wanted:
             warnings.warn(
-                f"found {found} distinct clusters instead of n_clusters={self.n_clusters}: "
-                "the samples may not differ enough",
+                f"found {found} distinct clusters instead of n_clusters={wanted}: the samples may not differ enough",
                 ConvergenceWarning,
                 stacklevel=4,
             )

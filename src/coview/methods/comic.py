@@ -304,5 +304,5 @@ class COMIC(MultiViewClusterer):
         if views.n_samples < 2:
             raise InputError(f"n_samples={views.n_samples} is too few to have neighbours; give at least 2")
 
-    def _warn_if_fewer(self, found: int) -> None:
+    def _warn_if_fewer(self, found: int, wanted: int | None = None) -> None:
         """Do not warn, because no number of clusters is requested."""

@@ -13,8 +13,9 @@ def final_measures(model: Consensus) -> FinalMeasures:
     """Return the measures of a consensus on its training samples."""
     agreement = None
     if len(model.estimators_) > 1:
-        agreement = float(np.mean([adjusted_rand(model.labels_, each.labels_) for each in model.estimators_]))
-    return FinalMeasures(len(model.labels_), agreement, size_entropy(model.labels_, model.n_clusters))
+        by_model = model.model_labels()
+        agreement = float(np.mean([adjusted_rand(model.labels_, labels) for labels in by_model]))
+    return FinalMeasures(len(model.labels_), agreement, size_entropy(model.labels_, model._n_clusters))
 
 
 def fall_in_words(final: FinalMeasures, found: EvaluatedModel) -> str | None:

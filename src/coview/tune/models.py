@@ -18,16 +18,15 @@ from coview.preprocess.profile import ViewProfile
 from coview.runtime import fits_in_memory
 from coview.views import Views
 
-_WIDE = 30  # neighbours
 EACH_VIEW = "each view"
 
 
-def models_of(views: Views, n_clusters: int, **parameters: Any) -> dict[str, Any]:
-    """Return the models by name, each with this number of clusters and further parameters of TMvKSCR.
+def models_of(views: Views, n_components: int, **parameters: Any) -> dict[str, Any]:
+    """Return the models by name, each with this number of components and further parameters of TMvKSCR.
 
-    Graphs of each view are fused, by the direction of the rows with few or many neighbours, and by standardised
-    columns; and there is one graph of all columns side by side, of rows preprocessed in both ways. Columns of sparse
-    views and of counts are not standardised. Models that would be the same are left out.
+    Graphs of each view are fused, by the direction of the rows and by standardised columns; and there is one graph of
+    all columns side by side, of rows preprocessed in both ways. Columns of sparse views and of counts are not
+    standardised. Models that would be the same are left out.
     """
     profiles = {name: ViewProfile.of(x) for name, x in views.items()}
     by_direction = {name: not profile.no_direction for name, profile in profiles.items()}
@@ -35,20 +34,19 @@ def models_of(views: Views, n_clusters: int, **parameters: Any) -> dict[str, Any
     assigner = parameters.pop("assigner", Directions())
 
     def fused(kernel: Kernel | Mapping[str, Kernel]) -> Any:
-        return TMvKSCR(n_clusters, kernel=kernel, assigner=assigner, **parameters)
+        return TMvKSCR(n_components + 1, kernel=kernel, assigner=assigner, **parameters)
 
     def stacked(steps: Mapping[str, str]) -> Any:
         return Preprocessed(Concat(fused(NeighborGraph())), list(steps.values()))
 
     models = {
         EACH_VIEW: fused(AutoKernel()),
-        f"{EACH_VIEW}, {_WIDE} neighbours": fused(AutoKernel(_WIDE)),
         "stacked": stacked({name: "l2" if each else "standard+block" for name, each in by_direction.items()}),
     }
     if any(by_direction[name] and by_column[name] for name in views):  # otherwise the columns are the same
         kernels = {name: FuzzyGraph(metric="seuclidean") if each else AutoKernel() for name, each in by_column.items()}
         steps = {name: "standard+block" if by_column[name] or not by_direction[name] else "l2" for name in by_column}
-        models |= {f"{EACH_VIEW}, standardised": fused(kernels), "stacked, standardised": stacked(steps)}
+        models |= {f"{EACH_VIEW} (standardised)": fused(kernels), "stacked (standardised)": stacked(steps)}
     sparse = fuses_sparse([True] * len(views)) or fits_in_memory(bytes_to_fit(views.n_samples))
     return {name: model for name, model in models.items() if sparse or not name.startswith(EACH_VIEW)}
 

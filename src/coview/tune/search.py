@@ -30,7 +30,7 @@ _SAMPLES = 600
 _SAMPLES_PER_CLUSTER = 20
 _LEAST_SAMPLES = 8  # subsets of fewer are not informative
 _FRACTION = 0.7  # of the samples in a subset
-_SUBSETS, _MOST_SUBSETS = 3, 10
+_SUBSETS, _MOST_SUBSETS = 3, 6
 _SUBSET_SAMPLES = 1500  # of all subsets together, if there are more than three: fewer samples need more subsets
 
 
@@ -54,8 +54,8 @@ class _Scores(NamedTuple):
     eigenvalues: Array
 
     def labels(self, k: int) -> Labels:
-        """Return the labels for k clusters, which depend on the first k - 1 components."""
-        return _labels(self.scores[:, : k - 1], k)
+        """Return the labels for k clusters, which depend on the first k components."""
+        return _labels(self.scores[:, :k], k)
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,9 @@ class Search:
             raise InputError(f"all views are constant among {n} samples that are drawn at random")
         some = some.select(varying)
         smallest = min(map(len, subsets), default=n)
-        wanted = max(numbers) + (len(numbers) > 1)  # one component more, for the last eigengap
-        models = models_of(some, min(wanted, smallest), assigner=Directions(n_init=1), n_jobs=1, random_state=seed)
+        models = models_of(
+            some, min(max(numbers), smallest - 1), assigner=Directions(n_init=1), n_jobs=1, random_state=seed
+        )
         tasks = [(model, part) for part in [np.arange(n), *subsets] for model in models.values()]
         done: list[None] = []
 
@@ -185,7 +186,7 @@ class Search:
     def _consensus(self, part: int, weights: Mapping[str, float], k: int) -> Labels | None:
         """Return the labels of the consensus, as `Consensus` finds them, in all rows or in a subset."""
         known = [(weights[name], parts[part]) for name, parts in self.found.items()]
-        scores = [np.sqrt(weight) * l2_normalize(each.scores[:, : k - 1]) for weight, each in known if each is not None]
+        scores = [np.sqrt(weight) * l2_normalize(each.scores[:, :k]) for weight, each in known if each is not None]
         return _labels(np.hstack(scores), k) if scores else None
 
 

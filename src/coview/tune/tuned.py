@@ -35,9 +35,10 @@ _RUNNERS_UP = 2  # numbers of clusters that are named beside the selected one
 class Tuned(Wrapper):
     """Cluster by the consensus of several models, with the number of clusters selected from the data.
 
-    The models are TMvKSCR with graphs of each view (by the directions of rows, with 15 and with 30 neighbours, and by
-    standardised columns) and with one graph of all columns side by side (by both). `Consensus` combines their scores. A
-    model has a larger weight if its labels are stable, that is, similar for random subsets of the samples.
+    The models are TMvKSCR with graphs of each view (by the directions of rows, and by standardised columns) and with
+    one graph of all columns side by side (by both), each with as many components as there are clusters. `Consensus`
+    combines their scores. A model has a larger weight if its labels are stable, that is, similar for random subsets of
+    the samples.
 
     Numbers of clusters are compared on at most 600 samples (20 for each cluster if that is more), by the stability of
     the consensus, the agreement between the models, the entropy of the cluster sizes and the eigengap. docs/quality.md
@@ -148,10 +149,11 @@ class Tuned(Wrapper):
     def _fit_selected(self, result: SearchResult, views: Views, seed: int, may_be_one: bool) -> None:
         """Fit the consensus on all samples; if its clusters are not valid, one cluster if that may be."""
         failed = {each.model for each in result.evaluations if each.error is not None}
-        models = models_of(views, result.n_clusters, n_jobs=self.n_jobs, progress=self.progress, random_state=seed)
+        n_components = min(result.n_clusters, views.n_samples - 1)
+        models = models_of(views, n_components, n_jobs=self.n_jobs, progress=self.progress, random_state=seed)
         models = {name: model for name, model in models.items() if name not in failed}
         weights = [result.weights.get(name, 1.0) for name in models]
-        consensus = Consensus(list(models.values()), weights=weights, random_state=seed).fit(views)
+        consensus = Consensus(list(models.values()), result.n_clusters, weights=weights, random_state=seed).fit(views)
         self.evaluations_, self.selected_ = result.evaluations, result.selected
         self.final_ = final_measures(consensus)
         self.validity_ = measure_validity(consensus, views, consensus.labels_)
