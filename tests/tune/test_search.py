@@ -7,7 +7,9 @@ from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from coview import Consensus, FuzzyGraph, InputError, TMvKSCR, as_views
+from coview import Consensus, FuzzyGraph, InputError, NeighborGraph, TMvKSCR, as_views
+from coview.compose.wrapper import nested_models
+from coview.core.assign import Directions
 from coview.preprocess.profile import ViewProfile
 from coview.tune.criterion import criterion, model_weights
 from coview.tune.models import models_of
@@ -61,26 +63,21 @@ def test_the_models_depend_on_the_profile_of_each_view():
     models = models_of(as_views([words, measured, few]), 4, random_state=7)
     assert list(models) == [
         "each view",
-        "each view, 30 neighbours",
         "stacked",
-        "each view, standardised",
-        "stacked, standardised",
+        "each view (standardised)",
+        "stacked (standardised)",
     ]
     assert models["stacked"].steps == ["l2", "l2", "standard+block"]
-    assert models["stacked, standardised"].steps == ["l2", "standard+block", "standard+block"]
-    kernels = models["each view, standardised"].kernel
+    assert models["stacked (standardised)"].steps == ["l2", "standard+block", "standard+block"]
+    kernels = models["each view (standardised)"].kernel
     assert [isinstance(kernel, FuzzyGraph) for kernel in kernels.values()] == [False, True, True]
-    assert all(model.get_params().get("n_clusters", 4) == 4 for model in models.values())
+    assert models["each view"].n_clusters == models["stacked"].estimator.estimator.n_clusters == 5  # 4 components
 
 
 @pytest.mark.parametrize("width", [2, 40])
 def test_models_that_would_be_the_same_are_left_out(width):
     x = np.random.default_rng(0).poisson(0.2, (30, width)).astype(float)
-    assert list(models_of(as_views([x, x + 1.0 if width == 2 else x]), 2)) == [
-        "each view",
-        "each view, 30 neighbours",
-        "stacked",
-    ]
+    assert list(models_of(as_views([x, x + 1.0 if width == 2 else x]), 2)) == ["each view", "stacked"]
 
 
 # ---------------------------------------------------------------- criterion
@@ -112,21 +109,24 @@ def test_the_measures_are_those_of_the_fitted_models():
     assert {len(subset) for subset in search.subsets} == {105}
     evaluations = search.evaluate([3]).evaluations
     first, consensus = evaluations[0], evaluations[-1]
-    whole = TMvKSCR(3, random_state=0).fit(views)
-    agreements = []
-    for subset in search.subsets:
-        part = TMvKSCR(3, random_state=0).fit(views.take(subset))
-        agreements.append(adjusted_rand_score(whole.labels_[subset], part.labels_))
-    assert first.model == "each view"
-    assert first.stability == pytest.approx(np.mean(agreements), abs=0.03)  # initialisations of k-means differ
+
+    def labels(model, rows):
+        scores = list(nested_models(model.fit(rows)))[-1].scores_
+        return Directions().fit(scores, 3, np.random.default_rng(0)).assign(scores)
+
     models = models_of(views, 3, random_state=0)
-    others = [model.fit(views).labels_ for name, model in models.items() if name != "each view"]
-    assert first.agreement == pytest.approx(np.mean([adjusted_rand_score(whole.labels_, z) for z in others]), abs=0.03)
+    whole = labels(models["each view"], views)
+    stability = [
+        adjusted_rand_score(whole[subset], labels(models["each view"], views.take(subset))) for subset in search.subsets
+    ]
+    assert first.model == "each view"
+    assert first.stability == pytest.approx(np.mean(stability), abs=0.03)  # initialisations of k-means differ
+    others = [labels(model, views) for name, model in models.items() if name != "each view"]
+    assert first.agreement == pytest.approx(np.mean([adjusted_rand_score(whole, each) for each in others]), abs=0.03)
     assert consensus.model == CONSENSUS
     weights = [each.weight for each in evaluations[:-1]]
-    together = Consensus(list(models.values()), weights=weights, random_state=0).fit(views)
-    labels = search.labels(evaluations, 3)
-    assert adjusted_rand_score(labels, together.labels_) > 0.95
+    together = Consensus(list(models.values()), 3, weights=weights, random_state=0).fit(views)
+    assert adjusted_rand_score(search.labels(evaluations, 3), together.labels_) > 0.95
 
 
 def test_one_fit_serves_all_numbers_of_clusters():
@@ -159,16 +159,19 @@ def test_a_view_that_is_constant_among_the_samples_drawn_is_left_out():
         run(as_views([flag, sp.csr_array(flag)]))
 
 
-def test_a_model_that_cannot_be_fitted_is_recorded_and_has_no_weight():
-    rng = np.random.default_rng(0)
-    lengths = rng.random((90, 1)) + 0.5
+def test_a_model_that_cannot_be_fitted_is_recorded_and_has_no_weight(monkeypatch):
+    def refuse(self, *given):
+        raise InputError("too large")
+
     views, _ = blobs()
-    line = as_views({"line": lengths @ np.ones((1, 20)), "clusters": np.hstack(list(views.values()))})
-    found = run(line).evaluate([3])
-    failed = {each.model for each in found.evaluations if each.error is not None}
-    assert "each view" in failed  # all rows of a view have the same direction
-    assert not failed & set(found.weights)
-    assert found.weights
+    monkeypatch.setattr(NeighborGraph, "against", refuse)
+    found = run(views).evaluate([3])
+    failed = {each.model: each.error for each in found.evaluations if each.error is not None}
+    assert failed == {"stacked": "too large", "stacked (standardised)": "too large"}
+    assert set(found.weights) == {"each view", "each view (standardised)"}
+    monkeypatch.setattr(FuzzyGraph, "against", refuse)
+    with pytest.raises(InputError, match="none of 4 models can cluster these views: too large"):
+        run(views)
 
 
 def test_warnings_of_the_search_are_not_shown():

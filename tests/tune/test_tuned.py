@@ -206,7 +206,7 @@ def test_the_measures_of_the_final_fit_are_those_of_all_samples():
     model = Tuned(3, random_state=0).fit(views)
     assert model.final_.n_samples == 700
     assert model.final_.size_entropy == pytest.approx(size_entropy(model.labels_, 3))
-    agreements = [adjusted_rand_score(model.labels_, each.labels_) for each in model.estimator_.estimators_]
+    agreements = [adjusted_rand_score(model.labels_, labels) for labels in model.estimator_.model_labels()]
     assert model.final_.agreement == pytest.approx(np.mean(agreements))
 
 

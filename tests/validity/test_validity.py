@@ -92,7 +92,7 @@ def test_the_validity_is_deterministic_and_changes_neither_model_nor_views():
     before = {name: value for name, value in vars(model).items() if isinstance(value, np.ndarray)}
     first, second = (measure_validity(model, as_views(views), model.labels_) for _ in range(2))
     assert first == second
-    assert first.n_samples == 600
+    assert first.n_samples == 400
     for name, x in views.items():
         np.testing.assert_array_equal(x, given[name])
     for name, value in before.items():
@@ -114,14 +114,14 @@ def test_sparse_views_and_views_with_more_columns_than_samples():
 def test_skewed_or_heavy_tailed_noise_does_not_have_strong_support(distribution, seed):
     rng = np.random.default_rng(seed)
     x = rng.lognormal(size=(300, 8)) if distribution == "lognormal" else rng.standard_t(2, size=(300, 8))
-    validity = Tuned("auto", budget="small", random_state=0).fit(x).validity_
+    validity = Tuned("auto", random_state=0).fit(x).validity_
     assert validity.level in ("none", "weak")
 
 
 def test_clusters_of_one_view_beside_noise_are_not_common_clusters():
     views, _ = make_blobs(200, spread=8.0)
     beside = {"a": views["a"], "noise": noise(200)["view0"]}
-    model = Tuned("auto", budget="small", random_state=0).fit(beside)
+    model = Tuned("auto", random_state=0).fit(beside)
     assert model.n_clusters_ == 1
     assert model.reason_.startswith("No common clusters found. The clusters of the views are unrelated")
     constant = {"a": views["a"], "constant": np.ones((200, 2))}

@@ -117,16 +117,19 @@ def _nested_descriptions(model: Mapping[str, Json]) -> Iterator[Mapping[str, Jso
 
 def _model_description(model: Mapping[str, Json]) -> dict[str, Any]:
     nested = list(_nested_descriptions(model))
-    consensus = (each for each in nested if isinstance(each["learnt"].get("estimators_"), list))
+    consensus = next((each for each in nested if isinstance(each["learnt"].get("estimators_"), list)), None)
+    method = consensus or nested[-1]
     tensors = Tensors({})
     widths = view_widths(model["learnt"], tensors)
     read_columns = converter(state_hints(MultiViewClusterer)["_view_columns"])
     columns = read_columns(model["learnt"]["_view_columns"], tensors, Sizes(widths))
     return {
         "class": model["class"],
-        "method": next(consensus, nested[-1])["class"],
+        "method": method["class"],
         "parameters": {name: _parameter_text(node) for name, node in model["parameters"].items()},
-        "n_clusters": _parameter_text(nested[-1]["parameters"]["n_clusters"]),
+        "n_clusters": consensus["learnt"]["_n_clusters"]
+        if consensus
+        else _parameter_text(method["parameters"]["n_clusters"]),
         "views": [
             {"name": name, "n_features": width, "columns": columns[name] and list(columns[name])}
             for name, width in widths.items()
