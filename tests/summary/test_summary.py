@@ -231,7 +231,7 @@ def test_many_samples_are_drawn_at_random_with_some_of_every_cluster(monkeypatch
     rng = np.random.default_rng(0)
     truth = rng.permutation(np.repeat([0, 1, 2], [390, 395, 15]))
     views = {name: rng.normal(size=(3, 5))[truth] * 5 + rng.normal(size=(800, 5)) for name in "ab"}
-    fitted = FixedSize(model(kernel=RBF()), n_train=300, random_state=0).fit(views)
+    fitted = FixedSize(model(kernel=RBF(), rho=0.5), n_train=300, random_state=0).fit(views)
     assert adjusted_rand_score(fitted.labels_, truth) > 0.95
     summary = summarize(fitted, views)
     points = summary.points
