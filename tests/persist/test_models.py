@@ -168,7 +168,7 @@ def test_outlying_rows_are_restored(path):
     views["a"][:3] *= 1e5
     for form in (np.asarray, sp.csr_array):
         formed = {name: form(x) for name, x in views.items()}
-        model = TMvKSCR(3, random_state=0).fit(formed)
+        model = TMvKSCR(3, kernel=RBF(), rho=0.5, random_state=0).fit(formed)
         assert len(model._score_maps["a"].similarity.far)
         assert_same_model(model, through_a_file(model, path), formed)
 
@@ -176,7 +176,7 @@ def test_outlying_rows_are_restored(path):
 def test_views_of_extreme_scales_are_restored(path):
     for scale in (1e-100, 1e100):
         views = {name: scale * x for name, x in positive_views().items()}
-        model = TMvKSCR(2, kernel=Linear(), random_state=0).fit(views)
+        model = TMvKSCR(2, kernel=Linear(), rho=0.5, random_state=0).fit(views)
         assert_same_model(model, through_a_file(model, path), views)
     assert np.isinf(model.eigenvalues_).any()
 
