@@ -22,6 +22,7 @@ from coview import (
     save,
     stack_views,
 )
+from coview.compose.wrapper import nested_models
 from coview.rows import l2_normalize
 from tests.conftest import make_blobs
 
@@ -44,7 +45,9 @@ def test_inner_products_are_weighted_means_of_cosine_similarities():
     model, views, _ = fitted(weights=weights)
     expected = np.zeros((120, 120))
     for weight, each in zip(weights, models(), strict=True):
-        directions = l2_normalize(each.fit(views).transform(views))
+        scores = each.fit(views).transform(views)
+        values = list(nested_models(each))[-1].eigenvalues_
+        directions = l2_normalize(scores * (values / values[0]).clip(0) ** 3)
         expected += weight / sum(weights) * directions @ directions.T
     np.testing.assert_allclose(model.scores_ @ model.scores_.T, expected, atol=1e-9)
 

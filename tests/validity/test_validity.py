@@ -67,7 +67,7 @@ def test_clusters_of_views_whose_rows_are_paired_at_random_are_not_supported():
     views, _ = make_blobs(150, spread=8.0)
     rng = np.random.default_rng(0)
     repaired = {name: rng.permutation(x) for name, x in views.items()}
-    validity = validity_of(TMvKSCR(3, random_state=0), repaired)
+    validity = validity_of(TMvKSCR(3, kernel="rbf", rho=0.5, random_state=0), repaired)
     assert not validity.views_agree
     assert validity.level == "none"
     assert abs(validity.agreement) < 0.05
@@ -159,7 +159,7 @@ def test_too_few_samples_or_one_cluster_have_no_measures():
 
 def test_the_silhouette_is_that_of_the_input_and_not_of_the_scores():
     views = noise(150)
-    model = TMvKSCR(3, random_state=0).fit(views)
+    model = TMvKSCR(3, kernel="rbf", random_state=0).fit(views)
     validity = measure_validity(model, as_views(views), model.labels_)
     expected = np.mean([silhouette_score(x, model.labels_) for x in views.values()])
     assert validity.silhouette == pytest.approx(expected)

@@ -20,15 +20,17 @@ from coview.state import FITTED, FloatArray, Range, Size, Sizes, SomeViews, requ
 from coview.views import Array, Layout, Views
 
 _DECIMALS = 6  # of scores, some of which may be computed in float32
+_DIFFUSION = 3  # the power of the eigenvalues
 
 
 class Consensus(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer):
     """Cluster by the scores of several models of the same views.
 
-    Each model is fitted. The scores of a sample are L2-normalised, so that each model contributes a direction, and are
-    set side by side. The inner product of two samples is then the weighted mean of their cosine similarities in the
-    models. k-means on these directions finds clusters that the models have in common; errors of a single model have
-    little effect.
+    Each model is fitted. Its components are weighted by the third power of their eigenvalues relative to the largest,
+    as in a diffusion map, so that components without clusters count little. The scores of a sample are then
+    L2-normalised, so that each model contributes a direction, and set side by side. The inner product of two samples is
+    the weighted mean of their cosine similarities in the models. k-means on these directions finds clusters that the
+    models have in common; errors of a single model have little effect.
 
     Parameters
     ----------
@@ -49,6 +51,8 @@ class Consensus(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClus
     ----------
     estimators_ : list
         The fitted models.
+    n_clusters_ : int
+        The number of clusters.
     scores_ : array of shape (n_samples, n_components)
         The normalised scores of all models, rotated to their principal axes.
     eigenvalues_ : array of shape (n_components,)
@@ -76,7 +80,8 @@ class Consensus(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClus
     eigenvalues_: Annotated[Array, FloatArray("components")]
     _weights: Annotated[Array, FloatArray("_models", least=0)]
     _axes: Annotated[Array, FloatArray("components", "components")]
-    _n_clusters: Annotated[int, Range(least=1)]
+    n_clusters_: Annotated[int, Range(least=1)]
+    _diffusion: Annotated[Array, FloatArray("components", least=0, most=1)]
     _widths: tuple[Annotated[int, Range(least=1)], ...]
     _n_features_out: Annotated[int, Size("components")]
     _assignment: Assignment
@@ -127,11 +132,13 @@ class Consensus(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClus
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
-        self._n_clusters = n_clusters = self._number_of_clusters()
+        self.n_clusters_ = n_clusters = self._number_of_clusters()
         self._weights = self._checked_weights()
         self.estimators_ = [clone(each).fit(views) for each in self.estimators]
         rng = self._generator()
         scores = [_training_scores(model, views) for model in self.estimators_]
+        diffusion = [diffusion_weights(*each) for each in zip(self.estimators_, scores, strict=True)]
+        self._diffusion = np.concatenate(diffusion)
         self._widths = tuple(each.shape[1] for each in scores)
         combined = self._combined(scores)
         values, axes = np.linalg.eigh(combined.T @ combined)
@@ -144,7 +151,7 @@ class Consensus(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClus
         self.labels_ = self._assignment.assign(self.scores_)
         self._view_assigner = Deferred(assigner, n_clusters, _DECIMALS, seed=int(rng.integers(2**31)))
         self._view_assignments = {}
-        self._warn_if_fewer(self._assignment.n_found, self._n_clusters)
+        self._warn_if_fewer(self._assignment.n_found, self.n_clusters_)
 
     def _number_of_clusters(self) -> int:
         """Return the number of clusters, after the models are checked."""
@@ -177,7 +184,8 @@ class Consensus(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClus
     def _combined(self, scores: Sequence[Array]) -> Array:
         """Return the normalised and weighted scores of all models side by side; rows have at most norm 1."""
         roots = np.sqrt(self._weights / self._weights.sum())
-        return np.hstack([root * l2_normalize(each) for root, each in zip(roots, scores, strict=True)])
+        models = zip(roots, np.split(self._diffusion, np.cumsum(self._widths)[:-1]), scores, strict=True)
+        return np.hstack([root * l2_normalize(each * diffusion) for root, diffusion, each in models])
 
     def _scores(self, views: Views) -> Array:
         return self._combined([np.asarray(model.transform(views)) for model in self.estimators_]) @ self._axes
@@ -224,7 +232,7 @@ class Consensus(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClus
         """
         check_is_fitted(self)
         blocks = np.split(self.scores_ @ self._axes.T, np.cumsum(self._widths)[:-1], axis=1)
-        return [FEW_STARTS.fit(each, self._n_clusters, np.random.default_rng(0)).assign(each) for each in blocks]
+        return [FEW_STARTS.fit(each, self.n_clusters_, np.random.default_rng(0)).assign(each) for each in blocks]
 
     @overload
     def transform(self, X: Any, per_view: Literal[True]) -> dict[str, Array]: ...
@@ -310,8 +318,18 @@ class Consensus(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClus
         self._assignment = learn.assigner.fit(self._scores(views), learn.n_clusters, self._generator(), _DECIMALS)
         self.labels_ = self._assignment.assign(self.scores_)
         self._view_assignments = {name: learn.fit(scores) for name, scores in self._view_scores(views).items()}
-        self._warn_if_fewer(self._assignment.n_found, self._n_clusters)
+        self._warn_if_fewer(self._assignment.n_found, self.n_clusters_)
         return self
+
+
+def diffusion_weights(model: Any, scores: Array) -> Array:
+    """Return the weight of each component of the scores of a fitted model; 1 if the model has no eigenvalues."""
+    *_, method = nested_models(model)
+    eigenvalues = getattr(method, "eigenvalues_", np.zeros(0))
+    if len(eigenvalues) != scores.shape[1] or not 0 < eigenvalues[0] < np.inf:
+        return np.ones(scores.shape[1])
+    weights: Array = np.clip(eigenvalues / eigenvalues[0], 0, 1) ** _DIFFUSION
+    return weights
 
 
 def _training_scores(model: Any, views: Views) -> Array:

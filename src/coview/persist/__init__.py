@@ -127,7 +127,7 @@ def _model_description(model: Mapping[str, Json]) -> dict[str, Any]:
         "class": model["class"],
         "method": method["class"],
         "parameters": {name: _parameter_text(node) for name, node in model["parameters"].items()},
-        "n_clusters": consensus["learnt"]["_n_clusters"]
+        "n_clusters": consensus["learnt"]["n_clusters_"]
         if consensus
         else _parameter_text(method["parameters"]["n_clusters"]),
         "views": [

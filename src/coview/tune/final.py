@@ -15,7 +15,7 @@ def final_measures(model: Consensus) -> FinalMeasures:
     if len(model.estimators_) > 1:
         by_model = model.model_labels()
         agreement = float(np.mean([adjusted_rand(model.labels_, labels) for labels in by_model]))
-    return FinalMeasures(len(model.labels_), agreement, size_entropy(model.labels_, model._n_clusters))
+    return FinalMeasures(len(model.labels_), agreement, size_entropy(model.labels_, model.n_clusters_))
 
 
 def fall_in_words(final: FinalMeasures, found: EvaluatedModel) -> str | None:

@@ -12,6 +12,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from coview.compose.consensus import diffusion_weights
 from coview.compose.wrapper import nested_models
 from coview.core.agreement import adjusted_rand, mean_agreements, size_entropy
 from coview.core.assign import FEW_STARTS, Directions, Labels
@@ -196,7 +197,7 @@ def _fitted(model: Any, views: Views) -> _Scores | InputError:
         *_, method = nested_models(model.fit(views))
     except InputError as error:
         return error
-    return _Scores(method.scores_, method.eigenvalues_)
+    return _Scores(method.scores_ * diffusion_weights(method, method.scores_), method.eigenvalues_)
 
 
 def _labels(scores: Array, k: int) -> Labels:
