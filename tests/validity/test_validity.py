@@ -67,7 +67,7 @@ def test_clusters_of_views_whose_rows_are_paired_at_random_are_not_supported():
     views, _ = make_blobs(150, spread=8.0)
     rng = np.random.default_rng(0)
     repaired = {name: rng.permutation(x) for name, x in views.items()}
-    validity = validity_of(TMvKSCR(3, kernel="rbf", rho=0.5, random_state=0), repaired)
+    validity = validity_of(TMvKSCR(3, kernel="rbf", random_state=0), repaired)
     assert not validity.views_agree
     assert validity.level == "none"
     assert abs(validity.agreement) < 0.05
