@@ -180,7 +180,12 @@ def components(train, rows, count, *, centred):
 
 
 def neighbour_order(x, rows, without=None):
-    """Numbers of the rows by increasing distance to x; of equal distances the smaller number first."""
+    """Numbers of the rows by increasing distance to x; of equal distances the smaller number first.
+
+    A row (`without` is its number) has no neighbours if all rows are equal: none is nearer than another.
+    """
+    if without is not None and all((row == x).all() for row in rows):
+        return []
     others = [j for j in range(len(rows)) if j != without]
     return sorted(others, key=lambda j: (float(np.sqrt(sum((x - rows[j]) ** 2))), j))
 
@@ -198,7 +203,8 @@ def neighbour_graph(rows, n_neighbors, scale_neighbor):
     orders = [neighbour_order(rows[i], rows, without=i)[:width] for i in range(n)]
     scales = [neighbour_scale(rows[i], rows, orders[i], scale_neighbor) for i in range(n)]
     near = [set(order[:n_neighbors]) for order in orders]
-    radii = [float(np.sqrt(sum((rows[i] - rows[orders[i][:n_neighbors][-1]]) ** 2))) for i in range(n)]
+    last = [orders[i][:n_neighbors][-1] if orders[i] else i for i in range(n)]
+    radii = [float(np.sqrt(sum((rows[i] - rows[last[i]]) ** 2))) for i in range(n)]
     gram = np.eye(n)
     for i, j in itertools.permutations(range(n), 2):
         if j in near[i] or i in near[j]:

@@ -172,7 +172,8 @@ class TMvKSCR(KernelClusterer):
         Examples
         --------
         >>> TMvKSCR.as_published(3)
-        TMvKSCR(assigner='codebook', kernel=RBF(sigma2='median'), n_clusters=3, regularization=0, rho=0.5)
+        TMvKSCR(assigner='codebook', kernel=RBF(sigma2=None), n_clusters=3,
+                regularization=0, rho=0.5)
         """
         return cls(n_clusters, kernel=kernel, rho=rho, assigner=assigner, regularization=0, **parameters)
 
