@@ -285,12 +285,9 @@ STEPS_OF_A = ("learnt", "preprocessing_", "a", "preprocessing", "steps")
         (11, replaced("learnt", "reason_", by=7), "reason_: expected a string, got int"),
         (11, replaced("learnt", "evaluations_", by={}), "evaluations_: expected a list, got dict"),
         (11, replaced("learnt", "evaluations_", 0, by=7), r"evaluations_\[0\]: expected an object, got int"),
-        (11, replaced("learnt", "evaluations_", 0, "rho", by="high"), r"\[0\]\.rho: expected a finite number, got str"),
-        (
-            11,
-            replaced("learnt", "evaluations_", 0, "kappa", by=[1.0]),
-            r"evaluations_\[0\]: expected steps and kappa of each view",
-        ),
+        (11, replaced("learnt", "evaluations_", 0, "weight", by="high"), r"\[0\]\.weight: expected a finite number"),
+        (11, replaced("learnt", "estimator_", "learnt", "n_clusters_", by=0), "n_clusters_: expected at least 1"),
+        (11, replaced("learnt", "estimator_", "learnt", "_widths", by=[1]), "number of components of each model"),
         (11, replaced("learnt", "evaluations_", 0, "secret", by=1), r"evaluations_\[0\]: unknown: 'secret'"),
     ],
 )
@@ -320,15 +317,15 @@ def test_each_step_has_the_columns_that_the_step_before_returns(saved, path):
         load(path)
 
 
-def test_a_tuned_model_holds_preprocessed_views(saved, path):
-    def unwrap(model, arrays):
-        model["learnt"]["estimator_"] = taken_apart(saved[0][0])[0]["model"]
+def test_a_tuned_model_holds_a_consensus(saved, path):
+    def replace_inner(model, arrays):
+        model["learnt"]["estimator_"] = taken_apart(saved[10][0])[0]["model"]
         arrays.clear()
-        arrays.update(taken_apart(saved[0][0])[1])
+        arrays.update(taken_apart(saved[10][0])[1])
         model["learnt"]["labels_"] = model["learnt"]["estimator_"]["learnt"]["labels_"]
 
-    changed(saved[11][0], unwrap, path)
-    with pytest.raises(ModelFileError, match="expected Preprocessed as estimator_"):
+    changed(saved[11][0], replace_inner, path)
+    with pytest.raises(ModelFileError, match="expected Consensus or TMvKSCR as estimator_"):
         load(path)
 
 

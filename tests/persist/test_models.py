@@ -5,7 +5,7 @@ import pickle
 import subprocess
 import sys
 from copy import deepcopy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import cloudpickle
 import numpy as np
@@ -49,7 +49,7 @@ from coview.persist import describe_model, load, save
 from coview.persist.codec import convert_model
 from coview.persist.file import Tensors
 from coview.preprocess.steps import FittedPreprocessing, parse_steps
-from coview.tune.record import MEASURES
+from coview.tune.record import EvaluatedModel
 from tests.conftest import make_blobs
 
 KERNELS = [RBF(), Linear(), Polynomial(3, 0.5), NormalizedPolynomial(), NormalizedPolynomial(2, 0.0), Cosine()]
@@ -122,7 +122,7 @@ def same(a, b):
 def assert_same_model(model, loaded, new):
     assert same(model, loaded)
     assert repr(model) == repr(loaded)
-    per_view = [{}, {"per_view": True}] if hasattr(model, "transform") or isinstance(model, PerView) else [{}]
+    per_view = [{}, {"per_view": True}] if hasattr(model, "view_labels_") else [{}]
     for settings in per_view:
         assert same(model.predict(new, **settings), loaded.predict(new, **settings))
         if hasattr(model, "transform"):
@@ -424,12 +424,12 @@ def test_a_description_of_a_tuned_model_shows_the_selected_method(wrap, path):
     model = wrap(Tuned([2, 3], random_state=0)).fit(positive_views())
     save(model, path)
     described = describe_model(path)
-    assert (described["method"], described["n_clusters"]) == ("TMvKSCR", model.n_clusters_)
+    assert (described["method"], described["n_clusters"]) == ("Consensus", model.n_clusters_)
 
 
 def test_failed_evaluations_of_a_tuned_model_are_restored(path):
     model = Tuned(3, random_state=0).fit(positive_views())
-    failed = replace(model.evaluations_[0], **dict.fromkeys(MEASURES), error="view 'a' has 3 samples with degree <= 0")
+    failed = EvaluatedModel("stacked", 90, 3, error="view 'a' has 3 samples with degree <= 0")
     model.evaluations_ += (failed,)
     assert model.evaluations_ == through_a_file(model, path).evaluations_
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from sklearn.base import clone
+from sklearn.utils import get_tags
 
 from coview.compose.wrapper import inner_has, require_clusterer, warn_for_other_libraries
 from coview.core.assign import Labels
@@ -47,6 +48,12 @@ class Concat(MultiViewClusterer):
     def __init__(self, estimator: Any, *, views: Layout = None) -> None:
         self.estimator = estimator
         self.views = views
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if hasattr(self.estimator, "transform"):
+            tags.transformer_tags = get_tags(self.estimator).transformer_tags
+        return tags
 
     @property
     def inner_model(self) -> Any:

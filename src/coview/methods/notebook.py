@@ -12,7 +12,7 @@ _LISTED = 20
 
 
 def fitted_facts(model: Any) -> str:
-    """Return clusters, views and the selected setting of a fitted model as an HTML table; "" before a fit."""
+    """Return clusters, views and the selection of a fitted model as an HTML table; "" before a fit."""
     learnt = vars(model)
     if "view_names_" not in learnt:
         return ""

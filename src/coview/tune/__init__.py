@@ -1,4 +1,4 @@
-"""Settings selected without labels: candidates, their evaluation, the criterion and the search."""
+"""The number of clusters and the weights of models, selected without labels: models, criterion and search."""
 
 from coview.tune.tuned import Tuned
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 CONSENSUS = "consensus"  # the name of the consensus among the models
 LARGEST_FALL = 0.3  # of a measure, from the samples of the search to all samples; less may be due to the smaller sample
@@ -23,9 +23,6 @@ class EvaluatedModel:
     weight: float | None = None  # of the model in the consensus; None for the consensus
     criterion: float | None = None  # by which numbers of clusters are compared; only of the consensus
     error: str | None = None  # why the model cannot be fitted
-
-
-MEASURES = tuple(field.name for field in fields(EvaluatedModel) if field.default is None and field.name != "error")
 
 
 @dataclass(frozen=True)
