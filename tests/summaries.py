@@ -138,7 +138,7 @@ def make_tuning(n_clusters=10, numbers=range(2, 13)):
         return [
             EvaluatedModel("stacked", 600, k, error="view 'text' has 3 samples with degree <= 0"),
             EvaluatedModel("each view", 600, k, 0.9, 0.8, 0.95, gap, weight=1.0),
-            EvaluatedModel("each view, 30 neighbours", 600, k, 0.7, 0.8, 0.96, gap, weight=0.6),
+            EvaluatedModel("each view (standardised)", 600, k, 0.7, 0.8, 0.96, gap, weight=0.6),
             EvaluatedModel(CONSENSUS, 600, k, 0.92, 0.8, 0.97, gap, criterion=criterion),
         ]
 

@@ -322,7 +322,7 @@ def test_models_and_numbers_of_clusters_have_tables_and_a_plot(summary):
     assert table_rows(html, "models-table") == [
         ["stacked", "view 'text' has 3 samples with degree <= 0"],
         ["each view", "1.00", "0.90", "0.80", "0.95", "0.1000"],
-        ["each view, 30 neighbours", "0.60", "0.70", "0.80", "0.96", "0.1000"],
+        ["each view (standardised)", "0.60", "0.70", "0.80", "0.96", "0.1000"],
         ["consensus", "–", "0.92", "0.80", "0.97", "0.1000"],
     ]
     numbers = table_rows(html, "numbers-table")

@@ -37,9 +37,10 @@ def write(rows: list[Row], evaluations: list[Row], halves: Halves, path: Path) -
     """Write the page from the rows of both stages, with means on both halves of the data sets."""
     reasons: dict[str, str] = tomllib.loads((HERE / "reasons.toml").read_text())["data"]
     scores = mean_scores(rows)
+    n_seeds = len({row["seed"] for row in rows})
     values = {
         "n_sets": len(scores[TUNED]),
-        "n_seeds": len({row["seed"] for row in rows}),
+        "seeds": "one seed" if n_seeds == 1 else f"means over {n_seeds} seeds",
         "commits": ", ".join(sorted({row["commit"] for row in rows})),
         "max_samples": f"{MAX_SAMPLES:,}",
         "least_ari": LEAST_ARI,

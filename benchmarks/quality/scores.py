@@ -66,8 +66,7 @@ def version() -> str:
 def _labels_of_models(tuned: Tuned, views: Views) -> Iterator[tuple[str, np.ndarray]]:
     failed = {each.model for each in tuned.evaluations_ if each.error is not None}
     names = [name for name in models_of(views, tuned.n_clusters_) if name not in failed]
-    for name, model in zip(names, tuned.estimator_.estimators_, strict=True):
-        yield name, model.labels_
+    yield from zip(names, tuned.estimator_.model_labels(), strict=True)
 
 
 def _baselines(views: Views, k: int, seed: int) -> Iterator[tuple[str, np.ndarray]]:

@@ -49,7 +49,7 @@ def test_fit_prints_tables(data, tmp_path, capsys):
     assert re.search(r"│ k\d", out)
     assert "Adjusted Rand index between each view's labels and the joint labels: a " in out
     assert "samples, 3 views; fitted in" in out
-    assert "Method: tuned, the consensus of 3 models\n" in out
+    assert "Method: tuned, the consensus of 2 models\n" in out
     assert f"Written to {tmp_path / 'run'}/: model.safetensors, labels.csv, summary.json, tuning.csv" in out
 
 
@@ -93,7 +93,7 @@ def test_tuned_selects_the_number_of_clusters(data, tmp_path, capsys):
     ]
     code, out, _ = call(capsys, *command)
     assert code == 0
-    assert "Method: tuned, the consensus of 3 models; 3 clusters selected from 2 to 12; the criterion of " in out
+    assert "Method: tuned, the consensus of 2 models; 3 clusters selected from 2 to 12; the criterion of " in out
 
 
 def test_fit_prints_json(data, tmp_path, capsys):
@@ -116,8 +116,8 @@ def test_fit_prints_json(data, tmp_path, capsys):
     assert largest == pytest.approx(np.bincount(data["truth"]).max() / len(data["truth"]), rel=1e-4)
     assert answer["truth"] == {"ari": 1.0, "nmi": 1.0, "accuracy": 1.0, "purity": 1.0}
     assert answer["files"] == ["model.safetensors", "labels.parquet", "summary.json", "tuning.csv"]
-    assert set(answer["tuning"]["weights"]) == {"each view", "each view, 30 neighbours", "stacked"}
-    assert answer["tuning"]["reason"].startswith("3 clusters, the consensus of 3 models")
+    assert set(answer["tuning"]["weights"]) == {"each view", "stacked"}
+    assert answer["tuning"]["reason"].startswith("3 clusters, the consensus of 2 models")
     assert parquet.read_table(tmp_path / "run" / "labels.parquet").column_names == ["id", "cluster"]
 
 

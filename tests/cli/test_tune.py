@@ -126,7 +126,7 @@ def test_models_and_numbers_are_printed_with_their_measures(capsys, monkeypatch)
     tuning = make_tuning(10)
     print_tuning(Terminal(), tuning)
     out = capsys.readouterr().out
-    assert cells(out, "each view, 30 neighbours") == ["each view, 30 neighbours", "0.60", "0.70", "0.80", "0.96"]
+    assert cells(out, "each view (standardised)") == ["each view (standardised)", "0.60", "0.70", "0.80", "0.96"]
     assert cells(out, "consensus") == ["consensus", "–", "0.92", "0.80", "0.97"]
     assert "The model stacked is left out: view 'text' has 3 samples with degree <= 0" in out
     assert cells(out, "→ 10") == ["→ 10", "3.00", "100%", "0.92", "0.80"]

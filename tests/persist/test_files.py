@@ -286,7 +286,7 @@ STEPS_OF_A = ("learnt", "preprocessing_", "a", "preprocessing", "steps")
         (11, replaced("learnt", "evaluations_", by={}), "evaluations_: expected a list, got dict"),
         (11, replaced("learnt", "evaluations_", 0, by=7), r"evaluations_\[0\]: expected an object, got int"),
         (11, replaced("learnt", "evaluations_", 0, "weight", by="high"), r"\[0\]\.weight: expected a finite number"),
-        (11, replaced("learnt", "estimator_", "learnt", "n_clusters_", by=0), "n_clusters_: expected at least 1"),
+        (11, replaced("learnt", "estimator_", "learnt", "n_clusters_", by=0), "expected a number at least 1"),
         (11, replaced("learnt", "estimator_", "learnt", "_widths", by=[1]), "number of components of each model"),
         (11, replaced("learnt", "evaluations_", 0, "secret", by=1), r"evaluations_\[0\]: unknown: 'secret'"),
     ],

@@ -914,7 +914,10 @@ def test_similarities_of_a_consensus_are_mean_cosine_similarities_of_its_models(
     similarities = summarize(model, views).similarities
     assert similarities.name == "mean cosine similarity in the models"
     order = np.argsort(model.labels_, kind="stable")
-    units = [each.transform(views)[order] for each in model.estimators_]
+    units = []
+    for each in model.estimators_:
+        values = list(nested_models(each))[-1].eigenvalues_
+        units.append(each.transform(views)[order] * (values / values[0]).clip(0) ** 3)
     units = [each / np.linalg.norm(each, axis=1, keepdims=True) for each in units]
     expected = (3 * units[0] @ units[0].T + units[1] @ units[1].T) / 4
     np.testing.assert_allclose(similarities.values, expected, atol=6e-4)  # three digits

@@ -109,3 +109,18 @@ class Concat(MultiViewClusterer):
         """
         views = self._views_to_predict(X)
         return self.estimator_.transform(stack_views(views)[0])
+
+    @inner_has("transform")
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit, and return the score variables of all samples.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+        y : ignored
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+        """
+        return self.fit(X).transform(X)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self, overload
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from coview.compose.wrapper import nested_models, require_clusterer, setting
 from coview.core.assign import FEW_STARTS, Assigner, Assignment, Deferred, Labels, as_assigner
 from coview.errors import InputError
-from coview.methods.base import MultiViewClusterer, Seed
+from coview.methods.base import MultiViewClusterer, Seed, warn_if_many_clusters
 from coview.methods.kernel_clusterer import KernelClusterer
 from coview.parameters import check_integer, check_number, is_integer
 from coview.rows import l2_normalize
@@ -119,7 +121,7 @@ class Consensus(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClus
         ]
 
     def _check_n_clusters(self, views: Views) -> None:
-        """The models check it."""
+        """It is checked with the models."""
 
     def _check_state(self, sizes: Sizes) -> None:
         super()._check_state(sizes)
@@ -134,7 +136,10 @@ class Consensus(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClus
         views = self._views_to_fit(X)
         self.n_clusters_ = n_clusters = self._number_of_clusters()
         self._weights = self._checked_weights()
-        self.estimators_ = [clone(each).fit(views) for each in self.estimators]
+        warn_if_many_clusters(n_clusters, views.n_samples)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # of clusters that only a model has
+            self.estimators_ = [clone(each).fit(views) for each in self.estimators]
         rng = self._generator()
         scores = [_training_scores(model, views) for model in self.estimators_]
         diffusion = [diffusion_weights(*each) for each in zip(self.estimators_, scores, strict=True)]
