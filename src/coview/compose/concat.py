@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 from sklearn.base import clone
-from sklearn.utils import get_tags
 
-from coview.compose.wrapper import inner_has, require_clusterer, warn_for_other_libraries
+from coview.compose.wrapper import OneEstimator, inner_has, require_clusterer, warn_for_other_libraries
 from coview.core.assign import Labels
-from coview.methods.base import MultiViewClusterer
-from coview.state import FITTED, Sizes, require
+from coview.state import Sizes, require
 from coview.views import Layout, Views, stack_views
 
 
-class Concat(MultiViewClusterer):
+class Concat(OneEstimator):
     """Cluster one table that has the columns of all views (early fusion).
 
     Columns are not rescaled: preprocess the views first if their units differ.
@@ -43,22 +41,9 @@ class Concat(MultiViewClusterer):
     array([0, 0, 0, 1, 1])
     """
 
-    estimator_: Annotated[Any, FITTED]
-
     def __init__(self, estimator: Any, *, views: Layout = None) -> None:
         self.estimator = estimator
         self.views = views
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        if hasattr(self.estimator, "transform"):
-            tags.transformer_tags = get_tags(self.estimator).transformer_tags
-        return tags
-
-    @property
-    def inner_model(self) -> Any:
-        """The fitted estimator; None before fit."""
-        return vars(self).get("estimator_")
 
     def inner_views(self, views: Views) -> Views:
         # The stacked table as one view, under the name by which the estimator knows it.
@@ -109,18 +94,3 @@ class Concat(MultiViewClusterer):
         """
         views = self._views_to_predict(X)
         return self.estimator_.transform(stack_views(views)[0])
-
-    @inner_has("transform")
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Fit, and return the score variables of all samples.
-
-        Parameters
-        ----------
-        X : views, as in `as_views`
-        y : ignored
-
-        Returns
-        -------
-        array of shape (n_samples, n_components)
-        """
-        return self.fit(X).transform(X)

@@ -60,8 +60,8 @@ def setting(estimator: Any, name: str, default: Any) -> Any:
     return getattr(estimator, name, default)
 
 
-class Wrapper(MultiViewClusterer):
-    """A wrapper that predicts, transforms and has the fitted attributes as its fitted estimator does."""
+class OneEstimator(MultiViewClusterer):
+    """A wrapper around one estimator, which has scores if that has."""
 
     estimator: Any
     estimator_: Annotated[Any, FITTED]
@@ -76,6 +76,26 @@ class Wrapper(MultiViewClusterer):
     def inner_model(self) -> Any:
         """The fitted estimator; None before fit."""
         return vars(self).get("estimator_")
+
+    @inner_has("transform")
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit, and return the score variables of all samples.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+        y : ignored
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+        """
+        model: Any = self.fit(X)
+        return model.transform(X)
+
+
+class Wrapper(OneEstimator):
+    """A wrapper that predicts, transforms and has the fitted attributes as its fitted estimator does."""
 
     def _check_n_clusters(self, views: Views) -> None:
         """The wrapped estimator checks it."""
@@ -166,18 +186,3 @@ class Wrapper(MultiViewClusterer):
         array of shape (n_samples, n_components), or a dictionary of such arrays by view
         """
         return self._ask("transform", self._views_to_predict(X), per_view)
-
-    @inner_has("transform")
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Fit, and return the score variables of all samples.
-
-        Parameters
-        ----------
-        X : views, as in `as_views`
-        y : ignored
-
-        Returns
-        -------
-        array of shape (n_samples, n_components)
-        """
-        return self.fit(X).transform(X)

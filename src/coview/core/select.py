@@ -16,6 +16,7 @@ from coview.kernels import Kernel
 from coview.parameters import check_integer
 from coview.registry import SELECTORS, as_instance
 from coview.rows import column_statistics
+from coview.runtime import one_kmeans_thread
 from coview.views import Array, Views
 
 Rows = NDArray[np.int64]
@@ -173,12 +174,11 @@ class KMeansRows(Selector):
     def rows(self, source: RowSource, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
         from sklearn.cluster import MiniBatchKMeans
         from sklearn.metrics import pairwise_distances_argmin
-        from threadpoolctl import threadpool_limits
 
         pool = draw_rows(source.n_samples, _POOL * count, rng)
         table = np.hstack([_standardised_projection(x, rng) for x in source.take(pool).values()])
         seed = int(rng.integers(2**31))
-        with threadpool_limits(1):
+        with one_kmeans_thread():
             means = MiniBatchKMeans(count, n_init=1, batch_size=max(1024, 2 * count), random_state=seed).fit(table)
         nearest = np.unique(pairwise_distances_argmin(means.cluster_centers_, table))
         # Two centres may have the same nearest row; random rows then complete the number.

@@ -80,11 +80,13 @@ class Graph(Kernel):
 
         It is 0 for a constant column, as if columns are standardised: new rows do not differ in it either.
         """
+        if self.metric == "cosine":
+            return np.ones(1)
         if self.metric == "seuclidean":
             _, deviations = column_statistics(rows, ddof=0)  # infinite for constant columns
             return 1 / deviations.clip(_LEAST_DEVIATION)
         exponent = frexp(max(float(rows.max()), -float(rows.min())))[1]
-        exponent = 0 if abs(exponent) < _SAFE_EXPONENT or self.metric == "cosine" else max(exponent, -1000)
+        exponent = 0 if abs(exponent) < _SAFE_EXPONENT else max(exponent, -1000)
         return np.array([2.0**-exponent])
 
     def normalized(self, x: Matrix, scales: Array) -> Matrix:

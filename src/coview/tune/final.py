@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coview.compose import Consensus
-from coview.core.agreement import adjusted_rand, size_entropy
+from coview.core.agreement import mean_agreements, size_entropy
 from coview.tune.record import EvaluatedModel, FinalMeasures
 
 
@@ -13,8 +13,7 @@ def final_measures(model: Consensus) -> FinalMeasures:
     """Return the measures of a consensus on its training samples."""
     agreement = None
     if len(model.estimators_) > 1:
-        by_model = model.model_labels()
-        agreement = float(np.mean([adjusted_rand(model.labels_, labels) for labels in by_model]))
+        agreement = float(np.mean(mean_agreements(model.model_labels())))
     return FinalMeasures(len(model.labels_), agreement, size_entropy(model.labels_, model.n_clusters_))
 
 

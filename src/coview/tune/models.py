@@ -9,7 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from coview.compose import Concat, Preprocessed
-from coview.core.assign import Directions
 from coview.core.fuse import fuses_sparse
 from coview.core.tiles import SymmetricTiles
 from coview.kernels import AutoKernel, FuzzyGraph, Kernel, NeighborGraph
@@ -26,15 +25,14 @@ def models_of(views: Views, n_components: int, **parameters: Any) -> dict[str, A
 
     Graphs of each view are fused, by the direction of the rows and by standardised columns; and there is one graph of
     all columns side by side, of rows preprocessed in both ways. Columns of sparse views and of counts are not
-    standardised. Models that would be the same are left out.
+    standardised. Models that would be the same, or that do not fit into memory, are left out.
     """
     profiles = {name: ViewProfile.of(x) for name, x in views.items()}
     by_direction = {name: not profile.no_direction for name, profile in profiles.items()}
     by_column = {name: not (sp.issparse(x) or profiles[name].word_counts) for name, x in views.items()}
-    assigner = parameters.pop("assigner", Directions())
 
     def fused(kernel: Kernel | Mapping[str, Kernel]) -> Any:
-        return TMvKSCR(n_components + 1, kernel=kernel, assigner=assigner, **parameters)
+        return TMvKSCR(n_components + 1, kernel=kernel, **parameters)
 
     def stacked(steps: Mapping[str, str]) -> Any:
         return Preprocessed(Concat(fused(NeighborGraph())), list(steps.values()))
@@ -47,10 +45,6 @@ def models_of(views: Views, n_components: int, **parameters: Any) -> dict[str, A
         kernels = {name: FuzzyGraph(metric="seuclidean") if each else AutoKernel() for name, each in by_column.items()}
         steps = {name: "standard+block" if by_column[name] or not by_direction[name] else "l2" for name in by_column}
         models |= {f"{EACH_VIEW} (standardised)": fused(kernels), "stacked (standardised)": stacked(steps)}
-    sparse = fuses_sparse([True] * len(views)) or fits_in_memory(bytes_to_fit(views.n_samples))
-    return {name: model for name, model in models.items() if sparse or not name.startswith(EACH_VIEW)}
-
-
-def bytes_to_fit(n_samples: int) -> int:
-    """Return the memory of a dense fit: a few n×n matrices."""
-    return 3 * SymmetricTiles.nbytes(n_samples, np.float32)
+    dense = 3 * SymmetricTiles.nbytes(views.n_samples, np.float32)  # of many views, which are not fused as graphs
+    fits = fuses_sparse([True] * len(views)) or fits_in_memory(dense)
+    return {name: model for name, model in models.items() if fits or not name.startswith(EACH_VIEW)}

@@ -17,7 +17,9 @@ class EvaluatedModel:
     n_samples: int
     n_clusters: int
     stability: float | None = None  # mean adjusted Rand index with labels of models of random subsets of the samples
-    agreement: float | None = None  # mean adjusted Rand index with the labels of the other models
+    agreement: float | None = (
+        None  # mean adjusted Rand index with the other models; of the consensus, between two models
+    )
     size_entropy: float | None = None  # normalised entropy of the cluster sizes
     eigengap: float | None = None  # after the last eigenvalue that is used; of the consensus the mean of the models
     weight: float | None = None  # of the model in the consensus; None for the consensus
@@ -30,7 +32,7 @@ class FinalMeasures:
     """Measures of the consensus on all samples."""
 
     n_samples: int
-    agreement: float | None  # mean adjusted Rand index between the consensus and its models; None for a single model
+    agreement: float | None  # mean adjusted Rand index between two of the models; None for a single model
     size_entropy: float  # normalised entropy of the cluster sizes
 
     def falls(self, found: EvaluatedModel) -> dict[str, tuple[float, float]]:

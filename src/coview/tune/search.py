@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,8 +76,8 @@ class Search:
         rng = np.random.default_rng(seed)
         rows = draw_rows(views.n_samples, max(_SAMPLES, _SAMPLES_PER_CLUSTER * max(numbers)), rng)
         n = len(rows)
-        count = int(np.clip(round(_SUBSET_SAMPLES / n), _SUBSETS, _MOST_SUBSETS)) if n >= _LEAST_SAMPLES else 0
-        subsets = [np.sort(rng.permutation(n)[: int(_FRACTION * n)]) for _ in range(count)]
+        n_subsets = int(np.clip(round(_SUBSET_SAMPLES / n), _SUBSETS, _MOST_SUBSETS)) if n >= _LEAST_SAMPLES else 0
+        subsets = [np.sort(rng.permutation(n)[: int(_FRACTION * n)]) for _ in range(n_subsets)]
         some = views.take(rows)
         varying = [name for name, x in some.items() if varies(x)]
         if not varying:
@@ -86,13 +88,13 @@ class Search:
             some, min(max(numbers), smallest - 1), assigner=Directions(n_init=1), n_jobs=1, random_state=seed
         )
         tasks = [(model, part) for part in [np.arange(n), *subsets] for model in models.values()]
-        done: list[None] = []
+        done, lock = count(1), Lock()
 
         def fit(task: tuple[Any, Array]) -> _Scores | InputError:
             model, part = task
             found = _fitted(clone(model), some.take(part))
-            done.append(None)
-            progress(f"models of {n} samples", len(done), len(tasks))
+            with lock:  # reports come from several threads
+                progress(f"models of {n} samples", next(done), len(tasks))
             return found
 
         with (

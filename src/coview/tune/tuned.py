@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from coview.compose import Consensus
-from coview.compose.wrapper import Wrapper, inner_has
+from coview.compose import Consensus, Preprocessed
+from coview.compose.wrapper import Wrapper
 from coview.core.assign import Labels
 from coview.errors import InputError
 from coview.formats import decimals
@@ -17,10 +17,9 @@ from coview.methods.tmvkscr import TMvKSCR
 from coview.parameters import check_number, is_integer, short
 from coview.preprocess.profile import varies
 from coview.progress import Progress, ProgressParameter, reporting
-from coview.runtime import require_memory
 from coview.state import Range, Sizes, require
 from coview.tune.final import fall_in_words, final_measures
-from coview.tune.models import bytes_to_fit, models_of
+from coview.tune.models import models_of
 from coview.tune.record import EvaluatedModel, FinalMeasures, evaluated_numbers
 from coview.tune.search import Search, SearchResult
 from coview.validity import Validity, measure_validity
@@ -133,7 +132,7 @@ class Tuned(Wrapper):
         verbose = check_number("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
         seed = int(self._generator().integers(2**31))
         numbers = self._cluster_numbers(views)
-        _require_models(views)
+        _require_variation(views)
         if numbers == [1]:
             self._fit_one_cluster(views, seed)
             self.evaluations_, self.selected_, self.final_, self.validity_ = (), 0, None, None
@@ -200,22 +199,7 @@ class Tuned(Wrapper):
             )
         return sorted({int(k) for k in numbers})
 
-    @inner_has("recluster")
-    def recluster(self, X: Any) -> Self:
-        """Learn the clusters again, from the scores of these samples; the models do not change.
-
-        Parameters
-        ----------
-        X : views, as in `as_views`
-            Samples among which all clusters occur.
-
-        Returns
-        -------
-        self
-        """
-        self.estimator_.recluster(self._views_to_predict(X))
-        self.labels_ = self.estimator_.labels_
-        return self
+    recluster = Preprocessed.recluster  # the fitted estimator learns the clusters again
 
 
 def _printing(report: Progress, verbose: float) -> Progress:
@@ -229,17 +213,10 @@ def _printing(report: Progress, verbose: float) -> Progress:
     return report_and_print
 
 
-def _require_models(views: Views) -> None:
-    """Raise an error if a view is constant, or if no model fits into memory."""
+def _require_variation(views: Views) -> None:
     for name, x in views.items():
         if views.n_samples > 1 and not varies(x):
             raise InputError(f"view {name!r} has the same values in all {views.n_samples} samples; drop the view")
-    if not models_of(views, 2):
-        require_memory(
-            bytes_to_fit(views.n_samples),
-            f"fitting {views.n_samples} samples of {len(views)} views",
-            "train on some of them, as in FixedSize(Tuned(…), n_train=5000)",
-        )
 
 
 def _reason(result: SearchResult, final: FinalMeasures, validity: Validity | None) -> str:
