@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.stats import skew
 from sklearn.cluster import AgglomerativeClustering, KMeans
-from sklearn.metrics import silhouette_score
+from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from coview import KSC, OPMC, Concat, CoReg, FixedSize, PerView, Preprocessed, TMvKSCR, Tuned
 from coview.validity import Validity, measure_validity
@@ -69,10 +69,25 @@ def test_clusters_of_views_whose_rows_are_paired_at_random_are_not_supported():
     repaired = {name: rng.permutation(x) for name, x in views.items()}
     validity = validity_of(TMvKSCR(3, kernel="rbf", random_state=0), repaired)
     assert not validity.views_agree
+    assert len(validity.stable_views) >= 2
     assert validity.level == "none"
     assert abs(validity.agreement) < 0.05
     assert validity_in_words(validity)[0] == UNRELATED_VIEWS
     assert "no two views agree more than with rows that are paired at random" in " ".join(validity_in_words(validity))
+
+
+def test_clusters_of_one_view_beside_views_of_noise_have_weak_support():
+    views, truth = make_blobs(150, spread=8.0)
+    rng = np.random.default_rng(0)
+    mixed = {"clusters": views["a"], "noise": rng.normal(size=(150, 8)), "more noise": rng.uniform(size=(150, 5))}
+    model = Tuned("auto", random_state=0).fit(mixed)
+    assert model.validity_.stable_views == ("clusters",)
+    assert model.validity_.level == "weak"
+    assert model.n_clusters_ == 3
+    assert adjusted_rand_score(truth, model.labels_) > 0.95
+    assert "only the view 'clusters' has stable clusters, and no other view agrees with it" in " ".join(
+        validity_in_words(model.validity_)
+    )
 
 
 def test_a_gram_matrix_gives_the_validity_of_its_rows():
@@ -118,16 +133,20 @@ def test_skewed_or_heavy_tailed_noise_does_not_have_strong_support(distribution,
     assert validity.level in ("none", "weak")
 
 
-def test_clusters_of_one_view_beside_noise_are_not_common_clusters():
+def test_clusters_of_one_view_beside_a_constant_view_have_the_support_of_that_view():
     views, _ = make_blobs(200, spread=8.0)
-    beside = {"a": views["a"], "noise": noise(200)["view0"]}
-    model = Tuned("auto", random_state=0).fit(beside)
-    assert model.n_clusters_ == 1
-    assert model.reason_.startswith("No common clusters found. The clusters of the views are unrelated")
-    constant = {"a": views["a"], "constant": np.ones((200, 2))}
-    alone = validity_of(TMvKSCR(3, random_state=0), constant)
+    alone = validity_of(TMvKSCR(3, random_state=0), {"a": views["a"], "constant": np.ones((200, 2))})
     assert alone.agreement is None
     assert alone.level == "strong"
+
+
+def test_unrelated_views_with_clusters_have_no_common_clusters():
+    views, _ = make_blobs(200, spread=8.0)
+    repaired = {"a": views["a"], "b": np.random.default_rng(0).permutation(views["b"])}
+    model = Tuned("auto", random_state=0).fit(repaired)
+    assert model.n_clusters_ == 1
+    assert model.validity_.stable_views == ("a", "b")
+    assert model.reason_.startswith("No common clusters found. The clusters of the views are unrelated")
 
 
 def test_similarities_to_training_samples_have_no_validity():
@@ -232,7 +251,7 @@ def test_two_directions_that_preprocessing_makes_of_one_line_are_not_clusters():
     assert validity_of(Preprocessed(TMvKSCR(2, random_state=0), steps="l2"), views).level == "none"
 
 
-MEASURES = Validity(600, 0.9, 0.3, 0.4, None, 0.5, 20.0, 3.0, 0.1, (0.9, 0.8))
+MEASURES = Validity(600, 0.9, 0.3, 0.4, None, 0.5, 20.0, 3.0, None, 0.1, (0.9, 0.8))
 
 
 @pytest.mark.parametrize(
@@ -243,7 +262,9 @@ MEASURES = Validity(600, 0.9, 0.3, 0.4, None, 0.5, 20.0, 3.0, 0.1, (0.9, 0.8))
         ({"stability": 0.5}, "weak"),
         ({"stability": 0.35}, "none"),  # below the largest value without clusters
         ({"stability": 0.31, "reference_maximum": 0.3}, "none"),  # above, but by too little
-        ({"agreement_ratio": 2.9}, "none"),
+        ({"agreement_ratio": 2.9, "stable_views": ()}, "none"),
+        ({"agreement_ratio": 2.9, "stable_views": ("a", "b")}, "none"),  # rows may be paired wrongly
+        ({"agreement_ratio": 2.9, "stable_views": ("a",)}, "weak"),  # the other views have no clusters
         ({"agreement": None, "agreement_ratio": None, "random_ratio": None}, "strong"),  # one view
         ({"reference_stability": None, "reference_maximum": None}, "weak"),  # a stable split of noise is possible
         ({"permuted_stability": 0.6}, "strong"),
@@ -254,8 +275,10 @@ MEASURES = Validity(600, 0.9, 0.3, 0.4, None, 0.5, 20.0, 3.0, 0.1, (0.9, 0.8))
 def test_the_level_follows_from_the_measures(changes, level):
     validity = replace(MEASURES, **changes)
     assert validity.level == level
-    unrelated = validity.is_stable and not validity.views_agree
-    assert validity_in_words(validity)[0] == (UNRELATED_VIEWS if unrelated else STATEMENTS[level])
+    unrelated = validity.is_stable and not validity.views_agree and validity.only_stable_view is None
+    said = validity_in_words(validity)[0]
+    assert said.startswith(UNRELATED_VIEWS if unrelated else STATEMENTS[level].rstrip("."))
+    assert ("only the view 'a' has stable clusters" in said) == (validity.stable_views == ("a",))
 
 
 def test_every_level_has_a_statement():

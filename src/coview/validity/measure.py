@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -83,8 +84,9 @@ def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) ->
             found = _mean_stability(refits)
             reference, permuted = _reference_stability(_unfitted(method, seed), wrappers, given, samples, found, rng)
         kernels = own_kernels if set(own_kernels) == set(of_views) else dict.fromkeys(of_views, AutoKernel())
-        agreement = _agreement_of_views(_labels_by_view(of_views, kernels, len(names), seed), rng)
-    return Validity(
+        by_view = _models_by_view(of_views, kernels, len(names), seed)
+        agreement = _agreement_of_views([each.labels_ for each in by_view.values()], rng)
+    validity = Validity(
         n_samples=len(rows),
         stability=_mean_stability(refits),
         # The distribution with the more stable clusters is the stricter comparison.
@@ -94,9 +96,14 @@ def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) ->
         agreement=agreement[0] if agreement else None,
         agreement_ratio=agreement[1] if agreement else None,
         random_ratio=agreement[2] if agreement else None,
+        stable_views=None,
         silhouette=_input_silhouette(of_views, kernels, labels[rows]),
         cluster_stability=_cluster_stability(refits, labels[rows], names),
     )
+    if not validity.is_stable or validity.views_agree:
+        return validity
+    alone = {name: measure_validity(one, of_views.select([name]), one.labels_, seed) for name, one in by_view.items()}
+    return replace(validity, stable_views=tuple(name for name, each in alone.items() if each and each.is_stable))
 
 
 def _kernels(method: Any) -> dict[str, Kernel]:
@@ -209,19 +216,18 @@ def _reference_stability(
     return [values for values in drawn.values() if values], permuted
 
 
-def _labels_by_view(views: Views, kernels: Mapping[str, Kernel], n_clusters: int, seed: int) -> list[Labels]:
-    """Return the clusters of each view alone; a view that cannot be clustered is left out."""
-    found = []
+def _models_by_view(views: Views, kernels: Mapping[str, Kernel], n_clusters: int, seed: int) -> dict[str, TMvKSCR]:
+    """Return a model of each view alone; a view that cannot be clustered is left out."""
+    found = {}
     for name, x in views.items():
         if not varies(x):
             continue
         try:
-            model = TMvKSCR(n_clusters, kernel=kernels[name], assigner=FEW_STARTS, random_state=seed).fit(
+            found[name] = TMvKSCR(n_clusters, kernel=kernels[name], assigner=FEW_STARTS, random_state=seed).fit(
                 views.select([name])
             )
         except InputError:
             continue
-        found.append(model.labels_)
     return found
 
 

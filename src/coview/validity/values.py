@@ -34,6 +34,9 @@ class Validity:
     agreement_ratio, random_ratio : float or None
         The largest such index of two views, in standard deviations of its values for rows paired at random, and the
         largest such ratio among the random pairings.
+    stable_views : tuple of str, or None
+        The views whose clusters are stable if the view is clustered alone; None unless the clusters of all views
+        together are stable and no two views agree.
     silhouette : float or None
         Mean silhouette of the labels in the input, averaged over the views.
     cluster_stability : tuple of float
@@ -49,6 +52,7 @@ class Validity:
     agreement: Index | None
     agreement_ratio: float | None
     random_ratio: float | None
+    stable_views: tuple[str, ...] | None
     silhouette: Index | None
     cluster_stability: tuple[Annotated[float, Range(0, 1)] | None, ...]
 
@@ -74,10 +78,17 @@ class Validity:
         return self.agreement_ratio > self.random_ratio
 
     @property
+    def only_stable_view(self) -> str | None:
+        """The only view with stable clusters, if no other view agrees with it; None otherwise."""
+        return self.stable_views[0] if self.stable_views is not None and len(self.stable_views) == 1 else None
+
+    @property
     def level(self) -> str:
         """How well the clusters are supported, one of LEVELS."""
-        if not (self.is_stable and self.views_agree):
+        if not self.is_stable:
             return "none"
+        if not self.views_agree:  # clusters of several unrelated views are not common to them
+            return "none" if self.only_stable_view is None else "weak"
         if self.reference_stability is None:  # stable clusters of data without clusters cannot be excluded
             return "weak"
         # The setting may be selected for its stability, and columns of a single view may be skewed or discrete.

@@ -26,6 +26,11 @@ def why_one_cluster(validity: Validity) -> str:
 
 def statement(validity: Validity) -> str:
     """Return how well the clusters are supported."""
+    if validity.only_stable_view is not None:
+        return (
+            f"The support for these clusters is weak: only the view {validity.only_stable_view!r} has stable clusters, "
+            "and no other view agrees with it."
+        )
     unrelated = validity.is_stable and not validity.views_agree
     return UNRELATED_VIEWS if unrelated else STATEMENTS[validity.level]
 
