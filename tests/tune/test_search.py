@@ -11,7 +11,7 @@ from coview import Consensus, FuzzyGraph, InputError, NeighborGraph, TMvKSCR, as
 from coview.compose.wrapper import nested_models
 from coview.core.assign import Directions
 from coview.preprocess.profile import ViewProfile
-from coview.tune.criterion import criterion, model_weights
+from coview.tune.criterion import Constants, criterion, model_weights
 from coview.tune.models import models_of
 from coview.tune.record import CONSENSUS, evaluated_models
 from coview.tune.search import Search
@@ -90,11 +90,12 @@ def test_weights_grow_with_the_stability():
 
 def test_the_criterion_grows_with_the_logarithm_of_the_number_and_its_eigengap():
     numbers, same = np.array([2, 4]), np.array([0.5, 0.5])
-    flat = criterion(numbers, same, same, np.ones(2), np.zeros(2))
+    constants = Constants(size_entropy_power=1.5, per_log_cluster=0.75, per_gap=0.5)
+    flat = criterion(numbers, same, same, np.ones(2), np.zeros(2), constants=constants)
     np.testing.assert_allclose(flat, 0.5 * (1 + 0.75 * np.log(numbers)))
-    steep = criterion(numbers, same, same, np.ones(2), np.array([0.3, 0.15]))
+    steep = criterion(numbers, same, same, np.ones(2), np.array([0.3, 0.15]), constants=constants)
     np.testing.assert_allclose(steep / flat, [1.5, 1.25])
-    uneven = criterion(numbers, same, same, np.array([1.0, 0.25]), np.zeros(2))
+    uneven = criterion(numbers, same, same, np.array([1.0, 0.25]), np.zeros(2), constants=constants)
     np.testing.assert_allclose(uneven / flat, [1.0, 0.125])
     assert (criterion(numbers, -same, same * 0, np.ones(2), np.zeros(2)) == 0).all()
 

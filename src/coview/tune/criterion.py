@@ -16,9 +16,9 @@ _LEAST_STABILITY = 0.01
 class Constants(NamedTuple):
     """Constants of the criterion, fixed on half of the data sets of benchmarks/quality, which reports the others."""
 
-    size_entropy_power: float = 1.5
-    per_log_cluster: float = 0.75
-    per_gap: float = 0.5
+    size_entropy_power: float = 0.5
+    per_log_cluster: float = 1.0
+    per_gap: float = 0.75
 
 
 USED = Constants()
