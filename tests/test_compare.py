@@ -160,6 +160,17 @@ def test_views_can_be_preprocessed(blobs):
     assert found.preprocess == {"a": "standard", "b": "standard", "c": "standard"}
 
 
+def test_the_usual_preprocessing_depends_on_the_kernel_of_the_method(blobs):
+    views, _ = blobs
+    found = compare(views, 3, methods=["tmvkscr", "opmc", "mvksc"], preprocess=None)
+    assert [method.estimator.startswith("Preprocessed(") for method in found.methods] == [False, True, True]
+    assert found.labels["tmvkscr"] == tuple(TMvKSCR(3, random_state=0).fit(views).labels_.tolist())
+    mixed = compare(views, 3, methods=["tmvkscr", "opmc"], preprocess={"a": "l2", "b": None})
+    assert mixed.preprocess == {"a": "l2", "b": None, "c": "none"}
+    for method, usual in zip(mixed.methods, ["none", "standard"], strict=True):
+        assert f"{{'a': 'l2', 'b': '{usual}', 'c': 'none'}}" in method.estimator
+
+
 def test_each_view_can_have_its_own_preprocessing(blobs):
     views, _ = blobs
     found = compare(views, 3, methods=["tmvkscr"], preprocess={"a": "l2", "b": "standard+pca2"})

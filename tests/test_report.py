@@ -684,6 +684,8 @@ def test_the_preprocessing_of_a_comparison_is_described():
     assert "tuned" not in text
     tuned = replace(mixed, methods=(replace(mixed.methods[0], name="tuned"), *mixed.methods[1:]))
     assert "tuned is the consensus of several models with their own preprocessing" in comparison_sentences(tuned)
+    usual = replace(make_comparison(), preprocess={"text": None, "image": None})
+    assert "Preprocessing of all views: the default of each method." in comparison_sentences(usual)
     raw = replace(make_comparison(), preprocess={"text": "none", "image": "none"})
     assert "Preprocessing" not in comparison_sentences(raw)
 

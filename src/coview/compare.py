@@ -20,6 +20,7 @@ from coview.compose.wrapper import nested_models
 from coview.errors import InputError
 from coview.formats import decimals
 from coview.html import html_table
+from coview.kernels import RBF, kernel_per_view
 from coview.likely_mistakes import check_classes, warn_of_likely_mistakes
 from coview.methods.base import MultiViewClusterer, many_clusters, warn_if_many_clusters
 from coview.metrics import scores as truth_scores
@@ -65,7 +66,7 @@ class Comparison:
     views : dict
         Number of columns by view.
     preprocess : dict
-        Preprocessing steps by view, which `Tuned` does not use.
+        Preprocessing steps by view, as given; None is the usual preprocessing of each method.
     random_state : int
     largest_class : float or None
         Fraction of the samples in the largest known class, which is the accuracy of a single cluster; None without
@@ -79,7 +80,7 @@ class Comparison:
     n_clusters: int
     n_samples: int
     views: dict[str, int]
-    preprocess: dict[str, str]
+    preprocess: dict[str, str | None]
     random_state: int
     largest_class: float | None
     version: str
@@ -155,8 +156,9 @@ def compare(
     truth : list of length n_samples, optional
         Known classes to compare with. The clusters do not depend on them.
     preprocess : name, list or mapping
-        Preprocessing steps, such as "standard" or {"text": "tfidf+l2"}: the `steps` of `Preprocessed`. `Tuned` has
-        its own.
+        Preprocessing steps, such as "standard" or {"text": "tfidf+l2"}: the `steps` of `Preprocessed`. None, also for
+        single views of a mapping, is the preprocessing of the command: standardised columns, except for methods whose
+        kernel is not RBF. `Tuned` has its own.
     random_state : int
     progress : bool or callable, optional
         True shows a bar. A function is called as progress(method, done, total) before each method.
@@ -183,7 +185,7 @@ def compare(
     if check_integer("n_clusters", n_clusters, 2) > views.n_samples:
         raise InputError(f"n_clusters={n_clusters}: expected an integer of at most n_samples={views.n_samples}")
     warn_if_many_clusters(n_clusters, views.n_samples)
-    steps = {name: each.name for name, each in preprocessing_per_view(preprocess, views.names, "preprocess").items()}
+    steps = _steps_per_view(preprocess, views.names)
     check_row_labels("truth", truth, views)
     known = None if truth is None else np.asarray(truth)
     if known is not None and known.shape != (views.n_samples,):
@@ -235,16 +237,38 @@ def preprocessed(estimator: MultiViewClusterer, steps: Mapping[str, str]) -> Mul
     return estimator if names == {"none"} else Preprocessed(estimator, names.pop() if len(names) == 1 else dict(steps))
 
 
-def _estimator(name: str, n_clusters: int, steps: dict[str, str], random_state: int) -> MultiViewClusterer:
-    method: Any = methods_and_tuned()[name]
-    if method is Tuned:
+def _steps_per_view(preprocess: Any, names: Sequence[str]) -> dict[str, str | None]:
+    """Return the names of the steps of each view; None for the usual preprocessing."""
+    if preprocess is None:
+        return dict.fromkeys(names)
+    usual = [view for view, steps in preprocess.items() if steps is None] if isinstance(preprocess, Mapping) else []
+    given = {view: steps or "none" for view, steps in preprocess.items()} if usual else preprocess
+    parsed = preprocessing_per_view(given, names, "preprocess")
+    return {name: None if name in usual else each.name for name, each in parsed.items()}
+
+
+def usual_preprocessing(method: Any, names: Sequence[str]) -> dict[str, str]:
+    """Return the steps of each view by default: "standard" or "none".
+
+    Standardised columns are centred, so their inner products are negative, which only RBF kernels allow. The kernel
+    auto scales columns itself if they need it.
+    """
+    kernels = kernel_per_view(getattr(method, "kernel", RBF()), tuple(names))
+    return {name: "standard" if isinstance(kernel, RBF) else "none" for name, kernel in kernels.items()}
+
+
+def _estimator(name: str, n_clusters: int, steps: Mapping[str, str | None], random_state: int) -> MultiViewClusterer:
+    kind: Any = methods_and_tuned()[name]
+    if kind is Tuned:
         return Tuned(n_clusters, random_state=random_state)
-    given = {"n_clusters": n_clusters} if "n_clusters" in signature(method).parameters else {}
-    return preprocessed(for_views(method(**given, random_state=random_state), len(steps)), steps)
+    given = {"n_clusters": n_clusters} if "n_clusters" in signature(kind).parameters else {}
+    method = kind(**given, random_state=random_state)
+    usual = usual_preprocessing(method, tuple(steps))
+    return preprocessed(for_views(method, len(steps)), {view: each or usual[view] for view, each in steps.items()})
 
 
 def _run_method(
-    name: str, views: Views, n_clusters: int, steps: dict[str, str], random_state: int, truth: Array | None
+    name: str, views: Views, n_clusters: int, steps: Mapping[str, str | None], random_state: int, truth: Array | None
 ) -> tuple[MethodResult, Array | None]:
     """Return the result of one method, or its error, and its labels."""
     estimator = _estimator(name, n_clusters, steps, random_state)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from coview.cli.folder import check_folder, complete_folder
 from coview.cli.inputs import LabelledInputs
-from coview.cli.options import MODEL, OUTPUT, Force, PreprocessAll, Seed, option
+from coview.cli.options import MODEL, OUTPUT, Force, Preprocess, Seed, option
 from coview.cli.output import draw_report
 from coview.cli.parse import parse_integer, parse_preprocessing
 from coview.cli.terminal import Terminal
@@ -35,7 +35,7 @@ def compare_command(
             comparable_names,
         ),
     ] = "all",
-    preprocess: PreprocessAll = None,
+    preprocess: Preprocess = None,
     seed: Seed = "0",
     output: Annotated[
         Path | None,
@@ -74,7 +74,7 @@ def compare_command(
             k,
             methods="all" if "all" in names else names,
             truth=classes,
-            preprocess={name: steps or "standard" for name, steps in parsed.items()},
+            preprocess=parsed,
             random_state=random_state,
             progress=progress,
         )

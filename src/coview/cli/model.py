@@ -139,13 +139,12 @@ class ModelOptions:
 
     def _steps(self, method: Any, names: Sequence[str]) -> tuple[dict[str, str], list[str]]:
         """Return the preprocessing of each view, and a note about views that are not standardised by default."""
+        from coview.compare import usual_preprocessing
         from coview.kernels import RBF, AutoKernel, kernel_per_view
 
         typed = parse_preprocessing(self.preprocess or (), names)
+        usual = usual_preprocessing(method, names)
         kernels = kernel_per_view(getattr(method, "kernel", RBF()), tuple(names))
-        # Standardised columns are centred, so their inner products are negative, which only RBF kernels allow. The
-        # kernel auto scales columns itself if they need it.
-        usual = {name: "standard" if isinstance(kernel, RBF) else "none" for name, kernel in kernels.items()}
         raw = [name for name, kernel in kernels.items() if not isinstance(kernel, (RBF, AutoKernel))]
         without = ", ".join(name for name in raw if typed[name] is None)
         notes = []

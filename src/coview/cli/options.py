@@ -69,21 +69,17 @@ def _option_fields(group: Any) -> list[Parameter]:
     ]
 
 
-def _preprocess_option(default: str) -> Any:
-    return option(
+Preprocess = Annotated[
+    list[str] | None,
+    option(
         MODEL,
         "--preprocess [VIEW=]STEPS",
         "Preprocessing of all views, or of one view if its name comes first: none, "
-        f"{summaries(STEPS).replace('pca (', 'pcaN (')}; + joins steps. The default is {default}. "
-        "For example --preprocess text=tfidf+l2 --preprocess image=standard",
+        f"{summaries(STEPS).replace('pca (', 'pcaN (')}; + joins steps. The default is standard, but none for views "
+        "with another kernel than rbf. For example --preprocess text=tfidf+l2 --preprocess image=standard",
         STEP_NAMES,
-    )
-
-
-Preprocess = Annotated[
-    list[str] | None, _preprocess_option("standard, but none for views with another kernel than rbf")
+    ),
 ]
-PreprocessAll = Annotated[list[str] | None, _preprocess_option("standard")]  # for several methods
 Seed = Annotated[
     str,
     option(

@@ -184,7 +184,10 @@ def _clusters_have(clusters: list[Cluster]) -> str:
 
 def preprocessing_descriptions(comparison: Comparison) -> dict[str, str]:
     """Return for each view a description of its preprocessing."""
-    return {view: parse_steps(name).description for view, name in comparison.preprocess.items()}
+    return {
+        view: "the default of each method" if steps is None else parse_steps(steps).description
+        for view, steps in comparison.preprocess.items()
+    }
 
 
 def comparison_overview(comparison: Comparison) -> Overview:
