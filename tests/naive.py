@@ -278,19 +278,6 @@ def fuzzy_graph_row(x, rows, n_neighbors):
     return weights / np.sqrt((1 + weights.sum()) * degrees)
 
 
-def line_fit(points, labels):
-    """Balanced line fit: 0.75 times the mean line fit of the clusters plus 0.25 times the ratio of cluster sizes."""
-    width, fits, sizes = points.shape[1], [], []
-    for cluster in sorted(set(labels)):
-        members = np.array([point for point, label in zip(points, labels, strict=True) if label == cluster])
-        centre = sum(members) / len(members)
-        values = np.linalg.eigvalsh(sum(np.outer(x - centre, x - centre) for x in members))
-        fraction = values[-1] / sum(values) if sum(values) > 0 else 1.0
-        fits.append((fraction - 1 / width) / (1 - 1 / width))
-        sizes.append(len(members))
-    return 0.75 * sum(fits) / len(fits) + 0.25 * min(sizes) / max(sizes)
-
-
 def membership_strength(scores, labels, centres):
     """Mean over clusters of the members' soft membership: products of the cosine distances to all other centres."""
     k, by_cluster = len(centres), {}

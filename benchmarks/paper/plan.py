@@ -269,7 +269,10 @@ def ordered_name(name: str, order: str) -> str:
 
 
 def fixed_experiments(data: Data, size: str) -> list[Experiment]:
-    """Return the fixed protocol: defaults, dense views standardised, sparse views L2-normalised, three seeds."""
+    """Return the fixed protocol: the setting of each paper, three seeds.
+
+    Dense views are standardised, and rows of sparse views are L2-normalised.
+    """
     seeds = range(3) if size == "full" else range(1)
     small = data.views.n_samples <= LIMITS["all_methods"]
     same: dict[str, Any] = {"protocol": "fixed", "preprocess": standard_or_l2(data.views)}

@@ -43,7 +43,8 @@ class Quality(NamedTuple):
         if not selections:
             return cls(*[float("nan")] * 5)
         off = np.array([each.selected - each.true for each in selections])
-        fractions = [float(np.mean(some)) for some in (abs(off) <= 1, off == 0, off < 0, off > 0)]
+        several = np.array([each.selected > 1 for each in selections])  # one cluster is no cluster structure
+        fractions = [float(np.mean(some)) for some in ((abs(off) <= 1) & several, off == 0, off < 0, off > 0)]
         kept = []
         for name in dict.fromkeys(each.data for each in selections):
             ari, at_true = np.mean([(each.ari, each.ari_at_true) for each in selections if each.data == name], axis=0)

@@ -40,7 +40,7 @@ def write(rows: list[Row], evaluations: list[Row], halves: Halves, path: Path) -
     n_seeds = len({row["seed"] for row in rows})
     values = {
         "n_sets": len(scores[TUNED]),
-        "seeds": "one seed" if n_seeds == 1 else f"means over {n_seeds} seeds",
+        "seeds": "of one seed" if n_seeds == 1 else f"means over {n_seeds} seeds",
         "commits": ", ".join(sorted({row["commit"] for row in rows})),
         "max_samples": f"{MAX_SAMPLES:,}",
         "least_ari": LEAST_ARI,
@@ -87,7 +87,7 @@ def _number(value: float) -> str:
 
 
 def _percent(value: float) -> str:
-    return NONE if np.isnan(value) else f"{value:.0%}"
+    return NONE if np.isnan(value) else f"{100 * value:.0f} %"
 
 
 def _difference(scores: Mapping[str, Mapping[str, float]], title: str, names: Iterable[str]) -> str:
@@ -173,13 +173,13 @@ def _numbers(selections: Sequence[Selection], halves: Halves) -> dict[str, Any]:
         some = [each for each in selections if each.data in names]
         quality = Quality.of(some)
         lines.append((part, len({each.data for each in some}), *map(_percent, quality)))
-        shown |= {
-            f"within_1_{part}": _percent(quality.within_1),
-            f"exact_{part}": _percent(quality.exact),
-            f"kept_{part}": _percent(quality.ari_kept),
-        }
+        if part != "fixing":
+            shown |= {
+                f"within_1_{part}": _percent(quality.within_1),
+                f"kept_{part}": _percent(quality.ari_kept),
+            }
     head = ["half", "data sets", "within 1", "exact", "below", "above", "ARI kept"]
-    return shown | {"numbers": _table(head, lines), "n_auto": lines[-1][1]}
+    return shown | {"numbers": _table(head, lines)}
 
 
 def _constants(evaluations: Sequence[Row], halves: Halves) -> dict[str, Any]:
@@ -197,7 +197,7 @@ def _constants(evaluations: Sequence[Row], halves: Halves) -> dict[str, Any]:
             "used" if each == USED else "",
         )
         for each, of in qualities.items()
-        if each in (*order[:3], USED, unweighted)
+        if each in (*order[:2], USED, unweighted)
     ]
     head = ["rank", "p", "l", "g", "within 1, fixing", "ARI kept, fixing"]
     head += ["within 1, reporting", "ARI kept, reporting", "exact, generated", ""]

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.data import list_datasets
 from benchmarks.markdown import reflow
 from benchmarks.quality import evaluations, numbers, page, paired, run, scores
-from benchmarks.quality.rows import Stage
+from benchmarks.quality.rows import Stage, code_hash
 from coview.core.agreement import size_entropy
 from coview.tune.criterion import USED, Constants
 from coview.tune.record import evaluated_numbers
@@ -22,7 +22,7 @@ from coview.views import as_views
 ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "docs" / "quality.md"
 FOLDER = ROOT / "benchmarks" / "quality"
-NAMES = [f"set{i:02d}" for i in range(28)]
+NAMES = sorted([*paired.FIXING, *(f"set{i:02d}" for i in range(14))])
 FIXING, REPORTING = paired.halves(NAMES)
 
 
@@ -77,14 +77,21 @@ def by_line(text, start):
 def test_the_split_is_the_same_for_any_order_of_the_names():
     assert paired.halves(reversed(NAMES)) == (FIXING, REPORTING)
     assert len(FIXING) == len(REPORTING) == 14
+    assert {*FIXING} == paired.FIXING
     assert {*FIXING} | {*REPORTING} == {*NAMES}
-    assert NAMES[:14] != FIXING
+
+
+def test_a_further_data_set_does_not_change_the_halves():
+    assert paired.halves([*NAMES[1:], "aaa", "zzz"]) == (
+        [name for name in FIXING if name != NAMES[0]],
+        sorted([*(name for name in REPORTING if name != NAMES[0]), "aaa", "zzz"]),
+    )
 
 
 def test_the_split_of_the_28_data_sets_does_not_change():
     stored = sorted(each.name for each in list_datasets() if each.call.startswith("load("))
     assert len(stored) == 28
-    assert paired.halves(stored)[0] == [stored[i] for i in sorted(np.random.default_rng(0).permutation(28)[:14])]
+    assert paired.halves(stored)[0] == paired.random_half(stored)
 
 
 def test_the_interval_is_that_of_resampled_means_one_by_one():
@@ -155,6 +162,7 @@ def test_selected_numbers_are_compared_with_the_true_ones():
     rows.append(quality_row("b", 0, tuned=0.01))
     quality = numbers.Quality.of(numbers.selected_by_tuned(rows))
     assert quality.within_1 == pytest.approx(3 / 5)
+    assert numbers.Quality.of([numbers.Selection("a", true=2, selected=1, ari=0.0, ari_at_true=0.5)]).within_1 == 0
     assert quality.exact == pytest.approx(2 / 5)
     assert quality.below == pytest.approx(1 / 5)
     assert quality.above == pytest.approx(2 / 5)
@@ -167,13 +175,13 @@ def test_the_ari_kept_is_at_most_1():
 
 
 def test_constants_are_ranked_on_the_fixing_half_only():
-    fixing, reporting = evaluation_row("a", 0, clusters=5), evaluation_row("b", 0, clusters=2)
-    fixing["measures"] = dict.fromkeys(evaluations.MEASURES, [0.5] * len(evaluations.NUMBERS))
-    fixing["ari"] = [0.1] * 10 + [0.8]
-    fixing["clusters"] = 12  # is selected only if the criterion is raised by the number of clusters
-    best, qualities = numbers.ranked_constants({"fixing": [fixing], "other": [reporting]}, "fixing")[0]
+    same = dict.fromkeys(evaluations.MEASURES, [0.5] * len(evaluations.NUMBERS))
+    # 12 is selected only if the criterion is raised by the number of clusters, and 2 only if it is not.
+    many = evaluation_row("a", 0) | {"measures": same, "ari": [0.1] * 10 + [0.8], "clusters": 12}
+    few = [evaluation_row("b", seed) | {"measures": same, "ari": [0.8] + [0.1] * 10, "clusters": 2} for seed in (0, 1)]
+    best, qualities = numbers.ranked_constants({"fixing": [many], "other": few}, "fixing")[0]
     assert best.per_log_cluster > 0
-    assert (qualities["fixing"].exact, qualities["other"].exact) == (1, 1)
+    assert (qualities["fixing"].exact, qualities["other"].exact) == (1, 0)
 
 
 def test_the_grid_has_the_constants_that_are_used():
@@ -205,9 +213,14 @@ def test_a_stage_without_a_file_has_no_rows(tmp_path):
     assert Stage(tmp_path / "absent.jsonl", measure_made_up, "1", ["a"]).rows() == []
 
 
-def test_the_versions_of_the_stages_differ():
-    assert len({scores.version(), evaluations.version()}) == 2
-    assert len(scores.version()) == len(evaluations.version()) == 12
+def test_the_version_changes_with_the_measured_code(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("first")
+    before = code_hash(script, ["rows.py"])
+    assert code_hash(script, ["rows.py"]) == before
+    assert len({before, code_hash(script, ["views.py"]), code_hash(script, ["rows.py"], more="x")}) == 3
+    script.write_text("second")
+    assert code_hash(script, ["rows.py"]) != before
 
 
 def test_a_run_of_some_data_sets_does_not_write_the_page_of_all(monkeypatch):

@@ -17,7 +17,7 @@ from coview.persist.file import refuse_nan
 from coview.tune.record import CONSENSUS, Tuning, evaluated_numbers
 from coview.validity import Validity
 
-_FORMAT = "coview summary 6"
+_FORMAT = "coview summary 7"
 _LISTED = 20
 EIGENVALUE = "eigenvalue"
 SQUARED_NORM = "fraction of the squared norm"  # of the scores; what `Consensus` has as eigenvalues

@@ -44,7 +44,7 @@ def criterion(
 
     It is the mean of the stability and of the agreement between the models, times a power of the size entropy, because
     one large cluster and a few tiny ones are stable and not informative. Few clusters agree more easily than many, so
-    it is raised by the logarithm of their number, and by a large eigengap after the last eigenvalue that is used.
+    it is raised by the logarithm of their number, and by a large gap between eigenvalues k - 1 and k.
     """
     measured = np.maximum((stability + agreement) / 2, 0) * size_entropy**constants.size_entropy_power
     largest = eigengap.max(initial=0.0)

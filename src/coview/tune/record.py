@@ -21,7 +21,9 @@ class EvaluatedModel:
         None  # mean adjusted Rand index with the other models; of the consensus, between two models
     )
     size_entropy: float | None = None  # normalised entropy of the cluster sizes
-    eigengap: float | None = None  # after the last eigenvalue that is used; of the consensus the mean of the models
+    eigengap: float | None = (
+        None  # eigenvalue k - 1 less eigenvalue k, for k clusters; of the consensus the mean of the models
+    )
     weight: float | None = None  # of the model in the consensus; None for the consensus
     criterion: float | None = None  # by which numbers of clusters are compared; only of the consensus
     error: str | None = None  # why the model cannot be fitted
