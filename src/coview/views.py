@@ -30,12 +30,17 @@ _SCVERSE = {
 class Views(Mapping[str, Matrix]):
     """Validated, aligned views: a read-only mapping from view name to a float array or CSR array.
 
+    A sample lacks a view if its row is NaN throughout. Each sample needs at least one view.
+
     Parameters
     ----------
     tables : mapping or list of 2-D tables
         NumPy arrays, SciPy sparse matrices, or pandas, polars and Arrow tables with the same samples in the same order.
         The views of a list are named view0, view1, … Row labels of pandas tables must agree. Arrays have no labels, so
         arrays of different samples cannot be detected, such as those of a MuData whose modalities have different cells.
+    present : mapping from view name to boolean array, optional
+        Which samples have the view, for views whose rows cannot be NaN, such as sparse ones. The other rows are
+        ignored.
 
     Attributes
     ----------
@@ -46,29 +51,39 @@ class Views(Mapping[str, Matrix]):
         The column names of each view; None if it has none.
     index : pandas.Index or None
         The row labels, if any table is a pandas table. Tables with different row labels are refused.
+    present : dict from view name to boolean array
+        Which samples have the view, for views that some samples lack; other views are not listed.
     dtype : numpy.dtype
         float32 if every view is float32, otherwise float64.
     """
 
     columns: dict[str, tuple[str, ...] | None]
     index: Any = None
+    present: dict[str, Array]
     _matrices: dict[str, Matrix]
 
-    def __init__(self, tables: Mapping[str, Any] | Sequence[Any]) -> None:
+    def __init__(
+        self, tables: Mapping[str, Any] | Sequence[Any], *, present: Mapping[str, Any] | None = None
+    ) -> None:
         named = _with_names(tables)
         checked = {name: _validated_table(f"view {name!r}", table) for name, table in named.items()}
         self.index = _common_index(named)
-        _check_together(checked)
+        self.present = _check_together(checked, present or {}, self.index)
         self._matrices = {name: matrix for name, (matrix, _) in checked.items()}
         self.columns = {name: columns for name, (_, columns) in checked.items()}
 
     @classmethod
     def trusted(
-        cls, matrices: Mapping[str, Matrix], columns: Mapping[str, tuple[str, ...] | None], index: Any = None
+        cls,
+        matrices: Mapping[str, Matrix],
+        columns: Mapping[str, tuple[str, ...] | None],
+        index: Any = None,
+        present: Mapping[str, Array] | None = None,
     ) -> Views:
-        """Return views of matrices that have been validated before."""
+        """Return views of matrices that have been validated before; of `present`, complete views are left out."""
         views = cls.__new__(cls)
         views._matrices, views.columns, views.index = dict(matrices), dict(columns), index
+        views.present = {name: mask for name, mask in (present or {}).items() if not mask.all()}
         return views
 
     def __getitem__(self, name: str) -> Matrix:
@@ -111,6 +126,61 @@ class Views(Mapping[str, Matrix]):
         """float32 if every view is float32, otherwise float64."""
         return np.result_type(*(x.dtype for x in self.values()))
 
+    @property
+    def complete(self) -> bool:
+        """Whether each sample has all views."""
+        return not self.present
+
+    def n_present(self, name: str) -> int:
+        """Return the number of samples that have a view.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        int
+        """
+        return int(self.present[name].sum()) if name in self.present else self.n_samples
+
+    def has_all(self) -> Array:
+        """Return which samples have all views.
+
+        Returns
+        -------
+        boolean array of shape (n_samples,)
+        """
+        return np.logical_and.reduce([np.ones(self.n_samples, dtype=bool), *self.present.values()])
+
+    def observed(self, name: str) -> Matrix:
+        """Return the rows of the samples that have a view.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        array or csr_array
+            The view itself if all samples have it.
+        """
+        return self[name][self.present[name]] if name in self.present else self[name]
+
+    def alone(self, name: str) -> Views:
+        """Return one view, of the samples that have it.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        Views
+        """
+        one = self.select([name])
+        return one.take(np.flatnonzero(self.present[name])) if name in self.present else one
+
     def take(self, rows: Any) -> Views:
         """Return some rows of every view.
 
@@ -123,7 +193,8 @@ class Views(Mapping[str, Matrix]):
         Views
         """
         index = None if self.index is None else self.index[rows]
-        return Views.trusted({name: x[rows] for name, x in self.items()}, self.columns, index)
+        present = {name: mask[rows] for name, mask in self.present.items()}
+        return Views.trusted({name: x[rows] for name, x in self.items()}, self.columns, index, present)
 
     def select(self, names: Sequence[str]) -> Views:
         """Return some of the views.
@@ -137,7 +208,8 @@ class Views(Mapping[str, Matrix]):
         -------
         Views
         """
-        return Views.trusted({n: self[n] for n in names}, {n: self.columns[n] for n in names}, self.index)
+        present = {name: self.present[name] for name in names if name in self.present}
+        return Views.trusted({n: self[n] for n in names}, {n: self.columns[n] for n in names}, self.index, present)
 
     def rename(self, names: Sequence[str]) -> Views:
         """Return the same views with other names.
@@ -151,10 +223,12 @@ class Views(Mapping[str, Matrix]):
         -------
         Views
         """
+        new = dict(zip(self, names, strict=True))
         return Views.trusted(
-            dict(zip(names, self.values(), strict=True)),
-            dict(zip(names, self.columns.values(), strict=True)),
+            {new[name]: x for name, x in self.items()},
+            {new[name]: columns for name, columns in self.columns.items()},
             self.index,
+            {new[name]: mask for name, mask in self.present.items()},
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -190,9 +264,10 @@ def as_views(data: Any, views: Layout = None) -> Views:
     """
     if not holds_several(data):
         cut = _cut(*_validated_table("X", data), views)
-        _check_together(cut)
+        index = row_labels(data)
+        present = _check_together(cut, {}, index)
         matrices, columns = ({name: pair[i] for name, pair in cut.items()} for i in range(2))
-        return Views.trusted(matrices, columns, row_labels(data))
+        return Views.trusted(matrices, columns, index, present)
     if views is not None:
         raise InputError(
             "views= splits one stacked table, but the data are several views; leave views=None, or stack them first "
@@ -420,8 +495,14 @@ def _positions(name: str, chosen: Any, columns: tuple[str, ...] | None, width: i
     return np.array(wanted, dtype=np.intp) % width
 
 
-def _check_together(tables: Mapping[str, tuple[Matrix, tuple[str, ...] | None]]) -> None:
-    """Raise an InputError if the views differ in their samples, are empty, or hold NaN or infinity."""
+def _check_together(
+    tables: Mapping[str, tuple[Matrix, tuple[str, ...] | None]], given: Mapping[str, Any], index: Any
+) -> dict[str, Array]:
+    """Return which samples have a view, for views that some samples lack.
+
+    Raise an InputError if the views differ in their samples, are empty, hold NaN or infinity in rows that are present,
+    or if a sample has no view.
+    """
     first = next(iter(tables))
     expected = tables[first][0].shape[0]
     for name, (x, columns) in tables.items():
@@ -440,17 +521,53 @@ def _check_together(tables: Mapping[str, tuple[Matrix, tuple[str, ...] | None]])
         for what, count in zip(("sample", "feature"), x.shape, strict=True):
             if count == 0:
                 raise InputError(f"view {name!r} has 0 {what}(s) (shape={x.shape}) while a minimum of 1 is required.")
-        _check_finite(name, x, columns)
+    masks = {name: _given_mask(name, mask, expected) for name, mask in given.items()}
+    if unknown := [name for name in masks if name not in tables]:
+        raise InputError(f"present names the view {unknown[0]!r}; expected names among {', '.join(tables)}")
+    present = {}
+    for name, (x, columns) in tables.items():
+        mask = _present_rows(name, x, columns, masks.get(name))
+        if mask is not None and not mask.all():
+            present[name] = mask
+    if len(present) == len(tables):
+        without = np.flatnonzero(~np.logical_or.reduce(list(present.values())))
+        if len(without):
+            # One view with a value that is NaN is one case of this; scikit-learn expects the word NaN.
+            row = f"row {without[0]}" if index is None else f"{index[without[0]]!r}"
+            raise InputError(
+                f"{len(without)} of {expected} samples have no view, because they are NaN throughout (first: {row}); "
+                "drop them"
+            )
+    return present
 
 
-def _check_finite(name: str, x: Matrix, columns: tuple[str, ...] | None) -> None:
+def _given_mask(name: str, mask: Any, n_samples: int) -> Array:
+    found = np.asarray(mask)
+    if found.shape != (n_samples,) or found.dtype != bool:
+        raise InputError(
+            f"present[{name!r}] has shape {found.shape} and type {found.dtype}; give one boolean for each of the "
+            f"{n_samples} samples"
+        )
+    return found
+
+
+def _present_rows(name: str, x: Matrix, columns: tuple[str, ...] | None, mask: Array | None) -> Array | None:
+    """Return which rows are present, None for all; raise an InputError if these hold NaN or infinity."""
     values = x.data if isinstance(x, sp.csr_array) else x
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)):  # one pass without a temporary array; enough in most cases
-            return
+            return mask
+    if not sp.issparse(x):
+        some = np.flatnonzero(np.isnan(x[:, 0]))  # rows that may be NaN throughout
+        empty = some[np.isnan(x[some]).all(axis=1)]
+        if len(empty):
+            mask = np.ones(x.shape[0], dtype=bool) if mask is None else mask.copy()
+            mask[empty] = False
     bad_rows, bad_columns = places_of(lambda each: ~np.isfinite(each), x)
+    if mask is not None:
+        bad_rows, bad_columns = bad_rows[mask[bad_rows]], bad_columns[mask[bad_rows]]
     if not len(bad_rows):
-        return
+        return mask
     what = "NaN" if np.isnan(values).any() else "infinity (inf)"
     first = bad_columns[0] if columns is None else repr(columns[bad_columns[0]])
     raise InputError(
