@@ -100,6 +100,8 @@ def test_a_constant_view_is_uninformative(make, width):
         model = TMvKSCR(3, rho=rho, random_state=0).fit({**views, "constant": make(np.full((200, width), 3.0))})
         assert adjusted_rand_score(truth, model.labels_) == 1
         assert set(model.view_labels_["constant"]) == {0}
+        rows = {**views, "constant": make(np.random.default_rng(0).normal(size=(200, width)))}
+        assert (model.transform(rows, per_view=True)["constant"] == 0).all()  # also for rows that differ
     gram = AutoKernel()(make(np.full((5, width), 3.0)))
     np.testing.assert_array_equal(gram, np.eye(5)[[0] * 5])  # all rows are treated as the first
 

@@ -29,7 +29,11 @@ class ScoreMap:
 
     @classmethod
     def learn(cls, similarity: Similarity, centering: Centering, latent: Array) -> ScoreMap:
-        """Return the map of a latent space, with the centring folded in and a bound of the rounding error."""
+        """Return the map of a latent space, with the centring folded in and a bound of the rounding error.
+
+        If all training rows are equal, all scores are zero: a graph of such rows would score each like the first one.
+        """
+        latent = latent if similarity.informative else np.zeros_like(latent)
         coefficients, bias = centering.fold(latent)
         # Rounding errors of the similarities, of their sum, and (always in float64) of the folding, whose terms may
         # cancel.

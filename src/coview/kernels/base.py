@@ -63,6 +63,7 @@ class Similarity(ABC):
     nonnegative: bool = False
     bounded: bool = False
     sparse: bool = False
+    informative: bool = True  # whether the training rows differ
     noise: float = 0.0  # relative error of a similarity, in units of rounding, in addition to that of a product
 
     @abstractmethod

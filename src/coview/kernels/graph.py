@@ -145,6 +145,10 @@ class GraphSimilarity(Similarity):
     def dtype(self) -> type[np.floating[Any]]:  # type: ignore[override]
         return self.gram.dtype.type
 
+    @property
+    def informative(self) -> bool:  # type: ignore[override]
+        return len(self._duplicates) > 1
+
     def _check_state(self, sizes: Sizes) -> None:
         count, width = len(self.scales), self.rows.shape[1]
         require(count in (1, width), f"expected 1 or {width} scales, got {count}")

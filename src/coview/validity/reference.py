@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.optimize import brentq
 from scipy.stats import skew
 
@@ -13,6 +14,7 @@ from coview.views import Array, Matrix, Views
 
 _LARGEST_SHAPE = 2.0  # of a log-normal distribution, whose skewness is then 414
 _EQUAL_NORMS = 1e-6
+_MOST_DENSE_COLUMNS = 20_000
 _ZERO = 1e-9  # of a standard deviation, relative to the largest
 
 
@@ -102,8 +104,16 @@ def _with_norm(x: Array, norm: float) -> Array:
 
 
 def compressed(views: Views) -> Views:
-    """Return views with at most as many columns as rows, and the same inner products between rows up to rounding."""
-    return Views({name: x if x.shape[1] <= x.shape[0] else _coordinates(x) for name, x in views.items()})
+    """Return views with fewer columns, and the same inner products between rows up to rounding.
+
+    Sparse views have at most as many columns as rows. Dense views stay as they are up to 20,000 columns, because
+    models may standardise the columns, and standardised principal coordinates would have equal variances.
+    """
+
+    def is_wide(x: Matrix) -> bool:
+        return x.shape[1] > max(x.shape[0], 0 if sp.issparse(x) else _MOST_DENSE_COLUMNS)
+
+    return Views({name: _coordinates(x) if is_wide(x) else x for name, x in views.items()})
 
 
 def _coordinates(x: Matrix) -> Array:
