@@ -181,6 +181,26 @@ class Views(Mapping[str, Matrix]):
         one = self.select([name])
         return one.take(np.flatnonzero(self.present[name])) if name in self.present else one
 
+    def with_absent(self, widths: Mapping[str, int], columns: Mapping[str, tuple[str, ...] | None]) -> Views:
+        """Return the same samples with further views that none of them has.
+
+        Parameters
+        ----------
+        widths : mapping from view name to the number of columns
+        columns : mapping from view name to the names of the columns
+
+        Returns
+        -------
+        Views
+        """
+        n = self.n_samples
+        return Views.trusted(
+            {**self._matrices, **{name: sp.csr_array((n, width), dtype=self.dtype) for name, width in widths.items()}},
+            {**self.columns, **{name: columns[name] for name in widths}},
+            self.index,
+            {**self.present, **{name: np.zeros(n, dtype=bool) for name in widths}},
+        )
+
     def take(self, rows: Any) -> Views:
         """Return some rows of every view.
 

@@ -84,7 +84,7 @@ class NeighborGraph(Graph):
 class NeighborSimilarity(GraphSimilarity):
     """The similarity to training rows with local bandwidths."""
 
-    bandwidths: Annotated[Array, FloatArray("train", above=0)]
+    bandwidths: Annotated[Array, FloatArray("_observed", above=0)]
 
     def _values(self, pairs: NearPairs, n_new: int) -> Array:
         assert isinstance(self.kernel, NeighborGraph)

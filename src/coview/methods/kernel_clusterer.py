@@ -34,14 +34,27 @@ from coview.methods.base import MultiViewClusterer, Seed, ViewWeights
 from coview.parameters import check_integer
 from coview.progress import Progress, ProgressParameter, reporting
 from coview.runtime import Workers, require_memory
-from coview.state import OPTIONAL, PARAMETER, ByView, FloatArray, Size, Sizes, SomeViews, require
-from coview.views import Array, Views, row_labels
+from coview.state import (
+    OPTIONAL,
+    PARAMETER,
+    ByView,
+    FloatArray,
+    IntegerArray,
+    Range,
+    Size,
+    Sizes,
+    SomeViews,
+    require,
+)
+from coview.views import Array, Matrix, Views, row_labels
 
 _FLOAT64_UP_TO = 2000
 _LEAST_CONTRAST = 1e-3
 _BLOCK_BYTES = 2**21
 _FURTHER = 3  # eigenvalues beyond those of the components, to show the gap
 _SOLVER_VECTORS = 16  # for each component
+_FEWEST_COMPLETE = 5  # training samples with all views, from which the shares of the views are computed
+_LEAST_SHARE = 1e-3  # of a view that is unrelated to the ensemble
 _SAMPLES_OF_A_COMPONENT = 10  # the reciprocal of the fraction of a mean cluster that may dominate a component
 
 
@@ -98,7 +111,10 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
     _assignment: Assignment
     _view_assigner: Deferred
     _view_assignments: SomeViews[Assignment]
-    _view_scores: SomeViews[Annotated[Array, FloatArray("train", "components")]]
+    # Of views that some training samples lack: the rows of the others. The scores of a view are of these.
+    _present_rows: SomeViews[Annotated[Array, IntegerArray("_observed", least=0, below="train", increasing=True)]]
+    _view_scores: SomeViews[Annotated[Array, FloatArray("_observed", "components")]]
+    _view_shares: SomeViews[Annotated[float, Range(above=0)]]  # see `_shares`
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -163,22 +179,29 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
             grams = Grams.learn(views, kernels, dtype, rng, workers, report)
             space = self._latent_space(grams, max(1, self.n_clusters - 1))
             report("eigenvectors")
-            maps = {
-                name: ScoreMap.learn(similarity, space.centerings[name], space.latent[name])
-                for name, similarity in grams.similarities.items()
-            }
+            maps = {}
+            for name, similarity in grams.similarities.items():
+                rows = views.present.get(name, slice(None))
+                maps[name] = ScoreMap.learn(similarity, space.centerings[name].of_present(), space.latent[name][rows])
             scores = space.scores
             if scores is None:
-                parts = [self._beta[name] * each.of_training_samples(workers.map) for name, each in maps.items()]
-                scores = np.sum(parts, axis=0)
+                of_views = {name: each.of_training_samples(workers.map) for name, each in maps.items()}
 
+        self._present_rows = {name: np.flatnonzero(mask) for name, mask in views.present.items()}
+        self._view_shares = {}
+        self._n_features_out = len(space.eigenvalues)
+        tolerance = np.sum([self._beta[name] * each.tolerance for name, each in maps.items()], axis=0)
+        if scores is None and views.complete:
+            scores = np.sum([self._beta[name] * each for name, each in of_views.items()], axis=0)
+        elif scores is None:
+            self._view_shares = self._shares_of(of_views, views)
+            scores, tolerance = self._combined(views, {name: (of_views[name], maps[name].tolerance) for name in views})
         self.kernels_ = dict(grams.kernels)
         self.eigenvalues_ = space.eigenvalues
         if space.further_eigenvalues is not None:
             self._further_eigenvalues = space.further_eigenvalues
-        self._n_features_out = len(space.eigenvalues)
         self._store_latent(space, views.dtype)
-        scores = zero_within(scores, np.sum([self._beta[name] * each.tolerance for name, each in maps.items()], axis=0))
+        scores = zero_within(scores, tolerance)
         self.scores_ = scores.astype(views.dtype, copy=False)
         report("scores")
 
@@ -192,7 +215,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
             name: replace(each, similarity=each.similarity.forget_training()) for name, each in maps.items()
         }
         self._view_scores = {
-            name: each(views[name])
+            name: each(views.observed(name))
             for name, each in maps.items()
             if each.similarity is not self._score_maps[name].similarity
         }
@@ -201,7 +224,11 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
 
     def _check_state(self, sizes: Sizes) -> None:
         super()._check_state(sizes)
+        complete = not self._view_shares or tuple(self._view_shares) == self.view_names_
+        require(complete, "expected the shares of all views, or of none")
         for name, score_map in self._score_maps.items():
+            n_rows = len(self._present_rows[name]) if name in self._present_rows else sizes.known("train")
+            require(score_map.n_training == n_rows, f"expected {n_rows} training samples of view {name!r}")
             similarity: Any = score_map.similarity
             if isinstance(similarity, PrecomputedSimilarity):  # its training scores cannot be computed again
                 require(name in self._view_scores, f"expected the scores of view {name!r}")
@@ -231,7 +258,10 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         scores, of_views = self._scores_of(views)
         self._assignment = learn.assigner.fit(scores, learn.n_clusters, self._generator(), learn.decimals)
         self.labels_ = self._assignment.assign(self.scores_)
-        self._view_assignments = {name: self._view_assigner.fit(of_view) for name, of_view in of_views.items()}
+        self._view_assignments = {
+            name: self._view_assigner.fit(of_view[views.present.get(name, slice(None))])
+            for name, of_view in of_views.items()
+        }
         self._warn_if_fewer(self._assignment.n_found)
         return self
 
@@ -253,7 +283,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         ----------
         X : views, as in `as_views`
         per_view : bool
-            Return each view's own scores instead of their weighted sum.
+            Return each view's own scores instead of their weighted sum; NaN for samples that lack the view.
 
         Returns
         -------
@@ -308,7 +338,8 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         ----------
         X : views, as in `as_views`
         per_view : bool
-            Return labels by each view's own scores (individual assignment) instead of the ensemble scores.
+            Return labels by each view's own scores (individual assignment) instead of the ensemble scores; -1 for
+            samples that lack the view.
 
         Returns
         -------
@@ -316,14 +347,29 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         """
         views = self._views_to_predict(X)
         if per_view:
-            return {name: self._view_assignment(name).assign(e) for name, e in self._scores_of(views)[1].items()}
+            return {name: self._labels_of_view(name, e) for name, e in self._scores_of(views)[1].items()}
         return self._by_block(lambda block: self._assignment.assign(self._ensemble(block)), views)
 
     @property
     def view_labels_(self) -> dict[str, Labels]:
-        """Clusters of the training samples by each view's own scores (individual assignment), by view name."""
+        """Clusters of the training samples by each view's own scores, by view name; -1 if a sample lacks the view."""
         check_is_fitted(self)
-        return {name: self._view_assignment(name).assign(self._training_scores(name)) for name in self.view_names_}
+        found = {}
+        for name in self.view_names_:
+            found[name] = np.full(len(self.labels_), -1)
+            labels = self._view_assignment(name).assign(self._training_scores(name))
+            found[name][self._present_rows.get(name, slice(None))] = labels
+        return found
+
+    def _labels_of_view(self, name: str, scores: Array) -> Labels:
+        """Return the labels by a view's own scores; -1 for scores that are NaN."""
+        present = ~np.isnan(scores[:, 0])
+        if present.all():
+            return self._view_assignment(name).assign(scores)
+        labels = np.full(len(scores), -1)
+        if present.any():
+            labels[present] = self._view_assignment(name).assign(scores[present])
+        return labels
 
     def _view_assignment(self, name: str) -> Assignment:
         """Return a view's own clusters, learnt when they are first used."""
@@ -332,7 +378,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         return self._view_assignments[name]
 
     def _training_scores(self, name: str) -> Array:
-        """Return a view's own scores of the training samples, computed when they are first used."""
+        """Return a view's own scores of the training samples that have it, computed when they are first used."""
         if name not in self._view_scores:
             score_map = self._score_maps[name]
             self._view_scores[name] = zero_within(score_map.of_training_samples(), score_map.tolerance)
@@ -351,16 +397,73 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
     def _block_scores(self, views: Views, with_views: bool = True) -> Array:
         """Return the ensemble scores of a block, followed by each view's own, (rows, 1 + views, components)."""
         scores = np.zeros((views.n_samples, 1 + len(views) * with_views, self._n_features_out))
-        error = np.zeros(1)
-        for v, (name, x) in enumerate(views.items(), start=1):
-            of_view, tolerance = self._score_maps[name].with_tolerance(x)
+        of_views = {}
+        for v, name in enumerate(views, start=1):
+            rows = views.present.get(name, slice(None))
+            if views.n_present(name) == 0:
+                of_view, tolerance = np.empty((0, self._n_features_out)), np.zeros(self._n_features_out)
+            else:
+                of_view, tolerance = self._score_maps[name].with_tolerance(views.observed(name))
             self._require_finite(name, of_view)
-            scores[:, 0] += self._beta[name] * of_view
-            error = error + self._beta[name] * tolerance
+            of_views[name] = of_view, tolerance
             if with_views:
-                scores[:, v] = zero_within(of_view, tolerance)
-        zero_within(scores[:, 0], error)
+                if name in views.present:
+                    scores[:, v] = np.nan
+                scores[rows, v] = zero_within(of_view.copy(), tolerance)
+        scores[:, 0] = zero_within(*self._combined(views, of_views))
         return scores
+
+    def _combined(self, views: Views, of_views: Mapping[str, tuple[Array, Array]]) -> tuple[Array, Array]:
+        """Return the ensemble scores and their rounding errors, from those of the samples that have each view.
+
+        The ensemble is Σ_v beta_v e_v over the views of a sample. If it lacks some, the sum is divided by the share
+        that its views have of the ensemble.
+        """
+        scores = np.zeros((views.n_samples, self._n_features_out))
+        error = np.zeros(1 if views.complete else scores.shape)
+        for name, (of_view, tolerance) in of_views.items():
+            rows = views.present.get(name, slice(None))
+            scores[rows] += self._beta[name] * of_view
+            if views.complete:
+                error = error + self._beta[name] * tolerance
+            else:
+                error[rows] += self._beta[name] * tolerance
+        if not views.complete:
+            shares, total = self._shares(), np.zeros(views.n_samples)
+            for name in of_views:
+                total[views.present.get(name, slice(None))] += self._beta[name] * shares[name]
+            some = ~views.has_all()
+            total = np.maximum(total[some, None], _LEAST_SHARE)
+            scores[some] /= total
+            error[some] /= total
+        return scores, error
+
+    def _shares(self) -> dict[str, float]:
+        """Return for each view <e_v, e> / <e, e>, with e the ensemble scores of the training samples with all views.
+
+        The shares times beta sum to 1. They are computed when samples first lack views.
+        """
+        if not self._view_shares:
+            training = Views.trusted(
+                {name: np.empty((len(self.labels_), 0)) for name in self.view_names_},
+                dict.fromkeys(self.view_names_),
+                present={name: _mask(rows, len(self.labels_)) for name, rows in self._present_rows.items()},
+            )
+            self._view_shares = self._shares_of({name: self._training_scores(name) for name in self.view_names_}, training)
+        return self._view_shares
+
+    def _shares_of(self, of_views: Mapping[str, Array], views: Views) -> dict[str, float]:
+        """Return the shares from each view's own scores of the training samples that have it."""
+        everything = views.has_all()
+        if everything.sum() < _FEWEST_COMPLETE:
+            return dict.fromkeys(of_views, 1.0)
+        complete = {
+            name: scores[everything[views.present[name]] if name in views.present else everything]
+            for name, scores in of_views.items()
+        }
+        ensemble = np.sum([self._beta[name] * scores for name, scores in complete.items()], axis=0)
+        squares = float((ensemble**2).sum()) or 1.0
+        return {name: max(float((scores * ensemble).sum()) / squares, _LEAST_SHARE) for name, scores in complete.items()}
 
     def _require_finite(self, name: str, scores: Array) -> None:
         if not np.isfinite(scores).all():
@@ -419,6 +522,17 @@ class OneViewKernelClusterer(KernelClusterer):
         return views
 
 
+def _spread(x: Matrix) -> Matrix:
+    """Return 256 evenly spaced rows."""
+    return x[np.linspace(0, x.shape[0] - 1, 256).astype(int)]
+
+
+def _mask(rows: Array, n: int) -> Array:
+    mask = np.zeros(n, dtype=bool)
+    mask[rows] = True
+    return mask
+
+
 def _gram_dtype(dtype: Any, kernels: Mapping[str, Kernel], assigner: Assigner, views: Views) -> type[np.floating[Any]]:
     """Return the precision of Gram matrices; "auto" is float32 if that is faster and does not change labels.
 
@@ -430,9 +544,8 @@ def _gram_dtype(dtype: Any, kernels: Mapping[str, Kernel], assigner: Assigner, v
         bounded = all(kernel.bounded for kernel in kernels.values())
         if views.n_samples <= _FLOAT64_UP_TO or not bounded or assigner.reads_signs:
             return np.float64
-        rows = np.linspace(0, views.n_samples - 1, 256).astype(int)
-        smooth = [name for name in views if not kernels[name].sparse]
-        flat = any(1 - kernels[name](views[name][rows]).mean() < _LEAST_CONTRAST for name in smooth)
+        smooth = [kernels[name](_spread(views.observed(name))) for name in views if not kernels[name].sparse]
+        flat = any(1 - gram.mean() < _LEAST_CONTRAST for gram in smooth)
         return np.float64 if flat else np.float32
     try:
         known = {np.dtype(kind): kind for kind in (np.float32, np.float64)}
