@@ -62,9 +62,7 @@ class Views(Mapping[str, Matrix]):
     present: dict[str, Array]
     _matrices: dict[str, Matrix]
 
-    def __init__(
-        self, tables: Mapping[str, Any] | Sequence[Any], *, present: Mapping[str, Any] | None = None
-    ) -> None:
+    def __init__(self, tables: Mapping[str, Any] | Sequence[Any], *, present: Mapping[str, Any] | None = None) -> None:
         named = _with_names(tables)
         checked = {name: _validated_table(f"view {name!r}", table) for name, table in named.items()}
         self.index = _common_index(named)
@@ -324,6 +322,28 @@ def stack_views(views: Any) -> tuple[Matrix, dict[str, slice]]:
     if any(sp.issparse(x) for x in matrices):
         return sp.csr_array(sp.hstack(matrices, format="csr")), layout
     return np.hstack(matrices), layout
+
+
+def among_all(rows: Matrix, present: Array) -> Matrix:
+    """Return the rows of the samples that have a view among rows of NaN, or empty rows if they are sparse.
+
+    Parameters
+    ----------
+    rows : array or csr_array with a row for each sample that has the view
+    present : boolean array
+
+    Returns
+    -------
+    array or csr_array with a row for each sample
+    """
+    if sp.issparse(rows):
+        counts = np.zeros(len(present), dtype=rows.indptr.dtype)
+        counts[present] = np.diff(rows.indptr)
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(rows.indptr.dtype)
+        return sp.csr_array((rows.data, rows.indices, starts), shape=(len(present), rows.shape[1]))
+    everything = np.full((len(present), rows.shape[1]), np.nan, dtype=rows.dtype)
+    everything[present] = rows
+    return everything
 
 
 def holds_several(data: Any) -> bool:

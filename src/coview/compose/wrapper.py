@@ -97,6 +97,10 @@ class OneEstimator(MultiViewClusterer):
 class Wrapper(OneEstimator):
     """A wrapper that predicts, transforms and has the fitted attributes as its fitted estimator does."""
 
+    @property
+    def _samples_may_lack_views(self) -> bool:
+        return bool(getattr(self.estimator, "_samples_may_lack_views", False))
+
     def _check_n_clusters(self, views: Views) -> None:
         """The wrapped estimator checks it."""
 

@@ -156,9 +156,7 @@ class Grams:
         return Gram(name, self.kernels[name], degree, absolute, largest, buffer, self.present.get(name))
 
 
-def _fill_tiles(
-    matrix: SymmetricTiles, similarity: Similarity, present: Array | None
-) -> tuple[Array, Array, float]:
+def _fill_tiles(matrix: SymmetricTiles, similarity: Similarity, present: Array | None) -> tuple[Array, Array, float]:
     """Compute the tiles; return the row sums of entries and of absolute entries, and the largest absolute entry."""
     largest = [1.0 if similarity.bounded else 0.0]
 

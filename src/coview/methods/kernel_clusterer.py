@@ -112,7 +112,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
     _view_assigner: Deferred
     _view_assignments: SomeViews[Assignment]
     # Of views that some training samples lack: the rows of the others. The scores of a view are of these.
-    _present_rows: SomeViews[Annotated[Array, IntegerArray("_observed", least=0, below="train", increasing=True)]]
+    _present_rows: SomeViews[Annotated[Array, IntegerArray("_observed", least=0, increasing=True)]]
     _view_scores: SomeViews[Annotated[Array, FloatArray("_observed", "components")]]
     _view_shares: SomeViews[Annotated[float, Range(above=0)]]  # see `_shares`
 
@@ -187,19 +187,19 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
             if scores is None:
                 of_views = {name: each.of_training_samples(workers.map) for name, each in maps.items()}
 
+        self.kernels_ = dict(grams.kernels)
+        self.eigenvalues_ = space.eigenvalues
+        if space.further_eigenvalues is not None:
+            self._further_eigenvalues = space.further_eigenvalues
+        self._n_features_out = len(space.eigenvalues)
         self._present_rows = {name: np.flatnonzero(mask) for name, mask in views.present.items()}
         self._view_shares = {}
-        self._n_features_out = len(space.eigenvalues)
         tolerance = np.sum([self._beta[name] * each.tolerance for name, each in maps.items()], axis=0)
         if scores is None and views.complete:
             scores = np.sum([self._beta[name] * each for name, each in of_views.items()], axis=0)
         elif scores is None:
             self._view_shares = self._shares_of(of_views, views)
             scores, tolerance = self._combined(views, {name: (of_views[name], maps[name].tolerance) for name in views})
-        self.kernels_ = dict(grams.kernels)
-        self.eigenvalues_ = space.eigenvalues
-        if space.further_eigenvalues is not None:
-            self._further_eigenvalues = space.further_eigenvalues
         self._store_latent(space, views.dtype)
         scores = zero_within(scores, tolerance)
         self.scores_ = scores.astype(views.dtype, copy=False)
@@ -227,7 +227,11 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         complete = not self._view_shares or tuple(self._view_shares) == self.view_names_
         require(complete, "expected the shares of all views, or of none")
         for name, score_map in self._score_maps.items():
-            n_rows = len(self._present_rows[name]) if name in self._present_rows else sizes.known("train")
+            n_rows = sizes.known("train")
+            if name in self._present_rows:
+                inside = self._present_rows[name][-1] < n_rows
+                require(inside, f"expected rows of view {name!r} below {n_rows}")
+                n_rows = len(self._present_rows[name])
             require(score_map.n_training == n_rows, f"expected {n_rows} training samples of view {name!r}")
             similarity: Any = score_map.similarity
             if isinstance(similarity, PrecomputedSimilarity):  # its training scores cannot be computed again
@@ -449,7 +453,9 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
                 dict.fromkeys(self.view_names_),
                 present={name: _mask(rows, len(self.labels_)) for name, rows in self._present_rows.items()},
             )
-            self._view_shares = self._shares_of({name: self._training_scores(name) for name in self.view_names_}, training)
+            self._view_shares = self._shares_of(
+                {name: self._training_scores(name) for name in self.view_names_}, training
+            )
         return self._view_shares
 
     def _shares_of(self, of_views: Mapping[str, Array], views: Views) -> dict[str, float]:
@@ -463,7 +469,9 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         }
         ensemble = np.sum([self._beta[name] * scores for name, scores in complete.items()], axis=0)
         squares = float((ensemble**2).sum()) or 1.0
-        return {name: max(float((scores * ensemble).sum()) / squares, _LEAST_SHARE) for name, scores in complete.items()}
+        return {
+            name: max(float((scores * ensemble).sum()) / squares, _LEAST_SHARE) for name, scores in complete.items()
+        }
 
     def _require_finite(self, name: str, scores: Array) -> None:
         if not np.isfinite(scores).all():
