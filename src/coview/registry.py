@@ -123,7 +123,7 @@ STEPS = Registry(
 )
 
 
-ALIGNMENTS = ("strict", "inner")  # of samples by ids: refuse or drop those that are not in every view
+ALIGNMENTS = ("strict", "inner", "outer")  # of samples by ids: refuse, drop or keep those that are not in every view
 CATEGORIES = ("refuse", "onehot")  # columns of strings
 DECIMAL_MARKS = (".", ",")  # of numbers in text tables
 CLUSTER_COLUMN = "cluster"  # of label files, so the column of ids cannot have this name

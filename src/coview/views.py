@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -71,6 +71,60 @@ class Views(Mapping[str, Matrix]):
         self.columns = {name: columns for name, (_, columns) in checked.items()}
 
     @classmethod
+    def join(cls, tables: Mapping[str, Any], how: Literal["outer", "inner"] = "outer") -> Views:
+        """Return views of data frames with different samples, matched by their row labels.
+
+        Parameters
+        ----------
+        tables : mapping from view name to pandas data frame
+            Each row label occurs once in a table.
+        how : {"outer", "inner"}
+            Keep the samples of any table, or those of all tables. The order is that of the first table, followed by
+            the samples that only others have.
+
+        Returns
+        -------
+        Views
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> rna = pd.DataFrame({"gene": [1.0, 2.0]}, index=["s1", "s2"])
+        >>> protein = pd.DataFrame({"protein": [3.0, 4.0]}, index=["s2", "s3"])
+        >>> Views.join({"rna": rna, "protein": protein})
+        Views(3 samples; rna: 1 (2 samples), protein: 1 (2 samples))
+        >>> Views.join({"rna": rna, "protein": protein}, how="inner")
+        Views(1 samples; rna: 1, protein: 1)
+        """
+        if how not in ("outer", "inner"):
+            raise InputError(f"how={how!r}: expected 'outer' or 'inner'")
+        named = _with_names(tables)
+        for name, table in named.items():
+            if not hasattr(getattr(table, "index", None), "get_indexer"):
+                raise InputTypeError(
+                    f"view {name!r} is {kind_of(table)}, which has no row labels to join by; give pandas data frames"
+                )
+            if table.index.has_duplicates:
+                twice = table.index[table.index.duplicated()][0]
+                raise InputError(f"view {name!r} has the row label {twice!r} twice; each sample needs its own label")
+            if table.index.hasnans:
+                raise InputError(f"view {name!r} has a row label that is missing; each sample needs its own label")
+        first, *others = (table.index for table in named.values())
+        index = first
+        for other in others:
+            index = index.append(other.difference(index, sort=False)) if how == "outer" else index[index.isin(other)]
+        if len(index) == 0:
+            raise InputError("no row label is in all tables; check how samples are named, or use how='outer'")
+        matrices, columns, present = {}, {}, {}
+        for name, table in named.items():
+            place = table.index.get_indexer(index)
+            present[name] = place >= 0
+            rows, columns[name] = _validated_table(f"view {name!r}", table)
+            matrices[name] = among_all(rows[place[present[name]]], present[name])
+        checked = cls(matrices, present=present)
+        return cls.trusted(checked, columns, index, checked.present)
+
+    @classmethod
     def trusted(
         cls,
         matrices: Mapping[str, Matrix],
@@ -94,7 +148,10 @@ class Views(Mapping[str, Matrix]):
         return len(self._matrices)
 
     def __repr__(self) -> str:
-        shapes = ", ".join(f"{name}: {x.shape[1]}" for name, x in self.items())
+        shapes = ", ".join(
+            f"{name}: {x.shape[1]}" + (f" ({self.n_present(name)} samples)" if name in self.present else "")
+            for name, x in self.items()
+        )
         return f"Views({self.n_samples} samples; {shapes})"
 
     def _repr_html_(self) -> str:
@@ -103,7 +160,7 @@ class Views(Mapping[str, Matrix]):
         for name, x in self.items():
             kind = "sparse" if sp.issparse(x) else "dense"
             columns = first_few(self.columns[name] or (), 3) or "–"
-            rows.append((name, f"{x.shape[0]:,}", f"{x.shape[1]:,}", str(x.dtype), kind, columns))
+            rows.append((name, f"{self.n_present(name):,}", f"{x.shape[1]:,}", str(x.dtype), kind, columns))
         labels = "" if self.index is None else f"<p>Row labels: {escape(first_few(self.index, 3))}</p>"
         return html_table(("view", "samples", "columns", "dtype", "storage", "column names"), rows) + labels
 
@@ -545,7 +602,7 @@ def _check_together(
     """
     first = next(iter(tables))
     expected = tables[first][0].shape[0]
-    for name, (x, columns) in tables.items():
+    for name, (x, _) in tables.items():
         if x.shape[0] != expected:
             for one, count in ((name, expected), (first, x.shape[0])):
                 if tables[one][0].shape[1] == count:

@@ -42,8 +42,8 @@ class ViewInputs:
         option(
             DATA,
             "--align",
-            "With ids: strict requires the same samples in every view, inner drops samples that some view lacks. "
-            "For example --align inner",
+            "With ids: strict requires the same samples in every view, inner drops samples that lack a view, outer "
+            "keeps them. For example --align outer",
             ALIGNMENTS,
         ),
     ] = "strict"

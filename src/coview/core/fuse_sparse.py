@@ -146,11 +146,13 @@ def _low_rank_of_some(
 
     multiplied, of_product = np.ones((n, 1)), np.array([[for_product]])
     for v, ((_, _, centering), factor) in enumerate(zip(views, missing, strict=True)):
-        pair, block = features[2 * v : 2 * v + 2], np.array([[centering.mean, -1.0], [-1.0, 0.0]])
+        pair: list[Array] = features[2 * v : 2 * v + 2]
+        block_of_pair: Array = np.array([[centering.mean, -1.0], [-1.0, 0.0]])
         if centering.present is not None:
-            pair, block = [*pair, ones], scipy.linalg.block_diag(block - factor * np.diag([1.0, 0.0]), factor)
+            pair = [*pair, ones]
+            block_of_pair = np.array([[centering.mean - factor, -1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, factor]])
         multiplied = (multiplied[:, :, None] * np.column_stack(pair)[:, None, :]).reshape(n, -1)
-        of_product = np.kron(of_product, block)
+        of_product = np.kron(of_product, block_of_pair)
     return np.column_stack([*features, multiplied]), scipy.linalg.block_diag(form, of_product)
 
 

@@ -15,7 +15,7 @@ from coview.io.table import reading
 from coview.io.transpose import check_orientation, transposed
 from coview.likely_mistakes import likely_mistakes
 from coview.registry import ALIGNMENTS, CATEGORIES, check_name
-from coview.views import Views
+from coview.views import Views, among_all
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,9 @@ def read_views(
         if all files have them (`.h5ad`, `.h5mu`, the index of a pandas data frame); otherwise samples are paired by row
         order, and columns that look like ids are refused. False pairs samples by row order and reads such columns as
         any other.
-    align : {"strict", "inner"}
-        With ids: refuse samples that are not in every view, or drop them with a note.
+    align : {"strict", "inner", "outer"}
+        With ids: refuse samples that are not in every view, drop them with a note, or keep them, with a note on how
+        many samples lack each view.
     categories : {"refuse", "onehot"}
         Refuse columns of strings, or one-hot encode them.
     variables : mapping from view name to variable, optional
@@ -127,23 +128,26 @@ def read_views(
         refuse_identifiers(where, tables, columns or {}, strings=onehot)
         ids_of |= row_names_of_all(tables) or {}
     if ids_of:
-        rows, samples, notes = by_ids(found, tables, ids_of, align == "inner")
-    elif align == "inner":
-        raise InputError("align='inner' matches samples by their ids; name the column of the ids (ids=…)")
+        aligned = by_ids(found, tables, ids_of, align)
+    elif align != "strict":
+        raise InputError(f"align={align!r} matches samples by their ids; name the column of the ids (ids=…)")
     else:
-        rows, samples, notes = by_order(found, tables, compare=ids is None)
-    matrices, names = {}, {}
+        aligned = by_order(found, tables, compare=ids is None)
+    matrices, names, notes = {}, {}, aligned.notes
     for name, source in found.items():
         with reading(source.where):
-            features = Features(source, tables.pop(name), rows[name])
+            features = Features(source, tables.pop(name), aligned.rows[name])
             wanted = (columns or {}).get(name)
             if wanted is None:
                 matrices[name], names[name] = features.all(onehot=categories == "onehot")
             else:
                 matrices[name], names[name] = features.chosen(wanted)
             notes += features.notes
-    views = Views.trusted(Views(matrices), names)
-    return Loaded(views, samples, (*notes, *likely_mistakes(views)))
+            if name in aligned.present:
+                matrices[name] = among_all(matrices[name], aligned.present[name])
+    checked = Views(matrices, present=aligned.present)
+    views = Views.trusted(checked, names, present=checked.present)
+    return Loaded(views, aligned.ids, (*notes, *likely_mistakes(views)))
 
 
 def _encoded_columns(wanted: Sequence[str] | None) -> set[str]:

@@ -162,8 +162,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         lacking = ", ".join(f"{name}: {(~mask).sum()}" for name, mask in views.present.items())
         raise InputError(
             f"{type(self).__name__} needs all views of each sample, and {(~views.has_all()).sum()} of "
-            f"{views.n_samples} samples lack some (rows that are NaN throughout, {lacking}); drop these samples, or use "
-            "TMvKSCR or Tuned"
+            f"{views.n_samples} samples lack some (rows that are NaN throughout, {lacking}); drop these samples, or "
+            "use TMvKSCR or Tuned"
         )
 
     def _check_n_clusters(self, views: Views) -> None:

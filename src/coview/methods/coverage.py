@@ -19,8 +19,8 @@ def check_coverage(views: Views, n_clusters: int, kernels: Mapping[str, Kernel])
         least = _LEAST_PER_CLUSTER * n_clusters
         if views.n_present(name) < least:
             raise InputError(
-                f"view {name!r} has {views.n_present(name)} of {views.n_samples} samples, and {n_clusters} clusters need "
-                f"at least {least}; drop the view or give more samples that have it"
+                f"view {name!r} has {views.n_present(name)} of {views.n_samples} samples, and {n_clusters} clusters "
+                f"need at least {least}; drop the view or give more samples that have it"
             )
         if isinstance(kernels[name], Precomputed):
             raise InputError(
