@@ -61,7 +61,7 @@ def setting(estimator: Any, name: str, default: Any) -> Any:
 
 
 class OneEstimator(MultiViewClusterer):
-    """A wrapper around one estimator, which has scores if that has."""
+    """A wrapper around one estimator, which has `transform` if the estimator has."""
 
     estimator: Any
     estimator_: Annotated[Any, FITTED]
@@ -186,3 +186,8 @@ class Wrapper(OneEstimator):
         array of shape (n_samples, n_components), or a dictionary of such arrays by view
         """
         return self._ask("transform", self._views_to_predict(X), per_view)
+
+    def _scores_of_views(self, views: Views) -> dict[str, Array]:
+        """Return each view's own scores, as arrays whatever the output that is set."""
+        scores: dict[str, Array] = self._ask("_scores_of_views", views, per_view=False)
+        return scores
