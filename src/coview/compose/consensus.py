@@ -12,11 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from coview.compose.concat import stacks_views
-from coview.compose.wrapper import nested_models, require_clusterer, setting
+from coview.compose.wrapper import nested_models, require_clusterer, require_method, setting
 from coview.core.assign import FEW_STARTS, Assigner, Deferred, Labels, as_assigner
 from coview.core.eigen import with_fixed_signs
-from coview.errors import InputError, InputTypeError
-from coview.methods.base import MultiViewClusterer, Seed, require_enough_samples, warn_if_many_clusters
+from coview.errors import InputError
+from coview.methods.base import Seed, require_enough_samples, warn_if_many_clusters
 from coview.methods.kernel_clusterer import KernelClusterer
 from coview.methods.score_clusterer import ScoreClusterer
 from coview.parameters import check_integer, check_number, is_integer, short
@@ -34,8 +34,8 @@ class Consensus(ScoreClusterer):
     """Cluster by the scores of several models of the same views.
 
     Each model is fitted. Its scores are multiplied by the third power of their eigenvalues relative to the largest, so
-    that components without clusters count little. Scores are the latent features times their eigenvalues, so the
-    products are the coordinates of a diffusion map after four steps. They are then L2-normalised for each sample, so
+    that components without clusters count little. The scores of a kernel method contain the first power already, so
+    components have the weights of a diffusion map after four steps. The scores of a sample are then L2-normalised, so
     that each model contributes a direction, and set side by side. The inner product of two samples is the weighted mean
     of their cosine similarities in the models. k-means on these directions finds clusters that the models have in
     common; errors of a single model have little effect.
@@ -114,16 +114,7 @@ class Consensus(ScoreClusterer):
         return next((dict(method.kernels_) for method in self._methods_of_views() if method is not None), {})
 
     def _methods_of_views(self) -> list[KernelClusterer | None]:
-        """Return the method inside each model, or None if it has no scores of each view for all training samples."""
-        methods = [list(nested_models(model))[-1] for model in self.estimators_]
-        return [
-            method
-            if isinstance(method, KernelClusterer)
-            and not stacks_views(model)
-            and len(method.scores_) == len(self.scores_)  # not for FixedSize
-            else None
-            for model, method in zip(self.estimators_, methods, strict=True)
-        ]
+        return [_method_of_views(model, len(self.scores_)) for model in self.estimators_]
 
     def _check_n_clusters(self, views: Views) -> None:
         """It is checked with the models."""
@@ -183,16 +174,12 @@ class Consensus(ScoreClusterer):
             raise InputError(f"estimators={self.estimators!r}: expected a list such as [TMvKSCR(3), Concat(KSC(3))]")
         for each in self.estimators:
             require_clusterer(each)
-            kind = type(each).__name__
             if not hasattr(each, "transform"):
                 raise InputError(
-                    f"{kind} has no scores; Consensus needs models with transform, such as TMvKSCR, MvKSC, or KSC and "
-                    "KPCA in Concat"
+                    f"{type(each).__name__} has no scores; Consensus needs models with transform, such as TMvKSCR, "
+                    "MvKSC, or KSC and KPCA in Concat"
                 )
-            if not isinstance(each, MultiViewClusterer):
-                raise InputTypeError(
-                    f"Consensus combines methods of this library; wrap {kind}, as in Concat({kind}(…))"
-                )
+            require_method(each, "Consensus combines")
         if self.n_clusters is not None:
             return check_integer("n_clusters", self.n_clusters, 1)
         numbers = [setting(each, "n_clusters", None) for each in self.estimators]
@@ -284,7 +271,16 @@ def diffusion_weights(model: Any, scores: Array) -> Array:
     return weights
 
 
+def _method_of_views(model: Any, n_samples: int) -> KernelClusterer | None:
+    """Return the method inside a model; None if it has no scores of each view, or not of all training samples."""
+    *_, method = nested_models(model)
+    if not isinstance(method, KernelClusterer) or stacks_views(model) or len(method.scores_) != n_samples:
+        return None
+    return method
+
+
 def _kept_scores(model: Any, n_samples: int) -> Array | None:
     """Return the scores of the training samples, which most methods keep; None if there are none of all samples."""
-    known = getattr(list(nested_models(model))[-1], "scores_", None)
+    *_, method = nested_models(model)
+    known: Array | None = getattr(method, "scores_", None)
     return known if known is not None and len(known) == n_samples else None
