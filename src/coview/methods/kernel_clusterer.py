@@ -6,15 +6,12 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Annotated, Any, ClassVar, Literal, Self, overload
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
-from sklearn import get_config
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
-from coview.core.assign import DECIMALS, Assigner, Assignment, Deferred, Labels, as_assigner
+from coview.core.assign import DECIMALS, Assigner, Deferred, as_assigner
 from coview.core.eigen import dominant_rows, top_eigenpairs
 from coview.core.fuse import Fused, fuses_sparse
 from coview.core.gram import Centering, Grams
@@ -30,12 +27,13 @@ from coview.kernels import (
     PrecomputedSimilarity,
     kernel_per_view,
 )
-from coview.methods.base import MultiViewClusterer, Seed, ViewWeights
+from coview.methods.base import Seed, ViewWeights
+from coview.methods.score_clusterer import ScoreClusterer
 from coview.parameters import check_integer
 from coview.progress import Progress, ProgressParameter, reporting
 from coview.runtime import Workers, require_memory
-from coview.state import OPTIONAL, PARAMETER, ByView, FloatArray, Size, Sizes, SomeViews, require
-from coview.views import Array, Views, row_labels
+from coview.state import OPTIONAL, PARAMETER, ByView, FloatArray, Sizes, SomeViews, require
+from coview.views import Array, Views
 
 _FLOAT64_UP_TO = 2000
 _LEAST_CONTRAST = 1e-3
@@ -73,7 +71,7 @@ def solve_shared(fused: Fused, n_components: int, beta: Mapping[str, float]) -> 
     )
 
 
-class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer):
+class KernelClusterer(ScoreClusterer):
     """Base class of kernel methods: views → Gram matrices → latent space → scores → labels.
 
     A subclass computes its latent space from the Gram matrices (`_latent_space`). New samples are scored and labelled
@@ -90,20 +88,10 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
     latent_: Annotated[Any, FloatArray("train", "components")]
     eigenvalues_: Annotated[Array, FloatArray("components", infinite=True)]  # views may hold huge numbers
     _further_eigenvalues: Annotated[Array, FloatArray("further", infinite=True, empty=True), OPTIONAL]
-    scores_: Annotated[Array, FloatArray("train", "components")]
     kernels_: ByView[Annotated[Kernel, PARAMETER]]
     _beta: ViewWeights
-    _n_features_out: Annotated[int, Size("components")]
     _score_maps: ByView[ScoreMap]
-    _assignment: Assignment
-    _view_assigner: Deferred
-    _view_assignments: SomeViews[Assignment]
     _view_scores: SomeViews[Annotated[Array, FloatArray("train", "components")]]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     @abstractmethod
     def _latent_space(self, grams: Grams, n_components: int) -> LatentSpace:
@@ -211,125 +199,10 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
                 same = self.kernels_[name] == similarity.kernel
                 require(same, f"expected one kernel for view {name!r}, got two")
 
-    def recluster(self, X: Any) -> Self:
-        """Learn the clusters again, from the scores of these samples; the latent space does not change.
-
-        More samples than those of `fit` determine the clusters better, at the cost of their scores. Both the joint
-        clusters and those of single views are learnt again, and numbered by decreasing size among these samples.
-
-        Parameters
-        ----------
-        X : views, as in `as_views`
-            Samples of all clusters.
-
-        Returns
-        -------
-        self
-        """
-        views = self._views_to_predict(X)
-        learn = self._view_assigner
-        scores, of_views = self._scores_of(views)
-        self._assignment = learn.assigner.fit(scores, learn.n_clusters, self._generator(), learn.decimals)
-        self.labels_ = self._assignment.assign(self.scores_)
-        self._view_assignments = {name: self._view_assigner.fit(of_view) for name, of_view in of_views.items()}
-        self._warn_if_fewer(self._assignment.n_found)
-        return self
-
     def _store_latent(self, space: LatentSpace, dtype: Any) -> None:
         """Store the hidden features that all views share."""
         self.latent_ = next(iter(space.latent.values())).astype(dtype, copy=False)
         self.explained_variance_ratio_ = space.explained_variance_ratio
-
-    @overload
-    def transform(self, X: Any, per_view: Literal[True]) -> dict[str, Array]: ...
-
-    @overload
-    def transform(self, X: Any, per_view: bool = False) -> Any: ...  # an array, or a data frame after `set_output`
-
-    def transform(self, X: Any, per_view: bool = False) -> Any:
-        """Return the score variables of these samples.
-
-        Parameters
-        ----------
-        X : views, as in `as_views`
-        per_view : bool
-            Return each view's own scores instead of their weighted sum.
-
-        Returns
-        -------
-        array of shape (n_samples, n_clusters - 1), or a dictionary of such arrays by view name
-        """
-        if per_view and self._output_container() != "default":  # scikit-learn would turn the result into one data frame
-            raise InputError("transform(per_view=True) returns a dictionary; reset set_output to 'default' to get it")
-        views = self._views_to_predict(X)
-        if per_view:
-            return {name: scores.astype(views.dtype, copy=False) for name, scores in self._scores_of(views)[1].items()}
-        return self._labelled(self._by_block(self._ensemble, views).astype(views.dtype, copy=False), views.index)
-
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Fit, and return the score variables of the training samples.
-
-        Parameters
-        ----------
-        X : views, as in `as_views`
-        y : ignored
-
-        Returns
-        -------
-        array of shape (n_samples, n_clusters - 1)
-        """
-        return self._labelled(self.fit(X).scores_, row_labels(X))
-
-    def _output_container(self) -> Any:
-        """Return "default", "pandas" or "polars", as `set_output` or the configuration of scikit-learn says."""
-        return getattr(self, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]
-
-    def _labelled(self, scores: Array, index: Any) -> Any:
-        """Return the scores with these row labels for pandas output; scikit-learn keeps those of one table only."""
-        if index is None or self._output_container() != "pandas":
-            return scores
-        import pandas as pd
-
-        return pd.DataFrame(scores, index=index)
-
-    @overload
-    def predict(self, X: Any, per_view: Literal[False] = False) -> Labels: ...
-
-    @overload
-    def predict(self, X: Any, per_view: Literal[True]) -> dict[str, Labels]: ...
-
-    @overload
-    def predict(self, X: Any, per_view: bool) -> Labels | dict[str, Labels]: ...
-
-    def predict(self, X: Any, per_view: bool = False) -> Labels | dict[str, Labels]:
-        """Return the cluster of each sample; a sample gets the same label alone and in any batch.
-
-        Parameters
-        ----------
-        X : views, as in `as_views`
-        per_view : bool
-            Return labels by each view's own scores (individual assignment) instead of the ensemble scores.
-
-        Returns
-        -------
-        array of shape (n_samples,), or a dictionary of such arrays by view name
-        """
-        views = self._views_to_predict(X)
-        if per_view:
-            return {name: self._view_assignment(name).assign(e) for name, e in self._scores_of(views)[1].items()}
-        return self._by_block(lambda block: self._assignment.assign(self._ensemble(block)), views)
-
-    @property
-    def view_labels_(self) -> dict[str, Labels]:
-        """Clusters of the training samples by each view's own scores (individual assignment), by view name."""
-        check_is_fitted(self)
-        return {name: self._view_assignment(name).assign(self._training_scores(name)) for name in self.view_names_}
-
-    def _view_assignment(self, name: str) -> Assignment:
-        """Return a view's own clusters, learnt when they are first used."""
-        if name not in self._view_assignments:
-            self._view_assignments[name] = self._view_assigner.fit(self._training_scores(name))
-        return self._view_assignments[name]
 
     def _training_scores(self, name: str) -> Array:
         """Return a view's own scores of the training samples, computed when they are first used."""
