@@ -23,6 +23,7 @@ from coview import (
     RBF,
     Codebook,
     Concat,
+    Consensus,
     FixedSize,
     InputError,
     Linear,
@@ -327,6 +328,33 @@ def test_a_tuned_model_holds_a_consensus(saved, path):
     changed(saved[11][0], replace_inner, path)
     with pytest.raises(ModelFileError, match="expected Consensus or TMvKSCR as estimator_"):
         load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda learnt, arrays: learnt["_widths"].reverse(), "expected TMvKSCR with 3 components in estimators_"),
+        (lambda learnt, arrays: learnt["estimators_"].reverse(), "expected TMvKSCR with 2 components in estimators_"),
+        (lambda learnt, arrays: arrays[learnt["_weights"]["tensor"]].fill(0), "weights with a positive sum"),
+        (lambda learnt, arrays: learnt.update(n_clusters_=4), "_view_assigner has 3 clusters, not n_clusters_=4"),
+    ],
+)
+def test_the_models_of_a_consensus_have_its_weights_and_components(change, message, path, tmp_path):
+    views = positive_views(24)
+    model = Consensus([TMvKSCR(3, random_state=0), TMvKSCR(4, random_state=0)], 3, random_state=0).fit(views)
+    original = save(model, tmp_path / "consensus.safetensors")
+    changed(original, lambda node, arrays: change(node["learnt"], arrays), path)
+    with pytest.raises(ModelFileError, match=message):
+        load(path)
+
+
+def test_the_models_of_a_consensus_have_scores(path):
+    """The same checks hold before a model is saved and after it is loaded."""
+    views = positive_views(24)
+    model = Consensus([TMvKSCR(3, random_state=0)], random_state=0).fit(views)
+    model.estimators_ = [OPMC(3, random_state=0).fit(views)]
+    with pytest.raises(InputError, match="expected OPMC with 2 components in estimators_"):
+        save(model, path)
 
 
 def test_descriptions_of_forged_files_are_refused(saved, path):

@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from coview.compose.wrapper import OneEstimator, inner_has, require_clusterer, warn_for_other_libraries
+from coview.compose.wrapper import OneEstimator, inner_has, nested_models, require_clusterer, warn_for_other_libraries
 from coview.core.assign import Labels
 from coview.state import Sizes, require
 from coview.views import Layout, Views, stack_views
@@ -94,3 +94,8 @@ class Concat(OneEstimator):
         """
         views = self._views_to_predict(X)
         return self.estimator_.transform(stack_views(views)[0])
+
+
+def stacks_views(model: Any) -> bool:
+    """Return whether the method inside a fitted model sees one table of all columns instead of the views."""
+    return any(isinstance(each, Concat) for each in nested_models(model))

@@ -46,6 +46,13 @@ def require_clusterer(estimator: Any) -> None:
         raise InputTypeError(f"estimator={estimator!r}: expected a clusterer such as KSC(3)")
 
 
+def require_method(estimator: Any, purpose: str) -> None:
+    """Raise an error, which starts with what methods are needed for, if this clusterer is of another library."""
+    if not isinstance(estimator, MultiViewClusterer):
+        kind = type(estimator).__name__
+        raise InputTypeError(f"{purpose} methods of this library; wrap {kind}, as in Concat({kind}(…))")
+
+
 def warn_for_other_libraries(estimators: Iterable[Any], views: Views) -> None:
     """Warn, as the methods of this library do, if other estimators have more clusters than half of the samples."""
     foreign = [each for each in estimators if not isinstance(each, MultiViewClusterer)]
@@ -61,7 +68,7 @@ def setting(estimator: Any, name: str, default: Any) -> Any:
 
 
 class OneEstimator(MultiViewClusterer):
-    """A wrapper around one estimator, which has scores if that has."""
+    """A wrapper around one estimator, which has `transform` if the estimator has."""
 
     estimator: Any
     estimator_: Annotated[Any, FITTED]
@@ -115,11 +122,7 @@ class Wrapper(OneEstimator):
 
     def _require_method(self, purpose: str) -> None:
         require_clusterer(self.estimator)
-        if not isinstance(self.estimator, MultiViewClusterer):
-            kind = type(self.estimator).__name__
-            raise InputTypeError(
-                f"{type(self).__name__} {purpose} methods of this library; wrap {kind}, as in Concat({kind}(…))"
-            )
+        require_method(self.estimator, f"{type(self).__name__} {purpose}")
         if any(isinstance(kernel, Precomputed) for kernel in self._kernels().values()):
             raise InputError(
                 f"{type(self).__name__} needs views of features; with kernel='precomputed' fit the method itself"
@@ -190,3 +193,8 @@ class Wrapper(OneEstimator):
         array of shape (n_samples, n_components), or a dictionary of such arrays by view
         """
         return self._ask("transform", self._views_to_predict(X), per_view)
+
+    def _scores_of_views(self, views: Views) -> dict[str, Array]:
+        """Return each view's own scores, as arrays whatever the output that is set."""
+        scores: dict[str, Array] = self._ask("_scores_of_views", views, per_view=False)
+        return scores

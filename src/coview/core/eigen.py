@@ -75,12 +75,17 @@ def top_eigenpairs(problem: Problem, k: int, start: Array | None = None, n_furth
         # All values, because LAPACK's subset solver fails on some matrices with many equal eigenvalues.
         further = np.linalg.eigvalsh(problem.matrix.to_dense())[max(n - k - n_further, 0) : n - k][::-1]
     ratio = values / problem.trace if problem.trace > 0 else np.zeros(k)
-    # Signs are fixed: in every column the entry of largest absolute value is positive.
-    largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(k)]
-    vectors = vectors * np.where(largest < 0, -1.0, 1.0)
+    vectors = with_fixed_signs(vectors)
     vectors *= np.abs(values) > _ZERO[problem.matrix.dtype.type] * np.abs(values).max()
     with np.errstate(over="ignore"):
         return Eigenpairs(np.ldexp(values, problem.exponent), vectors, ratio, np.ldexp(further, problem.exponent))
+
+
+def with_fixed_signs(vectors: Array) -> Array:
+    """Return the columns with signs such that in each the entry of largest absolute value is positive."""
+    largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
+    signed: Array = vectors * np.where(largest < 0, -1.0, 1.0)
+    return signed
 
 
 def dominant_rows(vectors: Array, least: float) -> Array:

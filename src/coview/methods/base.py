@@ -172,11 +172,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
             check_integer("n_clusters", self.n_clusters, 1)
         else:
             check_integer("n_clusters", self.n_clusters, 2, or_else=f" for {len(views)} views")
-        if views.n_samples < max(2, self.n_clusters):
-            raise InputError(
-                f"n_samples={views.n_samples} is too few for n_clusters={self.n_clusters}; "
-                "give more samples or ask for fewer clusters"
-            )
+        require_enough_samples(self.n_clusters, views.n_samples)
         warn_if_many_clusters(self.n_clusters, views.n_samples)
 
     def _views_to_predict(self, X: Any) -> Views:
@@ -284,6 +280,14 @@ def _refuse_views_as_y(y: Any) -> None:
         raise InputError(
             f"y is a table of {shape[0]} x {shape[1]} values, but y is ignored; give all views as the first argument, "
             "as in fit([text, image])"
+        )
+
+
+def require_enough_samples(n_clusters: int, n_samples: int) -> None:
+    """Raise an InputError if there are more clusters than samples."""
+    if n_samples < max(2, n_clusters):
+        raise InputError(
+            f"n_samples={n_samples} is too few for n_clusters={n_clusters}; give more samples or ask for fewer clusters"
         )
 
 

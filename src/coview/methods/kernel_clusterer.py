@@ -6,15 +6,12 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Annotated, Any, ClassVar, Literal, Self, overload
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
-from sklearn import get_config
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
-from coview.core.assign import DECIMALS, Assigner, Assignment, Deferred, Labels, as_assigner
+from coview.core.assign import DECIMALS, Assigner, Deferred, as_assigner
 from coview.core.eigen import dominant_rows, top_eigenpairs
 from coview.core.fuse import Fused, fuses_sparse
 from coview.core.gram import Centering, Grams
@@ -30,7 +27,8 @@ from coview.kernels import (
     PrecomputedSimilarity,
     kernel_per_view,
 )
-from coview.methods.base import MultiViewClusterer, Seed, ViewWeights
+from coview.methods.base import Seed, ViewWeights
+from coview.methods.score_clusterer import ScoreClusterer
 from coview.parameters import check_integer
 from coview.progress import Progress, ProgressParameter, reporting
 from coview.runtime import Workers, require_memory
@@ -41,12 +39,11 @@ from coview.state import (
     FloatArray,
     IntegerArray,
     Range,
-    Size,
     Sizes,
     SomeViews,
     require,
 )
-from coview.views import Array, Matrix, Views, row_labels
+from coview.views import Array, Matrix, Views, among_all
 
 _FLOAT64_UP_TO = 2000
 _LEAST_CONTRAST = 1e-3
@@ -86,7 +83,7 @@ def solve_shared(fused: Fused, n_components: int, beta: Mapping[str, float]) -> 
     )
 
 
-class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer):
+class KernelClusterer(ScoreClusterer):
     """Base class of kernel methods: views → Gram matrices → latent space → scores → labels.
 
     A subclass computes its latent space from the Gram matrices (`_latent_space`). New samples are scored and labelled
@@ -103,23 +100,13 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
     latent_: Annotated[Any, FloatArray("train", "components")]
     eigenvalues_: Annotated[Array, FloatArray("components", infinite=True)]  # views may hold huge numbers
     _further_eigenvalues: Annotated[Array, FloatArray("further", infinite=True, empty=True), OPTIONAL]
-    scores_: Annotated[Array, FloatArray("train", "components")]
     kernels_: ByView[Annotated[Kernel, PARAMETER]]
     _beta: ViewWeights
-    _n_features_out: Annotated[int, Size("components")]
     _score_maps: ByView[ScoreMap]
-    _assignment: Assignment
-    _view_assigner: Deferred
-    _view_assignments: SomeViews[Assignment]
     # Of views that some training samples lack: the rows of the others. The scores of a view are of these.
     _present_rows: SomeViews[Annotated[Array, IntegerArray("_observed", least=0, increasing=True)]]
     _view_scores: SomeViews[Annotated[Array, FloatArray("_observed", "components")]]
     _view_shares: SomeViews[Annotated[float, Range(above=0)]]  # see `_shares`
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     @abstractmethod
     def _latent_space(self, grams: Grams, n_components: int) -> LatentSpace:
@@ -242,146 +229,19 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
                 same = self.kernels_[name] == similarity.kernel
                 require(same, f"expected one kernel for view {name!r}, got two")
 
-    def recluster(self, X: Any) -> Self:
-        """Learn the clusters again, from the scores of these samples; the latent space does not change.
-
-        More samples than those of `fit` determine the clusters better, at the cost of their scores. Both the joint
-        clusters and those of single views are learnt again, and numbered by decreasing size among these samples.
-
-        Parameters
-        ----------
-        X : views, as in `as_views`
-            Samples of all clusters.
-
-        Returns
-        -------
-        self
-        """
-        views = self._views_to_predict(X)
-        learn = self._view_assigner
-        scores, of_views = self._scores_of(views)
-        self._assignment = learn.assigner.fit(scores, learn.n_clusters, self._generator(), learn.decimals)
-        self.labels_ = self._assignment.assign(self.scores_)
-        self._view_assignments = {
-            name: self._view_assigner.fit(of_view[views.present.get(name, slice(None))])
-            for name, of_view in of_views.items()
-        }
-        self._warn_if_fewer(self._assignment.n_found)
-        return self
-
     def _store_latent(self, space: LatentSpace, dtype: Any) -> None:
         """Store the hidden features that all views share."""
         self.latent_ = next(iter(space.latent.values())).astype(dtype, copy=False)
         self.explained_variance_ratio_ = space.explained_variance_ratio
 
-    @overload
-    def transform(self, X: Any, per_view: Literal[True]) -> dict[str, Array]: ...
-
-    @overload
-    def transform(self, X: Any, per_view: bool = False) -> Any: ...  # an array, or a data frame after `set_output`
-
-    def transform(self, X: Any, per_view: bool = False) -> Any:
-        """Return the score variables of these samples.
-
-        Parameters
-        ----------
-        X : views, as in `as_views`
-        per_view : bool
-            Return each view's own scores instead of their weighted sum; NaN for samples that lack the view.
-
-        Returns
-        -------
-        array of shape (n_samples, n_clusters - 1), or a dictionary of such arrays by view name
-        """
-        if per_view and self._output_container() != "default":  # scikit-learn would turn the result into one data frame
-            raise InputError("transform(per_view=True) returns a dictionary; reset set_output to 'default' to get it")
-        views = self._views_to_predict(X)
-        if per_view:
-            return {name: scores.astype(views.dtype, copy=False) for name, scores in self._scores_of(views)[1].items()}
-        return self._labelled(self._by_block(self._ensemble, views).astype(views.dtype, copy=False), views.index)
-
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Fit, and return the score variables of the training samples.
-
-        Parameters
-        ----------
-        X : views, as in `as_views`
-        y : ignored
-
-        Returns
-        -------
-        array of shape (n_samples, n_clusters - 1)
-        """
-        return self._labelled(self.fit(X).scores_, row_labels(X))
-
-    def _output_container(self) -> Any:
-        """Return "default", "pandas" or "polars", as `set_output` or the configuration of scikit-learn says."""
-        return getattr(self, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]
-
-    def _labelled(self, scores: Array, index: Any) -> Any:
-        """Return the scores with these row labels for pandas output; scikit-learn keeps those of one table only."""
-        if index is None or self._output_container() != "pandas":
-            return scores
-        import pandas as pd
-
-        return pd.DataFrame(scores, index=index)
-
-    @overload
-    def predict(self, X: Any, per_view: Literal[False] = False) -> Labels: ...
-
-    @overload
-    def predict(self, X: Any, per_view: Literal[True]) -> dict[str, Labels]: ...
-
-    @overload
-    def predict(self, X: Any, per_view: bool) -> Labels | dict[str, Labels]: ...
-
-    def predict(self, X: Any, per_view: bool = False) -> Labels | dict[str, Labels]:
-        """Return the cluster of each sample; a sample gets the same label alone and in any batch.
-
-        Parameters
-        ----------
-        X : views, as in `as_views`
-        per_view : bool
-            Return labels by each view's own scores (individual assignment) instead of the ensemble scores; -1 for
-            samples that lack the view.
-
-        Returns
-        -------
-        array of shape (n_samples,), or a dictionary of such arrays by view name
-        """
-        views = self._views_to_predict(X)
-        if per_view:
-            return {name: self._labels_of_view(name, e) for name, e in self._scores_of(views)[1].items()}
-        return self._by_block(lambda block: self._assignment.assign(self._ensemble(block)), views)
-
-    @property
-    def view_labels_(self) -> dict[str, Labels]:
-        """Clusters of the training samples by each view's own scores, by view name; -1 if a sample lacks the view."""
-        check_is_fitted(self)
-        found = {}
-        for name in self.view_names_:
-            found[name] = np.full(len(self.labels_), -1)
-            labels = self._view_assignment(name).assign(self._training_scores(name))
-            found[name][self._present_rows.get(name, slice(None))] = labels
-        return found
-
-    def _labels_of_view(self, name: str, scores: Array) -> Labels:
-        """Return the labels by a view's own scores; -1 for scores that are NaN."""
-        present = ~np.isnan(scores[:, 0])
-        if present.all():
-            return self._view_assignment(name).assign(scores)
-        labels = np.full(len(scores), -1)
-        if present.any():
-            labels[present] = self._view_assignment(name).assign(scores[present])
-        return labels
-
-    def _view_assignment(self, name: str) -> Assignment:
-        """Return a view's own clusters, learnt when they are first used."""
-        if name not in self._view_assignments:
-            self._view_assignments[name] = self._view_assigner.fit(self._training_scores(name))
-        return self._view_assignments[name]
-
     def _training_scores(self, name: str) -> Array:
+        """Return a view's own scores of the training samples; NaN for samples that lack it."""
+        scores = self._scores_with_view(name)
+        if name not in self._present_rows:
+            return scores
+        return among_all(scores, _mask(self._present_rows[name], len(self.labels_)))
+
+    def _scores_with_view(self, name: str) -> Array:
         """Return a view's own scores of the training samples that have it, computed when they are first used."""
         if name not in self._view_scores:
             score_map = self._score_maps[name]
@@ -454,7 +314,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
                 present={name: _mask(rows, len(self.labels_)) for name, rows in self._present_rows.items()},
             )
             self._view_shares = self._shares_of(
-                {name: self._training_scores(name) for name in self.view_names_}, training
+                {name: self._scores_with_view(name) for name in self.view_names_}, training
             )
         return self._view_shares
 

@@ -516,7 +516,8 @@ def _tuning_record(model: Any) -> Tuning | None:
 def _notes(found: _Found) -> list[str]:
     notes = []
     n, method = found.views.n_samples, found.nested.method
-    requested = getattr(method, "n_clusters", None)
+    # A consensus may have the number of its models.
+    requested = getattr(method, "n_clusters_", None) or getattr(method, "n_clusters", None)
     if requested is not None and len(found.names) < requested:
         notes.append(f"{requested} clusters were requested, and {len(found.names)} have members.")
     dominant = _dominant_rows(method)

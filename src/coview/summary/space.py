@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from coview.compose import Concat, Consensus
+from coview.compose.concat import stacks_views
 from coview.compose.wrapper import nested_models
 from coview.core.assign import Labels
 from coview.core.fingerprint import fingerprint
@@ -30,8 +31,7 @@ class Nested:
     @property
     def view_names(self) -> tuple[str, ...]:
         """The views that the method sees as such; inside Concat it sees none."""
-        concatenated = any(isinstance(model, Concat) for model in self.models)
-        return () if concatenated else getattr(self.method, "view_names_", ())
+        return () if stacks_views(self.models[0]) else getattr(self.method, "view_names_", ())
 
     @property
     def kernels(self) -> dict[str, Any]:

@@ -1,0 +1,200 @@
+"""What clusterers by scores share: scores and labels of new samples, and the labels by each view."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, Self, overload
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from coview.core.assign import Assignment, Deferred, Labels
+from coview.errors import InputError
+from coview.methods.base import MultiViewClusterer
+from coview.state import FloatArray, Size, SomeViews
+from coview.views import Array, Views, row_labels
+
+
+class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer):
+    """Base class of clusterers that compute scores of samples and assign clusters by these.
+
+    A subclass computes the joint scores of samples and the scores of each view. Its `fit` stores the scores of the
+    training samples and their clusters.
+    """
+
+    scores_: Annotated[Array, FloatArray("train", "components")]
+    _n_features_out: Annotated[int, Size("components")]
+    _assignment: Assignment
+    _view_assigner: Deferred
+    _view_assignments: SomeViews[Assignment]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @abstractmethod
+    def _ensemble(self, views: Views) -> Array:
+        """Return the ensemble scores of a block of samples."""
+
+    @abstractmethod
+    def _scores_of(self, views: Views) -> tuple[Array, dict[str, Array]]:
+        """Return the ensemble scores and each view's own scores, which are NaN for samples that lack the view."""
+
+    def _scores_of_views(self, views: Views) -> dict[str, Array]:
+        """Return each view's own scores."""
+        return self._scores_of(views)[1]
+
+    @abstractmethod
+    def _training_scores(self, name: str) -> Array:
+        """Return a view's own scores of the training samples; NaN for samples that lack it."""
+
+    @property
+    def _scored_views(self) -> tuple[str, ...]:
+        """The views that have their own scores."""
+        return self.view_names_
+
+    def _by_block(self, function: Callable[[Views], Array], views: Views) -> Array:
+        """Return a function of all rows, which a subclass may compute in blocks of rows."""
+        return function(views)
+
+    @overload
+    def transform(self, X: Any, per_view: Literal[True]) -> dict[str, Array]: ...
+
+    @overload
+    def transform(self, X: Any, per_view: bool = False) -> Any: ...  # an array, or a data frame after `set_output`
+
+    def transform(self, X: Any, per_view: bool = False) -> Any:
+        """Return the score variables of these samples.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+        per_view : bool
+            Return each view's own scores instead, of the views that have these; NaN for samples that lack the view.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components), or a dictionary of such arrays by view name
+        """
+        if per_view and self._output_container() != "default":  # scikit-learn would turn the result into one data frame
+            raise InputError("transform(per_view=True) returns a dictionary; reset set_output to 'default' to get it")
+        views = self._views_to_predict(X)
+        if per_view:
+            return {
+                name: scores.astype(views.dtype, copy=False) for name, scores in self._scores_of_views(views).items()
+            }
+        return self._labelled(self._by_block(self._ensemble, views).astype(views.dtype, copy=False), views.index)
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit, and return the score variables of the training samples.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+        y : ignored
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+        """
+        return self._labelled(self.fit(X).scores_, row_labels(X))
+
+    def _output_container(self) -> Any:
+        """Return "default", "pandas" or "polars", as `set_output` or the configuration of scikit-learn says."""
+        return getattr(self, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]
+
+    def _labelled(self, scores: Array, index: Any) -> Any:
+        """Return the scores with these row labels for pandas output; scikit-learn keeps those of one table only."""
+        if index is None or self._output_container() != "pandas":
+            return scores
+        import pandas as pd
+
+        return pd.DataFrame(scores, index=index)
+
+    @overload
+    def predict(self, X: Any, per_view: Literal[False] = False) -> Labels: ...
+
+    @overload
+    def predict(self, X: Any, per_view: Literal[True]) -> dict[str, Labels]: ...
+
+    @overload
+    def predict(self, X: Any, per_view: bool) -> Labels | dict[str, Labels]: ...
+
+    def predict(self, X: Any, per_view: bool = False) -> Labels | dict[str, Labels]:
+        """Return the cluster of each sample; a sample gets the same label alone and in any batch.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+        per_view : bool
+            Return labels by each view's own scores (individual assignment) instead of the ensemble scores; -1 for
+            samples that lack the view.
+
+        Returns
+        -------
+        array of shape (n_samples,), or a dictionary of such arrays by view name
+        """
+        views = self._views_to_predict(X)
+        if per_view:
+            return {name: self._labels_of_view(name, e) for name, e in self._scores_of_views(views).items()}
+        return self._by_block(lambda block: self._assignment.assign(self._ensemble(block)), views)
+
+    @property
+    def view_labels_(self) -> dict[str, Labels]:
+        """Clusters of the training samples by each view's own scores (individual assignment), by view name.
+
+        The label is -1 if a sample lacks the view.
+        """
+        check_is_fitted(self)
+        return {name: self._labels_of_view(name, self._training_scores(name)) for name in self._scored_views}
+
+    def _labels_of_view(self, name: str, scores: Array) -> Labels:
+        """Return the labels by a view's own scores; -1 for scores that are NaN."""
+        present = _is_known(scores)
+        labels = np.full(len(scores), -1)
+        if present.any():
+            labels[present] = self._view_assignment(name).assign(scores[present])
+        return labels
+
+    def _view_assignment(self, name: str) -> Assignment:
+        """Return a view's own clusters, learnt when they are first used."""
+        if name not in self._view_assignments:
+            scores = self._training_scores(name)
+            self._view_assignments[name] = self._view_assigner.fit(scores[_is_known(scores)])
+        return self._view_assignments[name]
+
+    def recluster(self, X: Any) -> Self:
+        """Learn the clusters again, from the scores of these samples; the scores do not change.
+
+        More samples than those of `fit` determine the clusters better, at the cost of their scores. Both the joint
+        clusters and those of single views are learnt again, and numbered by decreasing size among these samples.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+            Samples of all clusters.
+
+        Returns
+        -------
+        self
+        """
+        views = self._views_to_predict(X)
+        learn = self._view_assigner
+        scores, of_views = self._scores_of(views)
+        self._assignment = learn.assigner.fit(scores, learn.n_clusters, self._generator(), learn.decimals)
+        self.labels_ = self._assignment.assign(self.scores_)
+        known = {name: of_view[_is_known(of_view)] for name, of_view in of_views.items()}
+        # If no sample has a view, its clusters stay as they are.
+        self._view_assignments |= {name: learn.fit(of_view) for name, of_view in known.items() if len(of_view)}
+        self._warn_if_fewer(self._assignment.n_found, learn.n_clusters)
+        return self
+
+
+def _is_known(scores: Array) -> Array:
+    """Return which samples have the view of these scores."""
+    known: Array = ~np.isnan(scores).any(axis=1)
+    return known
