@@ -19,7 +19,7 @@ def print_validity(terminal: Terminal, summary: Summary) -> None:
     from coview.validity.words import validity_in_words, why_one_cluster
 
     if summary.validity is not None:
-        found = [f"{why_one_cluster(summary.validity)}."] if _more_are_rejected(summary) else []
+        found = [f"{why_one_cluster(summary.validity)}."] if summary.n_clusters == 1 else []
         terminal.line(" ".join([*found, *validity_in_words(summary.validity)]))
 
 
@@ -88,7 +88,7 @@ def describe_method(summary: Summary, name: str) -> str:
     line, tuning = f"Method: {name}", summary.tuning
     if tuning is None:
         return line
-    if _more_are_rejected(summary):
+    if summary.n_clusters == 1 and summary.validity is not None:  # a single cluster with members has no validity
         return f"{line}; 1 cluster, because more are not supported"
     selected = tuning.evaluations[tuning.selected].n_clusters  # fewer may have members
     models = [row for row in evaluated_models(tuning.evaluations, selected) if row.weight is not None]
@@ -102,11 +102,6 @@ def describe_method(summary: Summary, name: str) -> str:
         f"{line}; {selected} clusters selected from {number_range(list(relative))}; the criterion of {number} clusters "
         f"is {percent(value)} of that of {selected}"
     )
-
-
-def _more_are_rejected(summary: Summary) -> bool:
-    """Return whether one cluster was selected, and is not just the only one with members, which has no validity."""
-    return summary.n_clusters == 1 and summary.validity is not None
 
 
 def draw_report(result: Summary | Comparison, path: Path, terminal: Terminal) -> None:

@@ -25,12 +25,12 @@ class FuzzyGraph(Graph):
 
     The weight from x to one of its `n_neighbors` nearest rows y is exp(-(|x - y| - r_x) / s_x). The offset r_x is the
     smallest nonzero of these distances. The bandwidth s_x is chosen so that the weights of x have the sum
-    log2(n_neighbors), but it is at least 1/1000 of the largest of these distances. The weights a from x to y and b from
-    y to x are combined to w = a + b - a b. A row has the weight 1 to itself, and its degree is the sum of its weights.
+    log2(n_neighbors), or log2 of the number of other rows if these are fewer, but it is at least 1/1000 of the largest
+    of these distances. The weights a from x to y and b from y to x are combined to w = a + b - a b. A row has the
+    weight 1 to itself, and its degree is the sum of its weights.
 
-    The weights differ from those of UMAP in three details. UMAP counts the row itself among the `n_neighbors`, so that
-    it has one neighbour less. The lower bound of its bandwidth is 1/1000 of the mean distance, not of the largest. If
-    there are at most `n_neighbors` rows, the sum is log2 of the number of other rows.
+    Two details differ from UMAP. There, `n_neighbors` includes the row itself, so that there is one neighbour less for
+    the same sum; and the bandwidth is at least 1/1000 of the mean distance.
 
     The degrees of each view's own graph normalise it, so views are fused on equal terms even if one of them has much
     larger degrees. The Gram matrix is sparse, and stays sparse if all views have such a kernel.

@@ -152,8 +152,8 @@ class Tuned(Wrapper):
         weights = {name: result.weights[name] for name in models if name in result.weights}
         if not weights:
             raise MemoryError(
-                f"the models of the search ({listed(list(result.weights))}) of all {views.n_samples} samples do not fit "
-                "into memory; train on some samples, as in FixedSize(Tuned(…), n_train=5000)"
+                f"the models of {views.n_samples} samples do not fit into memory ({listed(list(result.weights))}); "
+                "train on some of them, as in FixedSize(Tuned(…), n_train=5000)"
             )
         consensus = Consensus(
             [models[name] for name in weights], result.n_clusters, weights=list(weights.values()), random_state=seed
