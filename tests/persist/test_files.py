@@ -7,6 +7,7 @@ import random
 import tracemalloc
 import warnings
 from copy import deepcopy
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -24,9 +25,11 @@ from coview import (
     Codebook,
     Concat,
     FixedSize,
+    FuzzyGraph,
     InputError,
     Linear,
     MvKSC,
+    NeighborGraph,
     PerView,
     Polynomial,
     Precomputed,
@@ -220,7 +223,7 @@ def replaced(*keys, by):
 
 
 def other_graph(*keys, by):
-    kernel = {"value": {"class": by, "parameters": {}}}
+    kernel = {"value": {"class": type(by).__name__, "parameters": asdict(by)}}
 
     def change(model, arrays):
         for key in keys:
@@ -314,8 +317,8 @@ STEPS_OF_A = ("learnt", "preprocessing_", "a", "preprocessing", "steps")
         (11, replaced("learnt", "evaluations_", 0, "weight", by=None), "evaluations_: expected a selected consensus"),
         (11, replaced("learnt", "final_", by=None), "final_: expected measures of the consensus"),
         (11, other_selected, r"selected_ has \d clusters, not n_clusters_="),
-        (11, other_graph(*STACKED, by="FuzzyGraph"), "kernel: expected NeighborGraph, got FuzzyGraph"),
-        (0, other_graph(by="NeighborGraph"), "kernel: expected FuzzyGraph, got NeighborGraph"),
+        (11, other_graph(*STACKED, by=FuzzyGraph()), "kernel: expected NeighborGraph, got FuzzyGraph"),
+        (0, other_graph(by=NeighborGraph()), "kernel: expected FuzzyGraph, got NeighborGraph"),
         (11, replaced("learnt", "evaluations_", 0, "secret", by=1), r"evaluations_\[0\]: unknown: 'secret'"),
     ],
 )

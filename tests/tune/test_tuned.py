@@ -242,13 +242,12 @@ def test_one_cluster_of_many_views_needs_no_dense_matrix(monkeypatch, tmp_path):
 
 
 def test_only_evaluated_models_are_in_the_consensus():
-    views, _ = make_blobs(1500, spread=8.0)
+    views, _ = make_blobs(1500, widths=(4, 20), spread=8.0)
     drawn = draw_rows(1500, 600, np.random.default_rng(0))  # as the search draws them
-    rare = np.zeros((1500, 20))
-    rare[np.setdiff1d(np.arange(1500), drawn)[:40]] = np.random.default_rng(0).normal(size=(40, 20))
-    views = {"a": views["a"][:, :3], "rare": rare}
+    views["b"][drawn] = 0
     assert len(models_of(as_views(views), 3)) == 4
-    model = Tuned(3, random_state=0).fit(views)
+    with pytest.warns(UserWarning, match="on all 1500 samples the clusters are worse"):
+        model = Tuned(3, random_state=0).fit(views)
     evaluated = {each.model: each.weight for each in model.evaluations_ if each.model != CONSENSUS}
     assert list(evaluated) == ["each view", "stacked"]
     assert model.estimator_.weights == list(evaluated.values())
@@ -257,7 +256,7 @@ def test_only_evaluated_models_are_in_the_consensus():
 
 def test_only_models_of_all_samples_are_evaluated(monkeypatch):
     views, _ = make_blobs(700, spread=8.0)
-    many = {f"{name}{i}": x for i in range(3) for name, x in views.items()}
+    many = {f"{name}{i}": x + i * np.eye(*x.shape) for i in range(3) for name, x in views.items()}
     monkeypatch.setattr(
         "coview.tune.models.fits_in_memory", lambda size: size < 3 * SymmetricTiles.nbytes(700, np.float32)
     )
