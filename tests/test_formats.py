@@ -1,6 +1,17 @@
 import pytest
 
-from coview.formats import count, decimals, listed, percent, plural, rounded, seconds, shortened, shortened_apart
+from coview.formats import (
+    count,
+    decimals,
+    listed,
+    number_range,
+    percent,
+    plural,
+    rounded,
+    seconds,
+    shortened,
+    shortened_apart,
+)
 
 
 @pytest.mark.parametrize(
@@ -27,6 +38,8 @@ from coview.formats import count, decimals, listed, percent, plural, rounded, se
         ([rounded("RBF(sigma2=9.277343749999998)")], ["RBF(sigma2=9.277)"]),
         ([listed(["text"]), listed(["text", "image"])], ["text", "text and image"]),
         ([listed(["text", "image", "sound"])], ["text, image and sound"]),
+        ([number_range([4]), number_range([2, 3, 4])], ["4", "2 to 4"]),
+        ([number_range([3, 9]), number_range([2, 4, 5])], ["3 and 9", "2, 4 and 5"]),
     ],
 )
 def test_numbers_are_formatted_for_readers(shown, expected):

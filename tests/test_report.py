@@ -318,6 +318,8 @@ def test_models_and_numbers_of_clusters_have_tables_and_a_plot(summary):
     assert "Models and number of clusters" in page.text
     assert tuned.tuning.reason in page.text
     assert "2 to 12 clusters were compared by a criterion that uses no known classes" in page.text
+    with_gaps = render(replace(summary, tuning=make_tuning(10, numbers=[3, 10])))
+    assert "3 and 10 clusters were compared" in Page(with_gaps).text
     assert len(page.ids()) == len(set(page.ids()))
     assert table_rows(html, "models-table") == [
         ["stacked", "view 'text' has 3 samples with degree <= 0"],
@@ -372,6 +374,8 @@ def test_numbers_of_clusters_with_almost_the_best_criterion_are_named(summary):
 def test_one_cluster_is_explained_beside_the_best_number(summary):
     text = Page(render(replace(summary, n_clusters=1, tuning=make_tuning(3)))).text
     assert "but its clusters are not supported, so that one cluster remains" in " ".join(text.split())
+    alone = replace(summary, n_clusters=1, validity=None, tuning=make_tuning(3))  # only one cluster has members
+    assert "are not supported" not in Page(render(alone)).text
 
 
 def test_names_of_models_are_escaped(summary):

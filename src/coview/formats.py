@@ -72,6 +72,13 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
+def number_range(numbers: Sequence[int]) -> str:
+    """Return increasing integers as their range, or as an enumeration if the range has more."""
+    if len(numbers) == 1 or numbers[-1] - numbers[0] >= len(numbers):
+        return listed([str(number) for number in numbers])
+    return f"{numbers[0]} to {numbers[-1]}"
+
+
 def shortened(name: str, most: int = 24) -> str:
     """Return a name of at most so many characters; a longer one loses its middle, because numbers stand at the end."""
     if len(name) <= most:

@@ -10,13 +10,13 @@ import pytest
 
 from coview import FixedSize, InputError, Tuned
 from coview.cli.model import ModelOptions
-from coview.cli.output import describe_tuning, print_tuning
+from coview.cli.output import describe_method, print_tuning
 from coview.cli.parse import parse_n_clusters
 from coview.cli.terminal import Terminal
 from coview.persist import load
 from coview.summary import Summary
 from tests.cli.running import call, refused
-from tests.summaries import make_tuning
+from tests.summaries import make_summary, make_tuning
 
 pytest.importorskip("pyarrow", reason="tables need pyarrow: pip install 'coview[io]'")
 
@@ -137,9 +137,24 @@ def test_models_and_numbers_are_printed_with_their_measures(capsys, monkeypatch)
 def test_a_line_names_the_number_that_comes_next():
     tuning = make_tuning(10)
     rows = [replace(r, criterion=2.9) if r.criterion and r.n_clusters == 11 else r for r in tuning.evaluations]
-    assert describe_tuning(replace(tuning, evaluations=tuple(rows)), 10) == (
+    summary = make_summary()
+
+    def line(tuning, **found):
+        return describe_method(replace(summary, tuning=tuning, **found), "tuned")
+
+    assert line(replace(tuning, evaluations=tuple(rows))) == (
         "Method: tuned, the consensus of 2 models; 10 clusters selected from 2 to 12; the criterion of 11 clusters is "
         "97% of that of 10"
     )
-    assert describe_tuning(make_tuning(10, numbers=[10]), 10) == "Method: tuned, the consensus of 2 models"
-    assert describe_tuning(tuning, 1) == "Method: tuned; 1 cluster, because more are not supported"
+    assert line(make_tuning(10, numbers=[10])) == "Method: tuned, the consensus of 2 models"
+    assert "; 10 clusters selected from 3 and 10; the criterion of 3 " in line(make_tuning(10, numbers=[3, 10]))
+    assert line(tuning, n_clusters=1) == "Method: tuned; 1 cluster, because more are not supported"
+    assert line(None) == "Method: tuned"
+
+
+@pytest.mark.parametrize("found", [1, 3])
+def test_the_line_describes_the_selected_number_if_fewer_clusters_have_members(found):
+    summary = replace(make_summary(), n_clusters=found, validity=None, tuning=make_tuning(10))
+    assert describe_method(summary, "tuned").startswith(
+        "Method: tuned, the consensus of 2 models; 10 clusters selected"
+    )

@@ -7,6 +7,7 @@ import random
 import tracemalloc
 import warnings
 from copy import deepcopy
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -25,9 +26,11 @@ from coview import (
     Concat,
     Consensus,
     FixedSize,
+    FuzzyGraph,
     InputError,
     Linear,
     MvKSC,
+    NeighborGraph,
     PerView,
     Polynomial,
     Precomputed,
@@ -220,6 +223,27 @@ def replaced(*keys, by):
     return change
 
 
+def other_graph(*keys, by):
+    kernel = {"value": {"class": type(by).__name__, "parameters": asdict(by)}}
+
+    def change(model, arrays):
+        for key in keys:
+            model = model[key]
+        for name, score_map in model["learnt"]["_score_maps"].items():
+            model["learnt"]["kernels_"][name] = score_map["similarity"]["kernel"] = kernel
+
+    return change
+
+
+def other_selected(model, arrays):
+    learnt = model["learnt"]
+    numbers = [each["n_clusters"] for each in learnt["evaluations_"] if each["model"] == "consensus"]
+    other = next(k for k in numbers if k != learnt["n_clusters_"])
+    places = [(each["model"], each["n_clusters"]) for each in learnt["evaluations_"]]
+    learnt["selected_"] = places.index(("consensus", other))
+
+
+STACKED = ("learnt", "estimator_", "learnt", "estimators_", 1, *("learnt", "estimator_") * 2)
 STEPS_OF_A = ("learnt", "preprocessing_", "a", "preprocessing", "steps")
 
 
@@ -289,6 +313,13 @@ STEPS_OF_A = ("learnt", "preprocessing_", "a", "preprocessing", "steps")
         (11, replaced("learnt", "evaluations_", 0, "weight", by="high"), r"\[0\]\.weight: expected a finite number"),
         (11, replaced("learnt", "estimator_", "learnt", "n_clusters_", by=0), "expected a number at least 1"),
         (11, replaced("learnt", "estimator_", "learnt", "_widths", by=[1]), "number of components of each model"),
+        (11, replaced("learnt", "evaluations_", by=[]), "evaluations_: expected a selected consensus"),
+        (11, replaced("learnt", "selected_", by=0), "evaluations_: expected a selected consensus"),
+        (11, replaced("learnt", "evaluations_", 0, "weight", by=None), "evaluations_: expected a selected consensus"),
+        (11, replaced("learnt", "final_", by=None), "final_: expected measures of the consensus"),
+        (11, other_selected, r"selected_ has \d clusters, not n_clusters_="),
+        (11, other_graph(*STACKED, by=FuzzyGraph()), "kernel: expected NeighborGraph, got FuzzyGraph"),
+        (0, other_graph(by=NeighborGraph()), "kernel: expected FuzzyGraph, got NeighborGraph"),
         (11, replaced("learnt", "evaluations_", 0, "secret", by=1), r"evaluations_\[0\]: unknown: 'secret'"),
     ],
 )
@@ -326,7 +357,7 @@ def test_a_tuned_model_holds_a_consensus(saved, path):
         model["learnt"]["labels_"] = model["learnt"]["estimator_"]["learnt"]["labels_"]
 
     changed(saved[11][0], replace_inner, path)
-    with pytest.raises(ModelFileError, match="expected Consensus or TMvKSCR as estimator_"):
+    with pytest.raises(ModelFileError, match="expected Consensus as estimator_"):
         load(path)
 
 

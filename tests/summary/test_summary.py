@@ -944,7 +944,7 @@ def test_a_consensus_is_named_with_the_number_of_its_models(tuned):
     assert summarize(model, views).method == f"Tuned(Consensus of {n_models} models)"
     some = FixedSize(Tuned(3, random_state=0), n_train=60, random_state=0).fit(views)
     assert summarize(some, views).method == f"FixedSize(Tuned(Consensus of {n_models} models))"
-    assert summarize(Tuned(1, random_state=0).fit(views), views).method == "Tuned(TMvKSCR)"
+    assert summarize(Tuned(1, random_state=0).fit(views), views).method == "Tuned(Consensus of 1 model)"
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import check_estimator
 
-from coview import Consensus, FixedSize, InputError, TMvKSCR, Tuned, as_views, load, save, stack_views, summarize
+from coview import Consensus, FixedSize, InputError, Tuned, as_views, load, save, stack_views, summarize
 from coview.core.agreement import size_entropy
+from coview.core.select import draw_rows
+from coview.core.tiles import SymmetricTiles
 from coview.datasets import digits_views
 from coview.formats import decimals
 from coview.tune.models import models_of
@@ -72,7 +74,7 @@ def test_noise_has_one_cluster_unless_another_number_is_given(tmp_path):
     assert model.reason_.startswith("No cluster structure found. These data show no clusters that a second half")
     selected = model.evaluations_[model.selected_]
     assert selected.n_clusters > 1  # the number whose clusters are not valid
-    assert isinstance(model.estimator_, TMvKSCR)
+    assert isinstance(model.estimator_, Consensus)
     save(model, tmp_path / "noise.safetensors")
     again = load(tmp_path / "noise.safetensors")
     assert again.validity_ == model.validity_
@@ -188,6 +190,7 @@ def test_the_reason_names_the_models_the_runners_up_and_the_measures():
         f"{decimals(model.final_.agreement)}, size entropy {decimals(model.final_.size_entropy)}, split-half stability "
         f"{decimals(model.validity_.stability)}."
     )
+    assert " Of 2 and 4 clusters, " in Tuned([2, 4], random_state=0).fit(views).reason_
     assert "largest criterion" not in Tuned(3, random_state=0).fit(views).reason_
 
 
@@ -220,6 +223,55 @@ def test_only_models_of_all_columns_fit_many_views_if_memory_is_short(monkeypatc
     )
     model = Tuned(3, random_state=0).fit(many)
     assert adjusted_rand_score(truth, model.labels_) == 1.0
+
+
+def test_one_cluster_of_many_views_needs_no_dense_matrix(monkeypatch, tmp_path):
+    rng = np.random.default_rng(0)
+    views = {f"v{i}": rng.normal(size=(300, 2)) for i in range(9)}
+    too_large = 3 * SymmetricTiles.nbytes(300, np.float32)  # the matrices of nine views
+    monkeypatch.setattr("coview.runtime.available_memory", lambda: too_large - 1)
+    for n_clusters in (1, [1, 2, 3]):
+        model = Tuned(n_clusters, random_state=0).fit(views)
+        assert model.n_clusters_ == 1
+        assert set(model.labels_) == set(model.predict(views)) == {0}
+        again = load(save(model, tmp_path / "one.safetensors"))
+        assert set(again.recluster(views).labels_) == {0}
+        assert summarize(again, views).n_clusters == 1
+    assert {each.model for each in model.evaluations_} == {"stacked", CONSENSUS}
+    assert "the consensus of 1 model with weights: stacked (1.00)." in model.reason_
+
+
+def test_only_evaluated_models_are_in_the_consensus():
+    views, _ = make_blobs(1500, widths=(4, 20), spread=8.0)
+    drawn = draw_rows(1500, 600, np.random.default_rng(0))  # as the search draws them
+    views["b"][drawn] = 0
+    assert len(models_of(as_views(views), 3)) == 4
+    with pytest.warns(UserWarning, match="on all 1500 samples the clusters are worse"):
+        model = Tuned(3, random_state=0).fit(views)
+    evaluated = {each.model: each.weight for each in model.evaluations_ if each.model != CONSENSUS}
+    assert list(evaluated) == ["each view", "stacked"]
+    assert model.estimator_.weights == list(evaluated.values())
+    assert model.reason_.startswith("3 clusters, the consensus of 2 models with weights: each view (")
+
+
+def test_only_models_of_all_samples_are_evaluated(monkeypatch):
+    views, _ = make_blobs(700, spread=8.0)
+    many = {f"{name}{i}": x + i * np.eye(*x.shape) for i in range(3) for name, x in views.items()}
+    monkeypatch.setattr(
+        "coview.tune.models.fits_in_memory", lambda size: size < 3 * SymmetricTiles.nbytes(700, np.float32)
+    )
+    assert "each view" in models_of(as_views(many).take(np.arange(600)), 3)
+    model = Tuned(3, random_state=0).fit(many)
+    evaluated = [each.model for each in model.evaluations_ if each.model != CONSENSUS]
+    assert all(name.startswith("stacked") for name in evaluated)
+    assert len(evaluated) == len(model.estimator_.estimators_)
+
+
+def test_an_error_says_so_if_no_evaluated_model_fits_into_memory_any_more(monkeypatch):
+    views, _ = make_blobs(spread=8.0)
+    monkeypatch.setattr("coview.tune.tuned.models_of", lambda *given, **settings: {})
+    with pytest.raises(MemoryError, match=r"the models of 90 samples do not fit into memory \(each view"):
+        Tuned(3, random_state=0).fit(views)
 
 
 def _names(monkeypatch, views, free):

@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 from scipy.stats import skew
 from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
-from coview import KSC, OPMC, Concat, CoReg, FixedSize, PerView, Preprocessed, TMvKSCR, Tuned
+from coview import KSC, OPMC, RBF, Concat, CoReg, FixedSize, PerView, Preprocessed, TMvKSCR, Tuned
 from coview.validity import Validity, measure_validity
-from coview.validity.measure import _cluster_stability
+from coview.validity.measure import _cluster_stability, _distances
 from coview.validity.reference import DISTRIBUTIONS, Reference, compressed
 from coview.validity.values import LEVELS
 from coview.validity.words import STATEMENTS, UNRELATED_VIEWS, validity_in_words
@@ -174,6 +175,15 @@ def test_too_few_samples_or_one_cluster_have_no_measures():
     assert validity_of(TMvKSCR(2, random_state=0), few) is None
     assert validity_of(TMvKSCR(1, random_state=0), noise()) is None
     assert validity_of(TMvKSCR(60, random_state=0), noise()) is None  # halves would have fewer than two of each
+
+
+def test_distances_in_the_input_need_no_bandwidth(monkeypatch):
+    def refuse(self, *given):
+        raise AssertionError("the bandwidth is not used")
+
+    rows = np.random.default_rng(0).normal(size=(20, 3))
+    monkeypatch.setattr(RBF, "resolve", refuse)
+    np.testing.assert_allclose(_distances(rows, RBF()), cdist(rows, rows), atol=1e-7)
 
 
 def test_the_silhouette_is_that_of_the_input_and_not_of_the_scores():

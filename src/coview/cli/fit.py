@@ -13,7 +13,7 @@ from coview.cli.folder import check_folder
 from coview.cli.inputs import LabelledInputs
 from coview.cli.model import ModelOptions
 from coview.cli.options import OUTPUT, Clusters, NTrain, RunPath, Seed, Select, option
-from coview.cli.output import describe_truth, describe_tuning, print_clusters, print_tuning, print_validity
+from coview.cli.output import describe_method, describe_truth, print_clusters, print_tuning, print_validity
 from coview.cli.run import RUN_FILES, RunFolder, brief, run, run_files
 from coview.cli.terminal import Terminal
 from coview.errors import InputError
@@ -39,10 +39,7 @@ def fit_command(
     summary, written = run_files(model, inputs, folder, terminal, shlex.join(context.obj))
     print_validity(terminal, summary)
     print_clusters(terminal, summary)
-    if summary.tuning is None:
-        terminal.line(f"Method: {model.method}")
-    else:
-        terminal.line(describe_tuning(summary.tuning, summary.n_clusters))
+    terminal.line(describe_method(summary, model.method))
     _print_files(terminal, summary, folder.output, written)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coview.cli.terminal import Terminal
-from coview.formats import decimals, percent, plural, shortened_apart
+from coview.formats import decimals, number_range, percent, plural, shortened_apart
 
 if TYPE_CHECKING:
     from coview.compare import Comparison
@@ -81,22 +81,26 @@ def print_tuning(terminal: Terminal, tuning: Tuning) -> None:
     terminal.line(tuning.reason)
 
 
-def describe_tuning(tuning: Tuning, n_clusters: int) -> str:
-    """Return the models and how the number of clusters was selected as a line, with the number that comes next."""
+def describe_method(summary: Summary, name: str) -> str:
+    """Return the name of the method and how the number of clusters was selected, with the number that comes next."""
     from coview.tune.record import evaluated_models, relative_criteria
 
-    if n_clusters == 1:
-        return "Method: tuned; 1 cluster, because more are not supported"
-    models = [row for row in evaluated_models(tuning.evaluations, n_clusters) if row.weight is not None]
-    line = f"Method: tuned, the consensus of {plural(len(models), 'model')}"
+    line, tuning = f"Method: {name}", summary.tuning
+    if tuning is None:
+        return line
+    if summary.n_clusters == 1 and summary.validity is not None:  # a single cluster with members has no validity
+        return f"{line}; 1 cluster, because more are not supported"
+    selected = tuning.evaluations[tuning.selected].n_clusters  # fewer may have members
+    models = [row for row in evaluated_models(tuning.evaluations, selected) if row.weight is not None]
+    line += f", the consensus of {plural(len(models), 'model')}"
     relative = relative_criteria(tuning.evaluations)
-    others = [(value, number) for number, value in relative.items() if number != n_clusters]
+    others = [(value, number) for number, value in relative.items() if number != selected]
     if not others:
         return line
     value, number = max(others)
     return (
-        f"{line}; {n_clusters} clusters selected from {min(relative)} to {max(relative)}; the criterion of {number} "
-        f"clusters is {percent(value)} of that of {n_clusters}"
+        f"{line}; {selected} clusters selected from {number_range(list(relative))}; the criterion of {number} clusters "
+        f"is {percent(value)} of that of {selected}"
     )
 
 

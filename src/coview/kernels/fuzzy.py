@@ -11,12 +11,12 @@ import scipy.sparse as sp
 
 from coview.kernels.graph import Graph, GraphSimilarity, NearPairs, directed_graph, last_distances
 from coview.neighbors.nearest import Neighbors
-from coview.state import FloatArray
+from coview.state import PARAMETER, FloatArray
 from coview.views import Array, Matrix
 
 _BISECTIONS = 30
 _LEAST_BANDWIDTH = 1e-3  # in units of the distance to the last neighbour
-_FAR = 1e300  # larger distances are not told apart
+_FAR = 1e300  # larger distances are treated as equal
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,12 @@ class FuzzyGraph(Graph):
 
     The weight from x to one of its `n_neighbors` nearest rows y is exp(-(|x - y| - r_x) / s_x). The offset r_x is the
     smallest nonzero of these distances. The bandwidth s_x is chosen so that the weights of x have the sum
-    log2(n_neighbors), but it is at least 1/1000 of the largest of these distances. The weights a from x to y and b from
-    y to x are combined to w = a + b - a b. A row has the weight 1 to itself, and its degree is the sum of its weights.
+    log2(n_neighbors), or log2 of the number of other rows if these are fewer, but it is at least 1/1000 of the largest
+    of these distances. The weights a from x to y and b from y to x are combined to w = a + b - a b. A row has the
+    weight 1 to itself, and its degree is the sum of its weights.
+
+    Two details differ from UMAP. There, `n_neighbors` includes the row itself, so that there is one neighbour less for
+    the same sum; and the bandwidth is at least 1/1000 of the mean distance.
 
     The degrees of each view's own graph normalise it, so views are fused on equal terms even if one of them has much
     larger degrees. The Gram matrix is sparse, and stays sparse if all views have such a kernel.
@@ -79,6 +83,7 @@ class FuzzyGraph(Graph):
 class FuzzySimilarity(GraphSimilarity):
     """The similarity to training rows with offsets, bandwidths and degrees."""
 
+    kernel: Annotated[FuzzyGraph, PARAMETER]
     offsets: Annotated[Array, FloatArray("_observed", least=0)]
     bandwidths: Annotated[Array, FloatArray("_observed", above=0)]
     degrees: Annotated[Array, FloatArray("_observed", least=1)]

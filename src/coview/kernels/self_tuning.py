@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from coview.kernels.base import check_integer_parameter
 from coview.kernels.graph import Graph, GraphSimilarity, NearPairs, directed_graph, last_distances
 from coview.neighbors.nearest import Neighbors
-from coview.state import FloatArray
+from coview.state import PARAMETER, FloatArray
 from coview.views import Array, Matrix
 
 
@@ -84,10 +84,10 @@ class NeighborGraph(Graph):
 class NeighborSimilarity(GraphSimilarity):
     """The similarity to training rows with local bandwidths."""
 
+    kernel: Annotated[NeighborGraph, PARAMETER]
     bandwidths: Annotated[Array, FloatArray("_observed", above=0)]
 
     def _values(self, pairs: NearPairs, n_new: int) -> Array:
-        assert isinstance(self.kernel, NeighborGraph)
         bandwidths = local_bandwidths(pairs.to_nearest, self.kernel.scale_neighbor)
         return local_similarities(pairs.distances, bandwidths[pairs.new], self.bandwidths[pairs.training])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from coview.formats import decimals, listed, percent, plural
+from coview.formats import decimals, listed, number_range, percent, plural
 from coview.preprocess.steps import parse_steps
 from coview.tune.record import evaluated_numbers, relative_criteria
 from coview.validity.words import validity_in_words, why_one_cluster
@@ -58,7 +58,7 @@ def _method(summary: Summary) -> list[str]:
         numbers = [row.n_clusters for row in evaluated_numbers(summary.tuning.evaluations)]
         if len(numbers) > 1:
             sentences.append(
-                f"{numbers[0]} to {numbers[-1]} clusters were compared by a criterion that uses no known classes; see "
+                f"{number_range(numbers)} clusters were compared by a criterion that uses no known classes; see "
                 "Models and number of clusters."
             )
     if summary.n_train < summary.n_samples:

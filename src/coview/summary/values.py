@@ -14,7 +14,7 @@ from coview.formats import count, decimals, percent, plural, shortened
 from coview.html import html_table
 from coview.persist.codec import record_from_json, record_to_json
 from coview.persist.file import refuse_nan
-from coview.tune.record import CONSENSUS, Tuning, evaluated_numbers
+from coview.tune.record import Tuning, is_complete
 from coview.validity import Validity
 
 _FORMAT = "coview summary 7"
@@ -339,21 +339,7 @@ def _check_lengths(summary: Summary) -> None:
         side = len(similarities.labels)
         holds["similarities"] = len(similarities.values) == side and all(len(r) == side for r in similarities.values)
     if summary.tuning is not None:
-        holds["tuning"] = _is_complete(summary.tuning)
+        holds["tuning"] = is_complete(summary.tuning.evaluations, summary.tuning.selected)
     for part, fine in holds.items():
         if not fine:
             raise InputError(f"the summary is inconsistent in {part!r}; it was changed after it was written")
-
-
-def _is_complete(tuning: Tuning) -> bool:
-    """Whether each number of clusters has one consensus with a criterion, and one of these is selected."""
-    numbers = evaluated_numbers(tuning.evaluations)
-    evaluated = [each for each in tuning.evaluations if each.error is None]
-    return (
-        0 <= tuning.selected < len(tuning.evaluations)
-        and tuning.evaluations[tuning.selected] in numbers
-        and [each.n_clusters for each in numbers] == sorted({each.n_clusters for each in tuning.evaluations})
-        and all(each.criterion is not None for each in numbers)
-        and all(each.size_entropy is not None for each in evaluated)
-        and all(each.weight is not None for each in evaluated if each.model != CONSENSUS)
-    )

@@ -24,8 +24,8 @@ def models_of(views: Views, n_components: int, **parameters: Any) -> dict[str, A
     """Return the models by name, each with this number of components and further parameters of TMvKSCR.
 
     Graphs of each view are fused, by the direction of the rows and by standardised columns; and there is one graph of
-    all columns side by side, of rows preprocessed in both ways. Columns of sparse views and of counts are not
-    standardised. Models that would be the same, or that do not fit into memory, are left out.
+    all columns side by side, of rows preprocessed in both ways. Columns of counts, and of sparse views with more than 8
+    columns, are not standardised. Models that would be the same, or that do not fit into memory, are left out.
     """
     profiles = {name: ViewProfile.of(x) for name, x in views.items()}
     by_direction = {name: not profile.no_direction for name, profile in profiles.items()}

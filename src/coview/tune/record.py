@@ -76,6 +76,20 @@ def relative_criteria(evaluations: Sequence[EvaluatedModel]) -> dict[int, float]
     return {number: value / best if best > 0 else 1.0 for number, value in criteria.items()}
 
 
+def is_complete(evaluations: Sequence[EvaluatedModel], selected: int) -> bool:
+    """Return whether each number of clusters has one consensus with a criterion, and one of these is selected."""
+    numbers = evaluated_numbers(evaluations)
+    evaluated = [each for each in evaluations if each.error is None]
+    return (
+        0 <= selected < len(evaluations)
+        and evaluations[selected] in numbers
+        and [each.n_clusters for each in numbers] == sorted({each.n_clusters for each in evaluations})
+        and all(each.criterion is not None for each in numbers)
+        and all(each.size_entropy is not None for each in evaluated)
+        and all(each.weight is not None for each in evaluated if each.model != CONSENSUS)
+    )
+
+
 def evaluated_models(evaluations: Sequence[EvaluatedModel], n_clusters: int) -> list[EvaluatedModel]:
     """Return the evaluations of the models for one number of clusters, and that of the consensus as the last."""
     same = [each for each in evaluations if each.n_clusters == n_clusters]

@@ -34,7 +34,7 @@ _SAMPLES_PER_CLUSTER = 20
 _LEAST_SAMPLES = 8  # subsets of fewer are not informative
 _FRACTION = 0.7  # of the samples in a subset
 _SUBSETS, _MOST_SUBSETS = 3, 6
-_SUBSET_SAMPLES = 1500  # of all subsets together, if there are more than three: fewer samples need more subsets
+_SUBSETS_TIMES_SAMPLES = 1500  # within these bounds of the number of subsets: fewer samples need more
 
 
 class SearchResult(NamedTuple):
@@ -76,7 +76,9 @@ class Search:
         rng = np.random.default_rng(seed)
         rows = draw_rows(views.n_samples, max(_SAMPLES, _SAMPLES_PER_CLUSTER * max(numbers)), rng)
         n = len(rows)
-        n_subsets = int(np.clip(round(_SUBSET_SAMPLES / n), _SUBSETS, _MOST_SUBSETS)) if n >= _LEAST_SAMPLES else 0
+        n_subsets = (
+            int(np.clip(round(_SUBSETS_TIMES_SAMPLES / n), _SUBSETS, _MOST_SUBSETS)) if n >= _LEAST_SAMPLES else 0
+        )
         subsets = [np.sort(rng.permutation(n)[: int(_FRACTION * n)]) for _ in range(n_subsets)]
         some = views.take(rows)
         varying = [name for name, x in some.items() if varies(x)]
@@ -87,6 +89,8 @@ class Search:
         models = models_of(
             some, min(max(numbers), smallest - 1), assigner=Directions(n_init=1), n_jobs=1, random_state=seed
         )
+        final = models_of(views, 1)  # all samples may need more memory, or have another profile
+        models = {name: model for name, model in models.items() if name in final}
         tasks = [(model, part) for part in [np.arange(n), *subsets] for model in models.values()]
         done, lock = count(1), Lock()
 
@@ -164,6 +168,7 @@ class Search:
                     weight=weights[name],
                 )
             )
+        known_gaps = [gap for gap in gaps if gap is not None]
         together = [self._consensus(part, weights, k) for part in range(len(self.subsets) + 1)]
         assert together[0] is not None
         evaluated.append(
@@ -174,7 +179,7 @@ class Search:
                 stability=self._stability(together),
                 agreement=float(np.mean([a for a in agreements if a is not None])) if len(whole) > 1 else None,
                 size_entropy=size_entropy(together[0], k),
-                eigengap=float(np.mean([gap for gap in gaps if gap is not None])) if None not in gaps else None,
+                eigengap=float(np.mean(known_gaps)) if len(known_gaps) == len(gaps) else None,
             )
         )
         return evaluated

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from coview.compose import Consensus, Preprocessed
 from coview.compose.wrapper import Wrapper
 from coview.core.assign import Labels
 from coview.errors import InputError
-from coview.formats import decimals
+from coview.formats import decimals, listed, number_range, plural
 from coview.kernels import Kernel
 from coview.methods.base import Seed
 from coview.methods.tmvkscr import TMvKSCR
@@ -20,7 +20,7 @@ from coview.progress import Progress, ProgressParameter, reporting
 from coview.state import Range, Sizes, require
 from coview.tune.final import fall_in_words, final_measures
 from coview.tune.models import models_of
-from coview.tune.record import EvaluatedModel, FinalMeasures, evaluated_numbers
+from coview.tune.record import EvaluatedModel, FinalMeasures, evaluated_numbers, is_complete
 from coview.tune.search import Search, SearchResult
 from coview.validity import Validity, measure_validity
 from coview.validity.words import statement, why_one_cluster
@@ -63,9 +63,9 @@ class Tuned(Wrapper):
 
     Attributes
     ----------
-    estimator_ : Consensus or TMvKSCR
-        The consensus, fitted on all samples; TMvKSCR for one cluster. Its fitted attributes are also attributes of this
-        object, as in model.eigenvalues_.
+    estimator_ : Consensus
+        The consensus, fitted on all samples; of one model for one cluster. Its fitted attributes are also attributes of
+        this object, as in model.eigenvalues_.
     n_clusters_ : int
         The number of clusters.
     evaluations_ : tuple of EvaluatedModel
@@ -147,19 +147,21 @@ class Tuned(Wrapper):
 
     def _fit_selected(self, result: SearchResult, views: Views, seed: int, may_be_one: bool) -> None:
         """Fit the consensus on all samples; if its clusters are not valid, one cluster if that may be."""
-        failed = {each.model for each in result.evaluations if each.error is not None}
-        n_components = min(result.n_clusters, views.n_samples - 1)
-        # In float32 the eigensolver is faster: the last component often has no gap to the next one.
-        models = models_of(
-            views, n_components, dtype="float32", n_jobs=self.n_jobs, progress=self.progress, random_state=seed
-        )
-        models = {name: model for name, model in models.items() if name not in failed}
-        weights = [result.weights.get(name, 1.0) for name in models]
-        consensus = Consensus(list(models.values()), result.n_clusters, weights=weights, random_state=seed).fit(views)
+        models = self._models(views, result.n_clusters, seed)
+        # Models of all samples that are none of those of the search have no weight.
+        weights = {name: result.weights[name] for name in models if name in result.weights}
+        if not weights:
+            raise MemoryError(
+                f"the models of {views.n_samples} samples do not fit into memory ({listed(list(result.weights))}); "
+                "train on some of them, as in FixedSize(Tuned(…), n_train=5000)"
+            )
+        consensus = Consensus(
+            [models[name] for name in weights], result.n_clusters, weights=list(weights.values()), random_state=seed
+        ).fit(views)
         self.evaluations_, self.selected_ = result.evaluations, result.selected
         self.final_ = final_measures(consensus)
         self.validity_ = measure_validity(consensus, views, consensus.labels_)
-        self.reason_ = _reason(result, self.final_, self.validity_)
+        self.reason_ = _reason(result, weights, self.final_, self.validity_)
         fall = fall_in_words(self.final_, result.evaluations[result.selected])
         if may_be_one and self.validity_ is not None and self.validity_.level == "none":
             self._fit_one_cluster(views, seed)
@@ -170,16 +172,35 @@ class Tuned(Wrapper):
         self.n_clusters_, self.estimator_, self.labels_ = result.n_clusters, consensus, consensus.labels_
 
     def _fit_one_cluster(self, views: Views, seed: int) -> None:
-        self.n_clusters_ = 1
-        self.estimator_ = TMvKSCR(1, n_jobs=self.n_jobs, random_state=seed).fit(views)
+        model, *_ = self._models(views, 1, seed).values()  # any of them has the same labels
+        self.n_clusters_, self.estimator_ = 1, Consensus([model], 1, random_state=seed).fit(views)
         self.labels_ = self.estimator_.labels_
+
+    def _models(self, views: Views, n_clusters: int, seed: int) -> dict[str, Any]:
+        """Return the models of all samples by name."""
+        # In float32 the eigensolver is faster: the last component often has no gap to the next one.
+        return models_of(
+            views,
+            min(n_clusters, views.n_samples - 1),
+            dtype="float32",
+            n_jobs=self.n_jobs,
+            progress=self.progress,
+            random_state=seed,
+        )
 
     def _check_state(self, sizes: Sizes) -> None:
         super()._check_state(sizes)
-        require(isinstance(self.estimator_, (Consensus, TMvKSCR)), "expected Consensus or TMvKSCR as estimator_")
-        selected = getattr(self.estimator_, "n_clusters", None)
-        require(selected == self.n_clusters_, f"estimator_ has {selected} clusters, not n_clusters_={self.n_clusters_}")
-        require(self.selected_ < max(1, len(self.evaluations_)), "selected_: expected the index of an evaluation")
+        require(isinstance(self.estimator_, Consensus), "expected Consensus as estimator_")
+        fitted = self.estimator_.n_clusters
+        require(fitted == self.n_clusters_, f"estimator_ has {fitted} clusters, not n_clusters_={self.n_clusters_}")
+        if self.final_ is None:
+            require(self.n_clusters_ == 1 and not self.evaluations_, "final_: expected measures of the consensus")
+            return
+        require(is_complete(self.evaluations_, self.selected_), "evaluations_: expected a selected consensus")
+        selected = self.evaluations_[self.selected_].n_clusters
+        require(
+            self.n_clusters_ in (1, selected), f"selected_ has {selected} clusters, not n_clusters_={self.n_clusters_}"
+        )
 
     def _cluster_numbers(self, views: Views) -> list[int]:
         """Return the numbers of clusters to select from, in increasing order."""
@@ -222,18 +243,19 @@ def _require_variation(views: Views) -> None:
             raise InputError(f"view {name!r} has the same values in all {views.n_samples} samples; drop the view")
 
 
-def _reason(result: SearchResult, final: FinalMeasures, validity: Validity | None) -> str:
+def _reason(result: SearchResult, weights: Mapping[str, float], final: FinalMeasures, validity: Validity | None) -> str:
     """Return the models, the selected number of clusters, those that come next, and the measures, in words."""
     selected, numbers = result.evaluations[result.selected], evaluated_numbers(result.evaluations)
-    models = ", ".join(f"{name} ({weight:.2f})" for name, weight in result.weights.items())
-    text = f"{selected.n_clusters} clusters, the consensus of {len(result.weights)} models with weights: {models}."
+    models = ", ".join(f"{name} ({weight:.2f})" for name, weight in weights.items())
+    text = f"{selected.n_clusters} clusters, the consensus of {plural(len(weights), 'model')} with weights: {models}."
     if len(numbers) > 1:
         ranked = sorted(numbers, key=lambda each: -(each.criterion or 0.0))
         others = [each for each in ranked if each is not selected][:_RUNNERS_UP]
         named = " and ".join(f"{each.n_clusters} ({decimals(each.criterion)})" for each in others)
+        compared = number_range([each.n_clusters for each in numbers])
         text += (
-            f" Of {numbers[0].n_clusters} to {numbers[-1].n_clusters} clusters, {selected.n_clusters} has the largest "
-            f"criterion ({decimals(selected.criterion)}), before {named}."
+            f" Of {compared} clusters, {selected.n_clusters} has the largest criterion "
+            f"({decimals(selected.criterion)}), before {named}."
         )
     text += f" On {selected.n_samples:,} samples of the search: {_measures_in_words(selected)}."
     on_all = _measures_in_words(final) + (f", split-half stability {decimals(validity.stability)}" if validity else "")

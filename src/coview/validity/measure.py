@@ -260,9 +260,12 @@ def _distances(x: Matrix, kernel: Kernel) -> Array:
     """Return the distances between rows: those of a Gram matrix, those of a neighbour graph, or Euclidean ones."""
     from sklearn.metrics import euclidean_distances
 
-    if not isinstance(kernel, Precomputed):
+    if isinstance(kernel, AutoKernel):
         kernel = kernel.resolve(x)
-        return euclidean_distances(kernel.normalized(x, kernel.column_scales(x)) if isinstance(kernel, Graph) else x)
+    if isinstance(kernel, Graph):
+        return euclidean_distances(kernel.normalized(x, kernel.column_scales(x)))
+    if not isinstance(kernel, Precomputed):
+        return euclidean_distances(x)
     gram = as_float64(x)
     squares = np.maximum(gram.diagonal()[:, None] + gram.diagonal() - 2 * gram, 0)
     np.fill_diagonal(squares, 0)
