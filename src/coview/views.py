@@ -208,6 +208,17 @@ class Views(Mapping[str, Matrix]):
         """
         return np.logical_and.reduce([np.ones(self.n_samples, dtype=bool), *self.present.values()])
 
+    def has_any(self) -> Array:
+        """Return which samples have at least one of the views; a selection of views may have others.
+
+        Returns
+        -------
+        boolean array of shape (n_samples,)
+        """
+        if len(self.present) < len(self):
+            return np.ones(self.n_samples, dtype=bool)
+        return np.logical_or.reduce(list(self.present.values()))
+
     def observed(self, name: str) -> Matrix:
         """Return the rows of the samples that have a view.
 

@@ -116,6 +116,11 @@ class Consensus(ScoreClusterer):
     def _methods_of_views(self) -> list[KernelClusterer | None]:
         return [_method_of_views(model, len(self.scores_)) for model in self.estimators_]
 
+    @property
+    def _samples_may_lack_views(self) -> bool:
+        models = self.estimators if isinstance(self.estimators, (list, tuple)) else []
+        return all(getattr(each, "_samples_may_lack_views", False) for each in models)
+
     def _check_n_clusters(self, views: Views) -> None:
         """It is checked with the models."""
 

@@ -196,5 +196,4 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
 
 def _is_known(scores: Array) -> Array:
     """Return which samples have the view of these scores."""
-    known: Array = ~np.isnan(scores).any(axis=1)
-    return known
+    return np.logical_not(np.isnan(scores).any(axis=1))

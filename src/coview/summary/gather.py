@@ -255,15 +255,18 @@ def _describe_views(
     sizes = {
         n: tuple(np.bincount(theirs).tolist())
         for n, theirs in found.view_labels.items()
-        if complete and theirs.min() >= 0  # labels of -1 are no cluster
+        if complete and theirs.min() >= 0  # labels of -1 are no cluster, or of samples that lack the view
     }
     agreement = {}
     if len(found.names) > 1:  # one cluster agrees with anything
-        agreement = {n: _significant(adjusted_rand_score(theirs, joint)) for n, theirs in found.view_labels.items()}
+        for n, theirs in found.view_labels.items():
+            rows = found.views.present[n][found.labelled] if n in found.views.present else slice(None)
+            agreement[n] = _significant(adjusted_rand_score(theirs[rows], joint[rows]))
     return tuple(
         View(
             name=name,
             n_features=x.shape[1],
+            n_samples=found.views.n_present(name),
             sparse=sp.issparse(x),
             preprocessing=preprocessing[name],
             kernel=kernels.get(name),
@@ -294,7 +297,10 @@ def _describe_clusters(
 ) -> tuple[Cluster, ...]:
     sizes, numbers = np.bincount(found.numbers), found.numbers[found.labelled]
     by_view = found.view_labels if len(sizes) > 1 else {}  # one cluster agrees with anything
-    agreement = {name: _agreement(numbers, theirs, len(sizes)) for name, theirs in by_view.items()}
+    agreement = {}
+    for name, theirs in by_view.items():
+        rows = found.views.present[name][found.labelled] if name in found.views.present else slice(None)
+        agreement[name] = _agreement(numbers[rows], theirs[rows], len(sizes))
     stability: Sequence[float | None] = [None] * len(sizes)
     if validity is not None and len(sizes) > 1:
         stability = [None if value is None else _significant(value) for value in validity.cluster_stability]
@@ -319,10 +325,11 @@ def _features(found: _Found) -> tuple[list[tuple[Feature, ...]], FeatureMeans | 
     n_clusters, kernels = len(found.names), found.nested.kernels
     largest: list[list[tuple[Feature, int]]] = [[] for _ in range(n_clusters)]  # with the column
     constant: dict[str, list[int]] = {name: [] for name in found.views}
-    for name, x in found.views.items():
-        if isinstance(kernels.get(name), Precomputed):
-            continue  # columns are samples
-        for part in effects(x, found.numbers, n_clusters):
+    for name in found.views:
+        if isinstance(kernels.get(name), Precomputed) or not found.views.n_present(name):
+            continue  # columns are samples, or no sample has the view
+        of_view = found.numbers[found.views.present.get(name, slice(None))]
+        for part in effects(found.views.observed(name), of_view, n_clusters):
             constant[name] += part.columns[part.constant].tolist()
             for c in range(n_clusters):
                 order = np.argsort(-abs(part.values[c]), kind="stable")[:FEATURES]
@@ -353,7 +360,8 @@ def _feature_means(found: _Found, ranked: Sequence[Sequence[tuple[str, int]]]) -
     for name in dict.fromkeys(view for view, _ in columns):
         places = [i for i, (view, _) in enumerate(columns) if view == name]
         wanted = [columns[i][1] for i in places]
-        values[:, places] = effects_of_columns(found.views[name], wanted, found.numbers, n_clusters).standardised
+        of_view = found.numbers[found.views.present.get(name, slice(None))]
+        values[:, places] = effects_of_columns(found.views.observed(name), wanted, of_view, n_clusters).standardised
     names = tuple(_column_name(found.views, view, column) for view, column in columns)
     return FeatureMeans(tuple(view for view, _ in columns), names, _as_tuples(values, digits=3))
 
@@ -447,8 +455,15 @@ def _plotted(found: _Found, separation: _Separation, classes: Sequence[str] | No
         margins=_significant_numbers(None if separation.margins is None else separation.margins[drawn]),
         scores=() if found.scores is None else _as_tuples(found.scores[drawn, :COMPONENTS]),
         view_labels={name: tuple(theirs[places].tolist()) for name, theirs in found.view_labels.items()},
-        view_scores={name: _as_tuples(theirs[:, :view_components]) for name, theirs in by_view.items()},
+        view_scores={name: _known_or_none(theirs[:, :view_components]) for name, theirs in by_view.items()},
     )
+
+
+def _known_or_none(scores: Array) -> tuple[tuple[float | None, ...], ...]:
+    """Return rows of numbers; None instead of NaN, for samples that lack the view."""
+    present = ~np.isnan(scores).all(axis=1, keepdims=True).ravel()
+    known = iter(_as_tuples(scores[present]))
+    return tuple(next(known) if each else (None,) * scores.shape[1] for each in present.tolist())
 
 
 def _sample_similarities(found: _Found) -> Similarities | None:
@@ -456,7 +471,10 @@ def _sample_similarities(found: _Found) -> Similarities | None:
 
     For a consensus, these are the inner products of the scores.
     """
-    some = found.drawn[_draw_by_cluster(found.numbers[found.drawn], COMPARED)]
+    drawn = found.drawn[found.views.has_all()[found.drawn]]
+    if len(drawn) < 2:
+        return None
+    some = drawn[_draw_by_cluster(found.numbers[drawn], COMPARED)]
     some = some[np.argsort(found.numbers[some], kind="stable")]
     if isinstance(found.nested.method, Consensus) and found.scores is not None:
         scores, labels = found.scores[some], tuple(found.labels[some].tolist())
@@ -485,7 +503,9 @@ def _kernel_matrix(found: _Found, view: str, kernel: Kernel, seen: Matrix, some:
     if isinstance(kernel, Precomputed):
         return seen[:, some]
     learnt = getattr(found.nested.method, "_score_maps", {}).get(view)
-    if kernel.sparse and found.fitted and learnt is not None and learnt.n_training == found.views.n_samples:
+    if kernel.sparse and found.fitted and learnt is not None and learnt.n_training == found.views.n_present(view):
+        if view in found.views.present:
+            some = np.searchsorted(np.flatnonzero(found.views.present[view]), some)
         return learnt.similarity.gram[some][:, some]
     return kernel(seen)
 
