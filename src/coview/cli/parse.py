@@ -30,13 +30,13 @@ def parse_views(typed: Sequence[str]) -> dict[str, str]:
     return files
 
 
-def match_views(files: Mapping[str, str], trained: Sequence[str]) -> None:
-    """Refuse names of views that differ from those of a trained model."""
+def match_views(files: Mapping[str, str], trained: Sequence[str], *, may_lack: bool) -> None:
+    """Refuse names of views that differ from those of a trained model; some may be left out if it allows that."""
     for name in files:
         if name not in trained:
             raise InputError(f"the model has no view {name!r}{suggestion(name, trained)} Views: {', '.join(trained)}")
     missing = [name for name in trained if name not in files]
-    if missing:
+    if missing and not may_lack:
         raise InputError(f"the model needs the view {missing[0]!r} as well; add --view {missing[0]}=FILE")
 
 
