@@ -14,6 +14,7 @@ from coview.compose.wrapper import nested_models
 from coview.core.assign import Labels
 from coview.core.gram import Centering
 from coview.errors import InputError, InputTypeError, kind_of
+from coview.formats import decimals
 from coview.kernels import Kernel, Precomputed
 from coview.likely_mistakes import check_classes
 from coview.methods.base import MultiViewClusterer
@@ -133,7 +134,7 @@ def summarize(
         points=_plotted(found, separation, classes),
         similarities=_sample_similarities(found),
         tuning=_tuning_record(model),
-        notes=(*map(str, notes), *_notes(found)),
+        notes=(*map(str, notes), *_notes(found), *_notes_on_missing(found, separation)),
         seconds={str(stage): float(time) for stage, time in (seconds or {}).items()},
         versions=versions(),
         command=command,
@@ -559,6 +560,20 @@ def _notes(found: _Found) -> list[str]:
             f"{parts} are those of {len(found.drawn):,} of the {n:,} samples, drawn at random with some from every "
             "cluster; all other numbers are of all samples."
         )
+    return notes
+
+
+def _notes_on_missing(found: _Found, separation: _Separation) -> list[str]:
+    """Return how many samples lack views, and how clearly they are assigned in comparison with the others."""
+    views = found.views
+    if views.complete:
+        return []
+    complete = views.has_all()
+    lacking = ", ".join(f"{name} {views.n_samples - views.n_present(name):,}" for name in views.present)
+    notes = [f"{(~complete).sum():,} of {views.n_samples:,} samples lack views ({lacking})."]
+    if separation.margins is not None and complete.any():
+        medians = [decimals(float(np.median(separation.margins[rows]))) for rows in (~complete, complete)]
+        notes.append(f"Their median margin is {medians[0]}, that of samples with all views is {medians[1]}.")
     return notes
 
 

@@ -17,7 +17,7 @@ from coview.persist.file import refuse_nan
 from coview.tune.record import Tuning, is_complete
 from coview.validity import Validity
 
-_FORMAT = "coview summary 7"
+_FORMAT = "coview summary 8"
 _LISTED = 20
 EIGENVALUE = "eigenvalue"
 SQUARED_NORM = "fraction of the squared norm"  # of the scores; what `Consensus` has as eigenvalues
