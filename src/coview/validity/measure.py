@@ -97,13 +97,16 @@ def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) ->
         agreement_ratio=agreement[1] if agreement else None,
         random_ratio=agreement[2] if agreement else None,
         stable_views=None,
+        stable_agreement=None,
         silhouette=_input_silhouette(of_views, kernels, labels[rows]),
         cluster_stability=_cluster_stability(refits, labels[rows], names),
     )
     if not validity.is_stable or validity.views_agree:
         return validity
     alone = {name: measure_validity(one, of_views.select([name]), one.labels_, seed) for name, one in by_view.items()}
-    return replace(validity, stable_views=tuple(name for name, each in alone.items() if each and each.is_stable))
+    stable = tuple(name for name, each in alone.items() if each and each.is_stable)
+    same = adjusted_rand(labels[rows], by_view[stable[0]].labels_) if len(stable) == 1 else None
+    return replace(validity, stable_views=stable, stable_agreement=same)
 
 
 def _kernels(method: Any) -> dict[str, Kernel]:
