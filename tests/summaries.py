@@ -78,7 +78,7 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
             )
             for c in range(n_clusters)
         ),
-        validity=Validity(400, 0.8, 0.2, 0.3, None, 0.6, 50.0, 3.0, None, 0.12, (0.9,) * n_clusters),
+        validity=Validity(400, 0.8, 0.2, 0.3, None, 0.6, 50.0, 3.0, None, None, 0.12, (0.9,) * n_clusters),
         silhouette=0.42,
         rho=0.5,
         eigenvalues=tuple(float(x) for x in 1 / np.arange(1, max(n_clusters, 2))),

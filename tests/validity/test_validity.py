@@ -84,6 +84,7 @@ def test_clusters_of_one_view_beside_views_of_noise_have_weak_support():
     model = Tuned("auto", random_state=0).fit(mixed)
     assert model.validity_.stable_views == ("clusters",)
     assert model.validity_.level == "weak"
+    assert model.validity_.stable_agreement > 0.95
     assert model.n_clusters_ == 3
     assert adjusted_rand_score(truth, model.labels_) > 0.95
     assert "only the view 'clusters' has stable clusters, and no other view agrees with it" in " ".join(
@@ -264,7 +265,7 @@ def test_two_directions_that_preprocessing_makes_of_one_line_are_not_clusters():
     assert validity_of(Preprocessed(TMvKSCR(2, random_state=0), steps="l2"), views).level == "none"
 
 
-MEASURES = Validity(600, 0.9, 0.3, 0.4, None, 0.5, 20.0, 3.0, None, 0.1, (0.9, 0.8))
+MEASURES = Validity(600, 0.9, 0.3, 0.4, None, 0.5, 20.0, 3.0, None, None, 0.1, (0.9, 0.8))
 
 
 @pytest.mark.parametrize(
@@ -277,7 +278,8 @@ MEASURES = Validity(600, 0.9, 0.3, 0.4, None, 0.5, 20.0, 3.0, None, 0.1, (0.9, 0
         ({"stability": 0.31, "reference_maximum": 0.3}, "none"),  # above, but by too little
         ({"agreement_ratio": 2.9, "stable_views": ()}, "none"),
         ({"agreement_ratio": 2.9, "stable_views": ("a", "b")}, "none"),  # rows may be paired wrongly
-        ({"agreement_ratio": 2.9, "stable_views": ("a",)}, "weak"),  # the other views have no clusters
+        ({"agreement_ratio": 2.9, "stable_views": ("a",), "stable_agreement": 0.9}, "weak"),  # others have no clusters
+        ({"agreement_ratio": 2.9, "stable_views": ("a",), "stable_agreement": 0.4}, "none"),  # and disturb those of a
         ({"agreement": None, "agreement_ratio": None, "random_ratio": None}, "strong"),  # one view
         ({"reference_stability": None, "reference_maximum": None}, "weak"),  # a stable split of noise is possible
         ({"permuted_stability": 0.6}, "strong"),
@@ -291,7 +293,7 @@ def test_the_level_follows_from_the_measures(changes, level):
     unrelated = validity.is_stable and not validity.views_agree and validity.only_stable_view is None
     said = validity_in_words(validity)[0]
     assert said.startswith(UNRELATED_VIEWS if unrelated else STATEMENTS[level].rstrip("."))
-    assert ("only the view 'a' has stable clusters" in said) == (validity.stable_views == ("a",))
+    assert ("only the view 'a' has stable clusters" in said) == (validity.stable_agreement == 0.9)
 
 
 def test_every_level_has_a_statement():

@@ -97,13 +97,18 @@ def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) ->
         agreement_ratio=agreement[1] if agreement else None,
         random_ratio=agreement[2] if agreement else None,
         stable_views=None,
+        stable_agreement=None,
         silhouette=_input_silhouette(of_views, kernels, labels[rows]),
         cluster_stability=_cluster_stability(refits, labels[rows], names),
     )
     if not validity.is_stable or validity.views_agree:
         return validity
     alone = {name: measure_validity(one, of_views.alone(name), one.labels_, seed) for name, one in by_view.items()}
-    return replace(validity, stable_views=tuple(name for name, each in alone.items() if each and each.is_stable))
+    stable = tuple(name for name, each in alone.items() if each and each.is_stable)
+    if len(stable) != 1:
+        return replace(validity, stable_views=stable)
+    own, joint = by_view[stable[0]].labels_, labels[rows][of_views.present.get(stable[0], slice(None))]
+    return replace(validity, stable_views=stable, stable_agreement=adjusted_rand(joint, own))
 
 
 def _kernels(method: Any) -> dict[str, Kernel]:

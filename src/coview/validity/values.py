@@ -10,6 +10,7 @@ from coview.state import Range
 LEVELS = ("none", "weak", "moderate", "strong")
 # Lower bounds of the excess stability: over the mean of data without clusters, and over their largest value.
 WEAK, MODERATE, STRONG = 0.1, 0.25, 0.6
+SAME = 0.5  # lower bound of the adjusted Rand index between clusters that are called the same
 
 Index = Annotated[float, Range(-1, 1)]
 
@@ -37,6 +38,8 @@ class Validity:
     stable_views : tuple of str, or None
         The views whose clusters are stable if the view is clustered alone; None unless the clusters of all views
         together are stable and no two views agree.
+    stable_agreement : float or None
+        If exactly one view is stable: the adjusted Rand index between its clusters and those of all views together.
     silhouette : float or None
         Mean silhouette of the labels in the input, averaged over the views.
     cluster_stability : tuple of float
@@ -53,6 +56,7 @@ class Validity:
     agreement_ratio: float | None
     random_ratio: float | None
     stable_views: tuple[str, ...] | None
+    stable_agreement: Index | None
     silhouette: Index | None
     cluster_stability: tuple[Annotated[float, Range(0, 1)] | None, ...]
 
@@ -79,8 +83,9 @@ class Validity:
 
     @property
     def only_stable_view(self) -> str | None:
-        """The only view with stable clusters, if no other view agrees with it; None otherwise."""
-        return self.stable_views[0] if self.stable_views is not None and len(self.stable_views) == 1 else None
+        """The only view with stable clusters, if these are the clusters of all views; None otherwise."""
+        same = self.stable_agreement is not None and self.stable_agreement >= SAME
+        return self.stable_views[0] if self.stable_views and same else None
 
     @property
     def level(self) -> str:
