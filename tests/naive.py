@@ -84,14 +84,14 @@ def incomplete_tmvkscr(grams, present, n_components, kappa, beta, rho, regulariz
     complete = [i for i in range(n) if all(i in scores for scores in of_views)]
     whole = {i: sum(b * scores[i] for b, scores in zip(beta, of_views, strict=True)) for i in complete}
     squares = sum(e @ e for e in whole.values())
-    shares = [sum(scores[i] @ whole[i] for i in complete) / squares for scores in of_views]
+    loadings = [sum(scores[i] @ whole[i] for i in complete) / squares for scores in of_views]
     if len(complete) < 5:
-        shares = [1.0] * len(of_views)
+        loadings = [1.0] * len(of_views)
     ensemble = np.zeros_like(latent)
     for i in range(n):
         views = [v for v, scores in enumerate(of_views) if i in scores]
         total = sum(beta[v] * of_views[v][i] for v in views)
-        ensemble[i] = total if len(views) == len(of_views) else total / sum(beta[v] * shares[v] for v in views)
+        ensemble[i] = total if len(views) == len(of_views) else total / sum(beta[v] * loadings[v] for v in views)
     return values[::-1][:n_components], latent, ensemble
 
 

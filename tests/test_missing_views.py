@@ -170,7 +170,16 @@ def test_the_command_joins_files_of_different_samples(tmp_path, capsys, monkeypa
     assert answer["truth"]["ari"] > 0.9
     assert (tmp_path / "cohort" / "run" / "report.html").exists()
     single = ["predict", "cohort/run", "--view", "protein=cohort/protein.csv", "--ids", "patient", "-o", "new.csv"]
-    code, out, err = call(capsys, *single)
+    code, _, err = call(capsys, *single)
     assert code == 0, err
     assert "the samples lack the views of the model that are not given: expression, methylation" in err
     assert len((tmp_path / "new.csv").read_text().splitlines()) == 106
+
+
+def test_samples_of_one_view_are_summarised(complete):
+    views, _ = complete
+    model = Tuned(3, random_state=0).fit(views)
+    summary = summarize(model, {"b": views["b"]})
+    assert {view.name: view.n_samples for view in summary.views} == {"a": 0, "b": 210, "c": 0}
+    assert [view.name for view in summary.views if view.agreement is not None] == ["b"]
+    assert Summary.from_json(summary.to_json()) == summary

@@ -17,7 +17,7 @@ WIDTHS = (5, 12, 9)
 
 
 def with_missing(views, rate, seed=0):
-    """Return copies of the views with rows of NaN; each sample keeps a view."""
+    """Return the views with random rows of NaN; each sample has at least one view."""
     rng = np.random.default_rng(seed)
     n = len(next(iter(views.values())))
     lacks = rng.random((n, len(views))) < rate

@@ -50,8 +50,8 @@ _LEAST_CONTRAST = 1e-3
 _BLOCK_BYTES = 2**21
 _FURTHER = 3  # eigenvalues beyond those of the components, to show the gap
 _SOLVER_VECTORS = 16  # for each component
-_FEWEST_COMPLETE = 5  # training samples with all views, from which the shares of the views are computed
-_LEAST_SHARE = 1e-3  # of a view that is unrelated to the ensemble
+_FEWEST_COMPLETE = 5  # training samples with all views, from which the loadings of the views are computed
+_LEAST_LOADING = 1e-3  # of a view that is unrelated to the ensemble
 _SAMPLES_OF_A_COMPONENT = 10  # the reciprocal of the fraction of a mean cluster that may dominate a component
 
 
@@ -106,7 +106,7 @@ class KernelClusterer(ScoreClusterer):
     # Of views that some training samples lack: the rows of the others. The scores of a view are of these.
     _present_rows: SomeViews[Annotated[Array, IntegerArray("_observed", least=0, increasing=True)]]
     _view_scores: SomeViews[Annotated[Array, FloatArray("_observed", "components")]]
-    _view_shares: SomeViews[Annotated[float, Range(above=0)]]  # see `_shares`
+    _view_loadings: SomeViews[Annotated[float, Range(above=0)]]  # see `_loadings`
 
     @abstractmethod
     def _latent_space(self, grams: Grams, n_components: int) -> LatentSpace:
@@ -180,12 +180,12 @@ class KernelClusterer(ScoreClusterer):
             self._further_eigenvalues = space.further_eigenvalues
         self._n_features_out = len(space.eigenvalues)
         self._present_rows = {name: np.flatnonzero(mask) for name, mask in views.present.items()}
-        self._view_shares = {}
+        self._view_loadings = {}
         tolerance = np.sum([self._beta[name] * each.tolerance for name, each in maps.items()], axis=0)
         if scores is None and views.complete:
             scores = np.sum([self._beta[name] * each for name, each in of_views.items()], axis=0)
         elif scores is None:
-            self._view_shares = self._shares_of(of_views, views)
+            self._view_loadings = self._loadings_of(of_views, views)
             scores, tolerance = self._combined(views, {name: (of_views[name], maps[name].tolerance) for name in views})
         self._store_latent(space, views.dtype)
         scores = zero_within(scores, tolerance)
@@ -211,8 +211,8 @@ class KernelClusterer(ScoreClusterer):
 
     def _check_state(self, sizes: Sizes) -> None:
         super()._check_state(sizes)
-        complete = not self._view_shares or tuple(self._view_shares) == self.view_names_
-        require(complete, "expected the shares of all views, or of none")
+        complete = not self._view_loadings or tuple(self._view_loadings) == self.view_names_
+        require(complete, "expected the loadings of all views, or of none")
         for name, score_map in self._score_maps.items():
             n_rows = sizes.known("train")
             if name in self._present_rows:
@@ -280,8 +280,8 @@ class KernelClusterer(ScoreClusterer):
     def _combined(self, views: Views, of_views: Mapping[str, tuple[Array, Array]]) -> tuple[Array, Array]:
         """Return the ensemble scores and their rounding errors, from those of the samples that have each view.
 
-        The ensemble is Σ_v beta_v e_v over the views of a sample. If it lacks some, the sum is divided by the share
-        that its views have of the ensemble.
+        The ensemble is Σ_v beta_v e_v over the views of a sample. If it lacks some, the sum is divided by
+        the sum of beta times the loadings of its views.
         """
         scores = np.zeros((views.n_samples, self._n_features_out))
         error = np.zeros(1 if views.complete else scores.shape)
@@ -293,33 +293,33 @@ class KernelClusterer(ScoreClusterer):
             else:
                 error[rows] += self._beta[name] * tolerance
         if not views.complete:
-            shares, total = self._shares(), np.zeros(views.n_samples)
+            loadings, total = self._loadings(), np.zeros(views.n_samples)
             for name in of_views:
-                total[views.present.get(name, slice(None))] += self._beta[name] * shares[name]
+                total[views.present.get(name, slice(None))] += self._beta[name] * loadings[name]
             some = ~views.has_all()
-            total = np.maximum(total[some, None], _LEAST_SHARE)
+            total = np.maximum(total[some, None], _LEAST_LOADING)
             scores[some] /= total
             error[some] /= total
         return scores, error
 
-    def _shares(self) -> dict[str, float]:
+    def _loadings(self) -> dict[str, float]:
         """Return for each view <e_v, e> / <e, e>, with e the ensemble scores of the training samples with all views.
 
-        The shares times beta sum to 1. They are computed when samples first lack views.
+        The loadings times beta sum to 1. They are computed when samples first lack views.
         """
-        if not self._view_shares:
+        if not self._view_loadings:
             training = Views.trusted(
                 {name: np.empty((len(self.labels_), 0)) for name in self.view_names_},
                 dict.fromkeys(self.view_names_),
                 present={name: _mask(rows, len(self.labels_)) for name, rows in self._present_rows.items()},
             )
-            self._view_shares = self._shares_of(
+            self._view_loadings = self._loadings_of(
                 {name: self._scores_with_view(name) for name in self.view_names_}, training
             )
-        return self._view_shares
+        return self._view_loadings
 
-    def _shares_of(self, of_views: Mapping[str, Array], views: Views) -> dict[str, float]:
-        """Return the shares from each view's own scores of the training samples that have it."""
+    def _loadings_of(self, of_views: Mapping[str, Array], views: Views) -> dict[str, float]:
+        """Return the loadings from each view's own scores of the training samples that have it."""
         everything = views.has_all()
         if everything.sum() < _FEWEST_COMPLETE:
             return dict.fromkeys(of_views, 1.0)
@@ -330,7 +330,7 @@ class KernelClusterer(ScoreClusterer):
         ensemble = np.sum([self._beta[name] * scores for name, scores in complete.items()], axis=0)
         squares = float((ensemble**2).sum()) or 1.0
         return {
-            name: max(float((scores * ensemble).sum()) / squares, _LEAST_SHARE) for name, scores in complete.items()
+            name: max(float((scores * ensemble).sum()) / squares, _LEAST_LOADING) for name, scores in complete.items()
         }
 
     def _require_finite(self, name: str, scores: Array) -> None:

@@ -261,8 +261,9 @@ def _describe_views(
     agreement = {}
     if len(found.names) > 1:  # one cluster agrees with anything
         for n, theirs in found.view_labels.items():
-            rows = found.views.present[n][found.labelled] if n in found.views.present else slice(None)
-            agreement[n] = _significant(adjusted_rand_score(theirs[rows], joint[rows]))
+            rows = _rows_with(found, n)
+            if len(rows):
+                agreement[n] = _significant(adjusted_rand_score(theirs[rows], joint[rows]))
     return tuple(
         View(
             name=name,
@@ -278,6 +279,12 @@ def _describe_views(
         )
         for name, x in found.views.items()
     )
+
+
+def _rows_with(found: _Found, view: str) -> Numbers:
+    """Return the places among the labelled samples of those that have a view."""
+    present = found.views.present.get(view)
+    return np.arange(len(found.labelled)) if present is None else np.flatnonzero(present[found.labelled])
 
 
 def _kernels_in_words(nested: Nested) -> dict[str, str]:
@@ -300,8 +307,9 @@ def _describe_clusters(
     by_view = found.view_labels if len(sizes) > 1 else {}  # one cluster agrees with anything
     agreement = {}
     for name, theirs in by_view.items():
-        rows = found.views.present[name][found.labelled] if name in found.views.present else slice(None)
-        agreement[name] = _agreement(numbers[rows], theirs[rows], len(sizes))
+        rows = _rows_with(found, name)
+        if len(rows):
+            agreement[name] = _agreement(numbers[rows], theirs[rows], len(sizes))
     stability: Sequence[float | None] = [None] * len(sizes)
     if validity is not None and len(sizes) > 1:
         stability = [None if value is None else _significant(value) for value in validity.cluster_stability]
@@ -389,7 +397,7 @@ def _agreement(numbers: Numbers, theirs: Labels, n_clusters: int) -> Array:
     counts = _counts_by_cluster(numbers, np.unique(theirs, return_inverse=True)[1])
     fractions = np.zeros(n_clusters)
     rows, matched = linear_sum_assignment(counts, maximize=True)
-    fractions[rows] = counts[rows, matched] / counts.sum(axis=1)[rows]
+    fractions[rows] = counts[rows, matched] / np.maximum(counts.sum(axis=1)[rows], 1)
     return fractions
 
 
