@@ -89,8 +89,8 @@ def nemo(views: Views, n_clusters: int, seed: int) -> Array:
         total[np.ix_(rows, rows)] += near + near.T
         count[np.ix_(rows, rows)] += 1
     average = total / np.maximum(count, 1)
-    degree = np.maximum(average.sum(axis=1), np.finfo(float).tiny)
-    normalised = average / np.sqrt(degree[:, None] * degree)
+    scale = 1 / np.sqrt(np.maximum(average.sum(axis=1), 1e-12))
+    normalised = average * scale[:, None] * scale
     _, vectors = scipy.linalg.eigh(normalised, subset_by_index=[n - n_clusters, n - 1])
     return KMeans(n_clusters, n_init=10, random_state=seed).fit_predict(l2_normalize(vectors))
 
