@@ -81,7 +81,7 @@ def nemo(views: Views, n_clusters: int, seed: int) -> Array:
         distances = euclidean_distances(_comparable(views.observed(name)))
         nearest = np.argsort(distances, axis=1, kind="stable")[:, 1 : k + 1]
         means = np.take_along_axis(distances, nearest, axis=1).mean(axis=1)
-        width = np.maximum((means[:, None] + means + distances) / 3, np.finfo(float).tiny)
+        width = np.maximum((means[:, None] + means + distances) / 3, 1e-9)  # of duplicate rows it would be 0
         similarities = np.exp(-(distances**2) / (2 * (0.5 * width) ** 2))
         near = np.zeros_like(similarities)
         np.put_along_axis(near, nearest, np.take_along_axis(similarities, nearest, axis=1), axis=1)
