@@ -35,6 +35,8 @@ def likely_mistakes(views: Views) -> list[str]:
     found = [*_same_values(views)]
     for name in views:
         where, columns, x = f"view {name!r}", views.columns[name], views.observed(name)
+        if name in views.empty_cells:
+            x = x[~np.isnan(x).any(axis=1)]
         if x.shape[0] < _FEWEST_ROWS:
             continue
         nearly_constant = [] if sp.issparse(x) else [*_nearly_constant(where, x)]

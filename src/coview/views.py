@@ -27,6 +27,10 @@ _SCVERSE = {
 }
 
 
+def _never(name: str) -> bool:
+    return False
+
+
 class Views(Mapping[str, Matrix]):
     """Validated, aligned views: a read-only mapping from view name to a float array or CSR array.
 
@@ -41,6 +45,8 @@ class Views(Mapping[str, Matrix]):
     present : mapping from view name to boolean array, optional
         Which samples have the view, for views whose rows cannot be NaN, such as sparse ones. The other rows are
         ignored.
+    may_have_empty_cells : function from view name to bool, optional
+        Whether single cells of a view may be NaN; they are refused by default.
 
     Attributes
     ----------
@@ -53,6 +59,8 @@ class Views(Mapping[str, Matrix]):
         The row labels, if any table is a pandas table. Tables with different row labels are refused.
     present : dict from view name to boolean array
         Which samples have the view, for views that some samples lack; other views are not listed.
+    empty_cells : frozenset of str
+        The views with NaN in some cells of rows that are present, which `Preprocessed` fills.
     dtype : numpy.dtype
         float32 if every view is float32, otherwise float64.
     """
@@ -60,13 +68,20 @@ class Views(Mapping[str, Matrix]):
     columns: dict[str, tuple[str, ...] | None]
     index: Any = None
     present: dict[str, Array]
+    empty_cells: frozenset[str] = frozenset()
     _matrices: dict[str, Matrix]
 
-    def __init__(self, tables: Mapping[str, Any] | Sequence[Any], *, present: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        tables: Mapping[str, Any] | Sequence[Any],
+        *,
+        present: Mapping[str, Any] | None = None,
+        may_have_empty_cells: Callable[[str], bool] = _never,
+    ) -> None:
         named = _with_names(tables)
         checked = {name: _validated_table(f"view {name!r}", table) for name, table in named.items()}
         self.index = _common_index(named)
-        self.present = _check_together(checked, present or {}, self.index)
+        self.present, self.empty_cells = _check_together(checked, present or {}, self.index, may_have_empty_cells)
         self._matrices = {name: matrix for name, (matrix, _) in checked.items()}
         self.columns = {name: columns for name, (_, columns) in checked.items()}
 
@@ -131,9 +146,11 @@ class Views(Mapping[str, Matrix]):
         columns: Mapping[str, tuple[str, ...] | None],
         index: Any = None,
         present: Mapping[str, Array] | None = None,
+        empty_cells: frozenset[str] = frozenset(),
     ) -> Views:
         """Return views of matrices that have been validated before; of `present`, complete views are left out."""
         views = cls.__new__(cls)
+        views.empty_cells = empty_cells
         views._matrices, views.columns, views.index = dict(matrices), dict(columns), index
         views.present = {name: mask for name, mask in (present or {}).items() if not mask.all()}
         return views
@@ -265,6 +282,7 @@ class Views(Mapping[str, Matrix]):
             {**self.columns, **{name: columns[name] for name in widths}},
             self.index,
             {**self.present, **{name: np.zeros(n, dtype=bool) for name in widths}},
+            self.empty_cells,
         )
 
     def take(self, rows: Any) -> Views:
@@ -280,7 +298,8 @@ class Views(Mapping[str, Matrix]):
         """
         index = None if self.index is None else self.index[rows]
         present = {name: mask[rows] for name, mask in self.present.items()}
-        return Views.trusted({name: x[rows] for name, x in self.items()}, self.columns, index, present)
+        matrices = {name: x[rows] for name, x in self.items()}
+        return Views.trusted(matrices, self.columns, index, present, self.empty_cells)
 
     def select(self, names: Sequence[str]) -> Views:
         """Return some of the views.
@@ -295,7 +314,8 @@ class Views(Mapping[str, Matrix]):
         Views
         """
         present = {name: self.present[name] for name in names if name in self.present}
-        return Views.trusted({n: self[n] for n in names}, {n: self.columns[n] for n in names}, self.index, present)
+        matrices, columns = ({name: of[name] for name in names} for of in (self, self.columns))
+        return Views.trusted(matrices, columns, self.index, present, self.empty_cells & {*names})
 
     def rename(self, names: Sequence[str]) -> Views:
         """Return the same views with other names.
@@ -315,6 +335,7 @@ class Views(Mapping[str, Matrix]):
             {new[name]: columns for name, columns in self.columns.items()},
             self.index,
             {new[name]: mask for name, mask in self.present.items()},
+            frozenset(new[name] for name in self.empty_cells),
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -324,7 +345,7 @@ class Views(Mapping[str, Matrix]):
         return self is other
 
 
-def as_views(data: Any, views: Layout = None) -> Views:
+def as_views(data: Any, views: Layout = None, may_have_empty_cells: Callable[[str], bool] = _never) -> Views:
     """Return the data as validated `Views`; the caller's data are not changed.
 
     Parameters
@@ -335,6 +356,8 @@ def as_views(data: Any, views: Layout = None) -> Views:
         take data frames from a MuData (`mdata["rna"].to_df()`), whose cells are compared.
     views : list of widths, list of columns, or mapping from view name to columns
         The columns of each view in one stacked table: a slice, positions, a boolean mask, or column names.
+    may_have_empty_cells : function from view name to bool, optional
+        Whether single cells of a view may be NaN; they are refused by default.
 
     Returns
     -------
@@ -351,15 +374,20 @@ def as_views(data: Any, views: Layout = None) -> Views:
     if not holds_several(data):
         cut = _cut(*_validated_table("X", data), views)
         index = row_labels(data)
-        present = _check_together(cut, {}, index)
+        present, empty_cells = _check_together(cut, {}, index, may_have_empty_cells)
         matrices, columns = ({name: pair[i] for name, pair in cut.items()} for i in range(2))
-        return Views.trusted(matrices, columns, index, present)
+        return Views.trusted(matrices, columns, index, present, empty_cells)
     if views is not None:
         raise InputError(
             "views= splits one stacked table, but the data are several views; leave views=None, or stack them first "
             "with stack_views"
         )
-    return data if isinstance(data, Views) else Views(data)
+    if not isinstance(data, Views):
+        return Views(data, may_have_empty_cells=may_have_empty_cells)
+    for name in data.empty_cells:
+        if not may_have_empty_cells(name):
+            _present_rows(name, data[name], data.columns[name], data.present.get(name), may_have_empty_cells=False)
+    return data
 
 
 def stack_views(views: Any) -> tuple[Matrix, dict[str, slice]]:
@@ -604,9 +632,12 @@ def _positions(name: str, chosen: Any, columns: tuple[str, ...] | None, width: i
 
 
 def _check_together(
-    tables: Mapping[str, tuple[Matrix, tuple[str, ...] | None]], given: Mapping[str, Any], index: Any
-) -> dict[str, Array]:
-    """Return which samples have a view, for views that some samples lack.
+    tables: Mapping[str, tuple[Matrix, tuple[str, ...] | None]],
+    given: Mapping[str, Any],
+    index: Any,
+    may_have_empty_cells: Callable[[str], bool],
+) -> tuple[dict[str, Array], frozenset[str]]:
+    """Return which samples have a view, for views that some samples lack, and the views with empty cells.
 
     Raise an InputError if the views differ in their samples, are empty, hold NaN or infinity in rows that are present,
     or if a sample has no view.
@@ -632,11 +663,14 @@ def _check_together(
     masks = {name: _given_mask(name, mask, expected) for name, mask in given.items()}
     if unknown := [name for name in masks if name not in tables]:
         raise InputError(f"present names the view {unknown[0]!r}; expected names among {', '.join(tables)}")
-    present = {}
+    present, empty_cells = {}, set()
     for name, (x, columns) in tables.items():
-        mask = _present_rows(name, x, columns, masks.get(name))
+        allowed = may_have_empty_cells(name)
+        mask, has_empty_cells = _present_rows(name, x, columns, masks.get(name), may_have_empty_cells=allowed)
         if mask is not None and not mask.all():
             present[name] = mask
+        if has_empty_cells:
+            empty_cells.add(name)
     if len(present) == len(tables):
         without = np.flatnonzero(~np.logical_or.reduce(list(present.values())))
         if len(without):
@@ -646,7 +680,7 @@ def _check_together(
                 f"{len(without)} of {expected} samples have no view, because they are NaN throughout (first: {row}); "
                 "drop them"
             )
-    return present
+    return present, frozenset(empty_cells)
 
 
 def _given_mask(name: str, mask: Any, n_samples: int) -> Array:
@@ -659,12 +693,17 @@ def _given_mask(name: str, mask: Any, n_samples: int) -> Array:
     return found
 
 
-def _present_rows(name: str, x: Matrix, columns: tuple[str, ...] | None, mask: Array | None) -> Array | None:
-    """Return which rows are present, None for all; raise an InputError if these hold NaN or infinity."""
+def _present_rows(
+    name: str, x: Matrix, columns: tuple[str, ...] | None, mask: Array | None, *, may_have_empty_cells: bool
+) -> tuple[Array | None, bool]:
+    """Return which rows are present, None for all, and whether these hold NaN.
+
+    Raise an InputError if they hold infinity, or NaN and it is not allowed.
+    """
     values = x.data if isinstance(x, sp.csr_array) else x
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)):  # one pass without a temporary array; enough in most cases
-            return mask
+            return mask, False
     if not sp.issparse(x):
         some = np.flatnonzero(np.isnan(x[:, 0]))  # rows that may be NaN throughout
         empty = some[np.isnan(x[some]).all(axis=1)]
@@ -675,13 +714,15 @@ def _present_rows(name: str, x: Matrix, columns: tuple[str, ...] | None, mask: A
     if mask is not None:
         bad_rows, bad_columns = bad_rows[mask[bad_rows]], bad_columns[mask[bad_rows]]
     if not len(bad_rows):
-        return mask
+        return mask, False
+    if may_have_empty_cells and not np.isinf(values).any():
+        return mask, True
     what = "NaN" if np.isnan(values).any() else "infinity (inf)"
     first = bad_columns[0] if columns is None else repr(columns[bad_columns[0]])
     raise InputError(
         f"view {name!r} contains {what} in {len(np.unique(bad_rows))} of {x.shape[0]} samples and "
         f"{len(np.unique(bad_columns))} of {x.shape[1]} columns (cells in total: {len(bad_rows)}; first: row "
-        f"{bad_rows[0]}, column {first}); impute them or drop those samples"
+        f"{bad_rows[0]}, column {first}); impute them (preprocessing step 'median' or 'nearest') or drop those samples"
     )
 
 

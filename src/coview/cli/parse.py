@@ -9,7 +9,7 @@ from os.path import exists, expanduser
 from typing import Any
 
 from coview.errors import InputError
-from coview.registry import KERNELS, suggestion
+from coview.registry import IMPUTATIONS, KERNELS, check_name, suggestion
 
 
 def parse_views(typed: Sequence[str]) -> dict[str, str]:
@@ -56,6 +56,16 @@ def parse_preprocessing(typed: Sequence[str], names: Sequence[str]) -> dict[str,
     from coview.preprocess.steps import parse_steps
 
     found = _per_view("--preprocess", typed, names, lambda _, text: parse_steps(text, "--preprocess").name, None)
+    return found if isinstance(found, dict) else dict.fromkeys(names, found)
+
+
+def parse_imputation(typed: Sequence[str], names: Sequence[str]) -> dict[str, str | None]:
+    """Return how empty cells of each view are filled, from `median` or `lab=nearest`; None for views without it."""
+
+    def one(name: str, text: str) -> str:
+        return check_name("--impute", text, IMPUTATIONS)
+
+    found = _per_view("--impute", typed, names, one, None)
     return found if isinstance(found, dict) else dict.fromkeys(names, found)
 
 

@@ -77,7 +77,7 @@ def predict_command(
             label_file(SimpleNamespace(predict=predict), reader, output)
         else:
             progress("reading the files", 0, 1)
-            loaded = inputs.read(columns)
+            loaded = inputs.read(columns, [name for name in known if trained._fills_cells(name)])
             terminal.note(*loaded.notes)
             _check_widths(inputs.files, loaded.views, widths)
             progress("labelling", 0, 1)

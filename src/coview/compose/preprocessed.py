@@ -11,9 +11,9 @@ from sklearn.utils import gen_batches
 
 from coview.compose.wrapper import Wrapper, inner_has
 from coview.errors import InputError
-from coview.preprocess.steps import FittedPreprocessing, preprocessing_per_view
+from coview.preprocess.steps import FittedPreprocessing, parse_steps, preprocessing_per_view
 from coview.state import ByView, Sizes, require
-from coview.views import Layout, Views, among_all
+from coview.views import Layout, Views, among_all, as_views
 
 StepsParameter: TypeAlias = str | Sequence[str] | Mapping[str, str]
 _BLOCK_OF_ROWS = 16_384
@@ -83,8 +83,17 @@ class Preprocessed(Wrapper):
         columns = {name: views.columns[name] if self.preprocessing_[name].keeps_columns else None for name in views}
         return Views.trusted(changed, columns, views.index, views.present)
 
+    def _fills_cells(self, view: str) -> bool:
+        if isinstance(self.steps, Mapping):
+            return parse_steps(self.steps.get(view, "none")).fills_cells
+        # The steps of a list belong to the views in their order, and are compared with these after validation.
+        steps = self.steps if isinstance(self.steps, (list, tuple)) else [self.steps]
+        return any(parse_steps(each).fills_cells for each in steps)
+
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
+        fills = preprocessing_per_view(self.steps, views.names)
+        views = as_views(views, None, lambda view: fills[view].fills_cells)
         self._require_method("preprocesses the views of")
         for name in views.present:
             if not views.n_present(name):

@@ -108,6 +108,10 @@ class Wrapper(OneEstimator):
     def _samples_may_lack_views(self) -> bool:
         return bool(getattr(self.estimator, "_samples_may_lack_views", False))
 
+    def _fills_cells(self, view: str) -> bool:
+        fills = getattr(self.estimator, "_fills_cells", None)
+        return fills is not None and fills(view)
+
     def _check_n_clusters(self, views: Views) -> None:
         """The wrapped estimator checks it."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -46,6 +46,7 @@ def read_views(
     columns: Mapping[str, Sequence[str] | None] | None = None,
     decimal: str | None = None,
     transpose: Sequence[str] = (),
+    empty_cells: Collection[str] = (),
 ) -> Loaded:
     r"""Return the views from one file each, with the ids of their samples and notes.
 
@@ -73,6 +74,9 @@ def read_views(
         The decimal mark of text tables; without it, a decimal comma is detected.
     transpose : sequence of view names
         Views whose files have features in rows and samples in columns.
+    empty_cells : collection of view names
+        Views that may have cells without a value, which the steps "median" and "nearest" of `Preprocessed` fill. Others
+        are refused if they have any, except for rows without any value, which are samples that lack the view.
 
     Returns
     -------
@@ -102,7 +106,8 @@ def read_views(
         raise InputTypeError(f"sources={sources!r}: expected a mapping from view name to the path of a file")
     if not sources:
         raise InputError("there are no views; give at least one file")
-    for parameter, given in (("variables", variables), ("columns", columns), ("transpose", transpose)):
+    given_names = {"variables": variables, "columns": columns, "transpose": transpose, "empty_cells": empty_cells}
+    for parameter, given in given_names.items():
         for name in given or ():
             if name not in sources:
                 raise InputError(f"{parameter} names the view {name!r}, which has no file")
@@ -136,7 +141,8 @@ def read_views(
     matrices, names, notes = {}, {}, aligned.notes
     for name, source in found.items():
         with reading(source.where):
-            features = Features(source, tables.pop(name), aligned.rows[name])
+            empty = name in empty_cells
+            features = Features(source, tables.pop(name), aligned.rows[name], may_have_empty_cells=empty)
             wanted = (columns or {}).get(name)
             if wanted is None:
                 matrices[name], names[name] = features.all(onehot=categories == "onehot")
@@ -145,8 +151,8 @@ def read_views(
             notes += features.notes
             if name in aligned.present:
                 matrices[name] = among_all(matrices[name], aligned.present[name])
-    checked = Views(matrices, present=aligned.present)
-    views = Views.trusted(checked, names, present=checked.present)
+    checked = Views(matrices, present=aligned.present, may_have_empty_cells=empty_cells.__contains__)
+    views = Views.trusted(checked, names, present=checked.present, empty_cells=checked.empty_cells)
     return Loaded(views, aligned.ids, (*notes, *likely_mistakes(views)))
 
 

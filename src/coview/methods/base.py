@@ -81,6 +81,10 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         """Whether samples need not have all views."""
         return False
 
+    def _fills_cells(self, view: str) -> bool:
+        """Return whether empty cells of a view are filled; they are refused otherwise."""
+        return False
+
     @property
     def inner_model(self) -> Any:
         """The fitted model inside a wrapper; None for a method."""
@@ -143,7 +147,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
 
     def _views_to_fit(self, X: Any) -> Views:
         """Return the validated views, and store their names and shapes."""
-        views = as_views(X, self.views)
+        views = as_views(X, self.views, self._fills_cells)
         self._check_missing(views)
         if views is not X:  # otherwise a wrapper or reader has validated them
             warn_of_likely_mistakes(views)
@@ -178,10 +182,12 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
     def _views_to_predict(self, X: Any) -> Views:
         """Return new views in the order of fit, after they are compared with the views of fit."""
         check_is_fitted(self)
-        views = as_views(X, self.views if not holds_several(X) else None)
         named = isinstance(X, Mapping) and holds_several(X)
+        fills = self._fills_cells if named else lambda view: any(map(self._fills_cells, self.view_names_))
+        views = as_views(X, self.views if not holds_several(X) else None, fills)
         if not named and len(views) == len(self.view_names_):
             views = views.rename(self.view_names_)  # a list or one table has no names: the order counts
+            views = as_views(views, None, self._fills_cells)
         self._check_stacked_columns(X, views, reset=False)
         self._check_missing(views)
         given, known = set(views.names), set(self.view_names_)

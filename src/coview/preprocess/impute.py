@@ -7,7 +7,7 @@ from typing import Annotated, Self
 
 import numpy as np
 
-from coview.preprocess.step import Step
+from coview.preprocess.steps import Step
 from coview.rows import column_statistics
 from coview.state import FloatArray, IntegerArray
 from coview.views import Array, Matrix

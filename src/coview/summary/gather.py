@@ -19,6 +19,7 @@ from coview.kernels import Kernel, Precomputed
 from coview.likely_mistakes import check_classes
 from coview.methods.base import MultiViewClusterer
 from coview.methods.tmvkscr import TMvKSCR
+from coview.preprocess.impute import FillMedian
 from coview.summary.effects import effects, effects_of_columns
 from coview.summary.margins import Numbers, margins, shortened_directions
 from coview.summary.settings import describe_preprocessing, n_training_samples, nested_name, parameters, versions
@@ -338,7 +339,7 @@ def _features(found: _Found) -> tuple[list[tuple[Feature, ...]], FeatureMeans | 
         if isinstance(kernels.get(name), Precomputed) or not found.views.n_present(name):
             continue  # columns are samples, or no sample has the view
         of_view = found.numbers[found.views.present.get(name, slice(None))]
-        for part in effects(found.views.observed(name), of_view, n_clusters):
+        for part in effects(_filled(found.views, name), of_view, n_clusters):
             constant[name] += part.columns[part.constant].tolist()
             for c in range(n_clusters):
                 order = np.argsort(-abs(part.values[c]), kind="stable")[:FEATURES]
@@ -370,9 +371,15 @@ def _feature_means(found: _Found, ranked: Sequence[Sequence[tuple[str, int]]]) -
         places = [i for i, (view, _) in enumerate(columns) if view == name]
         wanted = [columns[i][1] for i in places]
         of_view = found.numbers[found.views.present.get(name, slice(None))]
-        values[:, places] = effects_of_columns(found.views.observed(name), wanted, of_view, n_clusters).standardised
+        values[:, places] = effects_of_columns(_filled(found.views, name), wanted, of_view, n_clusters).standardised
     names = tuple(_column_name(found.views, view, column) for view, column in columns)
     return FeatureMeans(tuple(view for view, _ in columns), names, _as_tuples(values, digits=3))
+
+
+def _filled(views: Views, name: str) -> Matrix:
+    """Return the rows of the samples that have a view; empty cells have the median of the column."""
+    rows = views.observed(name)
+    return FillMedian.learn(rows)(rows) if name in views.empty_cells else rows
 
 
 def _column_name(views: Views, view: str, column: int) -> str:

@@ -128,7 +128,7 @@ def _some(views: Views, rows: Array, kernels: Mapping[str, Kernel], training: Ar
         for name, x in views.items()
     }
     present = {name: mask[rows] for name, mask in views.present.items()}
-    return Views.trusted(chosen, dict.fromkeys(views), present=present)
+    return Views.trusted(chosen, dict.fromkeys(views), present=present, empty_cells=views.empty_cells)
 
 
 def _unfitted(method: Any, seed: int) -> Any:
@@ -194,13 +194,14 @@ def _reference_stability(
 ) -> tuple[list[list[float]], list[float]]:
     """Return the stability on data without clusters by distribution, and on a single view with permuted columns.
 
-    The data are drawn like the views that are given, and preprocessed as these; if the views are wide, they are drawn
-    like the preprocessed samples. Data that the method cannot use are left out. No more are drawn if the stability that
-    was found is not above all so far, so that the level is the lowest, or far above the first of each kind.
+    The data are drawn like the views that are given, and preprocessed as these; if the views are wide or have empty
+    cells, they are drawn like the preprocessed samples. Data that the method cannot use are left out. No more are drawn
+    if the stability that was found is not above all so far, so that the level is the lowest, or far above the first of
+    each kind.
 
     If samples lack views, the data are drawn like the samples with all views, and lack the same views.
     """
-    wide = sum(given.n_features.values()) > _MOST_COLUMNS
+    wide = sum(given.n_features.values()) > _MOST_COLUMNS or bool(given.empty_cells)
     known = (samples if wide else given).take(np.flatnonzero(given.has_all()))
     if known.n_samples < _LEAST_SAMPLES:
         return [], []
