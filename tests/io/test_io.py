@@ -580,8 +580,18 @@ def test_inner_alignment_drops_samples_that_are_not_in_every_view(tmp_path):
 
 def test_rows_in_messages_are_those_of_the_file(tmp_path):
     sources = two_views(tmp_path, ["s,1", "t,2", "u,3"], ["5,w", "30,s", ",t", "3,u"])
+    (tmp_path / "b.csv").write_text("y,z,sample\n5,1,w\n30,1,s\n,1,t\n3,1,u\n")
     with pytest.raises(InputError, match=r"view 'b' \(.*\) has no value in row 2, column 'y'"):
         read_views(sources, ids="sample", align="inner")
+
+
+def test_a_row_without_values_is_a_sample_that_lacks_the_view(tmp_path):
+    sources = two_views(tmp_path, ["s,1", "t,2", "u,3"], ["30,s", ",t", "3,u"])
+    loaded = read_views(sources, ids="sample")
+    np.testing.assert_array_equal(loaded.views.present["b"], [True, False, True])
+    assert loaded.notes == (
+        f"view 'b' ({sources['b']}): 1 of 3 samples have no value (first: row 1), they lack the view",
+    )
 
 
 def test_the_first_view_may_be_the_one_that_lacks_samples(tmp_path):

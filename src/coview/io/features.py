@@ -142,8 +142,14 @@ class Features:
         ):
             rows, columns = places_of(is_bad, numbers)
             if is_bad is np.isnan and not sp.issparse(numbers):
-                present = ~np.isnan(numbers).all(axis=1)  # the others lack the view
+                present = ~np.isnan(numbers).all(axis=1)
                 rows, columns = rows[present[rows]], columns[present[rows]]
+                lacking = np.flatnonzero(~present)
+                if len(lacking):
+                    self.notes.append(
+                        f"{self._source.where}: {len(lacking)} of {len(present)} samples have no value (first: row "
+                        f"{self._rows[lacking[0]]}), they lack the view"
+                    )
             if len(rows) and not (is_bad is np.isnan and self._may_have_empty_cells):
                 raise self._unusable(what, rows, np.asarray(names)[columns], remedy)
 
