@@ -332,7 +332,7 @@ by_order(".xlsx with a cell beside the table", "has 3 cells in row 3", "but 2 in
     sheets(one=[["x", "y"], [1, 2], [3, 4, "checked"], [5, 6]])
 )
 bad("missing value in .xlsx", "no value in row 1, column 'x'", needs="openpyxl")(
-    sheets(one=[["sample", "x"], ["s0", 1], ["s1", "#N/A"], *([f"s{i}", 1] for i in range(2, N))])
+    sheets(one=[["sample", "x", "y"], ["s0", 1, 1], ["s1", "#N/A", 1], *([f"s{i}", 1, 2] for i in range(2, N))])
 )
 bad("an error of Excel", "'#DIV/0!' in row 1", "column 'x'", needs="openpyxl")(
     sheets(one=[["sample", "x"], ["s0", 1], ["s1", "#DIV/0!"], *([f"s{i}", 1] for i in range(2, N))])
@@ -368,7 +368,12 @@ bad("deeply nested .jsonl", "line 1")(text(".jsonl", '{"x": ' + "[" * 200_000))
 bad("Latin-1 in .jsonl", "line 1", "UTF-8")(text(".jsonl", '{"größe": 1}'.encode("latin-1")))
 bad("empty .jsonl", "is empty")(text(".jsonl", "\n"))
 bad("null in .jsonl", "no value in row 1, column 'x'")(
-    text(".jsonl.gz", gzip.compress("\n".join([OBJECTS[0], '{"x": null, "sample": "s1"}', *OBJECTS[2:]]).encode()))
+    text(
+        ".jsonl.gz",
+        gzip.compress(
+            "\n".join(f'{{"x": {"null" if i == 1 else i}, "y": {i}, "sample": "s{i}"}}' for i in range(N)).encode()
+        ),
+    )
 )
 bad("huge integers in .jsonl", "2^53", "column 'x'")(
     text(".jsonl", "\n".join(f'{{"sample": "s{i}", "x": {2**60}}}' for i in range(N)))
@@ -528,7 +533,7 @@ by_order("numbers stored as strings in Parquet", "column 'x'", "store it as numb
     table(x=["1", "2"] * 6)
 )
 by_order("missing value in Parquet", "no value in row 1, column 'x'", needs="pyarrow")(
-    table(x=[1.0, None] + [3.0] * (N - 2))
+    table(x=[1.0, None] + [3.0] * (N - 2), y=WHOLE[:, 0])
 )
 by_order("lists in Parquet", "column 'y' of values of type list", needs="pyarrow")(table(x=WHOLE[:, 0], y=[[1]] * N))
 by_order("dates in Parquet", "column 'y' of values of type", needs="pyarrow")(

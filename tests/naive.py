@@ -53,6 +53,48 @@ def tmvkscr(grams, n_components, kappa, rho, regularization=0.0):
     return values[::-1][:n_components], latent, scores
 
 
+def incomplete_problem(grams, present, kappa, rho, regularization=0.0):
+    """The same two matrices if samples lack views; the Gram matrix of a view is that of the samples that have it."""
+    n = len(present[0])
+    added, multiplied, degrees = np.zeros((n, n)), np.ones((n, n)), np.zeros((n, n))
+    for gram, mask, weight in zip(grams, present, kappa, strict=True):
+        centring = centring_matrix(gram, regularization)
+        centred = centring @ gram @ centring.T
+        typical = np.abs(centred).mean()
+        place = {sample: i for i, sample in enumerate(np.flatnonzero(mask))}
+        for i, j in itertools.product(range(n), repeat=2):
+            both = i in place and j in place
+            added[i, j] += weight * centred[place[i], place[j]] if both else 0
+            multiplied[i, j] *= centred[place[i], place[j]] if both else typical
+        for i in place:
+            degrees[i, i] += regularized_degrees(gram, regularization)[place[i]]
+    return rho * added + (1 - rho) * multiplied, degrees
+
+
+def incomplete_tmvkscr(grams, present, n_components, kappa, beta, rho, regularization=0.0):
+    """Eigenvalues, latent space and ensemble scores if samples lack views."""
+    matrix, degrees = incomplete_problem(grams, present, kappa, rho, regularization)
+    values, vectors = scipy.linalg.eigh(matrix, degrees)
+    latent = vectors[:, ::-1][:, :n_components]
+    n = len(latent)
+    of_views = []  # for each view a dictionary from sample to scores
+    for gram, mask in zip(grams, present, strict=True):
+        centring, rows = centring_matrix(gram, regularization), np.flatnonzero(mask)
+        of_views.append(dict(zip(rows, centring @ gram @ centring.T @ latent[rows], strict=True)))
+    complete = [i for i in range(n) if all(i in scores for scores in of_views)]
+    whole = {i: sum(b * scores[i] for b, scores in zip(beta, of_views, strict=True)) for i in complete}
+    squares = sum(e @ e for e in whole.values())
+    loadings = [sum(scores[i] @ whole[i] for i in complete) / squares for scores in of_views]
+    if len(complete) < 5:
+        loadings = [1.0] * len(of_views)
+    ensemble = np.zeros_like(latent)
+    for i in range(n):
+        views = [v for v, scores in enumerate(of_views) if i in scores]
+        total = sum(beta[v] * of_views[v][i] for v in views)
+        ensemble[i] = total if len(views) == len(of_views) else total / sum(beta[v] * loadings[v] for v in views)
+    return values[::-1][:n_components], latent, ensemble
+
+
 def kpca(gram, n_components):
     """Eigenvalues, latent space and scores of plain kernel PCA."""
     n = len(gram)

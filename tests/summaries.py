@@ -50,6 +50,7 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
             View(
                 name,
                 width,
+                n_samples,
                 name == "fourier",
                 "standardised columns",
                 "RBF(sigma2=9.277343749999998)",

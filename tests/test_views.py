@@ -393,7 +393,8 @@ def test_splitting_changes_neither_the_table_nor_the_layout(layout):
 
 def test_views_validate_their_tables():
     for tables, word in (
-        ({"a": np.full((5, 2), np.nan)}, "view 'a' contains NaN"),
+        ({"a": np.full((5, 2), np.nan)}, "5 of 5 samples have no view, because they are NaN throughout"),
+        ({"a": np.array([[1, np.nan], [2, 3]])}, "view 'a' contains NaN"),
         ({"a": np.ones((5, 2)), "b": np.ones((4, 2))}, "view 'b' has 4 samples"),
         ({"a": np.ones(5)}, "view 'a' is 1-D"),
         ({}, "no views were given"),
@@ -509,3 +510,40 @@ def test_all_values_that_are_not_finite_are_counted(make):
     message = r"'a' contains NaN in 2 of 5 samples and 2 of 3 columns \(cells in total: 3; first: row 1, column 0\)"
     with pytest.raises(InputError, match=message):
         as_views({"a": make(x)})
+
+
+def test_data_frames_of_different_samples_are_joined():
+    pd = pytest.importorskip("pandas")
+    rna = pd.DataFrame({"g": [1.0, 2.0, 3.0]}, index=["a", "b", "c"])
+    protein = pd.DataFrame({"p": [20.0, 40.0], "q": [2.0, 4.0]}, index=["b", "d"])
+    outer = Views.join({"rna": rna, "protein": protein})
+    assert list(outer.index) == ["a", "b", "c", "d"]
+    np.testing.assert_array_equal(outer["rna"][:, 0], [1, 2, 3, np.nan])
+    np.testing.assert_array_equal(outer["protein"][:, 1], [np.nan, 2, np.nan, 4])
+    np.testing.assert_array_equal(outer.present["protein"], [False, True, False, True])
+    assert outer.columns == {"rna": ("g",), "protein": ("p", "q")}
+    assert (outer.n_present("rna"), outer.complete, outer.has_all().tolist()) == (3, False, [False, True, False, False])
+    inner = Views.join({"rna": rna, "protein": protein}, how="inner")
+    assert (list(inner.index), inner.complete, inner["protein"].tolist()) == (["b"], True, [[20.0, 2.0]])
+    shuffled = Views.join({"rna": rna, "protein": protein.iloc[::-1]})
+    np.testing.assert_array_equal(shuffled["protein"], outer["protein"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda pd, x: x.set_index(pd.Index(["a", "a"])), "view 'b' has the row label 'a' twice"),
+        (lambda pd, x: x.set_index(pd.Index(["a", None])), "view 'b' has a row label that is missing"),
+        (lambda pd, x: x.to_numpy(), "view 'b' is .*ndarray.*, which has no row labels to join by"),
+        (lambda pd, x: x.assign(p=["u", "v"]), "view 'b' has the column 'p' of type"),
+    ],
+)
+def test_tables_that_cannot_be_joined_are_refused(change, message):
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({"p": [1.0, 2.0]}, index=["a", "b"])
+    with pytest.raises((InputError, TypeError), match=message):
+        Views.join({"a": table, "b": change(pd, table)})
+    with pytest.raises(InputError, match="how='left': expected 'outer' or 'inner'"):
+        Views.join({"a": table}, how="left")
+    with pytest.raises(InputError, match="no row label is in all tables"):
+        Views.join({"a": table, "b": table.set_index(pd.Index(["c", "d"]))}, how="inner")

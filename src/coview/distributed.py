@@ -129,7 +129,8 @@ class DaskViews:
         graph = self._graph(name, tasks)
         pieces = dask.compute(*(Delayed(key, graph, layer=name) for key in tasks))
         gathered = {view: _stack([piece[v] for piece in pieces]) for v, view in enumerate(self.names)}
-        return Views.trusted(gathered, self._example.columns).take(places)
+        checked = Views(gathered)
+        return Views.trusted(checked, self._example.columns, present=checked.present).take(places)
 
     @property
     def _token(self) -> list[Key]:

@@ -33,8 +33,12 @@ def likely_mistakes(views: Views) -> list[str]:
     if views.n_samples < _FEWEST_ROWS:
         return []
     found = [*_same_values(views)]
-    for name, x in views.items():
-        where, columns = f"view {name!r}", views.columns[name]
+    for name in views:
+        where, columns, x = f"view {name!r}", views.columns[name], views.observed(name)
+        if name in views.empty_cells:
+            x = x[~np.isnan(x).any(axis=1)]
+        if x.shape[0] < _FEWEST_ROWS:
+            continue
         nearly_constant = [] if sp.issparse(x) else [*_nearly_constant(where, x)]
         found += nearly_constant or _class_columns(where, x, columns, alone=len(views) == 1)
         if not sp.issparse(x):

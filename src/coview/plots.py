@@ -74,7 +74,7 @@ def sorted_scores(summary: Summary, component: int = 0, ax: Axes | None = None) 
     labels = np.array(summary.points.labels)
     order = np.lexsort((mean, labels))
     ax = _axes_or_new(ax)
-    by_view = {name: np.array(scores) for name, scores in summary.points.view_scores.items()}
+    by_view = {name: np.array(scores, dtype=float) for name, scores in summary.points.view_scores.items()}
     size = float(np.clip(12_000 / len(order), 3, 16))
     for (name, scores), colour, marker in zip(by_view.items(), cycle(PALETTE[1:]), cycle(MARKERS), strict=False):
         if component < scores.shape[1]:

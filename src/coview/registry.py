@@ -118,12 +118,15 @@ STEPS = Registry(
         "log1p": Entry("coview.preprocess.steps:Log1p", "log(1 + x)"),
         "total": Entry("coview.preprocess.steps:NormalizeTotal", "rows scaled to equal sums"),
         "block": Entry("coview.preprocess.steps:BlockScale", "rows scaled to a mean squared norm of 1"),
+        "median": Entry("coview.preprocess.impute:FillMedian", "empty cells filled with medians"),
+        "nearest": Entry("coview.preprocess.impute:FillNearest", "empty cells filled from nearest samples"),
         "pca": Entry("coview.preprocess.steps:PrincipalComponents", "principal components"),
     }
 )
 
 
-ALIGNMENTS = ("strict", "inner")  # of samples by ids: refuse or drop those that are not in every view
+ALIGNMENTS = ("strict", "inner", "outer")  # of samples by ids: refuse, drop or keep those that are not in every view
+IMPUTATIONS = ("median", "nearest")  # steps that fill empty cells
 CATEGORIES = ("refuse", "onehot")  # columns of strings
 DECIMAL_MARKS = (".", ",")  # of numbers in text tables
 CLUSTER_COLUMN = "cluster"  # of label files, so the column of ids cannot have this name

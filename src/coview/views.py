@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,8 +27,14 @@ _SCVERSE = {
 }
 
 
+def _never(name: str) -> bool:
+    return False
+
+
 class Views(Mapping[str, Matrix]):
     """Validated, aligned views: a read-only mapping from view name to a float array or CSR array.
+
+    A sample lacks a view if its row is NaN throughout. Each sample needs at least one view.
 
     Parameters
     ----------
@@ -36,6 +42,11 @@ class Views(Mapping[str, Matrix]):
         NumPy arrays, SciPy sparse matrices, or pandas, polars and Arrow tables with the same samples in the same order.
         The views of a list are named view0, view1, … Row labels of pandas tables must agree. Arrays have no labels, so
         arrays of different samples cannot be detected, such as those of a MuData whose modalities have different cells.
+    present : mapping from view name to boolean array, optional
+        Which samples have the view, for views whose rows cannot be NaN, such as sparse ones. The other rows are
+        ignored.
+    may_have_empty_cells : function from view name to bool, optional
+        Whether single cells of a view may be NaN; they are refused by default.
 
     Attributes
     ----------
@@ -46,29 +57,102 @@ class Views(Mapping[str, Matrix]):
         The column names of each view; None if it has none.
     index : pandas.Index or None
         The row labels, if any table is a pandas table. Tables with different row labels are refused.
+    present : dict from view name to boolean array
+        Which samples have the view, for views that some samples lack; other views are not listed.
+    empty_cells : frozenset of str
+        The views with NaN in some cells of rows that are present, which `Preprocessed` fills.
     dtype : numpy.dtype
         float32 if every view is float32, otherwise float64.
     """
 
     columns: dict[str, tuple[str, ...] | None]
     index: Any = None
+    present: dict[str, Array]
+    empty_cells: frozenset[str] = frozenset()
     _matrices: dict[str, Matrix]
 
-    def __init__(self, tables: Mapping[str, Any] | Sequence[Any]) -> None:
+    def __init__(
+        self,
+        tables: Mapping[str, Any] | Sequence[Any],
+        *,
+        present: Mapping[str, Any] | None = None,
+        may_have_empty_cells: Callable[[str], bool] = _never,
+    ) -> None:
         named = _with_names(tables)
         checked = {name: _validated_table(f"view {name!r}", table) for name, table in named.items()}
         self.index = _common_index(named)
-        _check_together(checked)
+        self.present, self.empty_cells = _check_together(checked, present or {}, self.index, may_have_empty_cells)
         self._matrices = {name: matrix for name, (matrix, _) in checked.items()}
         self.columns = {name: columns for name, (_, columns) in checked.items()}
 
     @classmethod
+    def join(cls, tables: Mapping[str, Any], how: Literal["outer", "inner"] = "outer") -> Views:
+        """Return views of data frames with different samples, matched by their row labels.
+
+        Parameters
+        ----------
+        tables : mapping from view name to pandas data frame
+            Each row label occurs once in a table.
+        how : {"outer", "inner"}
+            Keep the samples of any table, or those of all tables. The order is that of the first table, followed by
+            the samples that only others have.
+
+        Returns
+        -------
+        Views
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> rna = pd.DataFrame({"gene": [1.0, 2.0]}, index=["s1", "s2"])
+        >>> protein = pd.DataFrame({"protein": [3.0, 4.0]}, index=["s2", "s3"])
+        >>> Views.join({"rna": rna, "protein": protein})
+        Views(3 samples; rna: 1 (2 samples), protein: 1 (2 samples))
+        >>> Views.join({"rna": rna, "protein": protein}, how="inner")
+        Views(1 samples; rna: 1, protein: 1)
+        """
+        if how not in ("outer", "inner"):
+            raise InputError(f"how={how!r}: expected 'outer' or 'inner'")
+        named = _with_names(tables)
+        for name, table in named.items():
+            if not hasattr(getattr(table, "index", None), "get_indexer"):
+                raise InputTypeError(
+                    f"view {name!r} is {kind_of(table)}, which has no row labels to join by; give pandas data frames"
+                )
+            if table.index.has_duplicates:
+                twice = table.index[table.index.duplicated()][0]
+                raise InputError(f"view {name!r} has the row label {twice!r} twice; each sample needs its own label")
+            if table.index.hasnans:
+                raise InputError(f"view {name!r} has a row label that is missing; each sample needs its own label")
+        first, *others = (table.index for table in named.values())
+        index = first
+        for other in others:
+            index = index.append(other.difference(index, sort=False)) if how == "outer" else index[index.isin(other)]
+        if len(index) == 0:
+            raise InputError("no row label is in all tables; check how samples are named, or use how='outer'")
+        matrices, columns, present = {}, {}, {}
+        for name, table in named.items():
+            place = table.index.get_indexer(index)
+            present[name] = place >= 0
+            rows, columns[name] = _validated_table(f"view {name!r}", table)
+            matrices[name] = among_all(rows[place[present[name]]], present[name])
+        checked = cls(matrices, present=present)
+        return cls.trusted(checked, columns, index, checked.present)
+
+    @classmethod
     def trusted(
-        cls, matrices: Mapping[str, Matrix], columns: Mapping[str, tuple[str, ...] | None], index: Any = None
+        cls,
+        matrices: Mapping[str, Matrix],
+        columns: Mapping[str, tuple[str, ...] | None],
+        index: Any = None,
+        present: Mapping[str, Array] | None = None,
+        empty_cells: frozenset[str] = frozenset(),
     ) -> Views:
-        """Return views of matrices that have been validated before."""
+        """Return views of matrices that have been validated before; of `present`, complete views are left out."""
         views = cls.__new__(cls)
+        views.empty_cells = empty_cells
         views._matrices, views.columns, views.index = dict(matrices), dict(columns), index
+        views.present = {name: mask for name, mask in (present or {}).items() if not mask.all()}
         return views
 
     def __getitem__(self, name: str) -> Matrix:
@@ -81,7 +165,10 @@ class Views(Mapping[str, Matrix]):
         return len(self._matrices)
 
     def __repr__(self) -> str:
-        shapes = ", ".join(f"{name}: {x.shape[1]}" for name, x in self.items())
+        shapes = ", ".join(
+            f"{name}: {x.shape[1]}" + (f" ({self.n_present(name)} samples)" if name in self.present else "")
+            for name, x in self.items()
+        )
         return f"Views({self.n_samples} samples; {shapes})"
 
     def _repr_html_(self) -> str:
@@ -90,7 +177,7 @@ class Views(Mapping[str, Matrix]):
         for name, x in self.items():
             kind = "sparse" if sp.issparse(x) else "dense"
             columns = first_few(self.columns[name] or (), 3) or "–"
-            rows.append((name, f"{x.shape[0]:,}", f"{x.shape[1]:,}", str(x.dtype), kind, columns))
+            rows.append((name, f"{self.n_present(name):,}", f"{x.shape[1]:,}", str(x.dtype), kind, columns))
         labels = "" if self.index is None else f"<p>Row labels: {escape(first_few(self.index, 3))}</p>"
         return html_table(("view", "samples", "columns", "dtype", "storage", "column names"), rows) + labels
 
@@ -111,6 +198,93 @@ class Views(Mapping[str, Matrix]):
         """float32 if every view is float32, otherwise float64."""
         return np.result_type(*(x.dtype for x in self.values()))
 
+    @property
+    def complete(self) -> bool:
+        """Whether each sample has all views."""
+        return not self.present
+
+    def n_present(self, name: str) -> int:
+        """Return the number of samples that have a view.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        int
+        """
+        return int(self.present[name].sum()) if name in self.present else self.n_samples
+
+    def has_all(self) -> Array:
+        """Return which samples have all views.
+
+        Returns
+        -------
+        boolean array of shape (n_samples,)
+        """
+        return np.logical_and.reduce([np.ones(self.n_samples, dtype=bool), *self.present.values()])
+
+    def has_any(self) -> Array:
+        """Return which samples have at least one of the views; a selection of views may have others.
+
+        Returns
+        -------
+        boolean array of shape (n_samples,)
+        """
+        if len(self.present) < len(self):
+            return np.ones(self.n_samples, dtype=bool)
+        return np.logical_or.reduce(list(self.present.values()))
+
+    def observed(self, name: str) -> Matrix:
+        """Return the rows of the samples that have a view.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        array or csr_array
+            The view itself if all samples have it.
+        """
+        return self[name][self.present[name]] if name in self.present else self[name]
+
+    def alone(self, name: str) -> Views:
+        """Return one view, of the samples that have it.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        Views
+        """
+        one = self.select([name])
+        return one.take(np.flatnonzero(self.present[name])) if name in self.present else one
+
+    def with_absent(self, widths: Mapping[str, int], columns: Mapping[str, tuple[str, ...] | None]) -> Views:
+        """Return the same samples with further views that none of them has.
+
+        Parameters
+        ----------
+        widths : mapping from view name to the number of columns
+        columns : mapping from view name to the names of the columns
+
+        Returns
+        -------
+        Views
+        """
+        n = self.n_samples
+        return Views.trusted(
+            {**self._matrices, **{name: sp.csr_array((n, width), dtype=self.dtype) for name, width in widths.items()}},
+            {**self.columns, **{name: columns[name] for name in widths}},
+            self.index,
+            {**self.present, **{name: np.zeros(n, dtype=bool) for name in widths}},
+            self.empty_cells,
+        )
+
     def take(self, rows: Any) -> Views:
         """Return some rows of every view.
 
@@ -123,7 +297,9 @@ class Views(Mapping[str, Matrix]):
         Views
         """
         index = None if self.index is None else self.index[rows]
-        return Views.trusted({name: x[rows] for name, x in self.items()}, self.columns, index)
+        present = {name: mask[rows] for name, mask in self.present.items()}
+        matrices = {name: x[rows] for name, x in self.items()}
+        return Views.trusted(matrices, self.columns, index, present, self.empty_cells)
 
     def select(self, names: Sequence[str]) -> Views:
         """Return some of the views.
@@ -137,7 +313,9 @@ class Views(Mapping[str, Matrix]):
         -------
         Views
         """
-        return Views.trusted({n: self[n] for n in names}, {n: self.columns[n] for n in names}, self.index)
+        present = {name: self.present[name] for name in names if name in self.present}
+        matrices, columns = ({name: of[name] for name in names} for of in (self, self.columns))
+        return Views.trusted(matrices, columns, self.index, present, self.empty_cells & {*names})
 
     def rename(self, names: Sequence[str]) -> Views:
         """Return the same views with other names.
@@ -151,10 +329,13 @@ class Views(Mapping[str, Matrix]):
         -------
         Views
         """
+        new = dict(zip(self, names, strict=True))
         return Views.trusted(
-            dict(zip(names, self.values(), strict=True)),
-            dict(zip(names, self.columns.values(), strict=True)),
+            {new[name]: x for name, x in self.items()},
+            {new[name]: columns for name, columns in self.columns.items()},
             self.index,
+            {new[name]: mask for name, mask in self.present.items()},
+            frozenset(new[name] for name in self.empty_cells),
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -164,7 +345,7 @@ class Views(Mapping[str, Matrix]):
         return self is other
 
 
-def as_views(data: Any, views: Layout = None) -> Views:
+def as_views(data: Any, views: Layout = None, may_have_empty_cells: Callable[[str], bool] = _never) -> Views:
     """Return the data as validated `Views`; the caller's data are not changed.
 
     Parameters
@@ -175,6 +356,8 @@ def as_views(data: Any, views: Layout = None) -> Views:
         take data frames from a MuData (`mdata["rna"].to_df()`), whose cells are compared.
     views : list of widths, list of columns, or mapping from view name to columns
         The columns of each view in one stacked table: a slice, positions, a boolean mask, or column names.
+    may_have_empty_cells : function from view name to bool, optional
+        Whether single cells of a view may be NaN; they are refused by default.
 
     Returns
     -------
@@ -190,15 +373,21 @@ def as_views(data: Any, views: Layout = None) -> Views:
     """
     if not holds_several(data):
         cut = _cut(*_validated_table("X", data), views)
-        _check_together(cut)
+        index = row_labels(data)
+        present, empty_cells = _check_together(cut, {}, index, may_have_empty_cells)
         matrices, columns = ({name: pair[i] for name, pair in cut.items()} for i in range(2))
-        return Views.trusted(matrices, columns, row_labels(data))
+        return Views.trusted(matrices, columns, index, present, empty_cells)
     if views is not None:
         raise InputError(
             "views= splits one stacked table, but the data are several views; leave views=None, or stack them first "
             "with stack_views"
         )
-    return data if isinstance(data, Views) else Views(data)
+    if not isinstance(data, Views):
+        return Views(data, may_have_empty_cells=may_have_empty_cells)
+    for name in data.empty_cells:
+        if not may_have_empty_cells(name):
+            _present_rows(name, data[name], data.columns[name], data.present.get(name), may_have_empty_cells=False)
+    return data
 
 
 def stack_views(views: Any) -> tuple[Matrix, dict[str, slice]]:
@@ -229,6 +418,28 @@ def stack_views(views: Any) -> tuple[Matrix, dict[str, slice]]:
     if any(sp.issparse(x) for x in matrices):
         return sp.csr_array(sp.hstack(matrices, format="csr")), layout
     return np.hstack(matrices), layout
+
+
+def among_all(rows: Matrix, present: Array) -> Matrix:
+    """Return the rows of the samples that have a view among rows of NaN, or empty rows if they are sparse.
+
+    Parameters
+    ----------
+    rows : array or csr_array with a row for each sample that has the view
+    present : boolean array
+
+    Returns
+    -------
+    array or csr_array with a row for each sample
+    """
+    if sp.issparse(rows):
+        counts = np.zeros(len(present), dtype=rows.indptr.dtype)
+        counts[present] = np.diff(rows.indptr)
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(rows.indptr.dtype)
+        return sp.csr_array((rows.data, rows.indices, starts), shape=(len(present), rows.shape[1]))
+    everything = np.full((len(present), rows.shape[1]), np.nan, dtype=rows.dtype)
+    everything[present] = rows
+    return everything
 
 
 def holds_several(data: Any) -> bool:
@@ -420,11 +631,20 @@ def _positions(name: str, chosen: Any, columns: tuple[str, ...] | None, width: i
     return np.array(wanted, dtype=np.intp) % width
 
 
-def _check_together(tables: Mapping[str, tuple[Matrix, tuple[str, ...] | None]]) -> None:
-    """Raise an InputError if the views differ in their samples, are empty, or hold NaN or infinity."""
+def _check_together(
+    tables: Mapping[str, tuple[Matrix, tuple[str, ...] | None]],
+    given: Mapping[str, Any],
+    index: Any,
+    may_have_empty_cells: Callable[[str], bool],
+) -> tuple[dict[str, Array], frozenset[str]]:
+    """Return which samples have a view, for views that some samples lack, and the views with empty cells.
+
+    Raise an InputError if the views differ in their samples, are empty, hold NaN or infinity in rows that are present,
+    or if a sample has no view.
+    """
     first = next(iter(tables))
     expected = tables[first][0].shape[0]
-    for name, (x, columns) in tables.items():
+    for name, (x, _) in tables.items():
         if x.shape[0] != expected:
             for one, count in ((name, expected), (first, x.shape[0])):
                 if tables[one][0].shape[1] == count:
@@ -440,23 +660,69 @@ def _check_together(tables: Mapping[str, tuple[Matrix, tuple[str, ...] | None]])
         for what, count in zip(("sample", "feature"), x.shape, strict=True):
             if count == 0:
                 raise InputError(f"view {name!r} has 0 {what}(s) (shape={x.shape}) while a minimum of 1 is required.")
-        _check_finite(name, x, columns)
+    masks = {name: _given_mask(name, mask, expected) for name, mask in given.items()}
+    if unknown := [name for name in masks if name not in tables]:
+        raise InputError(f"present names the view {unknown[0]!r}; expected names among {', '.join(tables)}")
+    present, empty_cells = {}, set()
+    for name, (x, columns) in tables.items():
+        allowed = may_have_empty_cells(name)
+        mask, has_empty_cells = _present_rows(name, x, columns, masks.get(name), may_have_empty_cells=allowed)
+        if mask is not None and not mask.all():
+            present[name] = mask
+        if has_empty_cells:
+            empty_cells.add(name)
+    if len(present) == len(tables):
+        without = np.flatnonzero(~np.logical_or.reduce(list(present.values())))
+        if len(without):
+            # One view with a value that is NaN is one case of this; scikit-learn expects the word NaN.
+            row = f"row {without[0]}" if index is None else f"{index[without[0]]!r}"
+            raise InputError(
+                f"{len(without)} of {expected} samples have no view, because they are NaN throughout (first: {row}); "
+                "drop them"
+            )
+    return present, frozenset(empty_cells)
 
 
-def _check_finite(name: str, x: Matrix, columns: tuple[str, ...] | None) -> None:
+def _given_mask(name: str, mask: Any, n_samples: int) -> Array:
+    found = np.asarray(mask)
+    if found.shape != (n_samples,) or found.dtype != bool:
+        raise InputError(
+            f"present[{name!r}] has shape {found.shape} and type {found.dtype}; give one boolean for each of the "
+            f"{n_samples} samples"
+        )
+    return found
+
+
+def _present_rows(
+    name: str, x: Matrix, columns: tuple[str, ...] | None, mask: Array | None, *, may_have_empty_cells: bool
+) -> tuple[Array | None, bool]:
+    """Return which rows are present, None for all, and whether these hold NaN.
+
+    Raise an InputError if they hold infinity, or NaN and it is not allowed.
+    """
     values = x.data if isinstance(x, sp.csr_array) else x
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)):  # one pass without a temporary array; enough in most cases
-            return
+            return mask, False
+    if not sp.issparse(x):
+        some = np.flatnonzero(np.isnan(x[:, 0]))  # rows that may be NaN throughout
+        empty = some[np.isnan(x[some]).all(axis=1)]
+        if len(empty):
+            mask = np.ones(x.shape[0], dtype=bool) if mask is None else mask.copy()
+            mask[empty] = False
     bad_rows, bad_columns = places_of(lambda each: ~np.isfinite(each), x)
+    if mask is not None:
+        bad_rows, bad_columns = bad_rows[mask[bad_rows]], bad_columns[mask[bad_rows]]
     if not len(bad_rows):
-        return
+        return mask, False
+    if may_have_empty_cells and not np.isinf(values).any():
+        return mask, True
     what = "NaN" if np.isnan(values).any() else "infinity (inf)"
     first = bad_columns[0] if columns is None else repr(columns[bad_columns[0]])
     raise InputError(
         f"view {name!r} contains {what} in {len(np.unique(bad_rows))} of {x.shape[0]} samples and "
         f"{len(np.unique(bad_columns))} of {x.shape[1]} columns (cells in total: {len(bad_rows)}; first: row "
-        f"{bad_rows[0]}, column {first}); impute them or drop those samples"
+        f"{bad_rows[0]}, column {first}); impute them (preprocessing step 'median' or 'nearest') or drop those samples"
     )
 
 

@@ -88,7 +88,6 @@ def test_mistakes_give_one_line(data, fitted, tmp_path, capsys, monkeypatch):
             ["predict", fitted, *new[:1], "--view=b=wide.npy", new[2], "--ids=id"],
             "view 'b' (wide.npy) has 7 columns, but the model was trained on 6; give the file with the columns of the",
         ),
-        (["predict", fitted, *new[:2]], "needs the view 'c' as well"),
         (["predict", fitted, *new[:2], "--view=cc=x.csv"], "no view 'cc'"),
         (["predict", fitted, *new, "-o", "labels.xml"], "labels.xml has an unknown ending"),
         (["predict", fitted, *new, "-o", "no/labels.csv"], "its folder must exist"),

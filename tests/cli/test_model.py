@@ -125,11 +125,12 @@ def test_n_train_is_a_number_a_fraction_or_auto():
 
 
 def test_views_are_compared_with_those_of_the_model():
-    match_views({"image": "b", "text": "a"}, NAMES)
+    match_views({"image": "b", "text": "a"}, NAMES, may_lack=False)
+    match_views({"text": "a"}, NAMES, may_lack=True)
     with pytest.raises(InputError, match=r"no view 'txt'; did you mean 'text'\? Views: text, image"):
-        match_views({"txt": "a", "image": "b"}, NAMES)
+        match_views({"txt": "a", "image": "b"}, NAMES, may_lack=True)
     with pytest.raises(InputError, match="needs the view 'image' as well; add --view image=FILE"):
-        match_views({"text": "a"}, NAMES)
+        match_views({"text": "a"}, NAMES, may_lack=False)
 
 
 @pytest.mark.parametrize(

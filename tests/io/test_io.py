@@ -548,6 +548,23 @@ def test_views_get_the_order_of_the_first_by_ids(tmp_path):
     np.testing.assert_array_equal(np.hstack(list(loaded.views.values())), [[1, 10], [2, 20], [3, 30]])
 
 
+def test_outer_alignment_keeps_samples_that_lack_a_view(tmp_path):
+    (tmp_path / "a.csv").write_text("sample,x\ns1,1\ns2,2\ns3,3\n")
+    (tmp_path / "b.csv").write_text("sample,y,z\ns4,40,4\ns2,20,2\n")
+    loaded = read_views({"a": tmp_path / "a.csv", "b": tmp_path / "b.csv"}, ids="sample", align="outer")
+    assert loaded.ids == ("s1", "s2", "s3", "s4")
+    np.testing.assert_array_equal(loaded.views["a"][:, 0], [1, 2, 3, np.nan])
+    np.testing.assert_array_equal(loaded.views["b"][:, 1], [np.nan, 2, np.nan, 4])
+    np.testing.assert_array_equal(loaded.views.present["a"], [True, True, True, False])
+    assert any("lacks the 2 samples 's1', 's3' of 4" in note for note in loaded.notes), loaded.notes
+    (tmp_path / "b.csv").write_text("sample,y\nS1,1\nS2,2\n")
+    with pytest.raises(InputError, match=r"no sample in common .* upper and lower case"):
+        read_views({"a": tmp_path / "a.csv", "b": tmp_path / "b.csv"}, ids="sample", align="outer")
+    np.save(tmp_path / "c.npy", np.ones((3, 2)))
+    with pytest.raises(InputError, match=r"c.npy.*has no ids, which align='outer' needs in every view"):
+        read_views({"a": tmp_path / "a.csv", "c": tmp_path / "c.npy"}, ids="sample", align="outer")
+
+
 def test_inner_alignment_drops_samples_that_are_not_in_every_view(tmp_path):
     sources = two_views(tmp_path, ["s,1", "t,2", "u,", "v,4"], ["30,w", "10,v", "20,s"])
     with pytest.raises(InputError, match=r"view 'b' \(.*b.csv\) lacks the 2 samples 't', 'u' that view 'a'"):
@@ -563,8 +580,18 @@ def test_inner_alignment_drops_samples_that_are_not_in_every_view(tmp_path):
 
 def test_rows_in_messages_are_those_of_the_file(tmp_path):
     sources = two_views(tmp_path, ["s,1", "t,2", "u,3"], ["5,w", "30,s", ",t", "3,u"])
+    (tmp_path / "b.csv").write_text("y,z,sample\n5,1,w\n30,1,s\n,1,t\n3,1,u\n")
     with pytest.raises(InputError, match=r"view 'b' \(.*\) has no value in row 2, column 'y'"):
         read_views(sources, ids="sample", align="inner")
+
+
+def test_a_row_without_values_is_a_sample_that_lacks_the_view(tmp_path):
+    sources = two_views(tmp_path, ["s,1", "t,2", "u,3"], ["30,s", ",t", "3,u"])
+    loaded = read_views(sources, ids="sample")
+    np.testing.assert_array_equal(loaded.views.present["b"], [True, False, True])
+    assert loaded.notes == (
+        f"view 'b' ({sources['b']}): 1 of 3 samples have no value (first: row 1), they lack the view",
+    )
 
 
 def test_the_first_view_may_be_the_one_that_lacks_samples(tmp_path):
@@ -770,7 +797,8 @@ def test_wrong_arguments_are_explained(tmp_path):
         ({}, {}, "there are no views"),
         ({"a": 3}, {}, "view 'a' is an int; expected the path of a file"),
         ({"a": path}, {"align": "inner"}, r"name the column of the ids \(ids=…\)"),
-        ({"a": path}, {"align": "outer"}, "align 'outer' is unknown. Known: strict, inner"),
+        ({"a": path}, {"align": "outer"}, r"align='outer' matches samples by their ids; name the column of the ids"),
+        ({"a": path}, {"align": "left"}, "align 'left' is unknown. Known: strict, inner, outer"),
         ({"a": path}, {"categories": "drop"}, "categories 'drop' is unknown"),
         ({"a": path}, {"variables": {"b": "X"}}, "variables names the view 'b', which has no file"),
         ({"a": path}, {"columns": {"a": None, "b": None}}, "columns names the view 'b', which has no file"),

@@ -49,7 +49,7 @@ def test_steps_have_descriptions():
         (
             "tfdif+l2",
             "steps 'tfdif' is unknown; did you mean 'tfidf'? Known: none, standard, l2, tfidf, log1p, total, block, "
-            "pcaN",
+            "median, nearest, pcaN",
         ),
         ("Standard", "steps 'Standard' is unknown; did you mean 'standard'?"),
         ("pac20", "steps 'pac20' is unknown; did you mean 'pca20'?"),

@@ -614,8 +614,8 @@ def test_bad_arguments_are_refused(blobs):
         summarize(KMeans(3), views)
     with pytest.raises(NotFittedError):
         summarize(model(), views)
-    with pytest.raises(InputError, match="missing: c"):
-        summarize(fitted, {"a": views["a"], "b": views["b"]})
+    with pytest.raises(InputError, match="unknown: d"):
+        summarize(fitted, {**views, "d": views["a"]})
 
 
 def test_summaries_of_many_samples_stay_small():

@@ -12,7 +12,7 @@ import typer
 from coview.cli.folder import check_folder
 from coview.cli.inputs import LabelledInputs
 from coview.cli.model import ModelOptions
-from coview.cli.options import OUTPUT, Clusters, NTrain, RunPath, Seed, Select, option
+from coview.cli.options import OUTPUT, Clusters, Impute, NTrain, RunPath, Seed, Select, option
 from coview.cli.output import describe_method, describe_truth, print_clusters, print_tuning, print_validity
 from coview.cli.run import RUN_FILES, RunFolder, brief, run, run_files
 from coview.cli.terminal import Terminal
@@ -51,6 +51,7 @@ def tune_command(
     n_clusters: Clusters = "auto",
     n_train: NTrain = None,
     select: Select = None,
+    impute: Impute = None,
     seed: Seed = "0",
 ) -> None:
     """Select the number of clusters, and fit.
@@ -61,7 +62,7 @@ def tune_command(
 
     Example: coview tune --view text=text.parquet --view image=image.npy -k 2..8 -o run
     """
-    model = ModelOptions(n_clusters=n_clusters, n_train=n_train, select=select, seed=seed)
+    model = ModelOptions(n_clusters=n_clusters, n_train=n_train, select=select, impute=impute, seed=seed)
     summary, written = run_files(model, inputs, folder, terminal, shlex.join(context.obj))
     print_validity(terminal, summary)
     if summary.tuning is not None:

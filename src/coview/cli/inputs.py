@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -42,8 +43,8 @@ class ViewInputs:
         option(
             DATA,
             "--align",
-            "With ids: strict requires the same samples in every view, inner drops samples that some view lacks. "
-            "For example --align inner",
+            "With ids: strict requires the same samples in every view, inner drops samples that lack a view, outer "
+            "keeps them. For example --align outer",
             ALIGNMENTS,
         ),
     ] = "strict"
@@ -92,7 +93,7 @@ class ViewInputs:
         """Whether no sample is dropped, no column encoded and no table transposed, so that blocks can be read."""
         return (self.align, self.categories) == (ALIGNMENTS[0], CATEGORIES[0]) and not self.transpose
 
-    def read(self, columns: Any = None) -> Any:
+    def read(self, columns: Any = None, empty_cells: Collection[str] = ()) -> Any:
         """Return what `read_views` returns; `columns` are those that a model was trained on."""
         from coview.io import read_views
 
@@ -112,6 +113,7 @@ class ViewInputs:
             columns=columns,
             decimal=self.decimal,
             transpose=self.transpose or (),
+            empty_cells=empty_cells,
         )
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from inspect import signature
 from typing import Annotated, Any
 
-from coview.cli.options import MODEL, Clusters, NTrain, Preprocess, Seed, Select, option, summaries
+from coview.cli.options import MODEL, Clusters, Impute, NTrain, Preprocess, Seed, Select, option, summaries
 from coview.cli.parse import (
+    parse_imputation,
     parse_integer,
     parse_kernels,
     parse_n_clusters,
@@ -76,20 +77,24 @@ class ModelOptions:
     n_train: NTrain = None
     select: Select = None
     preprocess: Preprocess = None
+    impute: Impute = None
     seed: Seed = "0"
 
     def estimator(self, names: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
         """Return the estimator for views of these names, and notes about it."""
         name = check_name("--method", self.method.lower(), methods_and_tuned())
         n_clusters = parse_n_clusters(self.n_clusters)
-        if name == "tuned":
-            return self._with_n_train(self._tuned(n_clusters)), ()
         from coview.compare import for_views, preprocessed
 
+        filled = parse_imputation(self.impute or (), names)
+        if name == "tuned":
+            steps = {view: filled[view] or "none" for view in names}
+            return self._with_n_train(preprocessed(self._tuned(n_clusters), steps)), ()
         kind: Any = METHODS[name]
         method = kind(**self._parameters(name, kind, n_clusters, names), random_state=self._random_state)
         estimator = for_views(method, len(names))
         steps, notes = self._steps(method, names)
+        steps = {view: "+".join(filter(None, (filled[view], each))) for view, each in steps.items()}
         if estimator is not method:
             notes.insert(0, f"{name} takes one view: the columns of all views are concatenated (Concat)")
         if self.n_train is not None and not hasattr(method, "predict"):

@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_origin, get_type_hints
 
 import typer
 
-from coview.registry import SELECTORS, STEPS, Registry
+from coview.registry import IMPUTATIONS, SELECTORS, STEPS, Registry
 
 DATA, MODEL, OUTPUT = "Data", "Model", "Output"
 STEP_NAMES = ("none", *("pca50" if name == "pca" else name for name in STEPS))
@@ -96,6 +96,16 @@ Clusters = Annotated[
         "The number of clusters. tuned also selects it from a range; auto is 1..12. comic finds it by itself. "
         "For example -k 6, -k 4..8 or -k auto",
         ("auto",),
+    ),
+]
+Impute = Annotated[
+    list[str] | None,
+    option(
+        MODEL,
+        "--impute [VIEW=]STEP",
+        "How empty cells of all views, or of one view, are filled: median, the median of the column, or nearest, the "
+        "mean of the nearest samples. They are refused by default. For example --impute lab=median",
+        IMPUTATIONS,
     ),
 ]
 NTrain = Annotated[

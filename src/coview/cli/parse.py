@@ -9,7 +9,7 @@ from os.path import exists, expanduser
 from typing import Any
 
 from coview.errors import InputError
-from coview.registry import KERNELS, suggestion
+from coview.registry import IMPUTATIONS, KERNELS, check_name, suggestion
 
 
 def parse_views(typed: Sequence[str]) -> dict[str, str]:
@@ -30,13 +30,13 @@ def parse_views(typed: Sequence[str]) -> dict[str, str]:
     return files
 
 
-def match_views(files: Mapping[str, str], trained: Sequence[str]) -> None:
-    """Refuse names of views that differ from those of a trained model."""
+def match_views(files: Mapping[str, str], trained: Sequence[str], *, may_lack: bool) -> None:
+    """Refuse names of views that differ from those of a trained model; some may be left out if it allows that."""
     for name in files:
         if name not in trained:
             raise InputError(f"the model has no view {name!r}{suggestion(name, trained)} Views: {', '.join(trained)}")
     missing = [name for name in trained if name not in files]
-    if missing:
+    if missing and not may_lack:
         raise InputError(f"the model needs the view {missing[0]!r} as well; add --view {missing[0]}=FILE")
 
 
@@ -56,6 +56,16 @@ def parse_preprocessing(typed: Sequence[str], names: Sequence[str]) -> dict[str,
     from coview.preprocess.steps import parse_steps
 
     found = _per_view("--preprocess", typed, names, lambda _, text: parse_steps(text, "--preprocess").name, None)
+    return found if isinstance(found, dict) else dict.fromkeys(names, found)
+
+
+def parse_imputation(typed: Sequence[str], names: Sequence[str]) -> dict[str, str | None]:
+    """Return how empty cells of each view are filled, from `median` or `lab=nearest`; None for views without it."""
+
+    def one(name: str, text: str) -> str:
+        return check_name("--impute", text, IMPUTATIONS)
+
+    found = _per_view("--impute", typed, names, one, None)
     return found if isinstance(found, dict) else dict.fromkeys(names, found)
 
 

@@ -55,9 +55,13 @@ def predict_command(
         progress("reading the model", 0, 1)
         path = model / "model.safetensors" if model.is_dir() else model
         known = {view["name"]: view for view in describe_model(path)["views"]}
-        match_views(inputs.files, tuple(known))
+        trained: Any = load(path)
+        match_views(inputs.files, tuple(known), may_lack=trained._samples_may_lack_views)
+        absent = [name for name in known if name not in inputs.files]
+        if absent:
+            terminal.note(f"the samples lack the views of the model that are not given: {', '.join(absent)}")
+        known = {name: view for name, view in known.items() if name in inputs.files}
         widths, columns = ({name: view[key] for name, view in known.items()} for key in ("n_features", "columns"))
-        trained = load(path)
         terminal.note(*_interchangeable(known))
         reader = _block_reader(inputs, columns)
         if reader is not None:
@@ -73,7 +77,7 @@ def predict_command(
             label_file(SimpleNamespace(predict=predict), reader, output)
         else:
             progress("reading the files", 0, 1)
-            loaded = inputs.read(columns)
+            loaded = inputs.read(columns, [name for name in known if trained._fills_cells(name)])
             terminal.note(*loaded.notes)
             _check_widths(inputs.files, loaded.views, widths)
             progress("labelling", 0, 1)

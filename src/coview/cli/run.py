@@ -53,7 +53,7 @@ def run_files(
     with terminal.working() as progress:
         progress("reading the files", 0, 4)
         start = perf_counter()
-        loaded = inputs.read()
+        loaded = inputs.read(empty_cells=[name for name in inputs.files if estimator._fills_cells(name)])
         classes, truth_notes = inputs.read_truth(loaded)
         terminal.note(*notes, *loaded.notes, *truth_notes)
         return run(

@@ -116,6 +116,11 @@ class Consensus(ScoreClusterer):
     def _methods_of_views(self) -> list[KernelClusterer | None]:
         return [_method_of_views(model, len(self.scores_)) for model in self.estimators_]
 
+    @property
+    def _samples_may_lack_views(self) -> bool:
+        models = self.estimators if isinstance(self.estimators, (list, tuple)) else []
+        return any(getattr(each, "_samples_may_lack_views", False) for each in models)
+
     def _check_n_clusters(self, views: Views) -> None:
         """It is checked with the models."""
 
@@ -210,7 +215,8 @@ class Consensus(ScoreClusterer):
         return np.hstack([root * l2_normalize(each * diffusion) for root, diffusion, each in models])
 
     def _ensemble(self, views: Views) -> Array:
-        return self._combined([np.asarray(model.transform(views)) for model in self.estimators_]) @ self._axes
+        scores = [_scores_by(model, width, views) for model, width in zip(self.estimators_, self._widths, strict=True)]
+        return self._combined(scores) @ self._axes
 
     def _scores_of(self, views: Views) -> tuple[Array, dict[str, Array]]:
         return self._ensemble(views), self._scores_of_views(views)
@@ -269,6 +275,19 @@ def diffusion_weights(model: Any, scores: Array) -> Array:
         return np.ones(scores.shape[1])
     weights: Array = np.clip(eigenvalues / eigenvalues[0], 0, 1) ** _DIFFUSION
     return weights
+
+
+def _scores_by(model: Any, width: int, views: Views) -> Array:
+    """Return the scores by one model; zeros for samples that lack views if the model needs all of them.
+
+    A sample is then assigned by the other models.
+    """
+    if views.complete or model._samples_may_lack_views:
+        return np.asarray(model.transform(views))
+    complete, scores = np.flatnonzero(views.has_all()), np.zeros((views.n_samples, width))
+    if len(complete):
+        scores[complete] = model.transform(views.take(complete))
+    return scores
 
 
 def _method_of_views(model: Any, n_samples: int) -> KernelClusterer | None:

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from coview.compose.wrapper import Wrapper, setting
 from coview.core.agreement import mean_agreements
 from coview.core.assign import Labels
-from coview.core.select import Rows, RowSource, Selector, as_selector, draw_rows
+from coview.core.select import Rows, RowSource, Selector, Stratified, as_selector, draw_rows
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.methods.base import Seed
 from coview.parameters import check_integer, is_integer, is_number
@@ -146,7 +146,7 @@ class FixedSize(Wrapper):
         count, rng, selector = self._n_selected(source.n_samples), self._generator(), as_selector(self.select)
         trained = []
         for _ in range(n_repeats):
-            rows = selector.rows(source, count, rng, self._kernels())
+            rows = self._selected(source, count, rng, selector)
             trained.append((rows, clone(self.estimator).fit(source.take(rows))))
         more = hasattr(self.estimator, "recluster") and count < min(source.n_samples, _MORE_ROWS)
         some = source.take(draw_rows(source.n_samples, _MORE_ROWS, rng)) if more or len(trained) > 1 else None
@@ -157,6 +157,22 @@ class FixedSize(Wrapper):
         if len(trained) > 1:
             self.agreements_ = mean_agreements([estimator.predict(some) for _, estimator in trained])
         self.train_rows_, self.estimator_ = trained[int(self.agreements_.argmax())]
+
+    def _selected(self, source: RowSource, count: int, rng: np.random.Generator, selector: Selector) -> Rows:
+        """Return the training rows.
+
+        If samples in memory lack views, half of the rows are among the samples with all views, which relate the views
+        to each other, and the others are random.
+        """
+        if not isinstance(source, Views) or source.complete or isinstance(selector, Stratified):
+            return selector.rows(source, count, rng, self._kernels())
+        complete = np.flatnonzero(source.has_all())
+        wanted = min(len(complete), max(count // 2, count - (source.n_samples - len(complete))))
+        if wanted == 0:
+            return draw_rows(source.n_samples, count, rng)
+        first = complete[selector.rows(source.take(complete), wanted, rng, self._kernels())]
+        others = np.setdiff1d(np.arange(source.n_samples), first)
+        return np.union1d(first, others[draw_rows(len(others), count - wanted, rng)])
 
     def _check_state(self, sizes: Sizes) -> None:
         super()._check_state(sizes)

@@ -10,9 +10,10 @@ from sklearn.base import clone
 from sklearn.utils import gen_batches
 
 from coview.compose.wrapper import Wrapper, inner_has
-from coview.preprocess.steps import FittedPreprocessing, preprocessing_per_view
+from coview.errors import InputError
+from coview.preprocess.steps import FittedPreprocessing, parse_steps, preprocessing_per_view
 from coview.state import ByView, Sizes, require
-from coview.views import Layout, Views
+from coview.views import Layout, Views, among_all, as_views
 
 StepsParameter: TypeAlias = str | Sequence[str] | Mapping[str, str]
 _BLOCK_OF_ROWS = 16_384
@@ -72,15 +73,33 @@ class Preprocessed(Wrapper):
 
     def inner_views(self, views: Views) -> Views:
         # The preprocessed views.
-        changed = {name: self.preprocessing_[name](x, name) for name, x in views.items()}
+        changed = {}
+        for name in views:
+            if views.n_present(name):
+                rows = self.preprocessing_[name](views.observed(name), name)
+            else:
+                rows = np.empty((0, self.preprocessing_[name].width(self.view_n_features_[name])), dtype=views.dtype)
+            changed[name] = among_all(rows, views.present[name]) if name in views.present else rows
         columns = {name: views.columns[name] if self.preprocessing_[name].keeps_columns else None for name in views}
-        return Views.trusted(changed, columns, views.index)
+        return Views.trusted(changed, columns, views.index, views.present)
+
+    def _fills_cells(self, view: str) -> bool:
+        if isinstance(self.steps, Mapping):
+            return parse_steps(self.steps.get(view, "none")).fills_cells
+        # The steps of a list belong to the views in their order, and are compared with these after validation.
+        steps = self.steps if isinstance(self.steps, (list, tuple)) else [self.steps]
+        return any(parse_steps(each).fills_cells for each in steps)
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
+        fills = preprocessing_per_view(self.steps, views.names)
+        views = as_views(views, None, lambda view: fills[view].fills_cells)
         self._require_method("preprocesses the views of")
+        for name in views.present:
+            if not views.n_present(name):
+                raise InputError(f"view {name!r} has no samples, because all of its rows are NaN; drop the view")
         steps = preprocessing_per_view(self.steps, views.names)
-        self.preprocessing_ = {name: steps[name].learn(x, name) for name, x in views.items()}
+        self.preprocessing_ = {name: steps[name].learn(views.observed(name), name) for name in views}
         self.estimator_ = clone(self.estimator).fit(self.inner_views(views))
         self.labels_ = self.estimator_.labels_
 

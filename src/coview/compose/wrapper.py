@@ -104,6 +104,14 @@ class OneEstimator(MultiViewClusterer):
 class Wrapper(OneEstimator):
     """A wrapper that predicts, transforms and has the fitted attributes as its fitted estimator does."""
 
+    @property
+    def _samples_may_lack_views(self) -> bool:
+        return bool(getattr(self.estimator, "_samples_may_lack_views", False))
+
+    def _fills_cells(self, view: str) -> bool:
+        fills = getattr(self.estimator, "_fills_cells", None)
+        return fills is not None and fills(view)
+
     def _check_n_clusters(self, views: Views) -> None:
         """The wrapped estimator checks it."""
 

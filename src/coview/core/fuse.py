@@ -13,8 +13,10 @@ from coview.core.fuse_tiles import TiledFusion, WeightedSum, exponent_above
 from coview.core.gram import Centering, Gram, Grams
 from coview.views import Array
 
-# The low-rank part of a sparse fusion has 2^views columns; with more views, tiles are as cheap.
+# The low-rank part of a sparse fusion has 2^views columns; with more views, tiles are as cheap. It has 3^views columns
+# if samples lack views and there is a product.
 _MOST_SPARSE_VIEWS = 8
+_MOST_INCOMPLETE_VIEWS = 5
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ def fuse(
     exponent = exponent_above(np.array(list(kappa.values())))  # float32 might not hold kappa itself
     kappa = {name: float(np.ldexp(weight, -exponent)) for name, weight in kappa.items()}
     sparse = fuses_sparse([similarity.sparse for similarity in grams.similarities.values()])
+    if grams.present and rho < 1 and len(kappa) > _MOST_INCOMPLETE_VIEWS:
+        sparse = False
     fusion = (SparseFusion if sparse else TiledFusion)(grams, kappa, exponent, rho)
     centerings, degree = {}, np.zeros(grams.n_samples)
     for gram in grams.sparse() if sparse else grams:
@@ -52,8 +56,9 @@ def fuse(
         fusion.add(gram, centerings[gram.name])
         degree += own
     problem, total = fusion.finish(degree)
-    # A graph scores training samples as new samples, so that duplicate rows have equal scores.
-    return Fused(problem, centerings, degree, None if grams.n_sparse else total)
+    # A graph scores training samples as new samples, so that duplicate rows have equal scores. Samples that lack views
+    # need the scores of each view.
+    return Fused(problem, centerings, degree, None if grams.n_sparse or grams.present else total)
 
 
 def fuses_sparse(sparse: Sequence[bool]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
 
 from coview.core.eigen import Problem
@@ -25,6 +26,10 @@ class SparseFusion:
     c_v - a_v(i) - a_v(j) is [1, a_v(i)] B_v [1, a_v(j)]ᵀ with B_v = [[c_v, -1], [-1, 0]], and a product over views has
     the Kronecker products of these. The nonzero entries of the K_v add a sparse matrix on the union of their patterns.
     A product with a vector costs O(entries + 2^views n). The weights are kappa × 2^kappa_exponent.
+
+    If samples lack the view v, the indicator p_v of those that have it takes the place of 1 in [1, a_v(i)]. A pair of
+    which one sample lacks the view has the factor s_v in the product, the mean absolute centred entry:
+    [p_v(i), a_v(i), 1] B_v [p_v(j), a_v(j), 1]ᵀ with B_v = [[c_v - s_v, -1, 0], [-1, 0, 0], [0, 0, s_v]].
     """
 
     def __init__(self, grams: Grams, kappa: Mapping[str, float], kappa_exponent: int, rho: float) -> None:
@@ -43,21 +48,27 @@ class SparseFusion:
         for_sum = rho * 2.0 ** (self._kappa_exponent - unit) if rho > 0 else 0.0
         for_product = (1 - rho) * 2.0**-unit
         scale = 1 / np.sqrt(degree)
-        sparse = _on_the_union(self._views, for_sum, for_product, scale, self._grams)
-        features, form = _low_rank(self._views, for_sum, for_product)
+        missing = [_mean_absolute(view) if for_product and view[2].present is not None else 0.0 for view in self._views]
+        sparse = _on_the_union(self._views, for_sum, for_product, scale, self._grams, missing)
+        features, form = _low_rank(self._views, for_sum, for_product, missing)
         features *= scale[:, None]
 
         added, multiplied = np.zeros(len(degree)), np.ones(len(degree))
-        for weight, matrix, centering in self._views:
+        for (weight, matrix, centering), factor in zip(self._views, missing, strict=True):
             diagonal = centering.centred_diagonal(matrix.diagonal().astype(np.float64))
             added += weight * diagonal
-            multiplied *= diagonal
+            multiplied *= diagonal if centering.present is None else np.where(centering.present, diagonal, factor)
         trace = float(((for_sum * added + for_product * multiplied) * scale**2).sum())
         return Problem(PlusLowRank(sparse, features, form), exponent=unit, trace=trace), None
 
 
 def _on_the_union(
-    views: Sequence[_SparseView], for_sum: float, for_product: float, scale: Array, grams: Grams
+    views: Sequence[_SparseView],
+    for_sum: float,
+    for_product: float,
+    scale: Array,
+    grams: Grams,
+    missing: Sequence[float],
 ) -> SymmetricSparse:
     """Return the difference to the low-rank part on the nonzero entries of the Gram matrices, scaled on both sides."""
     n = len(scale)
@@ -74,10 +85,12 @@ def _on_the_union(
         i, j = np.divmod(union, n)
         i += rows.start
         added, full, low = np.zeros(len(union)), np.ones(len(union)), np.ones(len(union))
-        for (weight, _, centering), key, entry in zip(views, keys, entries, strict=True):
+        for (weight, _, centering), factor, key, entry in zip(views, missing, keys, entries, strict=True):
             place = np.searchsorted(union, key)
             added[place] += weight * entry
             centred = centering.mean - centering.means[i] - centering.means[j]
+            if centering.present is not None:
+                centred[~(centering.present[i] & centering.present[j])] = factor
             low *= centred
             centred[place] += entry
             full *= centred
@@ -93,8 +106,12 @@ def _on_the_union(
     return SymmetricSparse(sp.csr_array((data, indices, starts), shape=(n, n)), grams.workers)
 
 
-def _low_rank(views: Sequence[_SparseView], for_sum: float, for_product: float) -> tuple[Array, Array]:
+def _low_rank(
+    views: Sequence[_SparseView], for_sum: float, for_product: float, missing: Sequence[float]
+) -> tuple[Array, Array]:
     """Return features F and form C of F C Fᵀ, the fused matrix at entries that are zero in all Gram matrices."""
+    if any(centering.present is not None for _, _, centering in views):
+        return _low_rank_of_some(views, for_sum, for_product, missing)
     centerings, weights = [centering for _, _, centering in views], np.array([weight for weight, _, _ in views])
     n = len(centerings[0].means)
     if for_product == 0:
@@ -111,3 +128,44 @@ def _low_rank(views: Sequence[_SparseView], for_sum: float, for_product: float) 
     form[0, alone] -= for_sum * weights
     form[alone, 0] -= for_sum * weights
     return features, form
+
+
+def _low_rank_of_some(
+    views: Sequence[_SparseView], for_sum: float, for_product: float, missing: Sequence[float]
+) -> tuple[Array, Array]:
+    """Return the same if samples lack views: the features of the sum, and those of the product if there is one."""
+    n = len(views[0][2].means)
+    ones = np.ones(n)
+    features, form = [], np.zeros((2 * len(views), 2 * len(views)))
+    for v, (weight, _, centering) in enumerate(views):
+        features += [ones if centering.present is None else centering.present.astype(np.float64), centering.means]
+        block = slice(2 * v, 2 * v + 2)
+        form[block, block] = for_sum * weight * np.array([[centering.mean, -1.0], [-1.0, 0.0]])
+    if for_product == 0:
+        return np.column_stack(features), form
+
+    multiplied, of_product = np.ones((n, 1)), np.array([[for_product]])
+    for v, ((_, _, centering), factor) in enumerate(zip(views, missing, strict=True)):
+        pair: list[Array] = features[2 * v : 2 * v + 2]
+        block_of_pair: Array = np.array([[centering.mean, -1.0], [-1.0, 0.0]])
+        if centering.present is not None:
+            pair = [*pair, ones]
+            block_of_pair = np.array([[centering.mean - factor, -1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, factor]])
+        multiplied = (multiplied[:, :, None] * np.column_stack(pair)[:, None, :]).reshape(n, -1)
+        of_product = np.kron(of_product, block_of_pair)
+    return np.column_stack([*features, multiplied]), scipy.linalg.block_diag(form, of_product)
+
+
+def _mean_absolute(view: _SparseView) -> float:
+    """Return the mean absolute centred entry, of pairs of samples that have the view, without forming the matrix."""
+    _, matrix, centering = view
+    assert centering.present is not None
+    # Where the Gram matrix is zero, an entry is x_i + x_j with x = c / 2 - a.
+    x = np.sort(centering.mean / 2 - centering.means[centering.present])
+    sums = np.concatenate([[0.0], np.cumsum(x)])
+    negative = np.searchsorted(x, -x)  # for each i, the number of j with x_j < -x_i
+    total = (sums[-1] - 2 * sums[negative] + x * (len(x) - 2 * negative)).sum()
+    i = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    without = centering.mean - centering.means[i] - centering.means[matrix.indices]
+    total += (np.abs(without + matrix.data) - np.abs(without)).sum()
+    return float(total) / len(x) ** 2

@@ -49,6 +49,9 @@ class TiledFusion:
     kappa × 2^kappa_exponent. If typical entries of the product become small (or large), the next views are multiplied
     by a power of two that makes their typical entry about 1, so that the product of many small entries is neither zero
     nor denormal. The powers are undone when sum and product are combined.
+
+    A pair of samples of which one lacks a view has the entry 0 in the sum, and in the product the mean absolute entry
+    of the view, so that products over fewer views have a comparable size.
     """
 
     def __init__(self, grams: Grams, kappa: Mapping[str, float], kappa_exponent: int, rho: float) -> None:
@@ -70,7 +73,9 @@ class TiledFusion:
         if gram.is_zero_up_to_rounding(diagonal) and gram.is_zero_up_to_rounding(_largest_centred(source, centering)):
             self._add_zero()
             return
-        shift = self._shift(source, centering, diagonal) if multiplied is not None else 0
+        missing = mean_absolute(source, centering) if multiplied is not None and centering.present is not None else 0.0
+        factors = diagonal if centering.present is None else np.where(centering.present, diagonal, missing)
+        shift = self._shift(source, centering, factors) if multiplied is not None else 0
         weight, factor = source.dtype.type(kappa), source.dtype.type(2.0**shift)
 
         def accumulate(t: int, rows: slice, columns: slice) -> None:
@@ -81,6 +86,7 @@ class TiledFusion:
             else:
                 added.tiles[t] += tile if kappa == 1 else weight * tile
             if multiplied is not None:
+                centering.fill_missing(tile, rows, columns, missing)
                 if shift:
                     tile *= factor
                 if first:
@@ -91,7 +97,7 @@ class TiledFusion:
         added.for_each(accumulate)
         self._added_diagonal += kappa * diagonal
         if multiplied is not None:
-            self._multiplied_diagonal *= np.ldexp(diagonal, shift)
+            self._multiplied_diagonal *= np.ldexp(factors, shift)
             self._exponent -= shift
         self._started = True
 
@@ -170,6 +176,18 @@ def _largest_centred(source: SymmetricTiles, centering: Centering) -> Array:
         return float(np.abs(tile).max())
 
     return np.array(source.for_each(one))
+
+
+def mean_absolute(source: SymmetricTiles, centering: Centering) -> float:
+    """Return the mean absolute entry of the centred matrix, of pairs of samples that have the view."""
+    assert centering.present is not None
+
+    def one(t: int, rows: slice, columns: slice) -> float:
+        tile = source.tiles[t].copy()
+        centering.centre(tile, rows, columns)
+        return float(np.abs(tile).sum(dtype=np.float64)) * (1 if rows == columns else 2)
+
+    return sum(source.for_each(one)) / np.count_nonzero(centering.present) ** 2
 
 
 def exponent_above(x: Array | float) -> int:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from coview.core.sparse import SymmetricSparse
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
 from coview.kernels import GraphSimilarity, Kernel, Similarity
 from coview.runtime import Workers
-from coview.views import Array, Views
+from coview.views import Array, Matrix, Views
 
 # Centred entries below this multiple of the rounding error of the largest entry count as zero.
 _ROUNDING_ERRORS = 64
@@ -21,7 +22,10 @@ _ROUNDING_ERRORS = 64
 
 @dataclass(frozen=True)
 class Gram:
-    """The Gram matrix of one view; in tiles it is valid until the next view fills the buffer."""
+    """The Gram matrix of one view; in tiles it is valid until the next view fills the buffer.
+
+    Rows and columns of samples that lack the view are zero, and so are their degrees.
+    """
 
     name: str
     kernel: Kernel
@@ -29,22 +33,35 @@ class Gram:
     absolute_degree: Array  # and of its absolute values
     largest: float  # the largest absolute entry
     matrix: Any  # SymmetricTiles or SymmetricSparse
+    present: Array | None = None  # which samples have the view; None for all
 
     def positive_degrees(self) -> Array:
         """Return the row sums, which must be positive because the methods divide by them."""
         # A sum that cancels down to its own rounding error counts as zero.
         rounding = 4 * np.finfo(self.matrix.dtype).eps * np.sqrt(len(self.degree)) * self.absolute_degree
-        bad = np.count_nonzero(np.where(self.absolute_degree > self.degree, self.degree <= rounding, self.degree <= 0))
-        if bad:
+        bad = np.where(self.absolute_degree > self.degree, self.degree <= rounding, self.degree <= 0)
+        bad = bad if self.present is None else bad[self.present]
+        if bad.any():
             raise InputError(
-                f"view {self.name!r} has {bad} of {len(self.degree)} samples with degree <= 0 under {self.kernel}; "
+                f"view {self.name!r} has {bad.sum()} of {len(bad)} samples with degree <= 0 under {self.kernel}; "
                 "scale the view to be non-negative, drop all-zero samples, or use RBF()"
             )
         return self.degree
 
+    def regularized(self, multiple: float) -> Array:
+        """Return the degrees, raised by a multiple of their mean for the samples that have the view."""
+        degree = self.positive_degrees()
+        if self.present is None:
+            return degree + multiple * degree.mean()
+        return np.where(self.present, degree + multiple * degree[self.present].mean(), 0.0)
+
     def centre_by(self, degree: Array) -> Centering:
         """Return the centring of KSC: by the mean of the training samples with weights 1 / degree."""
-        return Centering.learn(self.matrix, degree.min() / degree, self.largest)
+        if self.present is None:
+            return Centering.learn(self.matrix, degree.min() / degree, self.largest)
+        weights = np.zeros(len(degree))
+        weights[self.present] = degree[self.present].min() / degree[self.present]
+        return Centering.learn(self.matrix, weights, self.largest, self.present)
 
     @property
     def rounding_error(self) -> float:
@@ -74,6 +91,7 @@ class Grams:
     dtype: Any
     workers: Workers
     report: Callable[[str], object] = lambda stage: None
+    present: Mapping[str, Array] = field(default_factory=dict)  # of views that some samples lack: which have them
 
     @classmethod
     def learn(
@@ -85,14 +103,20 @@ class Grams:
         workers: Workers,
         report: Callable[[str], object] = lambda stage: None,
     ) -> Grams:
-        """Return the Gram matrices of these views, after the kernels have learnt their data-driven parameters."""
-        for name, x in views.items():
-            kernels[name].check_training(name, x)
+        """Return the Gram matrices of these views, after the kernels have learnt their data-driven parameters.
+
+        The similarities of a view are to the samples that have it.
+        """
         seed = int(rng.integers(2**31))  # one for all views, so that their order does not matter
-        resolved = {name: kernels[name].resolve(x, np.random.default_rng(seed), name) for name, x in views.items()}
+        similarities: dict[str, Similarity] = {}
+        resolved: dict[str, Kernel] = {}
         # One view after the other: in threads their temporaries would add up, for 2 % of the time.
-        similarities = {name: resolved[name].against(x, dtype, workers.map) for name, x in views.items()}
-        return cls(similarities, resolved, views.n_samples, dtype, workers, report)
+        for name in views:
+            x = views.observed(name)
+            kernels[name].check_training(name, x)
+            resolved[name] = kernels[name].resolve(x, np.random.default_rng(seed), name)
+            similarities[name] = resolved[name].against(x, dtype, workers.map)
+        return cls(similarities, resolved, views.n_samples, dtype, workers, report, views.present)
 
     @property
     def n_sparse(self) -> int:
@@ -115,29 +139,34 @@ class Grams:
         """Yield them as sparse matrices; all similarities must be sparse."""
         for name, similarity in self.similarities.items():
             assert isinstance(similarity, GraphSimilarity)
-            matrix = SymmetricSparse(similarity.gram, self.workers)
+            present = self.present.get(name)
+            gram = similarity.gram if present is None else embedded(similarity.gram, present)
+            matrix = SymmetricSparse(gram, self.workers)
             degree = matrix @ np.ones(self.n_samples)
             self.report(f"similarities of {name}")
-            yield Gram(name, self.kernels[name], degree, degree, 1.0, matrix)
+            yield Gram(name, self.kernels[name], degree, degree, 1.0, matrix, present)
 
     def _fill(self, name: str, buffer: SymmetricTiles) -> Gram:
-        degree, absolute, largest = _fill_tiles(buffer, self.similarities[name])
+        degree, absolute, largest = _fill_tiles(buffer, self.similarities[name], self.present.get(name))
         if not np.isfinite(absolute).all():
             raise InputError(
                 f"view {name!r} has similarities too large to compute with under {self.kernels[name]}; scale the view"
             )
         self.report(f"similarities of {name}")
-        return Gram(name, self.kernels[name], degree, absolute, largest, buffer)
+        return Gram(name, self.kernels[name], degree, absolute, largest, buffer, self.present.get(name))
 
 
-def _fill_tiles(matrix: SymmetricTiles, similarity: Similarity) -> tuple[Array, Array, float]:
+def _fill_tiles(matrix: SymmetricTiles, similarity: Similarity, present: Array | None) -> tuple[Array, Array, float]:
     """Compute the tiles; return the row sums of entries and of absolute entries, and the largest absolute entry."""
     largest = [1.0 if similarity.bounded else 0.0]
 
     def one(t: int, rows: slice, columns: slice) -> list[Array]:
         tile = matrix.tiles[t]
         with np.errstate(over="ignore", invalid="ignore"):
-            similarity.tile(rows, columns, out=tile)
+            if present is None:
+                similarity.tile(rows, columns, out=tile)
+            else:
+                _fill_present(tile, rows, columns, similarity, present)
             sums = [_tile_row_sums(tile), _tile_row_sums(tile.T)]
             if not similarity.bounded:
                 largest.append(float(max(tile.max(), -tile.min())))
@@ -156,6 +185,27 @@ def _fill_tiles(matrix: SymmetricTiles, similarity: Similarity) -> tuple[Array, 
     return degree, absolute, max(largest)
 
 
+def _fill_present(tile: Array, rows: slice, columns: slice, similarity: Similarity, present: Array) -> None:
+    """Write the similarities between samples that have the view, and zeros for all others."""
+    places = [np.flatnonzero(present[part]) for part in (rows, columns)]
+    starts = [np.count_nonzero(present[: part.start]) for part in (rows, columns)]
+    some_rows, some_columns = (slice(a, a + len(place)) for a, place in zip(starts, places, strict=True))
+    some = np.empty((len(places[0]), len(places[1])), tile.dtype)
+    if some.size:
+        similarity.tile(some_rows, some_columns, out=some)
+    tile.fill(0)
+    tile[np.ix_(*places)] = some
+
+
+def embedded(gram: Matrix, present: Array) -> Matrix:
+    """Return a sparse matrix with zero rows and columns for the samples that lack the view."""
+    places, n = np.flatnonzero(present), len(present)
+    indptr = np.zeros(n + 1, dtype=gram.indptr.dtype)
+    indptr[1:][present] = np.diff(gram.indptr)
+    np.cumsum(indptr, out=indptr)
+    return sp.csr_array((gram.data, places.astype(gram.indices.dtype)[gram.indices], indptr), shape=(n, n))
+
+
 def _tile_row_sums(tile: Array) -> Array:
     """Return the row sums by BLAS, three times faster than a reduction; sums of tiles are added in float64."""
     return tile @ np.ones(tile.shape[1], tile.dtype)
@@ -168,28 +218,45 @@ class Centering:
     Subtracting the mean of the training samples, weighted by w, from both sides turns a block K into
     K - (K w) 1ᵀ - 1 aᵀ + c, where a = Ω w and c = wᵀ Ω w come from the training Gram matrix Ω. No statistic of the
     block itself is used, so a row gets the same result alone and in any batch.
+
+    Samples that lack the view have the weight 0, and zero rows and columns after centring: they are at the mean.
     """
 
     weights: Array  # w
     means: Array  # a
     mean: float  # c
     largest: float  # the largest absolute similarity of training samples: rounding errors are relative to it
+    present: Array | None = None  # which samples have the view; None for all
 
     @classmethod
-    def learn(cls, matrix: Any, weights: Array, largest: float = 1.0) -> Centering:
+    def learn(cls, matrix: Any, weights: Array, largest: float = 1.0, present: Array | None = None) -> Centering:
         """Return the centring of a training Gram matrix with this largest entry; weights are scaled to sum 1."""
         weights = weights / weights.sum()
         means = matrix @ weights
-        return cls(weights, means, float(weights @ means), largest)
+        return cls(weights, means, float(weights @ means), largest, present)
 
     def centre(self, tile: Array, rows: slice, columns: slice) -> None:
         """Centre these rows and columns of the training Gram matrix, in place."""
         tile -= (self.means[rows] - self.mean).astype(tile.dtype)[:, None]
         tile -= self.means[columns].astype(tile.dtype)
+        self.fill_missing(tile, rows, columns, 0)
+
+    def fill_missing(self, tile: Array, rows: slice, columns: slice, value: float) -> None:
+        """Write a value to the pairs of samples of which one lacks the view, in place."""
+        if self.present is not None:
+            tile[~self.present[rows]] = value
+            tile[:, ~self.present[columns]] = value
 
     def centred_diagonal(self, diagonal: Array) -> Array:
         """Return the diagonal of the centred training Gram matrix."""
-        return diagonal - 2 * self.means + self.mean
+        centred = diagonal - 2 * self.means + self.mean
+        return centred if self.present is None else np.where(self.present, centred, 0.0)
+
+    def of_present(self) -> Centering:
+        """Return the same centring for the Gram matrix of the samples that have the view."""
+        if self.present is None:
+            return self
+        return Centering(self.weights[self.present], self.means[self.present], self.mean, self.largest)
 
     def fold(self, latent: Array) -> tuple[Array, Array]:
         """Return coefficients and bias that score a block K of rows: K_c H = K coefficients + bias."""

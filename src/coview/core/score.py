@@ -22,7 +22,7 @@ class ScoreMap:
     """Scores Ω_c(x) H of rows x of one view, with the centring folded into coefficients and bias."""
 
     similarity: Similarity  # to the training samples
-    coefficients: Annotated[Array, FloatArray("train", "components")]
+    coefficients: Annotated[Array, FloatArray("_observed", "components")]
     bias: Annotated[Array, FloatArray("components")]
     largest: Annotated[float, Range(least=0)]  # the largest absolute similarity of training samples
     tolerance: Annotated[Array, FloatArray("components", least=0)]  # the rounding error of a score

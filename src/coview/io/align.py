@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,9 +14,18 @@ from coview.io.features import Rows, listing
 from coview.io.identifiers import names_ids
 from coview.io.table import InputFile, RawTable
 from coview.registry import suggestion
+from coview.views import Array
 
 Ids = tuple[str, ...]
-Alignment = tuple[dict[str, Rows], Ids | None, list[str]]  # rows of each view, ids of the samples, notes
+
+
+class Alignment(NamedTuple):
+    """Rows of each view in the order of the samples, their ids, notes, and which samples have a view that some lack."""
+
+    rows: dict[str, Rows]
+    ids: Ids | None
+    notes: list[str]
+    present: dict[str, Array] = {}  # noqa: RUF012 - never changed
 
 
 def check_ids(ids: Any) -> None:
@@ -90,7 +99,7 @@ def by_order(sources: Mapping[str, InputFile], tables: Mapping[str, RawTable], *
         )
     rows = {name: np.arange(table.numbers.shape[0]) for name, table in tables.items()}
     notes = notes_on_order(tables, [name for name in labelled if compare])
-    return rows, labelled.get(first) if other is None else None, notes
+    return Alignment(rows, labelled.get(first) if other is None else None, notes)
 
 
 def notes_on_order(views: Collection[str], with_ids: Collection[str]) -> list[str]:
@@ -126,32 +135,33 @@ def _difference(ids: Ids, others: Ids) -> str:
 
 
 def by_ids(
-    sources: Mapping[str, InputFile], tables: Mapping[str, RawTable], ids: Mapping[str, Ids | None], inner: bool
+    sources: Mapping[str, InputFile], tables: Mapping[str, RawTable], ids: Mapping[str, Ids | None], align: str
 ) -> Alignment:
-    """Return the rows of all views in the order of the first view with ids; other samples are refused or dropped."""
+    """Return the rows of all views in the order of the first view with ids.
+
+    Samples that are not in all views are refused ("strict"), dropped ("inner"), or kept ("outer").
+    """
     given = {name: found for name, found in ids.items() if found is not None}
     if not given:
         raise InputError(
             f"{sources[next(iter(sources))].where} has no column of ids, nor has any other view; leave out the ids"
         )
+    if align == "outer":
+        return _union(sources, given, [name for name in ids if name not in given])
     first = next(iter(given))
     common = set(given[first])
     for name, found in given.items():
         common &= set(found)
         if not common:
-            raise InputError(
-                f"{sources[name].where} has no sample in common with the views before it"
-                f"{_difference(found, given[first])}; write the ids in the same way, or pair the samples by row order "
-                "(ids=False) if the rows are already aligned"
-            )
-    pairs = [] if inner else [pair for name in given for pair in ((first, name), (name, first))]
+            raise _nothing_in_common(sources[name], found, given[first])
+    pairs = [] if align == "inner" else [pair for name in given for pair in ((first, name), (name, first))]
     for one, other in pairs:
         known = set(given[other])
         missing = [sample for sample in given[one] if sample not in known]
         if missing:
             raise InputError(
                 f"{sources[other].where} lacks {listing('sample', missing)} that {sources[one].where} has; add them, "
-                "or keep only the common samples (align='inner')"
+                "keep only the common samples (align='inner'), or all samples (align='outer')"
             )
     order = tuple(sample for sample in given[first] if sample in common)
     rows, notes = {}, []
@@ -173,7 +183,37 @@ def by_ids(
                 )
             rows[name] = np.arange(tables[name].numbers.shape[0])
     check_counts({sources[name].where: len(rows[name]) for name in sources})
-    return rows, order, notes + notes_on_order(ids, given)
+    return Alignment(rows, order, notes + notes_on_order(ids, given))
+
+
+def _nothing_in_common(source: InputFile, ids: Ids, others: Ids) -> InputError:
+    return InputError(
+        f"{source.where} has no sample in common with the views before it{_difference(ids, others)}; write the ids in "
+        "the same way, or pair the samples by row order (ids=False) if the rows are already aligned"
+    )
+
+
+def _union(sources: Mapping[str, InputFile], given: Mapping[str, Ids], without: list[str]) -> Alignment:
+    """Return the samples of any view, those of the first view first."""
+    if without:
+        raise InputError(
+            f"{sources[without[0]].where} has no ids, which align='outer' needs in every view; save it as a table with "
+            "ids"
+        )
+    first, *others = given
+    for name in others:
+        if not {*given[name]} & {sample for other in given if other != name for sample in given[other]}:
+            raise _nothing_in_common(sources[name], given[name], given[first])
+    order = tuple(dict.fromkeys(sample for found in given.values() for sample in found))
+    rows, present, notes = {}, {}, []
+    for name, found in given.items():
+        position = {sample: i for i, sample in enumerate(found)}
+        present[name] = np.array([sample in position for sample in order])
+        rows[name] = np.array([position[sample] for sample in order if sample in position])
+        if not present[name].all():
+            missing = [sample for sample in order if sample not in position]
+            notes.append(f"{sources[name].where} lacks {listing('sample', missing)} of {len(order)}")
+    return Alignment(rows, order, notes, {name: mask for name, mask in present.items() if not mask.all()})
 
 
 def check_counts(counts: Mapping[str, int]) -> None:

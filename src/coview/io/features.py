@@ -25,7 +25,8 @@ class Features:
     Messages give the row numbers of the file.
     """
 
-    def __init__(self, source: InputFile, table: RawTable, rows: Rows) -> None:
+    def __init__(self, source: InputFile, table: RawTable, rows: Rows, *, may_have_empty_cells: bool = False) -> None:
+        self._may_have_empty_cells = may_have_empty_cells
         self.notes = [f"{source.where}: {note}" for note in table.notes]
         self._source, self._rows = source, rows
         same = np.array_equal(rows, np.arange(table.numbers.shape[0]))
@@ -140,7 +141,16 @@ class Features:
             (np.isinf, "an infinite or too large number", "correct"),
         ):
             rows, columns = places_of(is_bad, numbers)
-            if len(rows):
+            if is_bad is np.isnan and not sp.issparse(numbers):
+                present = ~np.isnan(numbers).all(axis=1)
+                rows, columns = rows[present[rows]], columns[present[rows]]
+                lacking = np.flatnonzero(~present)
+                if len(lacking):
+                    self.notes.append(
+                        f"{self._source.where}: {len(lacking)} of {len(present)} samples have no value (first: row "
+                        f"{self._rows[lacking[0]]}), they lack the view"
+                    )
+            if len(rows) and not (is_bad is np.isnan and self._may_have_empty_cells):
                 raise self._unusable(what, rows, np.asarray(names)[columns], remedy)
 
     def _error(self, what: str) -> InputError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from coview.io.table import reading
 from coview.io.transpose import check_orientation, transposed
 from coview.likely_mistakes import likely_mistakes
 from coview.registry import ALIGNMENTS, CATEGORIES, check_name
-from coview.views import Views
+from coview.views import Views, among_all
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ def read_views(
     columns: Mapping[str, Sequence[str] | None] | None = None,
     decimal: str | None = None,
     transpose: Sequence[str] = (),
+    empty_cells: Collection[str] = (),
 ) -> Loaded:
     r"""Return the views from one file each, with the ids of their samples and notes.
 
@@ -60,8 +61,9 @@ def read_views(
         if all files have them (`.h5ad`, `.h5mu`, the index of a pandas data frame); otherwise samples are paired by row
         order, and columns that look like ids are refused. False pairs samples by row order and reads such columns as
         any other.
-    align : {"strict", "inner"}
-        With ids: refuse samples that are not in every view, or drop them with a note.
+    align : {"strict", "inner", "outer"}
+        With ids: refuse samples that are not in every view, drop them with a note, or keep them, with a note on how
+        many samples lack each view.
     categories : {"refuse", "onehot"}
         Refuse columns of strings, or one-hot encode them.
     variables : mapping from view name to variable, optional
@@ -72,6 +74,9 @@ def read_views(
         The decimal mark of text tables; without it, a decimal comma is detected.
     transpose : sequence of view names
         Views whose files have features in rows and samples in columns.
+    empty_cells : collection of view names
+        Views that may have cells without a value, which the steps "median" and "nearest" of `Preprocessed` fill. Others
+        are refused if they have any, except for rows without any value, which are samples that lack the view.
 
     Returns
     -------
@@ -101,7 +106,8 @@ def read_views(
         raise InputTypeError(f"sources={sources!r}: expected a mapping from view name to the path of a file")
     if not sources:
         raise InputError("there are no views; give at least one file")
-    for parameter, given in (("variables", variables), ("columns", columns), ("transpose", transpose)):
+    given_names = {"variables": variables, "columns": columns, "transpose": transpose, "empty_cells": empty_cells}
+    for parameter, given in given_names.items():
         for name in given or ():
             if name not in sources:
                 raise InputError(f"{parameter} names the view {name!r}, which has no file")
@@ -127,23 +133,27 @@ def read_views(
         refuse_identifiers(where, tables, columns or {}, strings=onehot)
         ids_of |= row_names_of_all(tables) or {}
     if ids_of:
-        rows, samples, notes = by_ids(found, tables, ids_of, align == "inner")
-    elif align == "inner":
-        raise InputError("align='inner' matches samples by their ids; name the column of the ids (ids=…)")
+        aligned = by_ids(found, tables, ids_of, align)
+    elif align != "strict":
+        raise InputError(f"align={align!r} matches samples by their ids; name the column of the ids (ids=…)")
     else:
-        rows, samples, notes = by_order(found, tables, compare=ids is None)
-    matrices, names = {}, {}
+        aligned = by_order(found, tables, compare=ids is None)
+    matrices, names, notes = {}, {}, aligned.notes
     for name, source in found.items():
         with reading(source.where):
-            features = Features(source, tables.pop(name), rows[name])
+            empty = name in empty_cells
+            features = Features(source, tables.pop(name), aligned.rows[name], may_have_empty_cells=empty)
             wanted = (columns or {}).get(name)
             if wanted is None:
                 matrices[name], names[name] = features.all(onehot=categories == "onehot")
             else:
                 matrices[name], names[name] = features.chosen(wanted)
             notes += features.notes
-    views = Views.trusted(Views(matrices), names)
-    return Loaded(views, samples, (*notes, *likely_mistakes(views)))
+            if name in aligned.present:
+                matrices[name] = among_all(matrices[name], aligned.present[name])
+    checked = Views(matrices, present=aligned.present, may_have_empty_cells=empty_cells.__contains__)
+    views = Views.trusted(checked, names, present=checked.present, empty_cells=checked.empty_cells)
+    return Loaded(views, aligned.ids, (*notes, *likely_mistakes(views)))
 
 
 def _encoded_columns(wanted: Sequence[str] | None) -> set[str]:

@@ -184,12 +184,17 @@ class ViewsReader:
             checked = Views(values)
         except InputError:
             raise self._not_finite(values, rows) from None
-        return Views.trusted(checked, {name: reader.columns for name, reader in self._readers.items()}), ids
+        columns = {name: reader.columns for name, reader in self._readers.items()}
+        return Views.trusted(checked, columns, present=checked.present), ids
 
     def _not_finite(self, values: Mapping[str, Array], rows: NDArray[np.int64]) -> InputError:
         """Return the error with row numbers of the file; the readers have checked everything but the values."""
-        bad = {name: np.flatnonzero(~np.isfinite(x).all(axis=1)) for name, x in values.items()}
-        name = next(name for name, found in bad.items() if len(found))
+        lacking = {name: np.isnan(x).all(axis=1) for name, x in values.items()}
+        bad = {name: np.flatnonzero(~np.isfinite(x).all(axis=1) & ~lacking[name]) for name, x in values.items()}
+        name = next((name for name, found in bad.items() if len(found)), None)
+        if name is None:
+            without = np.flatnonzero(np.logical_and.reduce(list(lacking.values())))
+            return InputError(f"row {rows[without[0]]} has no view, because it is NaN in all files; drop it")
         first, count = rows[bad[name][0]], len(bad[name])
         return InputError(
             f"{self._readers[name].where} contains NaN or infinity in row {first} (and in {count} of the {len(rows)} "

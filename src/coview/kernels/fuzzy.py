@@ -84,9 +84,9 @@ class FuzzySimilarity(GraphSimilarity):
     """The similarity to training rows with offsets, bandwidths and degrees."""
 
     kernel: Annotated[FuzzyGraph, PARAMETER]
-    offsets: Annotated[Array, FloatArray("train", least=0)]
-    bandwidths: Annotated[Array, FloatArray("train", above=0)]
-    degrees: Annotated[Array, FloatArray("train", least=1)]
+    offsets: Annotated[Array, FloatArray("_observed", least=0)]
+    bandwidths: Annotated[Array, FloatArray("_observed", above=0)]
+    degrees: Annotated[Array, FloatArray("_observed", least=1)]
 
     def _values(self, pairs: NearPairs, n_new: int) -> Array:
         new, training = pairs.new, pairs.training

@@ -132,10 +132,10 @@ class GraphSimilarity(Similarity):
     """The training rows with the distances to their last neighbours, and the Gram matrix."""
 
     kernel: Annotated[Graph, PARAMETER]
-    rows: Annotated[Matrix, DenseOrSparse("train", "features")]
+    rows: Annotated[Matrix, DenseOrSparse("_observed", "features")]
     scales: Annotated[Array, FloatArray("_scales", least=0)]  # factors of the columns, one for all or for each
-    radii: Annotated[Array, FloatArray("train", least=0)]
-    gram: Annotated[Matrix, SparseMatrix("train", "train", least=0, most=1)]
+    radii: Annotated[Array, FloatArray("_observed", least=0)]
+    gram: Annotated[Matrix, SparseMatrix("_observed", "_observed", least=0, most=1)]
 
     nonnegative = True
     bounded = True

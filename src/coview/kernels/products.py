@@ -34,7 +34,7 @@ class Products(Similarity):
     """Similarities by one matrix product, whose right factor is made of the training rows."""
 
     kernel: Annotated[InnerProductKernel, PARAMETER]
-    factor: Annotated[Matrix, DenseOrSparse("train", "_columns")]
+    factor: Annotated[Matrix, DenseOrSparse("_observed", "_columns")]
     centre: Annotated[Array, FloatArray("features")] | None = None
 
     def _check_state(self, sizes: Sizes) -> None:
@@ -200,8 +200,8 @@ class GaussianProducts(Products):
     """
 
     kernel: Annotated[RBF, PARAMETER]
-    far: Annotated[NDArray[np.intp], IntegerArray("_far", least=0, below="train", increasing=True, empty=True)] = field(
-        default_factory=lambda: np.empty(0, np.intp)
+    far: Annotated[NDArray[np.intp], IntegerArray("_far", least=0, below="_observed", increasing=True, empty=True)] = (
+        field(default_factory=lambda: np.empty(0, np.intp))
     )
     far_rows: Annotated[Matrix, DenseOrSparse("_far", "features", empty=True)] = None
     noise: Annotated[float, Range(least=0)] = 0.0

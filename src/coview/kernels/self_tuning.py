@@ -85,7 +85,7 @@ class NeighborSimilarity(GraphSimilarity):
     """The similarity to training rows with local bandwidths."""
 
     kernel: Annotated[NeighborGraph, PARAMETER]
-    bandwidths: Annotated[Array, FloatArray("train", above=0)]
+    bandwidths: Annotated[Array, FloatArray("_observed", above=0)]
 
     def _values(self, pairs: NearPairs, n_new: int) -> Array:
         bandwidths = local_bandwidths(pairs.to_nearest, self.kernel.scale_neighbor)

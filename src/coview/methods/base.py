@@ -77,6 +77,15 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         return estimator_html_repr(self) + fitted_facts(self)
 
     @property
+    def _samples_may_lack_views(self) -> bool:
+        """Whether samples need not have all views."""
+        return False
+
+    def _fills_cells(self, view: str) -> bool:
+        """Return whether empty cells of a view are filled; they are refused otherwise."""
+        return False
+
+    @property
     def inner_model(self) -> Any:
         """The fitted model inside a wrapper; None for a method."""
         return None
@@ -138,7 +147,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
 
     def _views_to_fit(self, X: Any) -> Views:
         """Return the validated views, and store their names and shapes."""
-        views = as_views(X, self.views)
+        views = as_views(X, self.views, self._fills_cells)
+        self._check_missing(views)
         if views is not X:  # otherwise a wrapper or reader has validated them
             warn_of_likely_mistakes(views)
         self._check_n_clusters(views)
@@ -148,6 +158,17 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         self._view_columns = views.columns
         self._fingerprint = fingerprint(views)
         return views
+
+    def _check_missing(self, views: Views) -> None:
+        """Raise an InputError if samples lack views and this method needs all of them."""
+        if views.complete or self._samples_may_lack_views:
+            return
+        lacking = ", ".join(f"{name}: {(~mask).sum()}" for name, mask in views.present.items())
+        raise InputError(
+            f"{type(self).__name__} needs all views of each sample, and {(~views.has_all()).sum()} of "
+            f"{views.n_samples} samples lack some (rows that are NaN throughout, {lacking}); drop these samples, or "
+            "use TMvKSCR or Tuned"
+        )
 
     def _check_n_clusters(self, views: Views) -> None:
         # scikit-learn's contract fits one table with n_clusters=1, so one view has the trivial solution.
@@ -161,12 +182,19 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
     def _views_to_predict(self, X: Any) -> Views:
         """Return new views in the order of fit, after they are compared with the views of fit."""
         check_is_fitted(self)
-        views = as_views(X, self.views if not holds_several(X) else None)
         named = isinstance(X, Mapping) and holds_several(X)
+        fills = self._fills_cells if named else lambda view: any(map(self._fills_cells, self.view_names_))
+        views = as_views(X, self.views if not holds_several(X) else None, fills)
         if not named and len(views) == len(self.view_names_):
             views = views.rename(self.view_names_)  # a list or one table has no names: the order counts
+            views = as_views(views, None, self._fills_cells)
         self._check_stacked_columns(X, views, reset=False)
+        self._check_missing(views)
         given, known = set(views.names), set(self.view_names_)
+        if named and self._samples_may_lack_views and given < known:
+            absent = {name: self.view_n_features_[name] for name in self.view_names_ if name not in given}
+            views = views.with_absent(absent, self._view_columns)
+            given = known
         if given != known:
             missing = f"; missing: {', '.join(sorted(known - given))}" if known - given else ""
             unknown = f"; unknown: {', '.join(sorted(given - known))}" if given - known else ""

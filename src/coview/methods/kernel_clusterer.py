@@ -32,14 +32,26 @@ from coview.methods.score_clusterer import ScoreClusterer
 from coview.parameters import check_integer
 from coview.progress import Progress, ProgressParameter, reporting
 from coview.runtime import Workers, require_memory
-from coview.state import OPTIONAL, PARAMETER, ByView, FloatArray, Sizes, SomeViews, require
-from coview.views import Array, Views
+from coview.state import (
+    OPTIONAL,
+    PARAMETER,
+    ByView,
+    FloatArray,
+    IntegerArray,
+    Range,
+    Sizes,
+    SomeViews,
+    require,
+)
+from coview.views import Array, Matrix, Views, among_all
 
 _FLOAT64_UP_TO = 2000
 _LEAST_CONTRAST = 1e-3
 _BLOCK_BYTES = 2**21
 _FURTHER = 3  # eigenvalues beyond those of the components, to show the gap
 _SOLVER_VECTORS = 16  # for each component
+_FEWEST_COMPLETE = 5  # training samples with all views, from which the loadings of the views are computed
+_LEAST_LOADING = 1e-3  # of a view that is unrelated to the ensemble
 _SAMPLES_OF_A_COMPONENT = 10  # the reciprocal of the fraction of a mean cluster that may dominate a component
 
 
@@ -91,7 +103,10 @@ class KernelClusterer(ScoreClusterer):
     kernels_: ByView[Annotated[Kernel, PARAMETER]]
     _beta: ViewWeights
     _score_maps: ByView[ScoreMap]
-    _view_scores: SomeViews[Annotated[Array, FloatArray("train", "components")]]
+    # Of views that some training samples lack: the rows of the others. The scores of a view are of these.
+    _present_rows: SomeViews[Annotated[Array, IntegerArray("_observed", least=0, increasing=True)]]
+    _view_scores: SomeViews[Annotated[Array, FloatArray("_observed", "components")]]
+    _view_loadings: SomeViews[Annotated[float, Range(above=0)]]  # see `_loadings`
 
     @abstractmethod
     def _latent_space(self, grams: Grams, n_components: int) -> LatentSpace:
@@ -151,22 +166,29 @@ class KernelClusterer(ScoreClusterer):
             grams = Grams.learn(views, kernels, dtype, rng, workers, report)
             space = self._latent_space(grams, max(1, self.n_clusters - 1))
             report("eigenvectors")
-            maps = {
-                name: ScoreMap.learn(similarity, space.centerings[name], space.latent[name])
-                for name, similarity in grams.similarities.items()
-            }
+            maps = {}
+            for name, similarity in grams.similarities.items():
+                rows = views.present.get(name, slice(None))
+                maps[name] = ScoreMap.learn(similarity, space.centerings[name].of_present(), space.latent[name][rows])
             scores = space.scores
             if scores is None:
-                parts = [self._beta[name] * each.of_training_samples(workers.map) for name, each in maps.items()]
-                scores = np.sum(parts, axis=0)
+                of_views = {name: each.of_training_samples(workers.map) for name, each in maps.items()}
 
         self.kernels_ = dict(grams.kernels)
         self.eigenvalues_ = space.eigenvalues
         if space.further_eigenvalues is not None:
             self._further_eigenvalues = space.further_eigenvalues
         self._n_features_out = len(space.eigenvalues)
+        self._present_rows = {name: np.flatnonzero(mask) for name, mask in views.present.items()}
+        self._view_loadings = {}
+        tolerance = np.sum([self._beta[name] * each.tolerance for name, each in maps.items()], axis=0)
+        if scores is None and views.complete:
+            scores = np.sum([self._beta[name] * each for name, each in of_views.items()], axis=0)
+        elif scores is None:
+            self._view_loadings = self._loadings_of(of_views, views)
+            scores, tolerance = self._combined(views, {name: (of_views[name], maps[name].tolerance) for name in views})
         self._store_latent(space, views.dtype)
-        scores = zero_within(scores, np.sum([self._beta[name] * each.tolerance for name, each in maps.items()], axis=0))
+        scores = zero_within(scores, tolerance)
         self.scores_ = scores.astype(views.dtype, copy=False)
         report("scores")
 
@@ -180,7 +202,7 @@ class KernelClusterer(ScoreClusterer):
             name: replace(each, similarity=each.similarity.forget_training()) for name, each in maps.items()
         }
         self._view_scores = {
-            name: each(views[name])
+            name: each(views.observed(name))
             for name, each in maps.items()
             if each.similarity is not self._score_maps[name].similarity
         }
@@ -189,7 +211,15 @@ class KernelClusterer(ScoreClusterer):
 
     def _check_state(self, sizes: Sizes) -> None:
         super()._check_state(sizes)
+        complete = not self._view_loadings or tuple(self._view_loadings) == self.view_names_
+        require(complete, "expected the loadings of all views, or of none")
         for name, score_map in self._score_maps.items():
+            n_rows = sizes.known("train")
+            if name in self._present_rows:
+                inside = self._present_rows[name][-1] < n_rows
+                require(inside, f"expected rows of view {name!r} below {n_rows}")
+                n_rows = len(self._present_rows[name])
+            require(score_map.n_training == n_rows, f"expected {n_rows} training samples of view {name!r}")
             similarity: Any = score_map.similarity
             if isinstance(similarity, PrecomputedSimilarity):  # its training scores cannot be computed again
                 require(name in self._view_scores, f"expected the scores of view {name!r}")
@@ -205,7 +235,14 @@ class KernelClusterer(ScoreClusterer):
         self.explained_variance_ratio_ = space.explained_variance_ratio
 
     def _training_scores(self, name: str) -> Array:
-        """Return a view's own scores of the training samples, computed when they are first used."""
+        """Return a view's own scores of the training samples; NaN for samples that lack it."""
+        scores = self._scores_with_view(name)
+        if name not in self._present_rows:
+            return scores
+        return among_all(scores, _mask(self._present_rows[name], len(self.labels_)))
+
+    def _scores_with_view(self, name: str) -> Array:
+        """Return a view's own scores of the training samples that have it, computed when they are first used."""
         if name not in self._view_scores:
             score_map = self._score_maps[name]
             self._view_scores[name] = zero_within(score_map.of_training_samples(), score_map.tolerance)
@@ -224,16 +261,77 @@ class KernelClusterer(ScoreClusterer):
     def _block_scores(self, views: Views, with_views: bool = True) -> Array:
         """Return the ensemble scores of a block, followed by each view's own, (rows, 1 + views, components)."""
         scores = np.zeros((views.n_samples, 1 + len(views) * with_views, self._n_features_out))
-        error = np.zeros(1)
-        for v, (name, x) in enumerate(views.items(), start=1):
-            of_view, tolerance = self._score_maps[name].with_tolerance(x)
+        of_views = {}
+        for v, name in enumerate(views, start=1):
+            rows = views.present.get(name, slice(None))
+            if views.n_present(name) == 0:
+                of_view, tolerance = np.empty((0, self._n_features_out)), np.zeros(self._n_features_out)
+            else:
+                of_view, tolerance = self._score_maps[name].with_tolerance(views.observed(name))
             self._require_finite(name, of_view)
-            scores[:, 0] += self._beta[name] * of_view
-            error = error + self._beta[name] * tolerance
+            of_views[name] = of_view, tolerance
             if with_views:
-                scores[:, v] = zero_within(of_view, tolerance)
-        zero_within(scores[:, 0], error)
+                if name in views.present:
+                    scores[:, v] = np.nan
+                scores[rows, v] = zero_within(of_view.copy(), tolerance)
+        scores[:, 0] = zero_within(*self._combined(views, of_views))
         return scores
+
+    def _combined(self, views: Views, of_views: Mapping[str, tuple[Array, Array]]) -> tuple[Array, Array]:
+        """Return the ensemble scores and their rounding errors, from those of the samples that have each view.
+
+        The ensemble is Σ_v beta_v e_v over the views of a sample. If it lacks some, the sum is divided by
+        the sum of beta times the loadings of its views.
+        """
+        scores = np.zeros((views.n_samples, self._n_features_out))
+        error = np.zeros(1 if views.complete else scores.shape)
+        for name, (of_view, tolerance) in of_views.items():
+            rows = views.present.get(name, slice(None))
+            scores[rows] += self._beta[name] * of_view
+            if views.complete:
+                error = error + self._beta[name] * tolerance
+            else:
+                error[rows] += self._beta[name] * tolerance
+        if not views.complete:
+            loadings, total = self._loadings(), np.zeros(views.n_samples)
+            for name in of_views:
+                total[views.present.get(name, slice(None))] += self._beta[name] * loadings[name]
+            some = ~views.has_all()
+            total = np.maximum(total[some, None], _LEAST_LOADING)
+            scores[some] /= total
+            error[some] /= total
+        return scores, error
+
+    def _loadings(self) -> dict[str, float]:
+        """Return for each view <e_v, e> / <e, e>, with e the ensemble scores of the training samples with all views.
+
+        The loadings times beta sum to 1. They are computed when samples first lack views.
+        """
+        if not self._view_loadings:
+            training = Views.trusted(
+                {name: np.empty((len(self.labels_), 0)) for name in self.view_names_},
+                dict.fromkeys(self.view_names_),
+                present={name: _mask(rows, len(self.labels_)) for name, rows in self._present_rows.items()},
+            )
+            self._view_loadings = self._loadings_of(
+                {name: self._scores_with_view(name) for name in self.view_names_}, training
+            )
+        return self._view_loadings
+
+    def _loadings_of(self, of_views: Mapping[str, Array], views: Views) -> dict[str, float]:
+        """Return the loadings from each view's own scores of the training samples that have it."""
+        everything = views.has_all()
+        if everything.sum() < _FEWEST_COMPLETE:
+            return dict.fromkeys(of_views, 1.0)
+        complete = {
+            name: scores[everything[views.present[name]] if name in views.present else everything]
+            for name, scores in of_views.items()
+        }
+        ensemble = np.sum([self._beta[name] * scores for name, scores in complete.items()], axis=0)
+        squares = float((ensemble**2).sum()) or 1.0
+        return {
+            name: max(float((scores * ensemble).sum()) / squares, _LEAST_LOADING) for name, scores in complete.items()
+        }
 
     def _require_finite(self, name: str, scores: Array) -> None:
         if not np.isfinite(scores).all():
@@ -292,6 +390,17 @@ class OneViewKernelClusterer(KernelClusterer):
         return views
 
 
+def _spread(x: Matrix) -> Matrix:
+    """Return 256 evenly spaced rows."""
+    return x[np.linspace(0, x.shape[0] - 1, 256).astype(int)]
+
+
+def _mask(rows: Array, n: int) -> Array:
+    mask = np.zeros(n, dtype=bool)
+    mask[rows] = True
+    return mask
+
+
 def _gram_dtype(dtype: Any, kernels: Mapping[str, Kernel], assigner: Assigner, views: Views) -> type[np.floating[Any]]:
     """Return the precision of Gram matrices; "auto" is float32 if that is faster and does not change labels.
 
@@ -303,9 +412,8 @@ def _gram_dtype(dtype: Any, kernels: Mapping[str, Kernel], assigner: Assigner, v
         bounded = all(kernel.bounded for kernel in kernels.values())
         if views.n_samples <= _FLOAT64_UP_TO or not bounded or assigner.reads_signs:
             return np.float64
-        rows = np.linspace(0, views.n_samples - 1, 256).astype(int)
-        smooth = [name for name in views if not kernels[name].sparse]
-        flat = any(1 - kernels[name](views[name][rows]).mean() < _LEAST_CONTRAST for name in smooth)
+        smooth = [kernels[name](_spread(views.observed(name))) for name in views if not kernels[name].sparse]
+        flat = any(1 - gram.mean() < _LEAST_CONTRAST for gram in smooth)
         return np.float64 if flat else np.float32
     try:
         known = {np.dtype(kind): kind for kind in (np.float32, np.float64)}

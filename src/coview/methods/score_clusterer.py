@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, Self, overload
 
+import numpy as np
 from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -41,7 +42,7 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
 
     @abstractmethod
     def _scores_of(self, views: Views) -> tuple[Array, dict[str, Array]]:
-        """Return the ensemble scores and each view's own scores."""
+        """Return the ensemble scores and each view's own scores, which are NaN for samples that lack the view."""
 
     def _scores_of_views(self, views: Views) -> dict[str, Array]:
         """Return each view's own scores."""
@@ -49,7 +50,7 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
 
     @abstractmethod
     def _training_scores(self, name: str) -> Array:
-        """Return a view's own scores of the training samples."""
+        """Return a view's own scores of the training samples; NaN for samples that lack it."""
 
     @property
     def _scored_views(self) -> tuple[str, ...]:
@@ -73,7 +74,7 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
         ----------
         X : views, as in `as_views`
         per_view : bool
-            Return each view's own scores instead, of the views that have these.
+            Return each view's own scores instead, of the views that have these; NaN for samples that lack the view.
 
         Returns
         -------
@@ -130,7 +131,8 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
         ----------
         X : views, as in `as_views`
         per_view : bool
-            Return labels by each view's own scores (individual assignment) instead of the ensemble scores.
+            Return labels by each view's own scores (individual assignment) instead of the ensemble scores; -1 for
+            samples that lack the view.
 
         Returns
         -------
@@ -138,19 +140,31 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
         """
         views = self._views_to_predict(X)
         if per_view:
-            return {name: self._view_assignment(name).assign(e) for name, e in self._scores_of_views(views).items()}
+            return {name: self._labels_of_view(name, e) for name, e in self._scores_of_views(views).items()}
         return self._by_block(lambda block: self._assignment.assign(self._ensemble(block)), views)
 
     @property
     def view_labels_(self) -> dict[str, Labels]:
-        """Clusters of the training samples by each view's own scores (individual assignment), by view name."""
+        """Clusters of the training samples by each view's own scores (individual assignment), by view name.
+
+        The label is -1 if a sample lacks the view.
+        """
         check_is_fitted(self)
-        return {name: self._view_assignment(name).assign(self._training_scores(name)) for name in self._scored_views}
+        return {name: self._labels_of_view(name, self._training_scores(name)) for name in self._scored_views}
+
+    def _labels_of_view(self, name: str, scores: Array) -> Labels:
+        """Return the labels by a view's own scores; -1 for scores that are NaN."""
+        present = _is_known(scores)
+        labels = np.full(len(scores), -1)
+        if present.any():
+            labels[present] = self._view_assignment(name).assign(scores[present])
+        return labels
 
     def _view_assignment(self, name: str) -> Assignment:
         """Return a view's own clusters, learnt when they are first used."""
         if name not in self._view_assignments:
-            self._view_assignments[name] = self._view_assigner.fit(self._training_scores(name))
+            scores = self._training_scores(name)
+            self._view_assignments[name] = self._view_assigner.fit(scores[_is_known(scores)])
         return self._view_assignments[name]
 
     def recluster(self, X: Any) -> Self:
@@ -173,6 +187,13 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
         scores, of_views = self._scores_of(views)
         self._assignment = learn.assigner.fit(scores, learn.n_clusters, self._generator(), learn.decimals)
         self.labels_ = self._assignment.assign(self.scores_)
-        self._view_assignments = {name: learn.fit(of_view) for name, of_view in of_views.items()}
+        known = {name: of_view[_is_known(of_view)] for name, of_view in of_views.items()}
+        # If no sample has a view, its clusters stay as they are.
+        self._view_assignments |= {name: learn.fit(of_view) for name, of_view in known.items() if len(of_view)}
         self._warn_if_fewer(self._assignment.n_found, learn.n_clusters)
         return self
+
+
+def _is_known(scores: Array) -> Array:
+    """Return which samples have the view of these scores."""
+    return np.logical_not(np.isnan(scores).any(axis=1))

@@ -10,8 +10,9 @@ from numpy.typing import DTypeLike
 from coview.core.assign import Assigner
 from coview.core.fuse import fuse
 from coview.core.gram import Gram, Grams
-from coview.kernels import RBF, KernelParameter
+from coview.kernels import RBF, KernelParameter, kernel_per_view
 from coview.methods.base import Seed, ViewWeights, WeightsParameter, weights_per_view
+from coview.methods.coverage import check_coverage
 from coview.methods.kernel_clusterer import KernelClusterer, LatentSpace, solve_shared
 from coview.parameters import check_number
 from coview.progress import ProgressParameter
@@ -177,8 +178,13 @@ class TMvKSCR(KernelClusterer):
         """
         return cls(n_clusters, kernel=kernel, rho=rho, assigner=assigner, regularization=0, **parameters)
 
+    @property
+    def _samples_may_lack_views(self) -> bool:
+        return True
+
     def _views_to_fit(self, X: Any) -> Views:
         views = super()._views_to_fit(X)
+        check_coverage(views, self.n_clusters, kernel_per_view(self.kernel, views.names))
         check_number("rho", self.rho, 0, 1, or_else=" (0: product of the views, 1: sum of the views)")
         self._kappa = weights_per_view("kappa", self.kappa, views.names, default=1.0, unnamed=1.0)
         self._beta = weights_per_view("beta", self.beta, views.names, default=1 / len(views))
@@ -201,7 +207,6 @@ class TMvKSCR(KernelClusterer):
 
     def _solved(self, grams: Grams, n_components: int) -> LatentSpace:
         def regularized(gram: Gram) -> Array:
-            degree = gram.positive_degrees()
-            return degree + self.regularization_ * degree.mean()
+            return gram.regularized(self.regularization_)
 
         return solve_shared(fuse(grams, self._kappa, float(self.rho), regularized), n_components, self._beta)

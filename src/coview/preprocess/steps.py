@@ -31,6 +31,7 @@ class Step(ABC):
     """A learnt step: call it with any block of rows."""
 
     keeps_columns: ClassVar[bool] = True  # whether the columns are the same features afterwards
+    fills_cells: ClassVar[bool] = False  # whether the rows may have empty cells, that is, NaN
     refused: ClassVar[str] = ""  # values that the step cannot transform, for messages
 
     @classmethod
@@ -257,6 +258,11 @@ class Preprocessing:
     steps: tuple[str, ...]
 
     @property
+    def fills_cells(self) -> bool:
+        """Whether empty cells are filled, by the first step."""
+        return bool(self.steps) and step_spec(self.steps[0]).kind.fills_cells
+
+    @property
     def name(self) -> str:
         """The names of the steps joined by "+", or "none"."""
         return "+".join(self.steps) or "none"
@@ -342,6 +348,8 @@ def preprocessing_per_view(steps: Any, names: Sequence[str], parameter: str = "s
 
 def _learn(name: str, x: Matrix, view: str) -> Step:
     spec = step_spec(name)
+    if spec.kind.fills_cells:
+        _check_columns(name, x, view)
     if spec.kind is PrincipalComponents and x.shape[0] < 2:
         raise InputError(f"view {view!r} has 1 sample and {name!r} needs at least 2; give more samples")
     try:
@@ -351,6 +359,18 @@ def _learn(name: str, x: Matrix, view: str) -> Step:
         raise _too_large(name, view) from None
     _check_values(name, step, x, view)
     return step
+
+
+def _check_columns(name: str, x: Matrix, view: str) -> None:
+    """Refuse sparse views, and columns from which no value can be learnt."""
+    if sp.issparse(x):
+        raise InputError(f"view {view!r} is sparse, and {name!r} fills cells of dense tables; leave out {name!r}")
+    without = np.flatnonzero(np.isnan(x).all(axis=0))
+    if len(without):
+        raise InputError(
+            f"view {view!r} has no value in {len(without)} of {x.shape[1]} columns (first: column {without[0]}), so "
+            f"{name!r} cannot fill them; drop these columns"
+        )
 
 
 def _applied(name: str, step: Step, x: Matrix, view: str) -> Matrix:

@@ -61,6 +61,10 @@ def _method(summary: Summary) -> list[str]:
                 f"{number_range(numbers)} clusters were compared by a criterion that uses no known classes; see "
                 "Models and number of clusters."
             )
+    lacking = {view.name: summary.n_samples - view.n_samples for view in summary.views}
+    if any(lacking.values()):
+        named = listed([f"{name} ({plural(count, 'sample')})" for name, count in lacking.items() if count])
+        sentences.append(f"Some samples lack views: {named}. They are clustered by the views that they have.")
     if summary.n_train < summary.n_samples:
         trained = plural(summary.n_train, "sample")
         sentences.append(f"The model was trained on {trained}. The labels of all other samples are predicted.")

@@ -14,10 +14,12 @@ from coview.compose.wrapper import nested_models
 from coview.core.assign import Labels
 from coview.core.gram import Centering
 from coview.errors import InputError, InputTypeError, kind_of
+from coview.formats import decimals
 from coview.kernels import Kernel, Precomputed
 from coview.likely_mistakes import check_classes
 from coview.methods.base import MultiViewClusterer
 from coview.methods.tmvkscr import TMvKSCR
+from coview.preprocess.impute import FillMedian
 from coview.summary.effects import effects, effects_of_columns
 from coview.summary.margins import Numbers, margins, shortened_directions
 from coview.summary.settings import describe_preprocessing, n_training_samples, nested_name, parameters, versions
@@ -133,7 +135,7 @@ def summarize(
         points=_plotted(found, separation, classes),
         similarities=_sample_similarities(found),
         tuning=_tuning_record(model),
-        notes=(*map(str, notes), *_notes(found)),
+        notes=(*map(str, notes), *_notes(found), *_notes_on_missing(found, separation)),
         seconds={str(stage): float(time) for stage, time in (seconds or {}).items()},
         versions=versions(),
         command=command,
@@ -255,15 +257,19 @@ def _describe_views(
     sizes = {
         n: tuple(np.bincount(theirs).tolist())
         for n, theirs in found.view_labels.items()
-        if complete and theirs.min() >= 0  # labels of -1 are no cluster
+        if complete and theirs.min() >= 0  # labels of -1 are no cluster, or of samples that lack the view
     }
     agreement = {}
     if len(found.names) > 1:  # one cluster agrees with anything
-        agreement = {n: _significant(adjusted_rand_score(theirs, joint)) for n, theirs in found.view_labels.items()}
+        for n, theirs in found.view_labels.items():
+            rows = _rows_with(found, n)
+            if len(rows):
+                agreement[n] = _significant(adjusted_rand_score(theirs[rows], joint[rows]))
     return tuple(
         View(
             name=name,
             n_features=x.shape[1],
+            n_samples=found.views.n_present(name),
             sparse=sp.issparse(x),
             preprocessing=preprocessing[name],
             kernel=kernels.get(name),
@@ -274,6 +280,12 @@ def _describe_views(
         )
         for name, x in found.views.items()
     )
+
+
+def _rows_with(found: _Found, view: str) -> Numbers:
+    """Return the places among the labelled samples of those that have a view."""
+    present = found.views.present.get(view)
+    return np.arange(len(found.labelled)) if present is None else np.flatnonzero(present[found.labelled])
 
 
 def _kernels_in_words(nested: Nested) -> dict[str, str]:
@@ -294,7 +306,11 @@ def _describe_clusters(
 ) -> tuple[Cluster, ...]:
     sizes, numbers = np.bincount(found.numbers), found.numbers[found.labelled]
     by_view = found.view_labels if len(sizes) > 1 else {}  # one cluster agrees with anything
-    agreement = {name: _agreement(numbers, theirs, len(sizes)) for name, theirs in by_view.items()}
+    agreement = {}
+    for name, theirs in by_view.items():
+        rows = _rows_with(found, name)
+        if len(rows):
+            agreement[name] = _agreement(numbers[rows], theirs[rows], len(sizes))
     stability: Sequence[float | None] = [None] * len(sizes)
     if validity is not None and len(sizes) > 1:
         stability = [None if value is None else _significant(value) for value in validity.cluster_stability]
@@ -319,10 +335,11 @@ def _features(found: _Found) -> tuple[list[tuple[Feature, ...]], FeatureMeans | 
     n_clusters, kernels = len(found.names), found.nested.kernels
     largest: list[list[tuple[Feature, int]]] = [[] for _ in range(n_clusters)]  # with the column
     constant: dict[str, list[int]] = {name: [] for name in found.views}
-    for name, x in found.views.items():
-        if isinstance(kernels.get(name), Precomputed):
-            continue  # columns are samples
-        for part in effects(x, found.numbers, n_clusters):
+    for name in found.views:
+        if isinstance(kernels.get(name), Precomputed) or not found.views.n_present(name):
+            continue  # columns are samples, or no sample has the view
+        of_view = found.numbers[found.views.present.get(name, slice(None))]
+        for part in effects(_filled(found.views, name), of_view, n_clusters):
             constant[name] += part.columns[part.constant].tolist()
             for c in range(n_clusters):
                 order = np.argsort(-abs(part.values[c]), kind="stable")[:FEATURES]
@@ -353,9 +370,16 @@ def _feature_means(found: _Found, ranked: Sequence[Sequence[tuple[str, int]]]) -
     for name in dict.fromkeys(view for view, _ in columns):
         places = [i for i, (view, _) in enumerate(columns) if view == name]
         wanted = [columns[i][1] for i in places]
-        values[:, places] = effects_of_columns(found.views[name], wanted, found.numbers, n_clusters).standardised
+        of_view = found.numbers[found.views.present.get(name, slice(None))]
+        values[:, places] = effects_of_columns(_filled(found.views, name), wanted, of_view, n_clusters).standardised
     names = tuple(_column_name(found.views, view, column) for view, column in columns)
     return FeatureMeans(tuple(view for view, _ in columns), names, _as_tuples(values, digits=3))
+
+
+def _filled(views: Views, name: str) -> Matrix:
+    """Return the rows of the samples that have a view; empty cells have the median of the column."""
+    rows = views.observed(name)
+    return FillMedian.learn(rows)(rows) if name in views.empty_cells else rows
 
 
 def _column_name(views: Views, view: str, column: int) -> str:
@@ -380,7 +404,7 @@ def _agreement(numbers: Numbers, theirs: Labels, n_clusters: int) -> Array:
     counts = _counts_by_cluster(numbers, np.unique(theirs, return_inverse=True)[1])
     fractions = np.zeros(n_clusters)
     rows, matched = linear_sum_assignment(counts, maximize=True)
-    fractions[rows] = counts[rows, matched] / counts.sum(axis=1)[rows]
+    fractions[rows] = counts[rows, matched] / np.maximum(counts.sum(axis=1)[rows], 1)
     return fractions
 
 
@@ -447,8 +471,15 @@ def _plotted(found: _Found, separation: _Separation, classes: Sequence[str] | No
         margins=_significant_numbers(None if separation.margins is None else separation.margins[drawn]),
         scores=() if found.scores is None else _as_tuples(found.scores[drawn, :COMPONENTS]),
         view_labels={name: tuple(theirs[places].tolist()) for name, theirs in found.view_labels.items()},
-        view_scores={name: _as_tuples(theirs[:, :view_components]) for name, theirs in by_view.items()},
+        view_scores={name: _known_or_none(theirs[:, :view_components]) for name, theirs in by_view.items()},
     )
+
+
+def _known_or_none(scores: Array) -> tuple[tuple[float | None, ...], ...]:
+    """Return rows of numbers; None instead of NaN, for samples that lack the view."""
+    present = ~np.isnan(scores).all(axis=1, keepdims=True).ravel()
+    known = iter(_as_tuples(scores[present]))
+    return tuple(next(known) if each else (None,) * scores.shape[1] for each in present.tolist())
 
 
 def _sample_similarities(found: _Found) -> Similarities | None:
@@ -456,7 +487,10 @@ def _sample_similarities(found: _Found) -> Similarities | None:
 
     For a consensus, these are the inner products of the scores.
     """
-    some = found.drawn[_draw_by_cluster(found.numbers[found.drawn], COMPARED)]
+    drawn = found.drawn[found.views.has_all()[found.drawn]]
+    if len(drawn) < 2:
+        return None
+    some = drawn[_draw_by_cluster(found.numbers[drawn], COMPARED)]
     some = some[np.argsort(found.numbers[some], kind="stable")]
     if isinstance(found.nested.method, Consensus) and found.scores is not None:
         scores, labels = found.scores[some], tuple(found.labels[some].tolist())
@@ -485,7 +519,9 @@ def _kernel_matrix(found: _Found, view: str, kernel: Kernel, seen: Matrix, some:
     if isinstance(kernel, Precomputed):
         return seen[:, some]
     learnt = getattr(found.nested.method, "_score_maps", {}).get(view)
-    if kernel.sparse and found.fitted and learnt is not None and learnt.n_training == found.views.n_samples:
+    if kernel.sparse and found.fitted and learnt is not None and learnt.n_training == found.views.n_present(view):
+        if view in found.views.present:
+            some = np.searchsorted(np.flatnonzero(found.views.present[view]), some)
         return learnt.similarity.gram[some][:, some]
     return kernel(seen)
 
@@ -539,6 +575,20 @@ def _notes(found: _Found) -> list[str]:
             f"{parts} are those of {len(found.drawn):,} of the {n:,} samples, drawn at random with some from every "
             "cluster; all other numbers are of all samples."
         )
+    return notes
+
+
+def _notes_on_missing(found: _Found, separation: _Separation) -> list[str]:
+    """Return how many samples lack views, and how clearly they are assigned in comparison with the others."""
+    views = found.views
+    if views.complete:
+        return []
+    complete = views.has_all()
+    lacking = ", ".join(f"{name} {views.n_samples - views.n_present(name):,}" for name in views.present)
+    notes = [f"{(~complete).sum():,} of {views.n_samples:,} samples lack views ({lacking})."]
+    if separation.margins is not None and complete.any():
+        medians = [decimals(float(np.median(separation.margins[rows]))) for rows in (~complete, complete)]
+        notes.append(f"Their median margin is {medians[0]}, that of samples with all views is {medians[1]}.")
     return notes
 
 

@@ -17,7 +17,7 @@ from coview.persist.file import refuse_nan
 from coview.tune.record import Tuning, is_complete
 from coview.validity import Validity
 
-_FORMAT = "coview summary 7"
+_FORMAT = "coview summary 8"
 _LISTED = 20
 EIGENVALUE = "eigenvalue"
 SQUARED_NORM = "fraction of the squared norm"  # of the scores; what `Consensus` has as eigenvalues
@@ -55,6 +55,7 @@ class View:
 
     name: str
     n_features: int
+    n_samples: int  # that have the view
     sparse: bool
     preprocessing: str  # in words
     kernel: str | None
@@ -126,7 +127,7 @@ class Points:
     margins: tuple[float, ...] | None  # from -1 to 1; below 0 if the runner-up is nearer than the own cluster
     scores: tuple[tuple[float, ...], ...]  # one row per sample, one column per component
     view_labels: dict[str, tuple[int, ...]]
-    view_scores: dict[str, tuple[tuple[float, ...], ...]]
+    view_scores: dict[str, tuple[tuple[float | None, ...], ...]]  # None for samples that lack the view
 
     def __repr__(self) -> str:
         components = len(self.scores[0]) if self.scores else 0
@@ -314,7 +315,7 @@ def _check_lengths(summary: Summary) -> None:
     points, samples, truth, similarities = summary.points, summary.samples, summary.truth, summary.similarities
     means = summary.feature_means
     n, names, labels = len(points.rows), {v.name for v in summary.views}, {c.label for c in summary.clusters}
-    drawn = [points.samples, points.labels, points.classes, points.margins, points.scores or None]
+    drawn: list[Any] = [points.samples, points.labels, points.classes, points.margins, points.scores or None]
     drawn += [*points.view_labels.values(), *points.view_scores.values()]
     listed = [samples.names, samples.labels, samples.classes, samples.runners_up, samples.margins]
     agreed = {v.name for v in summary.views if v.agreement is not None}

@@ -25,9 +25,10 @@ def models_of(views: Views, n_components: int, **parameters: Any) -> dict[str, A
 
     Graphs of each view are fused, by the direction of the rows and by standardised columns; and there is one graph of
     all columns side by side, of rows preprocessed in both ways. Columns of counts, and of sparse views with more than 8
-    columns, are not standardised. Models that would be the same, or that do not fit into memory, are left out.
+    columns, are not standardised. Models that would be the same, or that do not fit into memory, are left out, and so
+    are those of all columns if samples lack views.
     """
-    profiles = {name: ViewProfile.of(x) for name, x in views.items()}
+    profiles = {name: ViewProfile.of(views.observed(name)) for name in views}
     by_direction = {name: not profile.no_direction for name, profile in profiles.items()}
     by_column = {name: not (sp.issparse(x) or profiles[name].word_counts) for name, x in views.items()}
 
@@ -47,4 +48,4 @@ def models_of(views: Views, n_components: int, **parameters: Any) -> dict[str, A
         models |= {f"{EACH_VIEW} (standardised)": fused(kernels), "stacked (standardised)": stacked(steps)}
     dense = 3 * SymmetricTiles.nbytes(views.n_samples, np.float32)  # of many views, which are not fused as graphs
     fits = fuses_sparse([True] * len(views)) or fits_in_memory(dense)
-    return {name: model for name, model in models.items() if fits or not name.startswith(EACH_VIEW)}
+    return {name: model for name, model in models.items() if (fits if name.startswith(EACH_VIEW) else views.complete)}

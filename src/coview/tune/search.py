@@ -75,16 +75,19 @@ class Search:
         """Fit all models on all rows and subsets, in parallel."""
         rng = np.random.default_rng(seed)
         rows = draw_rows(views.n_samples, max(_SAMPLES, _SAMPLES_PER_CLUSTER * max(numbers)), rng)
+        some = views.take(rows)
+        varying = [name for name in some if varies(some.observed(name))]
+        if not varying:
+            raise InputError(f"all views are constant among {len(rows)} samples that are drawn at random")
+        some = some.select(varying)
+        known = np.flatnonzero(some.has_any())
+        if len(known) < len(rows):
+            rows, some = rows[known], some.take(known)
         n = len(rows)
         n_subsets = (
             int(np.clip(round(_SUBSETS_TIMES_SAMPLES / n), _SUBSETS, _MOST_SUBSETS)) if n >= _LEAST_SAMPLES else 0
         )
         subsets = [np.sort(rng.permutation(n)[: int(_FRACTION * n)]) for _ in range(n_subsets)]
-        some = views.take(rows)
-        varying = [name for name, x in some.items() if varies(x)]
-        if not varying:
-            raise InputError(f"all views are constant among {n} samples that are drawn at random")
-        some = some.select(varying)
         smallest = min(map(len, subsets), default=n)
         models = models_of(
             some, min(max(numbers), smallest - 1), assigner=Directions(n_init=1), n_jobs=1, random_state=seed

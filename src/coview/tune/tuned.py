@@ -127,6 +127,10 @@ class Tuned(Wrapper):
         self.verbose = verbose
         self.random_state = random_state
 
+    @property
+    def _samples_may_lack_views(self) -> bool:
+        return True
+
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
         verbose = check_number("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
@@ -238,8 +242,8 @@ def _printing(report: Progress, verbose: float) -> Progress:
 
 
 def _require_variation(views: Views) -> None:
-    for name, x in views.items():
-        if views.n_samples > 1 and not varies(x):
+    for name in views:
+        if views.n_samples > 1 and not varies(views.observed(name)):
             raise InputError(f"view {name!r} has the same values in all {views.n_samples} samples; drop the view")
 
 

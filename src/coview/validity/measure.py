@@ -85,7 +85,7 @@ def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) ->
             reference, permuted = _reference_stability(_unfitted(method, seed), wrappers, given, samples, found, rng)
         kernels = own_kernels if set(own_kernels) == set(of_views) else dict.fromkeys(of_views, AutoKernel())
         by_view = _models_by_view(of_views, kernels, len(names), seed)
-        agreement = _agreement_of_views([each.labels_ for each in by_view.values()], rng)
+        agreement = _agreement_of_views([_of_all(each.labels_, of_views, name) for name, each in by_view.items()], rng)
     validity = Validity(
         n_samples=len(rows),
         stability=_mean_stability(refits),
@@ -103,10 +103,12 @@ def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) ->
     )
     if not validity.is_stable or validity.views_agree:
         return validity
-    alone = {name: measure_validity(one, of_views.select([name]), one.labels_, seed) for name, one in by_view.items()}
+    alone = {name: measure_validity(one, of_views.alone(name), one.labels_, seed) for name, one in by_view.items()}
     stable = tuple(name for name, each in alone.items() if each and each.is_stable)
-    same = adjusted_rand(labels[rows], by_view[stable[0]].labels_) if len(stable) == 1 else None
-    return replace(validity, stable_views=stable, stable_agreement=same)
+    if len(stable) != 1:
+        return replace(validity, stable_views=stable)
+    own, joint = by_view[stable[0]].labels_, labels[rows][of_views.present.get(stable[0], slice(None))]
+    return replace(validity, stable_views=stable, stable_agreement=adjusted_rand(joint, own))
 
 
 def _kernels(method: Any) -> dict[str, Kernel]:
@@ -125,7 +127,8 @@ def _some(views: Views, rows: Array, kernels: Mapping[str, Kernel], training: Ar
         name: x[rows][:, columns] if isinstance(kernels.get(name), Precomputed) else x[rows]
         for name, x in views.items()
     }
-    return Views.trusted(chosen, dict.fromkeys(views))
+    present = {name: mask[rows] for name, mask in views.present.items()}
+    return Views.trusted(chosen, dict.fromkeys(views), present=present, empty_cells=views.empty_cells)
 
 
 def _unfitted(method: Any, seed: int) -> Any:
@@ -191,14 +194,21 @@ def _reference_stability(
 ) -> tuple[list[list[float]], list[float]]:
     """Return the stability on data without clusters by distribution, and on a single view with permuted columns.
 
-    The data are drawn like the views that are given, and preprocessed as these; if the views are wide, they are drawn
-    like the preprocessed samples. Data that the method cannot use are left out. No more are drawn if the stability that
-    was found is not above all so far, so that the level is the lowest, or far above the first of each kind.
+    The data are drawn like the views that are given, and preprocessed as these; if the views are wide or have empty
+    cells, they are drawn like the preprocessed samples. Data that the method cannot use are left out. No more are drawn
+    if the stability that was found is not above all so far, so that the level is the lowest, or far above the first of
+    each kind.
+
+    If samples lack views, the data are drawn like the samples with all views, and lack the same views.
     """
-    wide = sum(given.n_features.values()) > _MOST_COLUMNS
-    reference = Reference(compressed(samples) if wide else given)
+    wide = sum(given.n_features.values()) > _MOST_COLUMNS or bool(given.empty_cells)
+    known = (samples if wide else given).take(np.flatnonzero(given.has_all()))
+    if known.n_samples < _LEAST_SAMPLES:
+        return [], []
+    reference = Reference(compressed(known) if wide else known, given.n_samples)
 
     def stability(data: Views) -> list[float]:
+        data = Views.trusted(data, data.columns, present=given.present)
         try:
             for wrapper in () if wide else wrappers:
                 data = wrapper.inner_views(data)
@@ -222,29 +232,47 @@ def _reference_stability(
 def _models_by_view(views: Views, kernels: Mapping[str, Kernel], n_clusters: int, seed: int) -> dict[str, TMvKSCR]:
     """Return a model of each view alone; a view that cannot be clustered is left out."""
     found = {}
-    for name, x in views.items():
-        if not varies(x):
+    for name in views:
+        if not varies(views.observed(name)):
             continue
         try:
             found[name] = TMvKSCR(n_clusters, kernel=kernels[name], assigner=FEW_STARTS, random_state=seed).fit(
-                views.select([name])
+                views.alone(name)
             )
         except InputError:
             continue
     return found
 
 
+def _of_all(labels: Labels, views: Views, name: str) -> Labels:
+    """Return the labels of the samples that have a view among those of all samples; -1 for the others."""
+    if name not in views.present:
+        return labels
+    everything = np.full(views.n_samples, -1)
+    everything[views.present[name]] = labels
+    return everything
+
+
 def _agreement_of_views(labels: Sequence[Labels], rng: np.random.Generator) -> tuple[float, float, float] | None:
-    """Return the mean agreement of two views, the largest ratio to its deviation, and the same for random pairings."""
-    pairs = list(combinations(range(len(labels)), 2))
-    if not pairs:
+    """Return the mean agreement of two views, the largest ratio to its deviation, and the same for random pairings.
+
+    Two views are compared on the samples that have both.
+    """
+    both = {(i, j): np.flatnonzero((labels[i] >= 0) & (labels[j] >= 0)) for i, j in combinations(range(len(labels)), 2)}
+    both = {pair: rows for pair, rows in both.items() if len(rows) > 1}
+    if not both:
         return None
 
     def agreements(some: Sequence[Labels]) -> list[float]:
-        return [adjusted_rand(some[i], some[j]) for i, j in pairs]
+        return [adjusted_rand(some[i][rows], some[j][rows]) for (i, j), rows in both.items()]
+
+    def paired_at_random(each: Labels) -> Labels:
+        shuffled, known = each.copy(), np.flatnonzero(each >= 0)
+        shuffled[known] = rng.permutation(each[known])
+        return shuffled
 
     observed = np.array(agreements(labels))
-    random = np.array([agreements([rng.permutation(each) for each in labels]) for _ in range(_PAIRINGS)])
+    random = np.array([agreements([paired_at_random(each) for each in labels]) for _ in range(_PAIRINGS)])
     deviation = np.maximum(random.std(axis=0), 1 / len(labels[0]))
     return float(observed.mean()), float((observed / deviation).max()), float((random / deviation).max())
 
@@ -253,10 +281,13 @@ def _input_silhouette(views: Views, kernels: Mapping[str, Kernel], labels: Label
     """Return the mean silhouette of the labels in the input, averaged over the views."""
     from sklearn.metrics import silhouette_score
 
-    if not 1 < len(np.unique(labels)) < len(labels):
-        return None
-    distances = (_distances(x, kernels[name]) for name, x in views.items())
-    return float(np.mean([silhouette_score(each, labels, metric="precomputed") for each in distances]))
+    found = []
+    for name in views:
+        of_view = labels[views.present.get(name, slice(None))]
+        if 1 < len(np.unique(of_view)) < len(of_view):
+            distances = _distances(views.observed(name), kernels[name])
+            found.append(silhouette_score(distances, of_view, metric="precomputed"))
+    return float(np.mean(found)) if found else None
 
 
 def _distances(x: Matrix, kernel: Kernel) -> Array:

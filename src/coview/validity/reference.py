@@ -26,8 +26,9 @@ class Reference:
     values are replaced by 0.
     """
 
-    def __init__(self, views: Views) -> None:
+    def __init__(self, views: Views, n_samples: int | None = None) -> None:
         self._names = views.names
+        self._n_samples = views.n_samples if n_samples is None else n_samples  # that are drawn
         tables = [as_float64(x) for x in views.values()]
         self._least = [0.0 if x.min() >= 0 else -np.inf for x in tables]
         self._norms = [_common_norm(x) for x in tables]
@@ -40,8 +41,8 @@ class Reference:
         self._shapes = np.array([_log_normal_shape(each) for each in skew(left[:, vary], axis=0)])
 
     def draw(self, distribution: str, rng: np.random.Generator) -> Views:
-        """Return as many samples as the views have."""
-        size = len(self._table), len(self._axes)
+        """Return samples, by default as many as the views have."""
+        size = self._n_samples, len(self._axes)
         components = DISTRIBUTIONS[distribution](rng, size, self._shapes) * self._deviations
         return self._views(components @ self._axes + self._mean)
 

@@ -1,0 +1,49 @@
+"""Samples that lack views: whether the others are enough to cluster by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from coview.errors import InputError
+from coview.kernels import Kernel, Precomputed
+from coview.views import Views
+
+_LEAST_PER_CLUSTER = 2  # samples with a view
+
+
+def check_coverage(views: Views, n_clusters: int, kernels: Mapping[str, Kernel]) -> None:
+    """Raise an InputError if a view has too few samples, or if no sample connects some views with the others."""
+    for name in views.present:
+        least = _LEAST_PER_CLUSTER * n_clusters
+        if views.n_present(name) < least:
+            raise InputError(
+                f"view {name!r} has {views.n_present(name)} of {views.n_samples} samples, and {n_clusters} clusters "
+                f"need at least {least}; drop the view or give more samples that have it"
+            )
+        if isinstance(kernels[name], Precomputed):
+            raise InputError(
+                f"view {name!r} has a precomputed kernel, which needs all samples, and "
+                f"{views.n_samples - views.n_present(name)} lack it; drop these samples or give a table of features"
+            )
+    connected, others = _connected(views)
+    if others:
+        raise InputError(
+            f"no sample has one of the views {', '.join(connected)} and also one of {', '.join(others)}, so nothing "
+            "relates their clusters; cluster them separately, or add samples that have both"
+        )
+
+
+def _connected(views: Views) -> tuple[list[str], list[str]]:
+    """Return the views that samples with several views connect to the first one, and the others."""
+    everywhere = np.ones(views.n_samples, dtype=bool)
+    masks = {name: views.present.get(name, everywhere) for name in views}
+    first, *others = masks
+    connected, reached = [first], masks[first].copy()
+    while found := [name for name in others if (masks[name] & reached).any()]:
+        for name in found:
+            reached |= masks[name]
+        connected += found
+        others = [name for name in others if name not in found]
+    return connected, others

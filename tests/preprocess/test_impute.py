@@ -1,0 +1,133 @@
+"""Empty cells: refused by default, and filled by steps that are learnt from training rows."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.metrics import adjusted_rand_score
+
+from coview import KSC, Concat, FixedSize, InputError, Preprocessed, TMvKSCR, Tuned, load, save, summarize
+from coview.preprocess.impute import FillNearest
+from coview.preprocess.steps import parse_steps
+from coview.views import as_views
+from tests.cli.running import call, refused
+from tests.conftest import make_blobs
+
+
+def with_holes(x, rate=0.1, seed=0):
+    holes = np.random.default_rng(seed).random(x.shape) < rate
+    holes[holes.all(axis=1)] = False
+    return np.where(holes, np.nan, x)
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    views, truth = make_blobs(150, spread=8.0, widths=(6, 9))
+    return {"a": with_holes(views["a"]), "b": views["b"]}, truth
+
+
+def test_medians_are_those_of_scikit_learn(blobs):
+    x = blobs[0]["a"]
+    step = parse_steps("median").learn(x[:100])
+    expected = SimpleImputer(strategy="median").fit(x[:100])
+    np.testing.assert_array_equal(step(x), expected.transform(x))
+    np.testing.assert_array_equal(step(x[:1]), expected.transform(x[:1]))
+
+
+def test_nearest_rows_are_those_of_scikit_learn_in_standardised_columns(blobs):
+    x = blobs[0]["a"] * [1, 100, 1, 1e-3, 1, 1]
+    step = parse_steps("nearest").learn(x[:100])
+    (learnt,) = step.steps
+    assert isinstance(learnt, FillNearest)
+    scaled = (x - learnt.means) / learnt.spreads
+    expected = KNNImputer(n_neighbors=5).fit(scaled[:100]).transform(scaled) * learnt.spreads + learnt.means
+    np.testing.assert_allclose(step(x), np.where(np.isnan(x), expected, x), rtol=1e-9)
+    for i in (3, 120):
+        np.testing.assert_array_equal(step(x[i : i + 1])[0], step(x)[i])
+
+
+@pytest.mark.parametrize("name", ["median", "nearest"])
+def test_rows_without_empty_cells_stay_as_they_are(name):
+    x = make_blobs(40)[0]["a"]
+    found = parse_steps(name).learn(x)(x)
+    np.testing.assert_array_equal(found, x)
+    assert not np.shares_memory(found, x)
+
+
+@pytest.mark.parametrize(
+    "steps", [{"a": "median"}, {"a": "nearest+standard"}, ["median+l2", "none"], "median+standard"]
+)
+@pytest.mark.parametrize(
+    "inner", [TMvKSCR(3, random_state=0), Concat(KSC(3, random_state=0)), Tuned(3, random_state=0)]
+)
+def test_clusters_are_found_in_spite_of_empty_cells(steps, inner, blobs, tmp_path):
+    views, truth = blobs
+    given = views if isinstance(steps, dict) else list(views.values())
+    model = Preprocessed(inner, steps).fit(given)
+    assert adjusted_rand_score(truth, model.labels_) > 0.95
+    np.testing.assert_array_equal(model.predict(given), model.labels_)
+    save(model, tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(load(tmp_path / "model.safetensors").predict(given), model.labels_)
+
+
+def test_a_model_inside_fixed_size_fills_cells(blobs):
+    views, truth = blobs
+    model = FixedSize(Preprocessed(TMvKSCR(3, random_state=0), {"a": "median"}), n_train=80, random_state=0).fit(views)
+    assert adjusted_rand_score(truth, model.labels_) > 0.95
+
+
+def test_empty_cells_and_missing_views_may_occur_together(blobs):
+    views, truth = blobs
+    some = {"a": views["a"].copy(), "b": views["b"].copy()}
+    some["a"][::5], some["b"][1::5] = np.nan, np.nan
+    model = Preprocessed(TMvKSCR(3, random_state=0), {"a": "nearest"}).fit(some)
+    assert adjusted_rand_score(truth, model.labels_) > 0.95
+    summary = summarize(model, some)
+    assert {view.name: view.n_samples for view in summary.views} == {"a": 120, "b": 120}
+    assert json.loads(summary.to_json())
+
+
+@pytest.mark.parametrize("steps", ["standard", {"b": "median"}, ["none", "median"]])
+def test_empty_cells_are_refused_in_views_that_are_not_filled(steps, blobs):
+    views = blobs[0]
+    given = list(views.values()) if isinstance(steps, list) else views
+    name = "view0" if isinstance(steps, list) else "a"
+    with pytest.raises(InputError, match=rf"view '{name}' contains NaN in .*impute them \(preprocessing step 'median'"):
+        Preprocessed(TMvKSCR(3), steps).fit(given)
+    with pytest.raises(InputError, match="view 'a' contains NaN"):
+        TMvKSCR(3).fit(as_views(views, None, lambda name: True))
+
+
+def test_columns_without_values_infinite_values_and_sparse_views_are_refused(blobs):
+    views = blobs[0]
+    empty = {"a": np.column_stack([views["a"], np.full(150, np.nan)]), "b": views["b"]}
+    with pytest.raises(InputError, match=r"view 'a' has no value in 1 of 7 columns \(first: column 6\)"):
+        Preprocessed(TMvKSCR(3), {"a": "median"}).fit(empty)
+    infinite = {"a": np.where(np.isnan(views["a"]), np.inf, views["a"]), "b": views["b"]}
+    with pytest.raises(InputError, match="view 'a' contains infinity"):
+        Preprocessed(TMvKSCR(3), {"a": "median"}).fit(infinite)
+    with pytest.raises(InputError, match="view 'a' is sparse, and 'nearest' fills cells of dense tables"):
+        Preprocessed(TMvKSCR(3), {"a": "nearest"}).fit({"a": sp.csr_array(views["b"]), "b": views["b"]})
+
+
+@pytest.mark.parametrize("method", [[], ["--method=tmvkscr"]], ids=["tuned", "tmvkscr"])
+def test_the_command_fills_cells(method, blobs, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    views, truth = blobs
+    for name, x in views.items():
+        cells = [",".join("" if np.isnan(value) else repr(value) for value in row) for row in x.tolist()]
+        header = ",".join(["id", *(f"{name}{j}" for j in range(x.shape[1]))])
+        lines = [header, *(f"s{i},{row}" for i, row in enumerate(cells))]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    command = ["fit", "--view=a=a.csv", "--view=b=b.csv", "--ids=id", "-k3", "-o", "run", "--no-report", *method]
+    assert "impute" in refused(capsys, *command)
+    code, _, err = call(capsys, *command, "--impute=a=median")
+    assert code == 0, err
+    labels = [int(line.split(",")[1]) for line in (tmp_path / "run" / "labels.csv").read_text().splitlines()[1:]]
+    assert adjusted_rand_score(truth, labels) > 0.95
+    code, _, err = call(capsys, "predict", "run", "--view=a=a.csv", "--view=b=b.csv", "--ids=id", "-o", "new.csv")
+    assert code == 0, err
+    assert (tmp_path / "new.csv").read_text() == (tmp_path / "run" / "labels.csv").read_text()
+    assert "'mean' is unknown" in refused(capsys, *command, "--force", "--impute=mean")

@@ -1,0 +1,185 @@
+"""Samples that lack views in the parts around the method: tuning, wrappers, summary, files, streams and Dask."""
+
+import json
+import re
+import runpy
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from coview import (
+    Consensus,
+    FixedSize,
+    InputError,
+    Preprocessed,
+    TMvKSCR,
+    Tuned,
+    Views,
+    load,
+    save,
+    summarize,
+)
+from coview.io import ViewsReader, label_file
+from coview.report import write_report
+from coview.summary import Summary
+from tests.cli.running import call, refused
+from tests.conftest import make_blobs
+from tests.methods.test_missing_views import WIDTHS, with_missing
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def complete():
+    return make_blobs(210, spread=8.0, widths=WIDTHS)
+
+
+@pytest.fixture(scope="module")
+def tuned(complete):
+    return Tuned("auto", random_state=0).fit(with_missing(complete[0], 0.4))
+
+
+def test_tuned_finds_the_clusters_without_models_of_stacked_columns(tuned, complete):
+    views, truth = complete
+    assert tuned.n_clusters_ == 3
+    assert adjusted_rand_score(truth, tuned.labels_) > 0.95
+    assert tuned.validity_.level == "strong"
+    assert not any("stacked" in each.model for each in tuned.evaluations_)
+    np.testing.assert_array_equal(tuned.predict(with_missing(views, 0.4)), tuned.labels_)
+    assert adjusted_rand_score(truth, tuned.predict({"b": views["b"]})) > 0.95
+
+
+def test_tuned_models_of_complete_data_label_samples_that_lack_views(complete):
+    views, truth = complete
+    model = Tuned(3, random_state=0).fit(views)
+    assert any("stacked" in each.model for each in model.evaluations_)
+    for name in views:
+        assert adjusted_rand_score(truth, model.predict({name: views[name]})) > 0.95
+    some = with_missing(views, 0.4)
+    labels = model.predict(some)
+    assert adjusted_rand_score(truth, labels) > 0.95
+    for i in range(0, 210, 13):  # a sample has the same label alone
+        assert model.predict({name: x[i : i + 1] for name, x in some.items()})[0] == labels[i]
+
+
+def test_a_consensus_needs_a_model_that_allows_missing_views(complete):
+    views = with_missing(complete[0], 0.4)
+    assert len(set(Consensus([TMvKSCR(3), TMvKSCR(3, kernel="rbf")], random_state=0).fit(views).labels_)) == 3
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Preprocessed(TMvKSCR(3, kernel="rbf", random_state=0)),
+        Preprocessed(TMvKSCR(3, random_state=0), {"a": "standard+pca2", "b": "l2"}),
+        FixedSize(TMvKSCR(3, random_state=0), n_train=90, random_state=0),
+        FixedSize(TMvKSCR(3, random_state=0), n_train=90, select="kmeans", random_state=0),
+        FixedSize(Tuned(3, random_state=0), n_train=120, select="entropy", random_state=0),
+    ],
+    ids=lambda model: " ".join(repr(model).split())[:60],
+)
+def test_wrappers_pass_missing_views_on(model, complete, tmp_path):
+    views, truth = complete
+    some = with_missing(views, 0.4)
+    model.fit(some)
+    assert adjusted_rand_score(truth, model.labels_) > 0.9
+    np.testing.assert_array_equal(model.predict(some), model.labels_)
+    save(model, tmp_path / "model.safetensors")
+    loaded = load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(loaded.predict({"a": views["a"]}), model.predict({"a": views["a"]}))
+
+
+def test_fixed_size_takes_half_of_its_samples_from_those_with_all_views(complete):
+    views = Views(with_missing(complete[0], 0.6))
+    model = FixedSize(TMvKSCR(3, random_state=0), n_train=40, random_state=0).fit(views)
+    everything = views.has_all()
+    assert everything[model.train_rows_].sum() >= min(20, everything.sum())
+    assert not everything[model.train_rows_].all()
+
+
+def test_the_summary_counts_the_samples_of_each_view(tuned, complete, tmp_path):
+    some = with_missing(complete[0], 0.4)
+    summary = summarize(tuned, some, truth=complete[1])
+    counts = {view.name: view.n_samples for view in summary.views}
+    assert counts == {name: int((~np.isnan(x[:, 0])).sum()) for name, x in some.items()}
+    lacking = sum(np.isnan(x[:, 0]) for x in some.values()) > 0
+    assert any(note.startswith(f"{lacking.sum()} of 210 samples lack views (a ") for note in summary.notes)
+    assert any("Their median margin is" in note for note in summary.notes)
+    assert all(view.agreement > 0.9 for view in summary.views)
+    assert Summary.from_json(summary.to_json()) == summary
+    drawn = np.array(summary.points.view_scores["a"], dtype=float)
+    np.testing.assert_array_equal(np.isnan(drawn[:, 0]), np.isnan(some["a"][list(summary.points.rows), 0]))
+    page = write_report(summary, tmp_path / "report.html").read_text()
+    assert "Some samples lack views: a (" in page
+    assert "<small>have this view</small>" in page
+
+
+def test_a_complete_report_does_not_mention_missing_views(complete, tmp_path):
+    summary = summarize(TMvKSCR(3, random_state=0).fit(complete[0]), complete[0])
+    assert "lack views" not in write_report(summary, tmp_path / "report.html").read_text()
+    assert not any("lack views" in note for note in summary.notes)
+
+
+def test_a_model_of_one_method_is_summarised(complete):
+    some = with_missing(complete[0], 0.4)
+    summary = summarize(TMvKSCR(3, random_state=0).fit(some), some)
+    assert summary.similarities is not None
+    assert summary.silhouette > 0.5
+
+
+def test_streams_and_dask_label_samples_that_lack_views(complete, tmp_path):
+    views = with_missing(complete[0], 0.4)
+    model = TMvKSCR(3, random_state=0).fit(views)
+    for name, x in views.items():
+        np.save(tmp_path / f"{name}.npy", x)
+    reader = ViewsReader({name: tmp_path / f"{name}.npy" for name in views}, batch_size=32)
+    label_file(model, reader, tmp_path / "labels.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "labels.npy"), model.labels_)
+    views["a"][7], views["b"][7], views["c"][7] = np.nan, np.nan, np.nan
+    for name, x in views.items():
+        np.save(tmp_path / f"{name}.npy", x)
+    with pytest.raises(InputError, match="row 7 has no view, because it is NaN in all files"):
+        label_file(model, ViewsReader({name: tmp_path / f"{name}.npy" for name in views}), tmp_path / "labels.npy")
+
+
+def test_dask_blocks_may_lack_views(complete):
+    da = pytest.importorskip("dask.array")
+    from coview import distributed
+
+    views = with_missing(complete[0], 0.4)
+    model = TMvKSCR(3, random_state=0).fit(views)
+    lazy = {name: da.from_array(x, chunks=(50, -1)) for name, x in views.items()}
+    np.testing.assert_array_equal(distributed.predict(model, lazy).compute(), model.labels_)
+    trained = distributed.fit(FixedSize(TMvKSCR(3, random_state=0), n_train=100, random_state=0), lazy)
+    assert adjusted_rand_score(complete[1], trained.predict(views)) > 0.9
+
+
+def test_the_command_joins_files_of_different_samples(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(ROOT / "examples" / "07_cohort.py"), run_name="__main__")
+    _, *command = shlex.split(capsys.readouterr().out)
+    strict = [word for word in command if word not in ("--align", "outer")]
+    assert "--align outer" in refused(capsys, *strict)
+    code, _, err = call(capsys, *command, "--truth", "cohort/subtypes.csv::subtype")
+    assert code == 0, err
+    assert re.search(r"view 'expression' \(cohort/expression\.csv\) lacks the \d+ samples", err)
+    answer = json.loads((tmp_path / "cohort" / "run" / "summary.json").read_text())
+    assert answer["truth"]["ari"] > 0.9
+    assert (tmp_path / "cohort" / "run" / "report.html").exists()
+    single = ["predict", "cohort/run", "--view", "protein=cohort/protein.csv", "--ids", "patient", "-o", "new.csv"]
+    code, _, err = call(capsys, *single)
+    assert code == 0, err
+    assert "the samples lack the views of the model that are not given: expression, methylation" in err
+    assert len((tmp_path / "new.csv").read_text().splitlines()) == 106
+
+
+def test_samples_of_one_view_are_summarised(complete):
+    views, _ = complete
+    model = Tuned(3, random_state=0).fit(views)
+    summary = summarize(model, {"b": views["b"]})
+    assert {view.name: view.n_samples for view in summary.views} == {"a": 0, "b": 210, "c": 0}
+    assert [view.name for view in summary.views if view.agreement is not None] == ["b"]
+    assert Summary.from_json(summary.to_json()) == summary
