@@ -24,6 +24,7 @@ from coview import (
 )
 from coview.io import ViewsReader, label_file
 from coview.report import write_report
+from coview.report.tables import splits
 from coview.summary import Summary
 from tests.cli.running import call, refused
 from tests.conftest import make_blobs
@@ -115,6 +116,12 @@ def test_the_summary_counts_the_samples_of_each_view(tuned, complete, tmp_path):
     page = write_report(summary, tmp_path / "report.html").read_text()
     assert "Some samples lack views: a (" in page
     assert "<small>have this view</small>" in page
+    assert "lacks the view" in page
+    alone = {
+        view.name: {label for label in summary.points.view_labels[view.name] if label >= 0} for view in summary.views
+    }
+    assert all(len(labels) == 3 for labels in alone.values())
+    assert sum(map(len, splits(summary).values())) < 9  # samples that lack a view do not divide clusters
 
 
 def test_a_complete_report_does_not_mention_missing_views(complete, tmp_path):

@@ -392,7 +392,7 @@ def test_the_spectrum_of_a_consensus_is_described_as_fractions(summary):
     text = " ".join(page.text.split())
     assert page.data()["eigenvalue_name"] == "fraction of the squared norm"
     assert "The bars are fractions of the squared norm of the scores." in text
-    assert "the first 2 components, one fewer than clusters, have all of it; here they have 75%." in text
+    assert "the first 2 components, one fewer than clusters, have nearly all of it; here they have 75%." in text
     assert "Largest eigenvalues" not in text
     assert Page(render(summary)).data()["eigenvalue_name"] == "eigenvalue"
     assert "squared norm" not in Page(render(summary)).text

@@ -88,6 +88,9 @@ def _variance_data(ratios: Sequence[float]) -> dict[str, Any]:
     }
 
 
+_LACKS = "lacks the view"
+
+
 def _scatter_data(summary: Summary) -> dict[str, Any]:
     points = summary.points
     n_drawn = min(len(points.samples), MAX_POINTS)
@@ -95,7 +98,10 @@ def _scatter_data(summary: Summary) -> dict[str, Any]:
     spaces = {"all views": points.scores, **points.view_scores}
     n_components = max(1, min(len(points.scores[0]), MAX_COORDINATES // (n_drawn * len(spaces))))
     groupings: dict[str, Any] = {"cluster": points.labels, "known class": points.classes}
-    groupings |= {f"view {name}": labels for name, labels in points.view_labels.items()}
+    lacking = {view.name for view in summary.views if view.n_samples < summary.n_samples}
+    for name, labels in points.view_labels.items():
+        shown = [_LACKS if label < 0 and name in lacking else label for label in labels]
+        groupings[f"view {name}"] = shown
     sizes = _group_sizes(summary)
     return {
         "samples": [shortened(points.samples[row], MAX_ID_LENGTH) for row in drawn],

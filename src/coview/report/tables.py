@@ -74,10 +74,12 @@ def sample_table(samples: Samples) -> list[dict[str, Any]]:
 def splits(summary: Summary) -> dict[str, list[Split]]:
     """Return for each view the clusters that its own labels divide most, independent of the numbers of the labels."""
     found = {}
+    lacking = {view.name for view in summary.views if view.n_samples < summary.n_samples}
     for view, view_labels in summary.points.view_labels.items():
         parts: dict[int, Counter[int]] = defaultdict(Counter)
         for label, view_label in zip(summary.points.labels, view_labels, strict=True):
-            parts[label][view_label] += 1
+            if view_label >= 0 or view not in lacking:
+                parts[label][view_label] += 1
         divided = [
             Split(label, *(size / sizes.total() for _, size in sizes.most_common(2)))
             for label, sizes in parts.items()
