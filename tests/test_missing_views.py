@@ -11,6 +11,8 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from coview import (
+    KSC,
+    Concat,
     Consensus,
     FixedSize,
     InputError,
@@ -23,6 +25,7 @@ from coview import (
     summarize,
 )
 from coview.io import ViewsReader, label_file
+from coview.kernels import kernel_per_view
 from coview.report import write_report
 from coview.report.tables import splits
 from coview.summary import Summary
@@ -190,3 +193,58 @@ def test_samples_of_one_view_are_summarised(complete):
     assert {view.name: view.n_samples for view in summary.views} == {"a": 0, "b": 210, "c": 0}
     assert [view.name for view in summary.views if view.agreement is not None] == ["b"]
     assert Summary.from_json(summary.to_json()) == summary
+
+
+@pytest.mark.parametrize("count", [20, 30])
+def test_tuned_finds_the_clusters_if_a_view_is_rare(count):
+    views, truth = make_blobs(120, spread=8.0, widths=WIDTHS)
+    views["c"][np.random.default_rng(0).permutation(120)[count:]] = np.nan
+    model = Tuned("auto", random_state=0).fit(views)
+    assert model.n_clusters_ == 3
+    assert adjusted_rand_score(truth, model.labels_) > 0.95
+    with pytest.raises(InputError, match=f"view 'c' has {count} of 120 samples, and 40 clusters need at least 80"):
+        Tuned(40).fit(views)
+
+
+def test_a_view_without_samples_is_refused_by_tuned():
+    views, _ = make_blobs(60, spread=8.0, widths=WIDTHS)
+    with pytest.raises(InputError, match="view 'b' has no samples, because all of its rows are NaN"):
+        Tuned("auto").fit({**views, "b": np.full((60, 12), np.nan)})
+
+
+def test_samples_with_views_of_weight_zero_only_are_refused(complete):
+    views, _ = complete
+    model = TMvKSCR(3, beta={"a": 1, "b": 0, "c": 0}, random_state=0).fit(views)
+    with pytest.raises(InputError, match=r"210 of 210 samples .* have only views with beta 0"):
+        model.predict({"b": views["b"]})
+    joint = Consensus([TMvKSCR(3), Concat(KSC(3))], weights=[0, 1], random_state=0).fit(views)
+    with pytest.raises(InputError, match=r"Consensus was fitted on the views a, b, c; missing: b, c"):
+        joint.predict({"a": views["a"]})
+
+
+def test_scores_of_samples_that_lack_views_have_the_size_of_the_others(complete):
+    views = {name: x.copy() for name, x in complete[0].items()}
+    views["a"][:105], views["b"][107:] = np.nan, np.nan  # two samples have all views
+    model = TMvKSCR(3, beta=5, random_state=0).fit(views)
+    sizes = np.linalg.norm(model.scores_, axis=1)
+    assert 0.2 < np.median(sizes[105:107]) / np.median(sizes) < 5
+
+
+def test_clusters_without_samples_of_a_view_have_no_agreement_with_it(complete, tmp_path):
+    views, truth = complete
+    some = {**views, "a": np.where((truth == 2)[:, None], np.nan, views["a"])}
+    summary = summarize(TMvKSCR(3, random_state=0).fit(some), some, truth=truth)
+    without = [cluster for cluster in summary.clusters if "a" not in cluster.agreement]
+    assert [next(iter(cluster.classes)) for cluster in without] == ["2"]
+    write_report(summary, tmp_path / "report.html")
+    assert Summary.from_json(summary.to_json()) == summary
+
+
+def test_fusion_of_many_incomplete_views_is_announced_as_dense():
+    views = {f"view{i}": x for i, x in enumerate(np.random.default_rng(0).normal(size=(6, 60, 4)))}
+    some = Views({**views, "view0": np.where(np.arange(60)[:, None] < 5, np.nan, views["view0"])})
+    for rho, sparse in ((1.0, True), (0.5, False)):
+        model = TMvKSCR(3, rho=rho)
+        kernels = kernel_per_view("auto", some.names)
+        assert model._stays_sparse(kernels, some) == sparse
+        assert model._stays_sparse(kernels, Views(views))

@@ -1,6 +1,9 @@
 """Empty cells: refused by default, and filled by steps that are learnt from training rows."""
 
 import json
+import subprocess
+import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -131,3 +134,42 @@ def test_the_command_fills_cells(method, blobs, tmp_path, capsys, monkeypatch):
     assert code == 0, err
     assert (tmp_path / "new.csv").read_text() == (tmp_path / "run" / "labels.csv").read_text()
     assert "'mean' is unknown" in refused(capsys, *command, "--force", "--impute=mean")
+
+
+def test_a_row_is_filled_alone_as_in_a_batch_also_with_ties():
+    rng = np.random.default_rng(0)
+    x = with_holes(rng.integers(3, size=(300, 6)).astype(float), 0.2)
+    step = parse_steps("nearest").learn(x)
+    whole = step(x)
+    np.testing.assert_array_equal(np.vstack([step(x[i : i + 1]) for i in range(300)]), whole)
+    order = rng.permutation(300)
+    np.testing.assert_array_equal(step(x[order]), whole[order])
+
+
+def test_a_model_is_loaded_in_a_process_that_has_not_used_the_steps(blobs, tmp_path):
+    views = blobs[0]
+    model = Preprocessed(TMvKSCR(3, random_state=0), {"a": "nearest"}).fit(views)
+    save(model, tmp_path / "model.safetensors")
+    np.savez(tmp_path / "views.npz", **views)
+    code = "import sys, numpy as np, coview\nviews = dict(np.load(sys.argv[2]))\n"
+    code += "print(*coview.load(sys.argv[1]).predict(views))"
+    paths = [str(tmp_path / name) for name in ("model.safetensors", "views.npz")]
+    done = subprocess.run([sys.executable, "-c", code, *paths], capture_output=True, text=True, check=True)
+    np.testing.assert_array_equal(np.array(done.stdout.split(), dtype=int), model.labels_)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"empty": np.array([10**6])}, "expected positions below"),
+        ({"empty": np.arange(0, 900, 6)}, "expected a donor for each column"),
+        ({"spreads": np.full(6, 1e-320)}, "expected spreads that can be divided by"),
+    ],
+)
+def test_forged_donors_are_refused(changes, message, blobs, tmp_path):
+    model = Preprocessed(TMvKSCR(3, random_state=0), {"a": "nearest"}).fit(blobs[0])
+    learnt = model.preprocessing_["a"]
+    forged = replace(learnt.steps[0], **changes)
+    model.preprocessing_["a"] = replace(learnt, steps=(forged,))
+    with pytest.raises(InputError, match=message):
+        save(model, tmp_path / "model.safetensors")

@@ -16,7 +16,7 @@ from coview.compose.wrapper import nested_models, require_clusterer, require_met
 from coview.core.assign import FEW_STARTS, Assigner, Deferred, Labels, as_assigner
 from coview.core.eigen import with_fixed_signs
 from coview.errors import InputError
-from coview.methods.base import Seed, require_enough_samples, warn_if_many_clusters
+from coview.methods.base import MultiViewClusterer, Seed, require_enough_samples, warn_if_many_clusters
 from coview.methods.kernel_clusterer import KernelClusterer
 from coview.methods.score_clusterer import ScoreClusterer
 from coview.parameters import check_integer, check_number, is_integer, short
@@ -119,7 +119,11 @@ class Consensus(ScoreClusterer):
     @property
     def _samples_may_lack_views(self) -> bool:
         models = self.estimators if isinstance(self.estimators, (list, tuple)) else []
-        return any(getattr(each, "_samples_may_lack_views", False) for each in models)
+        weights = vars(self).get("_weights", np.ones(len(models)))
+        return any(
+            weight > 0 and isinstance(each, MultiViewClusterer) and each._samples_may_lack_views
+            for each, weight in zip(models, weights, strict=False)
+        )
 
     def _check_n_clusters(self, views: Views) -> None:
         """It is checked with the models."""

@@ -92,13 +92,12 @@ class Preprocessed(Wrapper):
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
-        fills = preprocessing_per_view(self.steps, views.names)
-        views = as_views(views, None, lambda view: fills[view].fills_cells)
+        steps = preprocessing_per_view(self.steps, views.names)
+        views = as_views(views, None, lambda view: steps[view].fills_cells)
         self._require_method("preprocesses the views of")
         for name in views.present:
             if not views.n_present(name):
                 raise InputError(f"view {name!r} has no samples, because all of its rows are NaN; drop the view")
-        steps = preprocessing_per_view(self.steps, views.names)
         self.preprocessing_ = {name: steps[name].learn(views.observed(name), name) for name in views}
         self.estimator_ = clone(self.estimator).fit(self.inner_views(views))
         self.labels_ = self.estimator_.labels_

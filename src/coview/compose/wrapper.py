@@ -106,11 +106,10 @@ class Wrapper(OneEstimator):
 
     @property
     def _samples_may_lack_views(self) -> bool:
-        return bool(getattr(self.estimator, "_samples_may_lack_views", False))
+        return isinstance(self.estimator, MultiViewClusterer) and self.estimator._samples_may_lack_views
 
     def _fills_cells(self, view: str) -> bool:
-        fills = getattr(self.estimator, "_fills_cells", None)
-        return fills is not None and fills(view)
+        return isinstance(self.estimator, MultiViewClusterer) and self.estimator._fills_cells(view)
 
     def _check_n_clusters(self, views: Views) -> None:
         """The wrapped estimator checks it."""

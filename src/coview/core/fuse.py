@@ -45,9 +45,10 @@ def fuse(
         kappa, rho = {name: 1 + rho * (weight - 1) for name, weight in kappa.items()}, 1.0
     exponent = exponent_above(np.array(list(kappa.values())))  # float32 might not hold kappa itself
     kappa = {name: float(np.ldexp(weight, -exponent)) for name, weight in kappa.items()}
-    sparse = fuses_sparse([similarity.sparse for similarity in grams.similarities.values()])
-    if grams.present and rho < 1 and len(kappa) > _MOST_INCOMPLETE_VIEWS:
-        sparse = False
+    sparse = fuses_sparse(
+        [similarity.sparse for similarity in grams.similarities.values()],
+        incomplete_product=bool(grams.present) and rho < 1,
+    )
     fusion = (SparseFusion if sparse else TiledFusion)(grams, kappa, exponent, rho)
     centerings, degree = {}, np.zeros(grams.n_samples)
     for gram in grams.sparse() if sparse else grams:
@@ -61,6 +62,9 @@ def fuse(
     return Fused(problem, centerings, degree, None if grams.n_sparse or grams.present else total)
 
 
-def fuses_sparse(sparse: Sequence[bool]) -> bool:
-    """Return whether views are fused without an n×n matrix, given which of them have a sparse Gram matrix."""
-    return all(sparse) and len(sparse) <= _MOST_SPARSE_VIEWS
+def fuses_sparse(sparse: Sequence[bool], *, incomplete_product: bool = False) -> bool:
+    """Return whether views are fused without an n×n matrix, given which of them have a sparse Gram matrix.
+
+    An incomplete product is one of views that some samples lack.
+    """
+    return all(sparse) and len(sparse) <= (_MOST_INCOMPLETE_VIEWS if incomplete_product else _MOST_SPARSE_VIEWS)

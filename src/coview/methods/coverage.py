@@ -22,7 +22,7 @@ def check_coverage(views: Views, n_clusters: int, kernels: Mapping[str, Kernel])
                 f"view {name!r} has {views.n_present(name)} of {views.n_samples} samples, and {n_clusters} clusters "
                 f"need at least {least}; drop the view or give more samples that have it"
             )
-        if isinstance(kernels[name], Precomputed):
+        if isinstance(kernels.get(name), Precomputed):
             raise InputError(
                 f"view {name!r} has a precomputed kernel, which needs all samples, and "
                 f"{views.n_samples - views.n_present(name)} lack it; drop these samples or give a table of features"
@@ -33,6 +33,11 @@ def check_coverage(views: Views, n_clusters: int, kernels: Mapping[str, Kernel])
             f"no sample has one of the views {', '.join(connected)} and also one of {', '.join(others)}, so nothing "
             "relates their clusters; cluster them separately, or add samples that have both"
         )
+
+
+def most_clusters(views: Views) -> int:
+    """Return the largest number of clusters for which each view has enough samples."""
+    return min((views.n_present(name) // _LEAST_PER_CLUSTER for name in views.present), default=views.n_samples)
 
 
 def _connected(views: Views) -> tuple[list[str], list[str]]:

@@ -116,18 +116,20 @@ class KernelClusterer(ScoreClusterer):
         """Return the number of n×n matrices in memory: that of the current view, and the sum."""
         return 2
 
-    def _stays_sparse(self, kernels: Mapping[str, Kernel]) -> bool:
+    def _stays_sparse(self, kernels: Mapping[str, Kernel], views: Views) -> bool:
         """Return whether no n×n matrix is formed."""
-        return self._fuses_sparse and fuses_sparse([kernel.sparse for kernel in kernels.values()])
+        incomplete = not views.complete and self._n_matrices(views) > 2
+        sparse = [kernel.sparse for kernel in kernels.values()]
+        return self._fuses_sparse and fuses_sparse(sparse, incomplete_product=incomplete)
 
-    def _could_be_sparse(self, kernels: Mapping[str, Kernel]) -> bool:
+    def _could_be_sparse(self, kernels: Mapping[str, Kernel], views: Views) -> bool:
         """Return whether no n×n matrix would be formed with other kernels."""
-        return self._fuses_sparse and fuses_sparse([True] * len(kernels)) and not self._stays_sparse(kernels)
+        return self._fuses_sparse and fuses_sparse([True] * len(kernels)) and not self._stays_sparse(kernels, views)
 
     def _bytes_to_fit(self, views: Views, kernels: Mapping[str, Kernel], dtype: Any) -> int:
         """Return the memory of a fit, as far as it grows with the number of samples."""
         n, itemsize = views.n_samples, np.dtype(dtype).itemsize
-        if self._stays_sparse(kernels):
+        if self._stays_sparse(kernels, views):
             # For each view its graph, its part of the union of graphs, distances, and the rows; then the basis of the
             # eigensolver.
             graphs = [kernel for kernel in kernels.values() if isinstance(kernel, (Graph, AutoKernel))]
@@ -159,7 +161,7 @@ class KernelClusterer(ScoreClusterer):
             self._bytes_to_fit(views, kernels, dtype),
             f"fitting {views.n_samples} samples in {np.dtype(dtype)}",
             f"train on some of them, as in FixedSize({type(self).__name__}(…), n_train=5000)"
-            + (", or use kernel='auto'" if self._could_be_sparse(kernels) else "")
+            + (", or use kernel='auto'" if self._could_be_sparse(kernels, views) else "")
             + (", or set dtype='float32'" if dtype == np.float64 else ""),
         )
         with Workers(self.n_jobs) as workers:
@@ -294,8 +296,16 @@ class KernelClusterer(ScoreClusterer):
                 error[rows] += self._beta[name] * tolerance
         if not views.complete:
             loadings, total = self._loadings(), np.zeros(views.n_samples)
+            weight = np.zeros(views.n_samples)
             for name in of_views:
                 total[views.present.get(name, slice(None))] += self._beta[name] * loadings[name]
+                weight[views.present.get(name, slice(None))] += self._beta[name]
+            if not weight.all():
+                without = np.flatnonzero(weight == 0)
+                raise InputError(
+                    f"{len(without)} of {views.n_samples} samples (first: row {without[0]}) have only views with beta "
+                    "0; drop them, or give one of their views a positive beta"
+                )
             some = ~views.has_all()
             total = np.maximum(total[some, None], _LEAST_LOADING)
             scores[some] /= total
@@ -322,7 +332,7 @@ class KernelClusterer(ScoreClusterer):
         """Return the loadings from each view's own scores of the training samples that have it."""
         everything = views.has_all()
         if everything.sum() < _FEWEST_COMPLETE:
-            return dict.fromkeys(of_views, 1.0)
+            return dict.fromkeys(of_views, 1 / sum(self._beta.values()))
         complete = {
             name: scores[everything[views.present[name]] if name in views.present else everything]
             for name, scores in of_views.items()

@@ -22,7 +22,7 @@ from coview.errors import InputError
 from coview.kernels import Kernel
 from coview.parameters import check_integer
 from coview.persist.file import DTYPES, Json, Tensors, entries
-from coview.registry import METHODS
+from coview.registry import ASSIGNERS, KERNELS, METHODS, SELECTORS, STEPS
 from coview.state import StateError, inside, require
 from coview.tune import Tuned
 from coview.views import Array
@@ -53,6 +53,9 @@ def concrete_classes(base: type) -> dict[str, Any]:
     """Return a class, or the concrete subclasses of an abstract one that are of the same package, by name."""
     if not isabstract(base):
         return {base.__name__: base}
+    for registry in (KERNELS, STEPS, ASSIGNERS, SELECTORS):  # whose modules may not be imported yet
+        for name in registry:
+            registry[name]
     package = base.__module__.partition(".")[0]
     inherited = (cls for cls in _subclasses(base) if cls.__module__.partition(".")[0] == package)
     return {cls.__name__: cls for cls in inherited if not isabstract(cls)}

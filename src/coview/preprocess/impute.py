@@ -9,7 +9,7 @@ import numpy as np
 
 from coview.preprocess.steps import Step
 from coview.rows import column_statistics
-from coview.state import FloatArray, IntegerArray
+from coview.state import FloatArray, IntegerArray, Sizes, require
 from coview.views import Array, Matrix
 
 _NEIGHBORS = 5
@@ -36,7 +36,8 @@ class FillMedian(Step):
 class FillNearest(Step):
     """Empty cells have the mean of the five nearest training rows that have a value in the column.
 
-    Rows are compared by the cells that both have, with standardised columns (`KNNImputer` of scikit-learn).
+    Rows are compared by the columns that both have, standardised, as by `KNNImputer` of scikit-learn. Of equally near
+    rows the first ones count, so that a row is filled in the same way alone and in any batch.
     """
 
     means: Annotated[Array, FloatArray("features")]
@@ -48,24 +49,37 @@ class FillNearest(Step):
 
     @classmethod
     def learn(cls, x: Matrix) -> Self:
-        medians = FillMedian.learn(x)(x)
-        mean, spread = column_statistics(medians, ddof=0)
+        mean, spread = column_statistics(FillMedian.learn(x)(x), ddof=0)
         spread = np.where(np.isfinite(spread), spread, 1.0)
-        # Evenly spaced, with the rows that have the only value of a column among others.
+        # Evenly spaced rows, and for each column the first row that has a value.
         rows = np.linspace(0, len(x) - 1, min(len(x), _MOST_DONORS)).astype(int)
         rows = np.union1d(rows, np.argmin(np.isnan(x), axis=0))
         donors = (x[rows] - mean) / spread
         return cls(mean, spread, np.nan_to_num(donors), np.flatnonzero(np.isnan(donors)))
 
-    def __call__(self, x: Matrix) -> Matrix:
-        from sklearn.impute import KNNImputer
+    def _check_state(self, sizes: Sizes) -> None:
+        inside = len(self.empty) == 0 or self.empty[-1] < self.donors.size
+        require(inside, f"expected positions below {self.donors.size} as empty")
+        require(self._known.any(axis=0).all(), "expected a donor for each column")
+        require(self.spreads.min() > np.finfo(np.float64).tiny, "expected spreads that can be divided by")
 
-        lacking = np.flatnonzero(np.isnan(x).any(axis=1))
-        if not len(lacking):
-            return x.copy()
-        donors, filled = self.donors.copy(), x.copy()
-        donors.ravel()[self.empty] = np.nan
-        imputer = KNNImputer(n_neighbors=_NEIGHBORS).fit(donors)
-        found = imputer.transform((x[lacking] - self.means) / self.spreads) * self.spreads + self.means
-        filled[lacking] = np.where(np.isnan(x[lacking]), found, x[lacking])
+    @property
+    def _known(self) -> Array:
+        """Which cells of the donors have a value."""
+        known = np.ones(self.donors.size, dtype=bool)
+        known[self.empty] = False
+        return known.reshape(self.donors.shape)
+
+    def __call__(self, x: Matrix) -> Matrix:
+        filled, known = x.copy(), self._known
+        for i in np.flatnonzero(np.isnan(x).any(axis=1)):
+            empty = np.isnan(x[i])
+            row = np.where(empty, 0.0, (x[i] - self.means) / self.spreads)
+            common = known & ~empty
+            counts = common.sum(axis=1)
+            squares = np.where(common, (self.donors - row) ** 2, 0.0).sum(axis=1)
+            order = np.argsort(np.where(counts > 0, squares / np.maximum(counts, 1), np.inf), kind="stable")
+            for j in np.flatnonzero(empty):
+                nearest = order[known[order, j]][:_NEIGHBORS]
+                filled[i, j] = self.donors[nearest, j].mean() * self.spreads[j] + self.means[j]
         return filled

@@ -322,7 +322,9 @@ def _describe_clusters(
             stability=stability[c],
             silhouette=None if separation.silhouettes is None else separation.silhouettes[c],
             margin=None if separation.cluster_margins is None else separation.cluster_margins[c],
-            agreement={name: _significant(fractions[c]) for name, fractions in agreement.items()},
+            agreement={
+                name: _significant(fractions[c]) for name, fractions in agreement.items() if not np.isnan(fractions[c])
+            },
             features=features[c],
             classes=None if truth is None else _most_frequent(truth, c),
         )
@@ -404,7 +406,10 @@ def _agreement(numbers: Numbers, theirs: Labels, n_clusters: int) -> Array:
     counts = _counts_by_cluster(numbers, np.unique(theirs, return_inverse=True)[1])
     fractions = np.zeros(n_clusters)
     rows, matched = linear_sum_assignment(counts, maximize=True)
-    fractions[rows] = counts[rows, matched] / np.maximum(counts.sum(axis=1)[rows], 1)
+    sizes = counts.sum(axis=1)
+    fractions[rows] = counts[rows, matched] / np.maximum(sizes[rows], 1)
+    fractions[: len(sizes)][sizes == 0] = np.nan  # clusters without a sample that has the view
+    fractions[len(sizes) :] = np.nan
     return fractions
 
 

@@ -319,10 +319,12 @@ def _check_lengths(summary: Summary) -> None:
     drawn += [*points.view_labels.values(), *points.view_scores.values()]
     listed = [samples.names, samples.labels, samples.classes, samples.runners_up, samples.margins]
     agreed = {v.name for v in summary.views if v.agreement is not None}
+    lacking = {v.name for v in summary.views if v.n_samples < summary.n_samples}
     holds = {
         "n_clusters": summary.n_clusters == len(summary.clusters) == len(labels),
         "views": len(names) == len(summary.views),
-        "clusters": all(set(c.agreement) == agreed for c in summary.clusters),
+        # A cluster without samples of a view has no agreement with it.
+        "clusters": all(agreed - lacking <= set(c.agreement) <= agreed for c in summary.clusters),
         "points": all(len(part) == n for part in drawn if part is not None)
         and set(points.view_labels) | set(points.view_scores) <= names
         and set(points.labels) <= labels

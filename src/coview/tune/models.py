@@ -12,12 +12,18 @@ from coview.compose import Concat, Preprocessed
 from coview.core.fuse import fuses_sparse
 from coview.core.tiles import SymmetricTiles
 from coview.kernels import AutoKernel, FuzzyGraph, Kernel, NeighborGraph
+from coview.methods.coverage import most_clusters
 from coview.methods.tmvkscr import TMvKSCR
 from coview.preprocess.profile import ViewProfile
 from coview.runtime import fits_in_memory
 from coview.views import Views
 
 EACH_VIEW = "each view"
+
+
+def most_components(views: Views) -> int:
+    """Return the largest number of components for which models can be fitted, also if samples lack views."""
+    return max(1, min(views.n_samples, most_clusters(views)) - 1)
 
 
 def models_of(views: Views, n_components: int, **parameters: Any) -> dict[str, Any]:

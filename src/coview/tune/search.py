@@ -25,7 +25,7 @@ from coview.progress import Progress
 from coview.rows import l2_normalize
 from coview.runtime import Workers
 from coview.tune.criterion import criterion, model_weights
-from coview.tune.models import models_of
+from coview.tune.models import models_of, most_components
 from coview.tune.record import CONSENSUS, EvaluatedModel, evaluated_models
 from coview.views import Array, Views
 
@@ -88,10 +88,9 @@ class Search:
             int(np.clip(round(_SUBSETS_TIMES_SAMPLES / n), _SUBSETS, _MOST_SUBSETS)) if n >= _LEAST_SAMPLES else 0
         )
         subsets = [np.sort(rng.permutation(n)[: int(_FRACTION * n)]) for _ in range(n_subsets)]
-        smallest = min(map(len, subsets), default=n)
-        models = models_of(
-            some, min(max(numbers), smallest - 1), assigner=Directions(n_init=1), n_jobs=1, random_state=seed
-        )
+        parts = [some, *(some.take(part) for part in subsets)]
+        n_components = min(max(numbers), *(most_components(part) for part in parts))
+        models = models_of(some, n_components, assigner=Directions(n_init=1), n_jobs=1, random_state=seed)
         final = models_of(views, 1)  # all samples may need more memory, or have another profile
         models = {name: model for name, model in models.items() if name in final}
         tasks = [(model, part) for part in [np.arange(n), *subsets] for model in models.values()]
@@ -130,6 +129,8 @@ class Search:
             np.array([getattr(each[-1], name) or 0.0 for each in by_number])
             for name in ("stability", "agreement", "size_entropy", "eigengap")
         ]
+        if any(each[-1].eigengap is None for each in by_number):  # too few components for the larger numbers
+            measures[-1] = np.zeros(len(numbers))
         values = criterion(np.array(numbers), *measures)
         evaluations = [
             replace(each, criterion=float(value)) if each.model == CONSENSUS else each

@@ -13,13 +13,14 @@ from coview.errors import InputError
 from coview.formats import decimals, listed, number_range, plural
 from coview.kernels import Kernel
 from coview.methods.base import Seed
+from coview.methods.coverage import check_coverage, most_clusters
 from coview.methods.tmvkscr import TMvKSCR
 from coview.parameters import check_number, is_integer, short
 from coview.preprocess.profile import varies
 from coview.progress import Progress, ProgressParameter, reporting
 from coview.state import Range, Sizes, require
 from coview.tune.final import fall_in_words, final_measures
-from coview.tune.models import models_of
+from coview.tune.models import models_of, most_components
 from coview.tune.record import EvaluatedModel, FinalMeasures, evaluated_numbers, is_complete
 from coview.tune.search import Search, SearchResult
 from coview.validity import Validity, measure_validity
@@ -129,7 +130,8 @@ class Tuned(Wrapper):
 
     @property
     def _samples_may_lack_views(self) -> bool:
-        return True
+        fitted = vars(self).get("estimator_")
+        return True if fitted is None else bool(fitted._samples_may_lack_views)
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
@@ -185,7 +187,7 @@ class Tuned(Wrapper):
         # In float32 the eigensolver is faster: the last component often has no gap to the next one.
         return models_of(
             views,
-            min(n_clusters, views.n_samples - 1),
+            min(n_clusters, most_components(views)),
             dtype="float32",
             n_jobs=self.n_jobs,
             progress=self.progress,
@@ -213,7 +215,8 @@ class Tuned(Wrapper):
         if n < 2:
             raise InputError(f"n_samples={n} is too few to find clusters; give more samples")
         if isinstance(wanted, str) and wanted == "auto":
-            return [k for k in _AUTO if k <= 2 or 2 * k <= n]  # clusters of a single sample are not expected
+            # Clusters of a single sample are not expected, nor more clusters than a view has enough samples for.
+            return [k for k in _AUTO if k <= 2 or (2 * k <= n and k <= most_clusters(views))]
         several = isinstance(wanted, Iterable) and not isinstance(wanted, str)
         numbers = list(wanted) if several else [wanted]
         if not numbers or not all(is_integer(k) and k >= 1 for k in numbers):
@@ -225,6 +228,7 @@ class Tuned(Wrapper):
             raise InputError(
                 f"n_samples={n} is too few for n_clusters={max(numbers)}; give more samples or ask for fewer clusters"
             )
+        check_coverage(views, max(numbers), {})
         return sorted({int(k) for k in numbers})
 
     recluster = Preprocessed.recluster  # the fitted estimator learns the clusters again
@@ -243,8 +247,11 @@ def _printing(report: Progress, verbose: float) -> Progress:
 
 def _require_variation(views: Views) -> None:
     for name in views:
+        count = views.n_present(name)
+        if count == 0:
+            raise InputError(f"view {name!r} has no samples, because all of its rows are NaN; drop the view")
         if views.n_samples > 1 and not varies(views.observed(name)):
-            raise InputError(f"view {name!r} has the same values in all {views.n_samples} samples; drop the view")
+            raise InputError(f"view {name!r} has the same values in all {count} samples; drop the view")
 
 
 def _reason(result: SearchResult, weights: Mapping[str, float], final: FinalMeasures, validity: Validity | None) -> str:
