@@ -15,8 +15,9 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import NotFittedError
 
-from coview import KSC, RBF, FixedSize, InputError, TMvKSCR, Tuned, load, read_views, save, summarize
+from coview import KSC, RBF, FixedSize, InputError, TMvKSCR, Tuned, Views, load, read_views, save, summarize
 from coview.compare import compare
+from coview.likely_mistakes import classes_among_features
 from tests.cli.running import call, refused
 
 N = 30
@@ -407,10 +408,15 @@ def test_unfitted_models_are_refused(use):
         use(model())
 
 
+LACKING = np.where(np.arange(N)[:, None] % 5 == 0, np.nan, IMAGE)  # the first sample lacks the view
 SUSPECTS = {
     "the known classes as a view": ([TEXT, CLASSES[:, None]], "view 'view1' has one column with 3 different values"),
     "the target among the features": ([TABLES["with_classes"]], "has the column 'target' with 3 different values"),
     "the same table twice": ([TEXT, TEXT.copy()], "the views 'view0' and 'view1' have the same values"),
+    "the same table twice, with samples that lack it": (
+        [TEXT, LACKING, LACKING.copy()],
+        "the views 'view1' and 'view2' have the same values",
+    ),
     "-999 for missing values": ([np.column_stack([TEXT, FAR])], r"the value -999 far from all others \(column '4'\)"),
     "distances": ([TEXT, cdist(IMAGE, IMAGE)], "view 'view1' is a symmetric table of 30 x 30 values with zeros"),
     "a view of one sample": ([TEXT, np.eye(N)[:, :1]], "the same values in 29 of 30 samples"),
@@ -425,6 +431,15 @@ def test_suspect_views_give_one_warning(data, words, fit_with):
     with pytest.warns(UserWarning, match=words) as caught:
         fit_with(data)
     assert len(caught) == 1
+
+
+def test_classes_among_features_are_found_if_the_first_sample_of_a_class_lacks_the_view():
+    leaked = np.where(np.isnan(LACKING[:, :1]), np.nan, np.column_stack([IMAGE, CLASSES]))
+    views = Views({"text": TEXT, "image": leaked})
+    (sentence,) = classes_among_features(views, SPECIES)
+    assert sentence.startswith("view 'image' has features with one value for each known class (column '3')")
+    absent = Views.trusted(views, views.columns, present={"image": np.zeros(N, dtype=bool)})
+    assert classes_among_features(absent, SPECIES) == []
 
 
 INNOCENT = SimpleNamespace(

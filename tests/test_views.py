@@ -547,3 +547,139 @@ def test_tables_that_cannot_be_joined_are_refused(change, message):
         Views.join({"a": table}, how="left")
     with pytest.raises(InputError, match="no row label is in all tables"):
         Views.join({"a": table, "b": table.set_index(pd.Index(["c", "d"]))}, how="inner")
+
+
+# Samples that lack views
+
+MASK = np.array([True, False, True, True])
+
+
+def test_stacking_keeps_that_samples_lack_views():
+    views = Views({"text": TEXT, "image": IMAGE.astype(np.float32)}, present={"text": MASK})
+    stacked, layout = stack_views(views)
+    after = as_views(stacked, layout)
+    np.testing.assert_array_equal(after.present["text"], MASK)
+    np.testing.assert_array_equal(after.observed("text"), TEXT[MASK])
+    np.testing.assert_array_equal(after["image"], IMAGE)
+    assert not np.isnan(views["text"]).any()
+
+
+@pytest.mark.parametrize(
+    ("text", "image", "present"),
+    [
+        (sp.csr_array(TEXT), IMAGE, {"text": MASK}),
+        (np.where(MASK[:, None], TEXT, np.nan), sp.csr_array(IMAGE), {}),
+    ],
+    ids=["the sparse view", "another view"],
+)
+def test_sparse_views_are_not_stacked_if_samples_lack_views(text, image, present):
+    views = Views({"text": text, "image": image}, present=present)
+    with pytest.raises(
+        InputError, match=r"samples lack the view 'text', .* sparse view .* give the views as a mapping"
+    ):
+        stack_views(views)
+
+
+def test_views_of_views_keep_everything():
+    cells = np.where(np.eye(4, 2) == 1, np.nan, IMAGE)
+    frame = pd.DataFrame(cells, index=list("pqrs"), columns=["u", "v"])
+    before = Views({"text": sp.csr_array(TEXT), "image": frame}, present={"text": MASK}, may_have_empty_cells=bool)
+    after = Views(before)
+    np.testing.assert_array_equal(after.present["text"], MASK)
+    assert (after.empty_cells, after.columns, list(after.index)) == ({"image"}, before.columns, list("pqrs"))
+    other = Views(before, present={"text": ~MASK})
+    np.testing.assert_array_equal(other.present["text"], ~MASK)
+    np.testing.assert_array_equal(before.present["text"], MASK)
+
+
+def test_a_mask_is_copied():
+    mask = MASK.copy()
+    views = Views({"text": TEXT, "image": IMAGE}, present={"text": mask})
+    mask[:] = True
+    np.testing.assert_array_equal(views.present["text"], MASK)
+
+
+@pytest.mark.parametrize("present", [MASK, [MASK], "text"], ids=["array", "list", "text"])
+def test_masks_without_the_names_of_views_are_refused(present):
+    with pytest.raises(InputTypeError, match=r"present is .*; give a mapping from view name to boolean array"):
+        Views({"text": TEXT, "image": IMAGE}, present=present)
+
+
+def test_a_sample_without_any_view_is_named_with_its_reason():
+    with pytest.raises(InputError, match=r"^1 of 4 samples have no view \(first: row 1\); drop them$"):
+        Views({"text": sp.csr_array(TEXT)}, present={"text": MASK})
+    with pytest.raises(InputError, match=r"have no view, because they are NaN throughout \(first: row 1\)"):
+        Views({"text": np.where(MASK[:, None], TEXT, np.nan)})
+
+
+def replaced_cells(x, cells):
+    found = x.copy()
+    for place, value in cells.items():
+        found[place] = value
+    return found
+
+
+@pytest.mark.parametrize(
+    ("cells", "allowed", "message"),
+    [
+        (
+            {1: np.nan, (2, 0): np.inf},
+            False,
+            r"contains infinity \(inf\) in 1 of 4 .* row 2, column 0\)",
+        ),
+        (
+            {(0, 0): np.nan, (2, 1): np.inf},
+            True,
+            r"contains infinity \(inf\) in 1 of 4 .*cells in total: 1; first: row 2",
+        ),
+        ({(0, 0): np.nan, (2, 1): np.inf}, False, r"contains NaN and infinity \(inf\) in 2 of 4 samples"),
+    ],
+    ids=["a missing row and inf", "an allowed cell and inf", "NaN and inf"],
+)
+def test_only_the_values_that_are_refused_are_named(cells, allowed, message):
+    with pytest.raises(InputError, match=message) as caught:
+        Views({"text": replaced_cells(TEXT, cells), "image": IMAGE}, may_have_empty_cells=lambda view: allowed)
+    assert ("impute" in str(caught.value)) == ("NaN" in message)  # no step replaces infinity
+
+
+def test_ignored_rows_may_have_any_value():
+    x = replaced_cells(TEXT, {(1, 0): np.inf, (2, 0): np.nan})
+    views = Views({"text": x, "image": IMAGE}, present={"text": MASK}, may_have_empty_cells=lambda view: True)
+    assert views.empty_cells == {"text"}
+
+
+def test_sparse_views_with_nan_are_refused_although_cells_may_be_empty():
+    x = sp.csr_array(replaced_cells(TEXT, {(2, 0): np.nan}))
+    with pytest.raises(InputError, match=r"view 'text' contains NaN .* give the view as a dense table and impute them"):
+        as_views({"text": x, "image": IMAGE}, None, lambda view: True)
+
+
+def test_joined_views_may_have_empty_cells():
+    frame = pd.DataFrame({"u": [1.0, np.nan], "v": [2.0, 3.0]}, index=["a", "b"])
+    views = Views.join({"lab": frame, "image": frame.fillna(0).set_index(pd.Index(["b", "c"]))})
+    assert views.empty_cells == {"lab"}
+    with pytest.raises(InputError, match=r"view 'lab' contains NaN in 1 of 3 samples .*preprocessing step 'median'"):
+        as_views(views)
+
+
+def test_samples_are_joined_by_several_levels_of_labels():
+    one = pd.DataFrame({"u": [1.0, 2.0]}, index=pd.MultiIndex.from_tuples([("a", 2), ("a", 1)]))
+    other = pd.DataFrame({"v": [3.0, 4.0]}, index=pd.MultiIndex.from_tuples([("b", 1), ("a", 1)]))
+    views = Views.join({"one": one, "other": other})
+    assert list(views.index) == [("a", 2), ("a", 1), ("b", 1)]
+    np.testing.assert_array_equal(views["other"][:, 0], [np.nan, 4, 3])
+    assert list(Views.join({"one": one, "other": other}, how="inner").index) == [("a", 1)]
+    with pytest.raises(InputError, match="view 'other' has a row label that is missing"):
+        Views.join({"one": one, "other": other.set_index(pd.MultiIndex.from_tuples([("b", 1), ("a", None)]))})
+    with pytest.raises(
+        InputError, match=r"row labels of view 'flat' have 1 level\(s\), and those of view 'one' have 2"
+    ):
+        Views.join({"one": one, "flat": other.set_index(pd.Index(["a", "b"]))})
+
+
+def test_a_joined_sample_without_any_view_is_named_by_its_label():
+    frame = pd.DataFrame({"u": [1.0, np.nan]}, index=["a", "b"])
+    with pytest.raises(
+        InputError, match=r"1 of 2 samples have no view, because they are NaN throughout \(first: 'b'\)"
+    ):
+        Views.join({"one": frame, "other": frame[:1]})

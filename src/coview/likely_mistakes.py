@@ -66,14 +66,12 @@ def check_classes(what: str, classes: Sequence[str]) -> None:
 
 def classes_among_features(views: Views, classes: Sequence[str]) -> list[str]:
     """Return a sentence for each view with columns that have one value for each known class."""
-    _, first, of_sample = np.unique(
-        np.asarray(classes, dtype=object).astype(str), return_index=True, return_inverse=True
-    )
-    if 2 * len(first) > len(of_sample):
-        return []  # few samples of a class have equal values by chance
+    known = np.asarray(classes, dtype=object).astype(str)
     found = []
-    for name, x in views.items():
-        if sp.issparse(x):
+    for name in views:
+        x, present = views.observed(name), views.present.get(name, slice(None))
+        _, first, of_sample = np.unique(known[present], return_index=True, return_inverse=True)
+        if sp.issparse(x) or len(of_sample) < max(1, 2 * len(first)):  # few samples have equal values by chance
             continue
         columns = np.arange(x.shape[1])
         for rows in (slice(64), slice(_MOST_ROWS), slice(None)):  # the first rows exclude most columns cheaply
@@ -91,7 +89,9 @@ def classes_among_features(views: Views, classes: Sequence[str]) -> list[str]:
 
 def _same_values(views: Views) -> Iterator[str]:
     for one, other in combinations(views, 2):
-        x, y = views[one], views[other]
+        if views.n_present(one) < _FEWEST_ROWS or not _same_samples(views, one, other):
+            continue
+        x, y = views.observed(one), views.observed(other)
         if x.shape == y.shape and sp.issparse(x) == sp.issparse(y) and _equal(x[:1], y[:1]) and _equal(x, y):
             yield (
                 f"the views {one!r} and {other!r} have the same values, so they count twice and agree with each other; "
@@ -99,10 +99,16 @@ def _same_values(views: Views) -> Iterator[str]:
             )
 
 
+def _same_samples(views: Views, one: str, other: str) -> bool:
+    if one in views.present and other in views.present:
+        return np.array_equal(views.present[one], views.present[other])
+    return one not in views.present and other not in views.present
+
+
 def _equal(x: Matrix, y: Matrix) -> bool:
     if sp.issparse(x):
         return x.nnz == y.nnz and (x != y).nnz == 0
-    return np.array_equal(x, y)
+    return np.array_equal(x, y, equal_nan=True)  # empty cells are equal
 
 
 def _class_columns(where: str, x: Matrix, columns: tuple[str, ...] | None, *, alone: bool) -> Iterator[str]:

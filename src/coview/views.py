@@ -38,13 +38,13 @@ class Views(Mapping[str, Matrix]):
 
     Parameters
     ----------
-    tables : mapping or list of 2-D tables
+    tables : mapping or list of 2-D tables, or a Views
         NumPy arrays, SciPy sparse matrices, or pandas, polars and Arrow tables with the same samples in the same order.
         The views of a list are named view0, view1, … Row labels of pandas tables must agree. Arrays have no labels, so
         arrays of different samples cannot be detected, such as those of a MuData whose modalities have different cells.
     present : mapping from view name to boolean array, optional
         Which samples have the view, for views whose rows cannot be NaN, such as sparse ones. The other rows are
-        ignored.
+        ignored. For views that are not named, those of a Views are kept.
     may_have_empty_cells : function from view name to bool, optional
         Whether single cells of a view may be NaN; they are refused by default.
 
@@ -78,16 +78,30 @@ class Views(Mapping[str, Matrix]):
         present: Mapping[str, Any] | None = None,
         may_have_empty_cells: Callable[[str], bool] = _never,
     ) -> None:
-        named = _with_names(tables)
-        checked = {name: _validated_table(f"view {name!r}", table) for name, table in named.items()}
-        self.index = _common_index(named)
-        self.present, self.empty_cells = _check_together(checked, present or {}, self.index, may_have_empty_cells)
+        masks = _mapping_of_masks(present)
+        if isinstance(tables, Views):
+            before = tables
+            checked = {name: (matrix, before.columns[name]) for name, matrix in before.items()}
+            self.index = before.index
+            self.present, self.empty_cells = _check_together(
+                checked,
+                {**before.present, **masks},
+                self.index,
+                lambda name: name in before.empty_cells or may_have_empty_cells(name),
+            )
+        else:
+            named = _with_names(tables)
+            checked = {name: _validated_table(f"view {name!r}", table) for name, table in named.items()}
+            self.index = _common_index(named)
+            self.present, self.empty_cells = _check_together(checked, masks, self.index, may_have_empty_cells)
         self._matrices = {name: matrix for name, (matrix, _) in checked.items()}
         self.columns = {name: columns for name, (_, columns) in checked.items()}
 
     @classmethod
     def join(cls, tables: Mapping[str, Any], how: Literal["outer", "inner"] = "outer") -> Views:
         """Return views of data frames with different samples, matched by their row labels.
+
+        Single cells may be empty; an estimator that does not fill them refuses them.
 
         Parameters
         ----------
@@ -122,22 +136,27 @@ class Views(Mapping[str, Matrix]):
             if table.index.has_duplicates:
                 twice = table.index[table.index.duplicated()][0]
                 raise InputError(f"view {name!r} has the row label {twice!r} twice; each sample needs its own label")
-            if table.index.hasnans:
+            if any(table.index.get_level_values(level).hasnans for level in range(table.index.nlevels)):
                 raise InputError(f"view {name!r} has a row label that is missing; each sample needs its own label")
         first, *others = (table.index for table in named.values())
+        for name, table in named.items():
+            if table.index.nlevels != first.nlevels:
+                raise InputError(
+                    f"the row labels of view {name!r} have {table.index.nlevels} level(s), and those of view "
+                    f"{next(iter(named))!r} have {first.nlevels}; use the same levels in all tables"
+                )
         index = first
         for other in others:
             index = index.append(other.difference(index, sort=False)) if how == "outer" else index[index.isin(other)]
         if len(index) == 0:
             raise InputError("no row label is in all tables; check how samples are named, or use how='outer'")
-        matrices, columns, present = {}, {}, {}
+        joined, present = {}, {}
         for name, table in named.items():
             place = table.index.get_indexer(index)
             present[name] = place >= 0
-            rows, columns[name] = _validated_table(f"view {name!r}", table)
-            matrices[name] = among_all(rows[place[present[name]]], present[name])
-        checked = cls(matrices, present=present)
-        return cls.trusted(checked, columns, index, checked.present)
+            rows, columns = _validated_table(f"view {name!r}", table)
+            joined[name] = among_all(rows[place[present[name]]], present[name]), columns
+        return _views_of(joined, present, index, lambda name: True)
 
     @classmethod
     def trusted(
@@ -374,9 +393,7 @@ def as_views(data: Any, views: Layout = None, may_have_empty_cells: Callable[[st
     if not holds_several(data):
         cut = _cut(*_validated_table("X", data), views)
         index = row_labels(data)
-        present, empty_cells = _check_together(cut, {}, index, may_have_empty_cells)
-        matrices, columns = ({name: pair[i] for name, pair in cut.items()} for i in range(2))
-        return Views.trusted(matrices, columns, index, present, empty_cells)
+        return _views_of(cut, {}, index, may_have_empty_cells)
     if views is not None:
         raise InputError(
             "views= splits one stacked table, but the data are several views; leave views=None, or stack them first "
@@ -393,11 +410,13 @@ def as_views(data: Any, views: Layout = None, may_have_empty_cells: Callable[[st
 def stack_views(views: Any) -> tuple[Matrix, dict[str, slice]]:
     """Return the concatenated columns of all views, and the `views=` that splits them again.
 
-    scikit-learn's tools split such a table by samples; `as_views(X, views)` is the inverse.
+    scikit-learn's tools split such a table by samples; `as_views(X, views)` is the inverse. Samples that lack a view
+    have NaN in its columns.
 
     Parameters
     ----------
     views : as in `as_views`
+        If some samples lack views, all views must be dense.
 
     Returns
     -------
@@ -414,10 +433,19 @@ def stack_views(views: Any) -> tuple[Matrix, dict[str, slice]]:
     checked = as_views(views)
     ends = np.cumsum([0, *checked.n_features.values()]).tolist()
     layout = {name: slice(a, b) for name, (a, b) in zip(checked, pairwise(ends), strict=True)}
-    matrices = list(checked.values())
-    if any(sp.issparse(x) for x in matrices):
-        return sp.csr_array(sp.hstack(matrices, format="csr")), layout
-    return np.hstack(matrices), layout
+    sparse = [name for name, x in checked.items() if sp.issparse(x)]
+    if sparse and not checked.complete:
+        raise InputError(
+            f"samples lack the view {next(iter(checked.present))!r}, which a table with the sparse view {sparse[0]!r} "
+            "cannot state; give the views as a mapping instead of stacking them"
+        )
+    if sparse:
+        return sp.csr_array(sp.hstack(list(checked.values()), format="csr")), layout
+    rows = [
+        among_all(checked.observed(name), checked.present[name]) if name in checked.present else x
+        for name, x in checked.items()
+    ]
+    return np.hstack(rows), layout
 
 
 def among_all(rows: Matrix, present: Array) -> Matrix:
@@ -660,7 +688,7 @@ def _check_together(
         for what, count in zip(("sample", "feature"), x.shape, strict=True):
             if count == 0:
                 raise InputError(f"view {name!r} has 0 {what}(s) (shape={x.shape}) while a minimum of 1 is required.")
-    masks = {name: _given_mask(name, mask, expected) for name, mask in given.items()}
+    masks = {name: _checked_mask(name, mask, expected) for name, mask in given.items()}
     if unknown := [name for name in masks if name not in tables]:
         raise InputError(f"present names the view {unknown[0]!r}; expected names among {', '.join(tables)}")
     present, empty_cells = {}, set()
@@ -674,17 +702,38 @@ def _check_together(
     if len(present) == len(tables):
         without = np.flatnonzero(~np.logical_or.reduce(list(present.values())))
         if len(without):
-            # One view with a value that is NaN is one case of this; scikit-learn expects the word NaN.
             row = f"row {without[0]}" if index is None else f"{index[without[0]]!r}"
-            raise InputError(
-                f"{len(without)} of {expected} samples have no view, because they are NaN throughout (first: {row}); "
-                "drop them"
-            )
+            # One view with a value that is NaN is one case of this; scikit-learn expects the word NaN.
+            is_nan = any(not sp.issparse(x) and np.isnan(x[without[0]]).all() for x, _ in tables.values())
+            reason = ", because they are NaN throughout" if is_nan else ""
+            raise InputError(f"{len(without)} of {expected} samples have no view{reason} (first: {row}); drop them")
     return present, frozenset(empty_cells)
 
 
-def _given_mask(name: str, mask: Any, n_samples: int) -> Array:
-    found = np.asarray(mask)
+def _views_of(
+    tables: Mapping[str, tuple[Matrix, tuple[str, ...] | None]],
+    given: Mapping[str, Any],
+    index: Any,
+    may_have_empty_cells: Callable[[str], bool],
+) -> Views:
+    """Return views of matrices with their column names, after they are checked together."""
+    present, empty_cells = _check_together(tables, given, index, may_have_empty_cells)
+    matrices, columns = ({name: pair[i] for name, pair in tables.items()} for i in range(2))
+    return Views.trusted(matrices, columns, index, present, empty_cells)
+
+
+def _mapping_of_masks(present: Any) -> dict[str, Any]:
+    if present is None:
+        return {}
+    if not isinstance(present, Mapping):
+        raise InputTypeError(
+            f"present is {kind_of(present)}; give a mapping from view name to boolean array, as in {{'text': mask}}"
+        )
+    return {str(name): mask for name, mask in present.items()}
+
+
+def _checked_mask(name: str, mask: Any, n_samples: int) -> Array:
+    found = np.array(mask)  # a copy: the caller may change the mask later
     if found.shape != (n_samples,) or found.dtype != bool:
         raise InputError(
             f"present[{name!r}] has shape {found.shape} and type {found.dtype}; give one boolean for each of the "
@@ -698,7 +747,8 @@ def _present_rows(
 ) -> tuple[Array | None, bool]:
     """Return which rows are present, None for all, and whether these hold NaN.
 
-    Raise an InputError if they hold infinity, or NaN and it is not allowed.
+    Raise an InputError if they hold infinity, or NaN and it is not allowed. NaN is never allowed in sparse views, which
+    no preprocessing step fills.
     """
     values = x.data if isinstance(x, sp.csr_array) else x
     with np.errstate(over="ignore", invalid="ignore"):
@@ -710,20 +760,30 @@ def _present_rows(
         if len(empty):
             mask = np.ones(x.shape[0], dtype=bool) if mask is None else mask.copy()
             mask[empty] = False
-    bad_rows, bad_columns = places_of(lambda each: ~np.isfinite(each), x)
-    if mask is not None:
-        bad_rows, bad_columns = bad_rows[mask[bad_rows]], bad_columns[mask[bad_rows]]
+    empty_rows, _ = _present_places(np.isnan, x, mask)
+    bad_rows, bad_columns = _present_places(np.isinf, x, mask)
+    what, advice = "infinity (inf)", "replace them"
+    if len(empty_rows) and (sp.issparse(x) or not may_have_empty_cells):
+        what = "NaN and infinity (inf)" if len(bad_rows) else "NaN"
+        bad_rows, bad_columns = _present_places(lambda each: ~np.isfinite(each), x, mask)
+        advice = "impute them (preprocessing step 'median' or 'nearest')"
+        if sp.issparse(x):
+            advice = "give the view as a dense table and impute them (preprocessing step 'median' or 'nearest')"
     if not len(bad_rows):
-        return mask, False
-    if may_have_empty_cells and not np.isinf(values).any():
-        return mask, True
-    what = "NaN" if np.isnan(values).any() else "infinity (inf)"
+        return mask, len(empty_rows) > 0
     first = bad_columns[0] if columns is None else repr(columns[bad_columns[0]])
     raise InputError(
         f"view {name!r} contains {what} in {len(np.unique(bad_rows))} of {x.shape[0]} samples and "
         f"{len(np.unique(bad_columns))} of {x.shape[1]} columns (cells in total: {len(bad_rows)}; first: row "
-        f"{bad_rows[0]}, column {first}); impute them (preprocessing step 'median' or 'nearest') or drop those samples"
+        f"{bad_rows[0]}, column {first}); {advice} or drop those samples"
     )
+
+
+def _present_places(is_bad: Callable[[Any], Array], x: Matrix, mask: Array | None) -> tuple[Array, Array]:
+    """Return the rows and the columns of all bad values in rows that are present."""
+    rows, columns = places_of(is_bad, x)
+    kept = slice(None) if mask is None else mask[rows]
+    return rows[kept], columns[kept]
 
 
 def places_of(is_bad: Callable[[Any], Array], x: Matrix) -> tuple[Array, Array]:

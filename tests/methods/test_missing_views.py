@@ -6,8 +6,23 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
+from sklearn.utils import get_tags
 
-from coview import KSC, OPMC, RBF, Concat, FuzzyGraph, MvKSC, NeighborGraph, TMvKSCR, Views, load, save
+from coview import (
+    KSC,
+    OPMC,
+    RBF,
+    Concat,
+    FuzzyGraph,
+    MvKSC,
+    NeighborGraph,
+    Preprocessed,
+    TMvKSCR,
+    Views,
+    load,
+    save,
+    stack_views,
+)
 from coview.core.gram import embedded
 from coview.errors import InputError
 from tests import naive
@@ -231,3 +246,25 @@ def test_single_cells_that_are_nan_are_refused():
     views["b"][5, 3] = np.nan
     with pytest.raises(InputError, match="view 'b' contains NaN in 1 of 60 samples and 1 of 12 columns"):
         TMvKSCR(3).fit(views)
+
+
+def test_stacked_views_that_samples_lack_have_the_same_result():
+    views = make_blobs(90, spread=3.0, widths=WIDTHS)[0]
+    masked = Views(views, present={"b": np.arange(90) % 4 > 0})
+    stacked, layout = stack_views(masked)
+    expected = TMvKSCR(3, random_state=0).fit(masked).scores_
+    np.testing.assert_array_equal(TMvKSCR(3, views=layout, random_state=0).fit(stacked).scores_, expected)
+    np.testing.assert_array_equal(TMvKSCR(3, random_state=0).fit(Views(masked)).scores_, expected)
+
+
+def test_the_tag_for_nan_follows_single_cells():
+    """scikit-learn's checks of estimators that allow NaN set single cells to NaN, which are refused."""
+    assert not get_tags(TMvKSCR(3)).input_tags.allow_nan
+
+
+def test_sparse_views_with_nan_are_refused_by_models_that_fill_cells():
+    views = make_blobs(60, spread=3.0, widths=WIDTHS)[0]
+    views["b"][5, 3] = np.nan
+    views["b"] = sp.csr_array(views["b"])
+    with pytest.raises(InputError, match=r"view 'b' contains NaN in 1 of 60 samples .* give the view as a dense table"):
+        Preprocessed(TMvKSCR(3), {"b": "median"}).fit(views)

@@ -70,6 +70,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        # allow_nan stays False also if samples may lack views: scikit-learn's checks then set single cells to NaN,
+        # which are refused.
         return tags
 
     def _html_repr(self) -> str:
