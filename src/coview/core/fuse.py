@@ -57,9 +57,8 @@ def fuse(
         fusion.add(gram, centerings[gram.name])
         degree += own
     problem, total = fusion.finish(degree)
-    # A graph scores training samples as new samples, so that duplicate rows have equal scores. Samples that lack views
-    # need the scores of each view.
-    return Fused(problem, centerings, degree, None if grams.n_sparse or grams.present else total)
+    # A graph scores training samples as new samples, so that duplicate rows have equal scores.
+    return Fused(problem, centerings, degree, None if grams.n_sparse else total)
 
 
 def fuses_sparse(sparse: Sequence[bool], *, incomplete_product: bool = False) -> bool:

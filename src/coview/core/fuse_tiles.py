@@ -73,14 +73,18 @@ class TiledFusion:
         if gram.is_zero_up_to_rounding(diagonal) and gram.is_zero_up_to_rounding(_largest_centred(source, centering)):
             self._add_zero()
             return
-        missing = mean_absolute(source, centering) if multiplied is not None and centering.present is not None else 0.0
-        factors = diagonal if centering.present is None else np.where(centering.present, diagonal, missing)
-        shift = self._shift(source, centering, factors) if multiplied is not None else 0
+        typical = _typical_exponent(source, centering) if multiplied is not None else 0
+        centred, missing, factors = False, 0.0, diagonal
+        if multiplied is not None and centering.present is not None:
+            centred, missing = True, _centre_and_average(source, centering)
+            factors = np.where(centering.present, diagonal, missing)
+        shift = self._shift(typical, factors) if multiplied is not None else 0
         weight, factor = source.dtype.type(kappa), source.dtype.type(2.0**shift)
 
         def accumulate(t: int, rows: slice, columns: slice) -> None:
             tile = source.tiles[t]
-            centering.centre(tile, rows, columns)
+            if not centred:
+                centering.centre(tile, rows, columns)
             if first:
                 np.multiply(tile, weight, out=added.tiles[t])
             else:
@@ -109,14 +113,8 @@ class TiledFusion:
         self._multiplied_diagonal[:] = 0
         self._started = True
 
-    def _shift(self, source: SymmetricTiles, centering: Centering, diagonal: Array) -> int:
+    def _shift(self, typical: int, diagonal: Array) -> int:
         """Return the exponent that brings typical entries near 1; 0 if not needed, less to avoid overflow."""
-        number = min(1, len(source.tiles) - 1)  # not on the diagonal, if there are several tiles
-        rows, columns = source.places[number]
-        rows = slice(rows.start, min(rows.start + _SAMPLE_ROWS, rows.stop))
-        sample = source.tiles[number][:_SAMPLE_ROWS].astype(np.float64)
-        centering.centre(sample, rows, columns)
-        typical = exponent_above(np.abs(sample).mean())
         # No entry of a product of positive semi-definite matrices exceeds its diagonal; graphs have entries up to 4.
         with np.errstate(divide="ignore"):
             highest = float((np.log2(np.abs(self._multiplied_diagonal)) + np.log2(np.abs(diagonal))).max())
@@ -178,12 +176,22 @@ def _largest_centred(source: SymmetricTiles, centering: Centering) -> Array:
     return np.array(source.for_each(one))
 
 
-def mean_absolute(source: SymmetricTiles, centering: Centering) -> float:
-    """Return the mean absolute entry of the centred matrix, of pairs of samples that have the view."""
+def _typical_exponent(source: SymmetricTiles, centering: Centering) -> int:
+    """Return the exponent of the power of two above the mean absolute entry of some centred rows."""
+    number = min(1, len(source.tiles) - 1)  # not on the diagonal, if there are several tiles
+    rows, columns = source.places[number]
+    rows = slice(rows.start, min(rows.start + _SAMPLE_ROWS, rows.stop))
+    sample = source.tiles[number][:_SAMPLE_ROWS].astype(np.float64)
+    centering.centre(sample, rows, columns)
+    return exponent_above(np.abs(sample).mean())
+
+
+def _centre_and_average(source: SymmetricTiles, centering: Centering) -> float:
+    """Centre all tiles in place; return the mean absolute entry of pairs of samples that have the view."""
     assert centering.present is not None
 
     def one(t: int, rows: slice, columns: slice) -> float:
-        tile = source.tiles[t].copy()
+        tile = source.tiles[t]
         centering.centre(tile, rows, columns)
         return float(np.abs(tile).sum(dtype=np.float64)) * (1 if rows == columns else 2)
 

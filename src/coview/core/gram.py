@@ -190,11 +190,14 @@ def _fill_present(tile: Array, rows: slice, columns: slice, similarity: Similari
     places = [np.flatnonzero(present[part]) for part in (rows, columns)]
     starts = [np.count_nonzero(present[: part.start]) for part in (rows, columns)]
     some_rows, some_columns = (slice(a, a + len(place)) for a, place in zip(starts, places, strict=True))
-    some = np.empty((len(places[0]), len(places[1])), tile.dtype)
-    if some.size:
-        similarity.tile(some_rows, some_columns, out=some)
     tile.fill(0)
-    tile[np.ix_(*places)] = some
+    if not (len(places[0]) and len(places[1])):
+        return
+    some = np.empty((len(places[0]), len(places[1])), tile.dtype)
+    similarity.tile(some_rows, some_columns, out=some)
+    wide = np.zeros((len(places[0]), tile.shape[1]), tile.dtype)
+    wide[:, places[1]] = some
+    tile[places[0]] = wide
 
 
 def embedded(gram: Matrix, present: Array) -> Matrix:
@@ -239,13 +242,16 @@ class Centering:
         """Centre these rows and columns of the training Gram matrix, in place."""
         tile -= (self.means[rows] - self.mean).astype(tile.dtype)[:, None]
         tile -= self.means[columns].astype(tile.dtype)
-        self.fill_missing(tile, rows, columns, 0)
+        if self.present is not None:  # products are faster than a selection of columns
+            tile *= self.present[rows].astype(tile.dtype)[:, None]
+            tile *= self.present[columns].astype(tile.dtype)
 
     def fill_missing(self, tile: Array, rows: slice, columns: slice, value: float) -> None:
-        """Write a value to the pairs of samples of which one lacks the view, in place."""
+        """Write a value to the pairs of samples of which one lacks the view, in place; they are zero before."""
         if self.present is not None:
-            tile[~self.present[rows]] = value
-            tile[:, ~self.present[columns]] = value
+            present = self.present[rows].astype(tile.dtype)[:, None] * tile.dtype.type(-value)
+            tile += tile.dtype.type(value)
+            tile += present * self.present[columns].astype(tile.dtype)
 
     def centred_diagonal(self, diagonal: Array) -> Array:
         """Return the diagonal of the centred training Gram matrix."""

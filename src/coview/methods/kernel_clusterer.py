@@ -51,6 +51,7 @@ _BLOCK_BYTES = 2**21
 _FURTHER = 3  # eigenvalues beyond those of the components, to show the gap
 _SOLVER_VECTORS = 16  # for each component
 _FEWEST_COMPLETE = 5  # training samples with all views, from which the loadings of the views are computed
+_MOST_COMPLETE = 1000  # of these, because the scores of each view take long with dense kernels
 _LEAST_LOADING = 1e-3  # of a view that is unrelated to the ensemble
 _SAMPLES_OF_A_COMPONENT = 10  # the reciprocal of the fraction of a mean cluster that may dominate a component
 
@@ -183,12 +184,14 @@ class KernelClusterer(ScoreClusterer):
         self._n_features_out = len(space.eigenvalues)
         self._present_rows = {name: np.flatnonzero(mask) for name, mask in views.present.items()}
         self._view_loadings = {}
-        tolerance = np.sum([self._beta[name] * each.tolerance for name, each in maps.items()], axis=0)
-        if scores is None and views.complete:
-            scores = np.sum([self._beta[name] * each for name, each in of_views.items()], axis=0)
-        elif scores is None:
-            self._view_loadings = self._loadings_of(of_views, views)
-            scores, tolerance = self._combined(views, {name: (of_views[name], maps[name].tolerance) for name in views})
+        if scores is None:
+            tolerances = {name: each.tolerance for name, each in maps.items()}
+            scores, tolerance = self._sum(views, {name: (of_views[name], tolerances[name]) for name in views})
+        else:
+            tolerance = np.sum([self._beta[name] * each.tolerance for name, each in maps.items()], axis=0)
+        if not views.complete:
+            self._view_loadings = self._learn_loadings(views, maps)
+            scores, tolerance = self._divided(views, scores, tolerance)
         self._store_latent(space, views.dtype)
         scores = zero_within(scores, tolerance)
         self.scores_ = scores.astype(views.dtype, copy=False)
@@ -280,11 +283,11 @@ class KernelClusterer(ScoreClusterer):
         return scores
 
     def _combined(self, views: Views, of_views: Mapping[str, tuple[Array, Array]]) -> tuple[Array, Array]:
-        """Return the ensemble scores and their rounding errors, from those of the samples that have each view.
+        """Return the ensemble scores and their rounding errors, from those of the samples that have each view."""
+        return self._divided(views, *self._sum(views, of_views))
 
-        The ensemble is Σ_v beta_v e_v over the views of a sample. If it lacks some, the sum is divided by
-        the sum of beta times the loadings of its views.
-        """
+    def _sum(self, views: Views, of_views: Mapping[str, tuple[Array, Array]]) -> tuple[Array, Array]:
+        """Return Σ_v beta_v e_v over the views of each sample, and the rounding errors."""
         scores = np.zeros((views.n_samples, self._n_features_out))
         error = np.zeros(1 if views.complete else scores.shape)
         for name, (of_view, tolerance) in of_views.items():
@@ -294,53 +297,60 @@ class KernelClusterer(ScoreClusterer):
                 error = error + self._beta[name] * tolerance
             else:
                 error[rows] += self._beta[name] * tolerance
-        if not views.complete:
-            loadings, total = self._loadings(), np.zeros(views.n_samples)
-            weight = np.zeros(views.n_samples)
-            for name in of_views:
-                total[views.present.get(name, slice(None))] += self._beta[name] * loadings[name]
-                weight[views.present.get(name, slice(None))] += self._beta[name]
-            if not weight.all():
-                without = np.flatnonzero(weight == 0)
-                raise InputError(
-                    f"{len(without)} of {views.n_samples} samples (first: row {without[0]}) have only views with beta "
-                    "0; drop them, or give one of their views a positive beta"
-                )
-            some = ~views.has_all()
-            total = np.maximum(total[some, None], _LEAST_LOADING)
-            scores[some] /= total
-            error[some] /= total
         return scores, error
 
-    def _loadings(self) -> dict[str, float]:
-        """Return for each view <e_v, e> / <e, e>, with e the ensemble scores of the training samples with all views.
+    def _divided(self, views: Views, scores: Array, error: Array) -> tuple[Array, Array]:
+        """Return Σ_v beta_v e_v of samples that lack views divided by the sum of beta times loading over their views.
 
-        The loadings times beta sum to 1. They are computed when samples first lack views.
+        The scores are changed in place.
+        """
+        if views.complete:
+            return scores, error
+        loadings, total, weight = self._loadings(), np.zeros(views.n_samples), np.zeros(views.n_samples)
+        for name in views:
+            rows = views.present.get(name, slice(None))
+            total[rows] += self._beta[name] * loadings[name]
+            weight[rows] += self._beta[name]
+        if not weight.all():
+            without = np.flatnonzero(weight == 0)
+            raise InputError(
+                f"{len(without)} of {views.n_samples} samples (first: row {without[0]}) have only views with beta 0; "
+                "drop them, or give one of their views a positive beta"
+            )
+        divisors = np.where(views.has_all(), 1.0, np.maximum(total, _LEAST_LOADING))[:, None]
+        scores /= divisors
+        return scores, np.broadcast_to(error, scores.shape) / divisors
+
+    def _learn_loadings(self, views: Views, maps: Mapping[str, ScoreMap]) -> dict[str, float]:
+        """Return the loadings from the scores of some training samples that have all views."""
+        complete = np.flatnonzero(views.has_all())
+        some = views.take(complete[_spread_rows(len(complete), _MOST_COMPLETE)])
+        enough = some.n_samples >= _FEWEST_COMPLETE
+        return self._loadings_of({name: maps[name].with_tolerance(some[name])[0] for name in views} if enough else {})
+
+    def _loadings(self) -> dict[str, float]:
+        """Return for each view <e_v, e> / <e, e>, with e the ensemble scores of training samples with all views.
+
+        The loadings times beta sum to 1, up to a lower bound of a loading. A model of complete data computes them when
+        samples first lack views.
         """
         if not self._view_loadings:
-            training = Views.trusted(
-                {name: np.empty((len(self.labels_), 0)) for name in self.view_names_},
-                dict.fromkeys(self.view_names_),
-                present={name: _mask(rows, len(self.labels_)) for name, rows in self._present_rows.items()},
-            )
+            rows = _spread_rows(len(self.labels_), _MOST_COMPLETE)
             self._view_loadings = self._loadings_of(
-                {name: self._scores_with_view(name) for name in self.view_names_}, training
+                {name: self._scores_with_view(name)[rows] for name in self.view_names_}
+                if len(rows) >= _FEWEST_COMPLETE
+                else {}
             )
         return self._view_loadings
 
-    def _loadings_of(self, of_views: Mapping[str, Array], views: Views) -> dict[str, float]:
-        """Return the loadings from each view's own scores of the training samples that have it."""
-        everything = views.has_all()
-        if everything.sum() < _FEWEST_COMPLETE:
-            return dict.fromkeys(of_views, 1 / sum(self._beta.values()))
-        complete = {
-            name: scores[everything[views.present[name]] if name in views.present else everything]
-            for name, scores in of_views.items()
-        }
-        ensemble = np.sum([self._beta[name] * scores for name, scores in complete.items()], axis=0)
+    def _loadings_of(self, of_views: Mapping[str, Array]) -> dict[str, float]:
+        """Return the loadings from each view's own scores of the same samples; equal ones if there are none."""
+        if not of_views:
+            return dict.fromkeys(self.view_names_, 1 / sum(self._beta.values()))
+        ensemble = np.sum([self._beta[name] * scores for name, scores in of_views.items()], axis=0)
         squares = float((ensemble**2).sum()) or 1.0
         return {
-            name: max(float((scores * ensemble).sum()) / squares, _LEAST_LOADING) for name, scores in complete.items()
+            name: max(float((scores * ensemble).sum()) / squares, _LEAST_LOADING) for name, scores in of_views.items()
         }
 
     def _require_finite(self, name: str, scores: Array) -> None:
@@ -403,6 +413,11 @@ class OneViewKernelClusterer(KernelClusterer):
 def _spread(x: Matrix) -> Matrix:
     """Return 256 evenly spaced rows."""
     return x[np.linspace(0, x.shape[0] - 1, 256).astype(int)]
+
+
+def _spread_rows(n: int, most: int) -> Array:
+    """Return the numbers of evenly spaced rows, all if there are few."""
+    return np.linspace(0, n - 1, min(n, most)).astype(int)
 
 
 def _mask(rows: Array, n: int) -> Array:
