@@ -24,6 +24,7 @@ RANKS = (
     "progress",
     "runtime",
     "views",
+    "blocks",
     "likely_mistakes",
     "state",
     "rows",

@@ -20,6 +20,7 @@ from coview import (
     FixedSize,
     InputError,
     Linear,
+    Preprocessed,
     TMvKSCR,
     Views,
     __version__,
@@ -290,7 +291,7 @@ def with_corrupt_chunk(views, chunk):
         (lacks_a_row, r"shape \(99, 6\) for rows 700 to 799; its metadata say \(100, 6\)"),
         (
             has_gaps,
-            "view 'b' contains NaN or infinity in row 717, the first of 2 such rows from 700 to 799; impute them",
+            "view 'b' contains NaN or infinity in row 717, column 3, the first of 2 such rows from 700 to 799",
         ),
         (holds_text, "rows 700 to 799: view 'b' holds strings"),
     ],
@@ -305,6 +306,33 @@ def test_a_corrupt_chunk_is_named_by_view_and_rows(views, model, chunk, message)
     if chunk is not has_gaps:
         with pytest.raises(InputError, match=message.replace("700 to 799: view", "750 to 750: view")):
             lazy.take([699, 750])
+
+
+def test_a_sample_without_any_view_is_named(views, model):
+    some = {name: np.array(x, dtype=float) for name, x in views.items()}
+    some["a"][42] = np.nan
+    for x in some.values():
+        x[77] = np.nan
+    message = "row 77 has no view, because it is NaN in all of them; drop it"
+    with pytest.raises(InputError, match=message):
+        predict(model, in_chunks(some)).compute()
+    with pytest.raises(InputError, match=message):
+        DaskViews(in_chunks(some)).take([42, 77])
+
+
+def test_models_that_fill_empty_cells_accept_them(views):
+    some = {name: np.array(x, dtype=float) for name, x in views.items()}
+    some["a"][[0, 130], [1, 2]] = np.nan
+    lazy = DaskViews(in_chunks(some))
+    method = Preprocessed(TMvKSCR(3, random_state=0), {"a": "median"})
+    model = fit(FixedSize(method, n_train=200, random_state=0), lazy)
+    np.testing.assert_array_equal(predict(model, lazy).compute(), model.predict(some))
+    np.testing.assert_array_equal(transform(model, lazy).compute(), model.transform(some))
+    assert lazy.filled_by(model).take([0, 1]).empty_cells == {"a"}
+    with pytest.raises(InputError, match="view 'a' contains NaN or infinity in row 0, column 1"):
+        lazy.take([0, 1])
+    with pytest.raises(InputError, match="view 'a' contains NaN or infinity in row 0, column 1"):
+        fit(FixedSize(TMvKSCR(3), n_train=200), lazy)
 
 
 def test_a_corrupt_chunk_that_several_blocks_need_is_named(views, model):

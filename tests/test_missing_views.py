@@ -104,6 +104,32 @@ def test_fixed_size_takes_half_of_its_samples_from_those_with_all_views(complete
     assert not everything[model.train_rows_].all()
 
 
+def test_fixed_size_keeps_enough_samples_of_each_view():
+    views, _ = make_blobs(120, widths=(4, 3, 5), seed=0)
+    a, b, c = views.values()
+    c[20:], a[:10], b[10:20] = np.nan, np.nan, np.nan
+    some = {"a": a, "b": b, "c": c}  # no sample has all views, and 20 have c
+    for seed in range(5):
+        model = FixedSize(TMvKSCR(3, random_state=0), n_train=30, random_state=seed).fit(some)
+        assert len(model.train_rows_) == 30
+        assert (model.train_rows_ < 20).sum() >= 6
+    few = FixedSize(TMvKSCR(3, random_state=0), n_train=8, random_state=0)
+    with pytest.raises(InputError, match=r"give more samples that have it \(if n_train is set, increase it\)"):
+        few.fit(some)
+
+
+@pytest.mark.parametrize("select", ["entropy", "kmeans"])
+@pytest.mark.parametrize("of", [lambda views: Views(views, may_have_empty_cells=lambda name: True), ViewsReader])
+def test_selectors_do_not_compare_samples_with_nan(complete, select, of):
+    views = with_missing(complete[0], 0.3)
+    views["a"][::5, 0] = np.nan
+    method = Preprocessed(TMvKSCR(3, random_state=0), {"a": "median"})
+    for n_train in (40, 180):  # with more and with fewer complete samples than that
+        model = FixedSize(method, n_train=n_train, select=select, random_state=0).train(of(views))
+        assert len(np.unique(model.train_rows_)) == n_train
+        assert adjusted_rand_score(complete[1], model.predict(views)) > 0.9
+
+
 def test_the_summary_counts_the_samples_of_each_view(tuned, complete, tmp_path):
     some = with_missing(complete[0], 0.4)
     summary = summarize(tuned, some, truth=complete[1])
@@ -151,7 +177,7 @@ def test_streams_and_dask_label_samples_that_lack_views(complete, tmp_path):
     views["a"][7], views["b"][7], views["c"][7] = np.nan, np.nan, np.nan
     for name, x in views.items():
         np.save(tmp_path / f"{name}.npy", x)
-    with pytest.raises(InputError, match="row 7 has no view, because it is NaN in all files"):
+    with pytest.raises(InputError, match="row 7 has no view, because it is NaN in all of them"):
         label_file(model, ViewsReader({name: tmp_path / f"{name}.npy" for name in views}), tmp_path / "labels.npy")
 
 
@@ -163,6 +189,8 @@ def test_dask_blocks_may_lack_views(complete):
     model = TMvKSCR(3, random_state=0).fit(views)
     lazy = {name: da.from_array(x, chunks=(50, -1)) for name, x in views.items()}
     np.testing.assert_array_equal(distributed.predict(model, lazy).compute(), model.labels_)
+    for select in ("entropy", "kmeans"):
+        assert len(np.unique(distributed.select_rows(lazy, 100, select=select, random_state=0))) == 100
     trained = distributed.fit(FixedSize(TMvKSCR(3, random_state=0), n_train=100, random_state=0), lazy)
     assert adjusted_rand_score(complete[1], trained.predict(views)) > 0.9
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from copy import copy
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from coview._version import __version__
+from coview.blocks import checked_block, views_filled_by
 from coview.compose import FixedSize
 from coview.core.select import Rows, as_selector
 from coview.errors import InputError, InputTypeError, kind_of
@@ -36,7 +38,8 @@ class DaskViews:
 
     Rows are matched by position. If the views have different chunks, all views get those of the view with the most
     chunks, and small chunks are merged. The rows of data frames, and of arrays of unknown length, are counted once, at
-    construction.
+    construction. Empty cells are refused, except by functions of this module with a model that fills them, and in
+    views.filled_by(model).
 
     Parameters
     ----------
@@ -57,6 +60,8 @@ class DaskViews:
         model = fit(FixedSize(TMvKSCR(6), n_train=1000, random_state=0), views)
         labels = predict(model, views)  # lazy: labels.compute(), or labels.to_zarr(…)
     """
+
+    _empty_cells: frozenset[str] = frozenset()  # the views whose cells may be NaN
 
     def __init__(self, sources: Mapping[str, Any]) -> None:
         load_extra("dask.array", "dask", "DaskViews")
@@ -120,17 +125,34 @@ class DaskViews:
         numbers = np.ndim(rows) == 1 and wanted.size > 0 and wanted.dtype.kind in "iu"
         if not numbers or wanted[0] < 0 or wanted[-1] >= self.n_samples:
             raise InputError(f"rows: expected one or more row numbers from 0 to {self.n_samples - 1}")
-        name = f"coview-take-{dask.base.tokenize(wanted, self._token)}"
+        name = f"coview-take-{dask.base.tokenize(wanted, self._token, sorted(self._empty_cells))}"
         tasks: Graph = {}
         for i, (start, stop) in enumerate(pairwise(accumulate(self._heights, initial=0))):
             inside = wanted[slice(*np.searchsorted(wanted, [start, stop]))]
             if len(inside):
-                tasks[name, i] = self._task(i, "_pick", [inside - start])
+                tasks[name, i] = self._task(i, "_pick", [tuple(self._empty_cells), inside - start])
         graph = self._graph(name, tasks)
         pieces = dask.compute(*(Delayed(key, graph, layer=name) for key in tasks))
         gathered = {view: _stack([piece[v] for piece in pieces]) for v, view in enumerate(self.names)}
-        checked = Views(gathered)
-        return Views.trusted(checked, self._example.columns, present=checked.present).take(places)
+        checked = Views(gathered, may_have_empty_cells=self._empty_cells.__contains__)
+        views = Views.trusted(checked, self._example.columns, present=checked.present, empty_cells=checked.empty_cells)
+        return views.take(places)
+
+    def filled_by(self, model: Any) -> Self:
+        """Return the same views for a model that fills empty cells: NaN is refused only where the model does.
+
+        Parameters
+        ----------
+        model : estimator
+            Such as Preprocessed(TMvKSCR(6), {"lab": "median"}), fitted or not.
+
+        Returns
+        -------
+        DaskViews
+        """
+        new = copy(self)
+        new._empty_cells = self._empty_cells | views_filled_by(model, self.names)
+        return new
 
     @property
     def _token(self) -> list[Key]:
@@ -247,6 +269,7 @@ def _lazily(method: str, model: Any, views: DaskViews) -> DaskArray:
 
     if not hasattr(model, method):
         raise InputError(f"{type(model).__name__} has no {method}; use a method that has one, such as TMvKSCR")
+    views = views.filled_by(model)
     # One row of arbitrary numbers: the model refuses unsuitable views here, not later on a worker.
     like = np.asarray(getattr(model, method)(views._example))
     dtype = np.dtype(np.int64) if method == "predict" else like.dtype
@@ -255,7 +278,7 @@ def _lazily(method: str, model: Any, views: DaskViews) -> DaskArray:
     model_key = f"coview-model-{tokenize(pickled)}"
     columns = [0] * (like.ndim - 1)
     tasks = {
-        (name, i, *columns): views._task(i, "_label", [method, dtype.str], model_key)
+        (name, i, *columns): views._task(i, "_label", [tuple(views._empty_cells), method, dtype.str], model_key)
         for i in range(len(views._heights))
     }
     tasks[model_key] = _model(model_key, pickled)  # type: ignore[index]
@@ -364,12 +387,12 @@ def _load(pickled: bytes) -> Any:
     return pickle.loads(pickled)
 
 
-def _label(parts: list[Any], method: str, dtype: str, model: Any, *given: Any) -> Array:
+def _label(parts: list[Any], empty_cells: Sequence[str], method: str, dtype: str, model: Any, *given: Any) -> Array:
     """Return the labels or scores of one block of rows."""
     from joblib import parallel_config
 
     blocks, rows = _compute_block(parts, given)
-    views = _checked(blocks, rows)
+    views = _checked(blocks, empty_cells, rows)
     # One thread: Dask runs as many blocks at the same time as there are processors.
     with Workers(1), parallel_config("sequential"):
         try:
@@ -378,10 +401,11 @@ def _label(parts: list[Any], method: str, dtype: str, model: Any, *given: Any) -
             raise InputError(f"rows {rows[0]} to {rows[-1]}: {error}") from error
 
 
-def _pick(parts: list[Any], chosen: Rows, *given: Any) -> list[Matrix]:
+def _pick(parts: list[Any], empty_cells: Sequence[str], chosen: Rows, *given: Any) -> list[Matrix]:
     """Return some rows of one block."""
     blocks, rows = _compute_block(parts, given)
-    return list(_checked({view: block[chosen] for view, block in blocks.items()}, chosen + rows[0]).values())
+    some = {view: block[chosen] for view, block in blocks.items()}
+    return list(_checked(some, empty_cells, chosen + rows[0]).values())
 
 
 def _compute(parts: list[Any], *given: Any) -> Any:
@@ -415,22 +439,9 @@ def _compute_block(parts: list[Any], given: Sequence[Any]) -> tuple[dict[str, An
     return blocks, range(part.start, part.stop)
 
 
-def _checked(blocks: Mapping[str, Any], rows: Sequence[int] | Rows) -> Views:
+def _checked(blocks: Mapping[str, Any], empty_cells: Sequence[str], rows: Sequence[int] | Rows) -> Views:
     """Return the blocks as validated views; messages number the rows from the first row of all blocks."""
-    try:
-        return Views(blocks)
-    except InputError as error:
-        for view, block in blocks.items():
-            if block.dtype.kind != "f":
-                continue
-            with np.errstate(all="ignore"):
-                bad = np.flatnonzero(~np.isfinite(block.sum(axis=1, dtype=float)))
-            if len(bad):
-                raise InputError(
-                    f"view {view!r} contains NaN or infinity in row {rows[bad[0]]}, the first of {len(bad)} such rows "
-                    f"from {rows[0]} to {rows[-1]}; impute them or drop those samples"
-                ) from None
-        raise InputError(f"rows {rows[0]} to {rows[-1]}: {error}") from None
+    return checked_block(blocks, dict.fromkeys(blocks), empty_cells, {view: f"view {view!r}" for view in blocks}, rows)
 
 
 def _stack(pieces: list[Matrix]) -> Matrix:

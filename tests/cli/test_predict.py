@@ -33,6 +33,19 @@ def test_labels_are_the_same_from_whole_files_and_blocks(data, fitted, tmp_path,
         assert labels.read_bytes() == (tmp_path / f"expected{ending}").read_bytes()
 
 
+@pytest.mark.parametrize("most", [2**29, 0])
+def test_empty_cells_are_filled_also_in_blocks(data, tmp_path, capsys, monkeypatch, most):
+    monkeypatch.setattr("coview.cli.predict._IN_MEMORY", most)
+    x = np.array(data["new"]["b"], dtype=float)
+    x[[0, 7], [0, 1]] = np.nan
+    np.save(tmp_path / "b.npy", x)
+    file, run = f"--view=b={tmp_path}/b.npy", tmp_path / "run"
+    assert call(capsys, "fit", file, "-k3", "--impute=median", "-o", run, "-q")[0] == 0
+    assert call(capsys, "predict", run, file, "-o", tmp_path / "labels.npy", "-q") == (0, "", "")
+    expected = load(run / "model.safetensors").predict({"b": x})
+    np.testing.assert_array_equal(np.load(tmp_path / "labels.npy"), expected)
+
+
 def test_many_rows_are_labelled_in_blocks(data, fitted, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("coview.cli.predict._IN_MEMORY", 0)
     read = []

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from coview import InputError, TMvKSCR
-from coview.compose import Concat, FixedSize
+from coview.compose import Concat, FixedSize, Preprocessed
 from coview.io import ViewsReader, label_file
 from tests.conftest import make_blobs
 
@@ -444,8 +444,8 @@ def test_bad_values_are_named_with_file_and_rows(tmp_path, kind):
     x[777, 1], x[780, 2] = np.nan, np.inf
     reader = ViewsReader({"fine": np.ones((1000, 1)), "b": kind(tmp_path / "x", x, 0)}, batch_size=50)
     message = (
-        r"view 'b' \(.*x\..*\) contains NaN or infinity in row 777 "
-        r"\(and in 2 of the 50 rows between 750 and 799\); impute them"
+        r"view 'b' \(.*x\..*\) contains NaN or infinity in row 777, column .*1.*, "
+        "the first of 2 such rows from 750 to 799; impute them"
     )
     with pytest.raises(InputError, match=message):
         label_file(ByFirstColumn(), reader, tmp_path / "labels.npy")
@@ -457,8 +457,48 @@ def test_bad_values_are_named_with_file_and_rows(tmp_path, kind):
 def test_missing_values_are_named_with_file_column_and_row(tmp_path):
     parquet.write_table(pa.table({"x": [1.0, 2.0], "y": [1, 2]}), tmp_path / "0.parquet")
     parquet.write_table(pa.table({"y": [1, None], "x": [1.0, 2.0]}), tmp_path / "1.parquet")
-    with pytest.raises(InputError, match=r"1.parquet\) has no value in column 'y' in row 3 of the view; impute it"):
+    with pytest.raises(InputError, match=r"view 'a' .* contains NaN or infinity in row 3, column 'y', the first of 1"):
         list(ViewsReader({"a": tmp_path}))
+
+
+def test_missing_ids_are_named_with_file_and_row(tmp_path):
+    parquet.write_table(pa.table({"id": ["s", None], "x": [1.0, 2.0]}), tmp_path / "x.parquet")
+    with pytest.raises(InputError, match="has no value in column 'id' in row 1 of the view; each sample needs an id"):
+        list(ViewsReader({"a": tmp_path / "x.parquet"}, ids="id"))
+
+
+def as_parquet_with_nulls(path, x, number):
+    """As pandas writes NaN."""
+    columns = {f"x{j}": pa.array(column, from_pandas=True) for j, column in enumerate(x.T)}
+    parquet.write_table(pa.table(columns), path.with_suffix(".parquet"))
+    return path.with_suffix(".parquet")
+
+
+@pytest.mark.parametrize("kind", [as_npy, as_parquet, as_parquet_with_nulls])
+def test_models_that_fill_empty_cells_label_files_with_empty_cells(tmp_path, kind):
+    views, _ = make_blobs(120, widths=(4, 3), seed=0)
+    views["a"][[0, 5, 77], [0, 2, 1]] = np.nan
+    model = Preprocessed(TMvKSCR(3, random_state=0), {"a": "median"}).fit(views)
+    reader = ViewsReader({name: kind(tmp_path / name, x, 0) for name, x in views.items()}, batch_size=32)
+    label_file(model, reader, tmp_path / "labels.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "labels.npy"), model.labels_)
+    blocks = [model.predict(block) for block in reader.filled_by(model)]
+    np.testing.assert_array_equal(np.concatenate(blocks), model.labels_)
+    trained = FixedSize(model, n_train=110, random_state=0).train(reader)
+    assert trained.predict(views).shape == (120,)
+    with pytest.raises(InputError, match="in row 0, column"):  # the reader itself has not changed
+        next(iter(reader))
+    filled = Preprocessed(TMvKSCR(3), {"b": "median"}).fit({"a": np.nan_to_num(views["a"]), "b": views["b"]})
+    with pytest.raises(InputError, match=r"view 'a' .* contains NaN or infinity in row 0, column"):
+        label_file(filled, reader, tmp_path / "labels.npy")
+
+
+def test_infinity_is_refused_where_a_model_fills_empty_cells():
+    x = np.ones((100, 2))
+    x[3, 0], x[77, 1] = np.nan, np.inf
+    reader = ViewsReader({"a": x}, batch_size=50).filled_by(Preprocessed(TMvKSCR(2), {"a": "median"}))
+    with pytest.raises(InputError, match="view 'a' contains infinity in row 77, column 1, the first of 1 such rows"):
+        list(reader)
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def predict_command(
         known = {name: view for name, view in known.items() if name in inputs.files}
         widths, columns = ({name: view[key] for name, view in known.items()} for key in ("n_features", "columns"))
         terminal.note(*_interchangeable(known))
-        reader = _block_reader(inputs, columns)
+        reader = _block_reader(inputs, columns, trained)
         if reader is not None:
             _check_widths(inputs.files, reader, widths)
             terminal.note(*reader.notes)
@@ -104,7 +104,7 @@ def _check_output(output: Path, files: Mapping[str, str], *, force: bool) -> Non
             raise InputError(f"{output} exists; name another file, or replace it with --force")
 
 
-def _block_reader(inputs: ViewInputs, trained: Mapping[str, Sequence[str] | None]) -> Any:
+def _block_reader(inputs: ViewInputs, trained: Mapping[str, Sequence[str] | None], model: Any) -> Any:
     """Return a reader of blocks, or None if the views fit in memory or cannot be read in blocks."""
     from coview.io import ViewsReader
 
@@ -116,6 +116,7 @@ def _block_reader(inputs: ViewInputs, trained: Mapping[str, Sequence[str] | None
         return None
     if reader.n_samples * sum(reader.n_features.values()) * 8 <= _IN_MEMORY:
         return None
+    reader = reader.filled_by(model)
     for name, columns in reader.take([0]).columns.items():
         wanted = trained[name]
         if wanted is not None and columns is not None and tuple(wanted) != columns:

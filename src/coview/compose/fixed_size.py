@@ -13,6 +13,7 @@ from coview.core.assign import Labels
 from coview.core.select import Rows, RowSource, Selector, Stratified, as_selector, draw_rows
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.methods.base import Seed
+from coview.methods.coverage import least_samples
 from coview.parameters import check_integer, is_integer, is_number
 from coview.state import OPTIONAL, FloatArray, IntegerArray, Sizes, require
 from coview.views import Array, Layout, Views
@@ -128,6 +129,8 @@ class FixedSize(Wrapper):
         before = self.__dict__.copy()
         try:
             self.__dict__.pop("labels_", None)
+            if hasattr(source, "filled_by"):
+                source = source.filled_by(self)
             self._views_to_fit(source.take(np.arange(1)))
             self._train(source)
         except BaseException:
@@ -162,26 +165,33 @@ class FixedSize(Wrapper):
         """Return the training rows.
 
         If samples in memory lack views, half of the rows are among the samples with all views, which relate the views
-        to each other, and the others are random.
+        to each other. The others are random, except that each view has the samples that it needs.
         """
         if not isinstance(source, Views) or source.complete or isinstance(selector, Stratified):
             return selector.rows(source, count, rng, self._kernels())
         complete = np.flatnonzero(source.has_all())
         wanted = min(len(complete), max(count // 2, count - (source.n_samples - len(complete))))
-        if wanted == 0:
-            return draw_rows(source.n_samples, count, rng)
-        first = complete[selector.rows(source.take(complete), wanted, rng, self._kernels())]
-        others = np.setdiff1d(np.arange(source.n_samples), first)
-        return np.union1d(first, others[draw_rows(len(others), count - wanted, rng)])
+        chosen = np.zeros(source.n_samples, dtype=bool)
+        if wanted:
+            chosen[complete[selector.rows(source.take(complete), wanted, rng, self._kernels())]] = True
+        for name in sorted(source.present, key=source.n_present):
+            has = source.present[name]
+            needed = max(0, least_samples(self._n_clusters()) - int((chosen & has).sum()))
+            chosen[_draw_among(has & ~chosen, min(needed, count - int(chosen.sum())), rng)] = True
+        chosen[_draw_among(~chosen, count - int(chosen.sum()), rng)] = True
+        return np.flatnonzero(chosen)
 
     def _check_state(self, sizes: Sizes) -> None:
         super()._check_state(sizes)
         n_labels = len(vars(self.estimator_).get("labels_", self.train_rows_))
         require(n_labels == len(self.train_rows_), f"expected an estimator of {len(self.train_rows_)} training samples")
 
+    def _n_clusters(self) -> int:
+        n_clusters = setting(self.estimator, "n_clusters", 1)
+        return int(n_clusters) if is_integer(n_clusters) else 1  # the method itself refuses other values
+
     def _n_selected(self, n: int) -> int:
-        wanted, n_clusters = self.n_train, setting(self.estimator, "n_clusters", 1)
-        n_clusters = int(n_clusters) if is_integer(n_clusters) else 1  # the method itself refuses other values
+        wanted, n_clusters = self.n_train, self._n_clusters()
         if isinstance(wanted, str) and wanted == "auto":
             return min(n, max(2000, 50 * n_clusters))
         fraction = is_number(wanted) and not is_integer(wanted) and 0 < wanted <= 1
@@ -193,6 +203,12 @@ class FixedSize(Wrapper):
                 "fraction of the samples within these bounds"
             )
         return count
+
+
+def _draw_among(candidates: Array, count: int, rng: np.random.Generator) -> Rows:
+    """Return the numbers of `count` random rows among the candidates, a boolean array."""
+    rows = np.flatnonzero(candidates)
+    return rows[draw_rows(len(rows), count, rng)]
 
 
 def _is_source(source: Any) -> bool:

@@ -97,8 +97,38 @@ class Stratified(Selector):
         return np.sort(np.concatenate(chosen))
 
 
+class ComparingSelector(Selector):
+    """A rule that compares the rows of a random pool.
+
+    Rows that lack a view or have empty cells cannot be compared; they are chosen, at random, only if there are too few
+    others.
+    """
+
+    @abstractmethod
+    def _pool_size(self, count: int) -> int:
+        """Return how many rows are drawn to choose `count` of them."""
+
+    @abstractmethod
+    def _choose(self, views: Views, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
+        """Return the numbers of `count` different rows, fewer than there are; no value is NaN."""
+
+    def rows(self, source: RowSource, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
+        pool = draw_rows(source.n_samples, self._pool_size(count), rng)
+        views = source.take(pool)
+        whole = views.has_all()
+        for name in views.empty_cells:
+            whole &= ~np.isnan(views[name]).any(axis=1)
+        comparable, others = np.flatnonzero(whole), np.flatnonzero(~whole)
+        if len(comparable) <= count:
+            more = rng.choice(others, count - len(comparable), replace=False)
+            return np.sort(pool[np.concatenate([comparable, more])])
+        if len(others):
+            pool, views = pool[comparable], views.take(comparable)
+        return np.sort(pool[self._choose(views, count, rng, kernels)])
+
+
 @dataclass(frozen=True)
-class Entropy(Selector):
+class Entropy(ComparingSelector):
     """Rows with a large quadratic Rényi entropy, -log of their mean similarity: such rows are far apart.
 
     The similarity of two rows is the sum over the views, under the kernels of the method. The search starts from random
@@ -116,10 +146,11 @@ class Entropy(Selector):
     def __post_init__(self) -> None:
         check_integer("Entropy.draws", self.draws, least=1)
 
-    def rows(self, source: RowSource, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
-        pool = draw_rows(source.n_samples, count * (1 + self.draws), rng)
-        views = source.take(pool)
-        order = rng.permutation(len(pool))
+    def _pool_size(self, count: int) -> int:
+        return count * (1 + self.draws)
+
+    def _choose(self, views: Views, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
+        order = rng.permutation(views.n_samples)
         chosen, waiting = order[:count].copy(), order[count:]
         kernels = {name: kernel.resolve(views[name][chosen], rng, name) for name, kernel in kernels.items()}
 
@@ -137,7 +168,7 @@ class Entropy(Selector):
             without_change = 0 if swapped else without_change + 1
             if without_change == _PATIENCE:
                 break
-        return np.sort(pool[chosen])
+        return chosen
 
 
 def _swap(chosen: Rows, among: Array, candidates: Rows, to_chosen: Array, to_each_other: Array) -> int:
@@ -164,27 +195,29 @@ def _swap(chosen: Rows, among: Array, candidates: Rows, to_chosen: Array, to_eac
 
 
 @dataclass(frozen=True)
-class KMeansRows(Selector):
+class KMeansRows(ComparingSelector):
     """The rows nearest to the centres of k-means, with one cluster for each row.
 
     The views are standardised, randomly projected to 64 columns if they have more, and concatenated with equal weight.
     k-means clusters a random sample of 20 rows for each chosen row.
     """
 
-    def rows(self, source: RowSource, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
+    def _pool_size(self, count: int) -> int:
+        return _POOL * count
+
+    def _choose(self, views: Views, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
         from sklearn.cluster import MiniBatchKMeans
         from sklearn.metrics import pairwise_distances_argmin
 
-        pool = draw_rows(source.n_samples, _POOL * count, rng)
-        table = np.hstack([_standardised_projection(x, rng) for x in source.take(pool).values()])
+        table = np.hstack([_standardised_projection(x, rng) for x in views.values()])
         seed = int(rng.integers(2**31))
         with one_kmeans_thread():
             means = MiniBatchKMeans(count, n_init=1, batch_size=max(1024, 2 * count), random_state=seed).fit(table)
         nearest = np.unique(pairwise_distances_argmin(means.cluster_centers_, table))
         # Two centres may have the same nearest row; random rows then complete the number.
-        others = np.setdiff1d(np.arange(len(pool)), nearest)
+        others = np.setdiff1d(np.arange(views.n_samples), nearest)
         more = rng.choice(others, count - len(nearest), replace=False)
-        return np.sort(pool[np.concatenate([nearest, more])])
+        return np.concatenate([nearest, more])
 
 
 def _standardised_projection(x: Any, rng: np.random.Generator) -> Array:

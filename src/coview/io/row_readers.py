@@ -188,19 +188,19 @@ class TableRows(RowReader):
                 if any(found.get(name) != kind for name, kind in types.items()):
                     raise _changed(where)
                 batch = batch.select(self._wanted)
-                for name, column in zip(batch.schema.names, batch.columns, strict=True):
-                    if column.null_count:
-                        row = at + int(column.is_null().to_numpy(zero_copy_only=False).argmax())
-                        raise InputError(
-                            f"{where} has no value in column {name!r} in row {row} of the view; impute it or drop "
-                            "that sample from every view"
-                        )
+                if self._ids is not None and (ids := batch.column(self.n_features)).null_count:
+                    row = at + int(ids.is_null().to_numpy(zero_copy_only=False).argmax())
+                    raise InputError(
+                        f"{where} has no value in column {self._ids!r} in row {row} of the view; each sample needs an "
+                        "id"
+                    )
                 yield at, batch
                 at += batch.num_rows
             if at < min(end, stop) or at > end:
                 raise _changed(where)
 
     def _fill(self, values: Array, batch: Any) -> None:
+        """Write the features of a batch into values; empty cells are NaN."""
         for j in range(self.n_features):
             values[:, j] = batch.column(j).to_numpy(zero_copy_only=False)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from copy import copy
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from coview.blocks import checked_block, views_filled_by
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.io.align import check_counts, check_ids, notes_on_order
 from coview.io.arrow import load_arrow
@@ -27,7 +29,8 @@ class ViewsReader:
     """Views on file, read as aligned blocks of rows or as selected rows.
 
     Row counts are compared at once, from the headers of the files. The reader can be iterated over any number of times,
-    and is a source for `FixedSize.train`.
+    and is a source for `FixedSize.train`. Empty cells are refused, except by `label_file` and `FixedSize.train` with a
+    model that fills them, and in the blocks of reader.filled_by(model).
 
     Parameters
     ----------
@@ -67,6 +70,8 @@ class ViewsReader:
     >>> reader.take([0, 4])
     Views(2 samples; text: 3, image: 2)
     """
+
+    _empty_cells: frozenset[str] = frozenset()  # the views whose cells may be NaN
 
     def __init__(
         self, sources: Mapping[str, Any], *, ids: str | Literal[False] | None = None, batch_size: Any = 16384
@@ -139,6 +144,22 @@ class ViewsReader:
             raise InputError(f"rows: expected different row numbers below {self.n_samples} in increasing order")
         return self._aligned({name: reader.take(wanted) for name, reader in self._readers.items()}, wanted)[0]
 
+    def filled_by(self, model: Any) -> Self:
+        """Return the same views for a model that fills empty cells: NaN is refused only where the model does.
+
+        Parameters
+        ----------
+        model : estimator
+            Such as Preprocessed(TMvKSCR(6), {"lab": "median"}), fitted or not.
+
+        Returns
+        -------
+        ViewsReader
+        """
+        new = copy(self)
+        new._empty_cells = self._empty_cells | views_filled_by(model, self.names)
+        return new
+
     def _refuse_identifiers(self) -> None:
         """Refuse columns whose first values look like ids; the others are not read for this."""
         heads = {
@@ -180,26 +201,9 @@ class ViewsReader:
                     "them"
                 )
         values = {name: part for name, (part, _) in parts.items()}
-        try:
-            checked = Views(values)
-        except InputError:
-            raise self._not_finite(values, rows) from None
         columns = {name: reader.columns for name, reader in self._readers.items()}
-        return Views.trusted(checked, columns, present=checked.present), ids
-
-    def _not_finite(self, values: Mapping[str, Array], rows: NDArray[np.int64]) -> InputError:
-        """Return the error with row numbers of the file; the readers have checked everything but the values."""
-        lacking = {name: np.isnan(x).all(axis=1) for name, x in values.items()}
-        bad = {name: np.flatnonzero(~np.isfinite(x).all(axis=1) & ~lacking[name]) for name, x in values.items()}
-        name = next((name for name, found in bad.items() if len(found)), None)
-        if name is None:
-            without = np.flatnonzero(np.logical_and.reduce(list(lacking.values())))
-            return InputError(f"row {rows[without[0]]} has no view, because it is NaN in all files; drop it")
-        first, count = rows[bad[name][0]], len(bad[name])
-        return InputError(
-            f"{self._readers[name].where} contains NaN or infinity in row {first} (and in {count} of the {len(rows)} "
-            f"rows between {rows[0]} and {rows[-1]}); impute them or drop those samples from every view"
-        )
+        where = {name: reader.where for name, reader in self._readers.items()}
+        return checked_block(values, columns, self._empty_cells, where, rows), ids
 
 
 def label_file(model: Any, reader: ViewsReader, path: str | os.PathLike[str]) -> Path:
@@ -244,7 +248,7 @@ def label_file(model: Any, reader: ViewsReader, path: str | os.PathLike[str]) ->
 
 def _label_blocks(model: Any, reader: ViewsReader) -> Iterator[tuple[Any, Array]]:
     """Yield the ids and the labels of each block."""
-    for views, ids in reader._blocks():
+    for views, ids in reader.filled_by(model)._blocks():
         labels = np.asarray(model.predict(views))
         if labels.shape != (views.n_samples,) or labels.dtype.kind not in "iu":
             raise InputError(

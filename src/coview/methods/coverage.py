@@ -13,14 +13,20 @@ from coview.views import Views
 _LEAST_PER_CLUSTER = 2  # samples with a view
 
 
+def least_samples(n_clusters: int) -> int:
+    """Return the least number of samples that need to have a view."""
+    return _LEAST_PER_CLUSTER * n_clusters
+
+
 def check_coverage(views: Views, n_clusters: int, kernels: Mapping[str, Kernel]) -> None:
     """Raise an InputError if a view has too few samples, or if no sample connects some views with the others."""
     for name in views.present:
-        least = _LEAST_PER_CLUSTER * n_clusters
+        least = least_samples(n_clusters)
         if views.n_present(name) < least:
             raise InputError(
                 f"view {name!r} has {views.n_present(name)} of {views.n_samples} samples, and {n_clusters} clusters "
-                f"need at least {least}; drop the view or give more samples that have it"
+                f"need at least {least}; drop the view, or give more samples that have it (if n_train is set, increase "
+                "it)"
             )
         if isinstance(kernels.get(name), Precomputed):
             raise InputError(

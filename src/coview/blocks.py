@@ -1,0 +1,75 @@
+"""Blocks of rows of larger views: validation whose messages have the row numbers of the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from coview.errors import InputError
+from coview.views import Array, Matrix, Views, places_of
+
+
+def views_filled_by(model: Any, names: Iterable[str]) -> frozenset[str]:
+    """Return the views whose empty cells a model fills; models of other libraries fill none."""
+    fills = getattr(model, "_fills_cells", None)
+    return frozenset() if fills is None else frozenset(filter(fills, names))
+
+
+def checked_block(
+    values: Mapping[str, Matrix],
+    columns: Mapping[str, tuple[str, ...] | None],
+    empty_cells: Collection[str],
+    where: Mapping[str, str],
+    rows: Sequence[int] | NDArray[np.int64],
+) -> Views:
+    """Return a block of rows as validated views; cells may be NaN in the views that `empty_cells` names.
+
+    `where` is the name of each view in messages, and `rows` are the numbers of the rows.
+    """
+    try:
+        checked = Views(values, may_have_empty_cells=empty_cells.__contains__)
+    except InputError as error:
+        raise _explained(error, values, columns, empty_cells, where, rows) from None
+    return Views.trusted(checked, columns, present=checked.present, empty_cells=checked.empty_cells)
+
+
+def _explained(
+    error: InputError,
+    values: Mapping[str, Matrix],
+    columns: Mapping[str, tuple[str, ...] | None],
+    empty_cells: Collection[str],
+    where: Mapping[str, str],
+    rows: Sequence[int] | NDArray[np.int64],
+) -> InputError:
+    """Return the error with the numbers of the rows."""
+    between = f"{rows[0]} to {rows[-1]}"
+    lacking = np.ones(len(rows), dtype=bool)
+    for name, x in values.items():
+        if x.dtype.kind != "f":
+            lacking[:] = False
+            continue
+        absent = np.zeros(len(rows), dtype=bool) if sp.issparse(x) else np.isnan(x).all(axis=1)
+        lacking &= absent
+        is_bad = np.isinf if name in empty_cells else _not_finite
+        bad_rows, bad_columns = places_of(is_bad, sp.csr_array(x) if sp.issparse(x) else x)
+        bad = np.flatnonzero(~absent[bad_rows])
+        if len(bad):
+            known = columns[name]
+            column = bad_columns[bad[0]] if known is None else repr(known[bad_columns[bad[0]]])
+            return InputError(
+                f"{where[name]} contains {'infinity' if name in empty_cells else 'NaN or infinity'} in row "
+                f"{rows[bad_rows[bad[0]]]}, column {column}, the first of {len(np.unique(bad_rows[bad]))} such rows "
+                f"from {between}; impute them or drop those samples from every view"
+            )
+    without = np.flatnonzero(lacking)
+    if len(without):
+        return InputError(f"row {rows[without[0]]} has no view, because it is NaN in all of them; drop it")
+    return InputError(f"rows {between}: {error}")
+
+
+def _not_finite(values: Array) -> Array:
+    return ~np.isfinite(values)
