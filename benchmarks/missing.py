@@ -2,7 +2,7 @@
 
 `python -m benchmarks.missing` measures the data sets of the folder COVIEW_DATA with at most 2,000 samples and writes
 tables and the picture of docs/missing.md. Rows are stored as they are computed, so an interrupted run resumes. True
-labels are used only to compute scores.
+labels are used only to compute scores. If iMML is installed (pip install imml), three of its methods are compared.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 # Before NumPy is imported: data sets run in parallel processes, with one thread each.
@@ -28,7 +29,7 @@ from benchmarks.quality.rows import Row, Stage, code_hash  # noqa: E402
 from coview import InputError, TMvKSCR  # noqa: E402
 from coview.kernels import AutoKernel, Graph  # noqa: E402
 from coview.rows import as_array, l2_normalize  # noqa: E402
-from coview.views import Array, Views  # noqa: E402
+from coview.views import Array, Views, among_all  # noqa: E402
 
 HERE = Path(__file__).parent
 PAGE, PICTURE = ROOT / "docs" / "missing.md", ROOT / "docs" / "missing.svg"
@@ -36,6 +37,8 @@ MAX_SAMPLES = 2000
 RATES = (0.1, 0.3, 0.5, 0.7)
 MASKS = 10
 COMPLETE, OURS, CASES, MEANS, NEMO = "complete data", "TMvKSCR", "complete cases", "mean imputation", "NEMO"
+# Methods of iMML that need neither Octave nor minutes, with a few masks because they are slow.
+PEERS, PEER_RATES, PEER_MASKS = ("NEMO", "LFIMVC", "EEIMVC"), ("0.3", "0.5"), 3
 MEASURED_CODE = ("neighbors", "kernels", "core", "methods", "rows.py", "views.py")
 
 
@@ -102,6 +105,18 @@ def _comparable(x: Array) -> Array:
     return as_array(kernel.normalized(x, kernel.column_scales(x)))
 
 
+def peer(kind: str, views: Views, n_clusters: int, seed: int) -> Array:
+    """Return the labels of a method of iMML, of the rows as the default kernel compares them."""
+    import imml.cluster
+
+    tables = []
+    for name in views:
+        rows = _comparable(views.observed(name))
+        tables.append(among_all(rows, views.present[name]) if name in views.present else rows)
+    model = getattr(imml.cluster, kind)(n_clusters=n_clusters, random_state=seed)
+    return np.asarray(model.fit_predict(tables))
+
+
 def complete_cases(views: Views, n_clusters: int, seed: int) -> Array:
     """Return the labels of a model of the samples with all views; the others are predicted from the views they have."""
     model = TMvKSCR(n_clusters, random_state=seed).fit(views.take(np.flatnonzero(views.has_all())))
@@ -132,15 +147,17 @@ def measure(name: str, seed: int) -> Row:
             MEANS: lambda some=some: TMvKSCR(k, random_state=seed).fit(imputed(some)).labels_,
             NEMO: lambda some=some: nemo(some, k, seed),
         }
+        if find_spec("imml") and pattern in PEER_RATES and seed < PEER_MASKS:
+            methods |= {f"iMML {kind}": lambda some=some, kind=kind: peer(kind, some, k, seed) for kind in PEERS}
         scores[pattern] = {title: _or_none(lambda run=run: score(run())) for title, run in methods.items()}
     return {"clusters": k, "samples": n, "scores": scores, "predict": _predicted(views, truth, k, seed)}
 
 
 def _or_none(run: Callable[[], float]) -> float | None:
-    """Return the score; None if there are too few samples with all views to fit a model."""
+    """Return the score; None if the method fails, as with too few samples that have all views."""
     try:
         return run()
-    except InputError:
+    except (InputError, ValueError, np.linalg.LinAlgError):
         return None
 
 
@@ -202,6 +219,12 @@ def write_page(rows: list[Row]) -> None:
         "",
         *table(["views of new samples", "mean ARI"], predicted),
     ]
+    few = [row for row in rows if any(title.startswith("iMML") for title in row["scores"]["0.3"])]
+    if few:
+        compared = [OURS, NEMO, *(f"iMML {kind}" for kind in PEERS)]
+        body = [(title, *(_mean(few, rate, title) for rate in PEER_RATES)) for title in compared]
+        lines += ["", f"With {PEER_MASKS} of these masks, also methods of iMML with their defaults:", ""]
+        lines += table(["method", *PEER_RATES], body)
     write_block(PAGE, "<!-- begin: missing -->", "<!-- end: missing -->", lines)
     _draw({title: values[: 1 + len(RATES)] for title, values in scores.items()})
 
