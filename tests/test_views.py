@@ -7,6 +7,8 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from coview import InputError, Views, as_views, stack_views
 from coview.errors import InputTypeError
@@ -683,3 +685,29 @@ def test_a_joined_sample_without_any_view_is_named_by_its_label():
         InputError, match=r"1 of 2 samples have no view, because they are NaN throughout \(first: 'b'\)"
     ):
         Views.join({"one": frame, "other": frame[:1]})
+
+
+LABELS = st.lists(st.integers(0, 12), min_size=1, max_size=10, unique=True)
+
+
+@settings(max_examples=60, deadline=None)
+@given(first=LABELS, second=LABELS, seed=st.integers(0, 100))
+def test_joined_rows_are_those_of_the_reindexed_tables(first, second, seed):
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(seed)
+    tables = {
+        name: pd.DataFrame(rng.normal(size=(len(labels), 2)), index=labels, columns=["x", "y"])
+        for name, labels in (("a", first), ("b", second))
+    }
+    joined = Views.join(tables)
+    assert list(joined.index) == [*first, *(label for label in second if label not in first)]
+    for name, table in tables.items():
+        np.testing.assert_array_equal(joined[name], table.reindex(joined.index))
+        lacking = ~joined.index.isin(table.index)
+        np.testing.assert_array_equal(joined.present.get(name, np.ones(len(joined.index), bool)), ~lacking)
+    common = [label for label in first if label in second]
+    if common:
+        assert list(Views.join(tables, how="inner").index) == common
+    else:
+        with pytest.raises(InputError, match="no row label is in all tables"):
+            Views.join(tables, how="inner")
