@@ -26,7 +26,7 @@ from sklearn.metrics import adjusted_rand_score, euclidean_distances  # noqa: E4
 from benchmarks.data import HOW_TO_SET, load, stored_names  # noqa: E402
 from benchmarks.markdown import ROOT, table, write_block  # noqa: E402
 from benchmarks.quality.rows import Row, Stage, code_hash  # noqa: E402
-from coview import InputError, TMvKSCR  # noqa: E402
+from coview import TMvKSCR  # noqa: E402
 from coview.kernels import AutoKernel, Graph  # noqa: E402
 from coview.rows import as_array, l2_normalize  # noqa: E402
 from coview.views import Array, Views, among_all  # noqa: E402
@@ -38,7 +38,7 @@ RATES = (0.1, 0.3, 0.5, 0.7)
 MASKS = 10
 COMPLETE, OURS, CASES, MEANS, NEMO = "complete data", "TMvKSCR", "complete cases", "mean imputation", "NEMO"
 # Methods of iMML that need neither Octave nor minutes, with a few masks because they are slow.
-PEERS, PEER_RATES, PEER_MASKS = ("NEMO", "LFIMVC", "EEIMVC"), ("0.3", "0.5"), 3
+PEERS, PEER_RATES, PEER_MASKS = ("NEMO", "LFIMVC", "EEIMVC"), ("0.3", "0.5"), 2
 MEASURED_CODE = ("neighbors", "kernels", "core", "methods", "rows.py", "views.py")
 
 
@@ -157,7 +157,7 @@ def _or_none(run: Callable[[], float]) -> float | None:
     """Return the score; None if the method fails, as with too few samples that have all views."""
     try:
         return run()
-    except (InputError, ValueError, np.linalg.LinAlgError):
+    except Exception:  # methods of iMML have errors of many kinds
         return None
 
 
