@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,10 +14,27 @@ from coview.errors import InputError
 from coview.views import Array, Matrix, Views, places_of
 
 
-def views_filled_by(model: Any, names: Iterable[str]) -> frozenset[str]:
-    """Return the views whose empty cells a model fills; models of other libraries fill none."""
-    fills = getattr(model, "_fills_cells", None)
-    return frozenset() if fills is None else frozenset(filter(fills, names))
+class BlocksOfViews:
+    """Views that are loaded as blocks of rows. Empty cells are refused, except for a model that fills them."""
+
+    names: Any  # of the views
+    _empty_cells: frozenset[str] = frozenset()  # the views whose cells may be NaN
+
+    def filled_by(self, model: Any) -> Self:
+        """Return the same views for a model that fills empty cells: NaN is refused only where the model does.
+
+        Parameters
+        ----------
+        model : estimator
+            Such as Preprocessed(TMvKSCR(6), {"lab": "median"}), fitted or not.
+
+        Returns
+        -------
+        the same class as this object
+        """
+        new, fills = copy(self), getattr(model, "_fills_cells", lambda view: False)  # other libraries fill none
+        new._empty_cells = self._empty_cells | frozenset(filter(fills, self.names))
+        return new
 
 
 def checked_block(

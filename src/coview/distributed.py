@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from copy import copy
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from coview._version import __version__
-from coview.blocks import checked_block, views_filled_by
+from coview.blocks import BlocksOfViews, checked_block
 from coview.compose import FixedSize
 from coview.core.select import Rows, as_selector
 from coview.errors import InputError, InputTypeError, kind_of
@@ -33,7 +32,7 @@ Key: TypeAlias = Hashable
 Graph: TypeAlias = dict[Any, Any]
 
 
-class DaskViews:
+class DaskViews(BlocksOfViews):
     """Aligned views as Dask collections; blocks of rows are in memory only while they are used.
 
     Rows are matched by position. If the views have different chunks, all views get those of the view with the most
@@ -60,8 +59,6 @@ class DaskViews:
         model = fit(FixedSize(TMvKSCR(6), n_train=1000, random_state=0), views)
         labels = predict(model, views)  # lazy: labels.compute(), or labels.to_zarr(…)
     """
-
-    _empty_cells: frozenset[str] = frozenset()  # the views whose cells may be NaN
 
     def __init__(self, sources: Mapping[str, Any]) -> None:
         load_extra("dask.array", "dask", "DaskViews")
@@ -137,22 +134,6 @@ class DaskViews:
         checked = Views(gathered, may_have_empty_cells=self._empty_cells.__contains__)
         views = Views.trusted(checked, self._example.columns, present=checked.present, empty_cells=checked.empty_cells)
         return views.take(places)
-
-    def filled_by(self, model: Any) -> Self:
-        """Return the same views for a model that fills empty cells: NaN is refused only where the model does.
-
-        Parameters
-        ----------
-        model : estimator
-            Such as Preprocessed(TMvKSCR(6), {"lab": "median"}), fitted or not.
-
-        Returns
-        -------
-        DaskViews
-        """
-        new = copy(self)
-        new._empty_cells = self._empty_cells | views_filled_by(model, self.names)
-        return new
 
     @property
     def _token(self) -> list[Key]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from copy import copy
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coview.blocks import checked_block, views_filled_by
+from coview.blocks import BlocksOfViews, checked_block
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.io.align import check_counts, check_ids, notes_on_order
 from coview.io.arrow import load_arrow
@@ -25,7 +24,7 @@ from coview.views import Array, Views
 _HEAD_ROWS = 256  # enough to see that values are different or number the rows
 
 
-class ViewsReader:
+class ViewsReader(BlocksOfViews):
     """Views on file, read as aligned blocks of rows or as selected rows.
 
     Row counts are compared at once, from the headers of the files. The reader can be iterated over any number of times,
@@ -70,8 +69,6 @@ class ViewsReader:
     >>> reader.take([0, 4])
     Views(2 samples; text: 3, image: 2)
     """
-
-    _empty_cells: frozenset[str] = frozenset()  # the views whose cells may be NaN
 
     def __init__(
         self, sources: Mapping[str, Any], *, ids: str | Literal[False] | None = None, batch_size: Any = 16384
@@ -143,22 +140,6 @@ class ViewsReader:
         if wanted[0] < 0 or wanted[-1] >= self.n_samples or not (np.diff(wanted) > 0).all():
             raise InputError(f"rows: expected different row numbers below {self.n_samples} in increasing order")
         return self._aligned({name: reader.take(wanted) for name, reader in self._readers.items()}, wanted)[0]
-
-    def filled_by(self, model: Any) -> Self:
-        """Return the same views for a model that fills empty cells: NaN is refused only where the model does.
-
-        Parameters
-        ----------
-        model : estimator
-            Such as Preprocessed(TMvKSCR(6), {"lab": "median"}), fitted or not.
-
-        Returns
-        -------
-        ViewsReader
-        """
-        new = copy(self)
-        new._empty_cells = self._empty_cells | views_filled_by(model, self.names)
-        return new
 
     def _refuse_identifiers(self) -> None:
         """Refuse columns whose first values look like ids; the others are not read for this."""

@@ -43,7 +43,7 @@ from coview.state import (
     SomeViews,
     require,
 )
-from coview.views import Array, Matrix, Views, among_all
+from coview.views import Array, Views, among_all
 
 _FLOAT64_UP_TO = 2000
 _LEAST_CONTRAST = 1e-3
@@ -185,8 +185,7 @@ class KernelClusterer(ScoreClusterer):
         self._present_rows = {name: np.flatnonzero(mask) for name, mask in views.present.items()}
         self._view_loadings = {}
         if scores is None:
-            tolerances = {name: each.tolerance for name, each in maps.items()}
-            scores, tolerance = self._sum(views, {name: (of_views[name], tolerances[name]) for name in views})
+            scores, tolerance = self._sum(views, {name: (of_views[name], maps[name].tolerance) for name in views})
         else:
             tolerance = np.sum([self._beta[name] * each.tolerance for name, each in maps.items()], axis=0)
         if not views.complete:
@@ -410,11 +409,6 @@ class OneViewKernelClusterer(KernelClusterer):
         return views
 
 
-def _spread(x: Matrix) -> Matrix:
-    """Return 256 evenly spaced rows."""
-    return x[np.linspace(0, x.shape[0] - 1, 256).astype(int)]
-
-
 def _spread_rows(n: int, most: int) -> Array:
     """Return the numbers of evenly spaced rows, all if there are few."""
     return np.linspace(0, n - 1, min(n, most)).astype(int)
@@ -437,8 +431,8 @@ def _gram_dtype(dtype: Any, kernels: Mapping[str, Kernel], assigner: Assigner, v
         bounded = all(kernel.bounded for kernel in kernels.values())
         if views.n_samples <= _FLOAT64_UP_TO or not bounded or assigner.reads_signs:
             return np.float64
-        smooth = [kernels[name](_spread(views.observed(name))) for name in views if not kernels[name].sparse]
-        flat = any(1 - gram.mean() < _LEAST_CONTRAST for gram in smooth)
+        smooth = [(kernels[name], views.observed(name)) for name in views if not kernels[name].sparse]
+        flat = any(1 - kernel(x[_spread_rows(x.shape[0], 256)]).mean() < _LEAST_CONTRAST for kernel, x in smooth)
         return np.float64 if flat else np.float32
     try:
         known = {np.dtype(kind): kind for kind in (np.float32, np.float64)}
