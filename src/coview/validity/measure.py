@@ -18,7 +18,7 @@ from coview.core.agreement import adjusted_rand
 from coview.core.assign import FEW_STARTS, Directions, Labels, as_assigner
 from coview.core.select import draw_rows
 from coview.errors import InputError
-from coview.kernels import AutoKernel, Graph, Kernel, Precomputed, kernel_per_view
+from coview.kernels import AutoKernel, Graph, Kernel, Precomputed, kernel_for, kernel_per_view
 from coview.methods.base import MultiViewClusterer
 from coview.methods.kernel_clusterer import KernelClusterer
 from coview.methods.tmvkscr import TMvKSCR
@@ -128,7 +128,9 @@ def _some(views: Views, rows: Array, kernels: Mapping[str, Kernel], training: Ar
         for name, x in views.items()
     }
     present = {name: mask[rows] for name, mask in views.present.items()}
-    return Views.trusted(chosen, dict.fromkeys(views), present=present, empty_cells=views.empty_cells)
+    return Views.trusted(
+        chosen, dict.fromkeys(views), present=present, empty_cells=views.empty_cells, encoded=views.encoded
+    )
 
 
 def _unfitted(method: Any, seed: int) -> Any:
@@ -208,7 +210,7 @@ def _reference_stability(
     reference = Reference(compressed(known) if wide else known, given.n_samples)
 
     def stability(data: Views) -> list[float]:
-        data = Views.trusted(data, data.columns, present=given.present)
+        data = Views.trusted(data, data.columns, present=given.present, encoded=given.encoded)
         try:
             for wrapper in () if wide else wrappers:
                 data = wrapper.inner_views(data)
@@ -285,7 +287,7 @@ def _input_silhouette(views: Views, kernels: Mapping[str, Kernel], labels: Label
     for name in views:
         of_view = labels[views.present.get(name, slice(None))]
         if 1 < len(np.unique(of_view)) < len(of_view):
-            distances = _distances(views.observed(name), kernels[name])
+            distances = _distances(views.observed(name), kernel_for(kernels[name], views, name))
             found.append(silhouette_score(distances, of_view, metric="precomputed"))
     return float(np.mean(found)) if found else None
 
