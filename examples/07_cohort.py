@@ -1,4 +1,4 @@
-"""Write the files of a cohort whose patients lack some assays and have a stage, and print the command to cluster them."""
+"""Write the files of a cohort whose patients lack some of the assays, and print the command that clusters them."""
 
 from pathlib import Path
 
