@@ -81,7 +81,8 @@ class Features:
         for column in wanted:
             if column not in position and column not in strings:
                 raise self._lacks(column)
-        unused = [name for name in (*position, *self._strings, *self._others) if name not in {*wanted}]
+        used = {*wanted}
+        unused = [name for name in (*position, *self._strings, *self._others) if name not in used]
         if unused:
             self.notes.append(
                 f"{self._source.where}: dropped {listing('column', unused)} that the model was not trained on"
