@@ -81,7 +81,7 @@ class Preprocessed(Wrapper):
                 rows = np.empty((0, self.preprocessing_[name].width(self.view_n_features_[name])), dtype=views.dtype)
             changed[name] = among_all(rows, views.present[name]) if name in views.present else rows
         columns = {name: views.columns[name] if self.preprocessing_[name].keeps_columns else None for name in views}
-        scaled = frozenset(name for name in views.encoded if self.preprocessing_[name].keeps_columns)
+        scaled = {name: widths for name, widths in views.encoded.items() if self.preprocessing_[name].keeps_columns}
         return Views.trusted(changed, columns, views.index, views.present, encoded=scaled)
 
     def _fills_cells(self, view: str) -> bool:

@@ -153,7 +153,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         """Return the validated views, and store their names and shapes."""
         views = given = as_views(X, self.views, self._fills_cells)
         self._check_missing(views)
-        self._encodings = {name: Encoding.learn(views, name) for name in views.categories}
+        # A view that no sample has is refused later.
+        self._encodings = {name: Encoding.learn(views, name) for name in views.categories if views.n_present(name)}
         views = encoded(views, self._encodings)
         if given is not X:  # otherwise a wrapper or reader has validated them
             warn_of_likely_mistakes(given)
@@ -248,6 +249,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
     def _check_state(self, sizes: Sizes) -> None:
         """Check relations between learnt attributes, before saving and after loading."""
         require(self.view_names_ == tuple(self.view_n_features_), "expected one number of features for each view")
+        for name, encoding in self._encodings.items():
+            require(self._view_columns[name] == encoding.names, f"expected the encoded columns of view {name!r}")
 
     def _generator(self) -> np.random.Generator:
         """Return the only source of randomness of a fit."""
