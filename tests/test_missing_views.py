@@ -223,15 +223,25 @@ def test_samples_of_one_view_are_summarised(complete):
     assert Summary.from_json(summary.to_json()) == summary
 
 
-@pytest.mark.parametrize("count", [20, 30])
-def test_tuned_finds_the_clusters_if_a_view_is_rare(count):
-    views, truth = make_blobs(120, spread=8.0, widths=WIDTHS)
-    views["c"][np.random.default_rng(0).permutation(120)[count:]] = np.nan
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("count", [6, 12, 30])
+def test_tuned_finds_the_clusters_if_a_view_is_rare(count, seed):
+    views, truth = make_blobs(120, spread=8.0, widths=WIDTHS, seed=seed)
+    views["c"][np.random.default_rng(seed).permutation(120)[count:]] = np.nan
     model = Tuned("auto", random_state=0).fit(views)
     assert model.n_clusters_ == 3
     assert adjusted_rand_score(truth, model.labels_) > 0.95
+    assert model.validity_.stability > 0.95  # halves may have fewer samples of the view than a fit needs
     with pytest.raises(InputError, match=f"view 'c' has {count} of 120 samples, and 40 clusters need at least 80"):
         Tuned(40).fit(views)
+
+
+@pytest.mark.parametrize("model", [Tuned("auto"), Tuned(2), Consensus([TMvKSCR(2)]), TMvKSCR(2)], ids=repr)
+def test_a_view_with_too_few_samples_for_two_clusters_is_refused(model):
+    views, _ = make_blobs(60, spread=8.0, widths=WIDTHS)
+    views["c"][3:] = np.nan
+    with pytest.raises(InputError, match=r"^view 'c' has 3 of 60 samples, and 2 clusters need at least 4; drop"):
+        model.fit(views)
 
 
 def test_a_view_without_samples_is_refused_by_tuned():
