@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
@@ -116,6 +117,54 @@ def test_fixed_size_keeps_enough_samples_of_each_view():
     few = FixedSize(TMvKSCR(3, random_state=0), n_train=8, random_state=0)
     with pytest.raises(InputError, match=r"give more samples that have it \(if n_train is set, increase it\)"):
         few.fit(some)
+
+
+def _views_of_which_one_is_rare():
+    """Return views of which 20 of 1,500 samples have the last one; a draw of 60 has about one of these."""
+    views, truth = make_blobs(1500, spread=8.0, widths=WIDTHS)
+    rare = np.random.default_rng(3).permutation(1500)[:20]
+    views["c"][np.setdiff1d(np.arange(1500), rare)] = np.nan
+    return views, truth, rare
+
+
+def _sources(views, folder):
+    da = pytest.importorskip("dask.array")
+    from coview.distributed import DaskViews
+
+    for name, x in views.items():
+        np.save(folder / f"{name}.npy", x)
+        pd.DataFrame(x).rename(columns=str).to_parquet(folder / f"{name}.parquet")
+    yield ViewsReader({name: folder / f"{name}.npy" for name in views}, batch_size=64)
+    yield ViewsReader({name: folder / f"{name}.parquet" for name in views}, batch_size=999)
+    yield DaskViews({name: da.from_array(x, chunks=(400, -1)) for name, x in views.items()})
+
+
+def test_fixed_size_keeps_enough_samples_of_each_view_in_files_and_dask(tmp_path):
+    views, truth, rare = _views_of_which_one_is_rare()
+    for source in _sources(views, tmp_path):
+        np.testing.assert_array_equal(source.rows_with("c"), np.sort(rare))
+        assert len(source.rows_with("a")) == 1500
+        for seed in range(3):
+            model = FixedSize(TMvKSCR(3, random_state=0), n_train=60, n_repeats=2, random_state=seed).train(source)
+            assert len(np.unique(model.train_rows_)) == 60
+            assert np.isin(model.train_rows_, rare).sum() >= 6
+            again = FixedSize(TMvKSCR(3, random_state=0), n_train=60, n_repeats=2, random_state=seed).train(source)
+            np.testing.assert_array_equal(model.train_rows_, again.train_rows_)
+        assert adjusted_rand_score(truth, model.predict(views)) > 0.9
+        tuned = FixedSize(Tuned(range(2, 6), random_state=0), n_train=60, random_state=0).train(source)
+        assert np.isin(tuned.train_rows_, rare).sum() >= 10
+        with pytest.raises(InputError, match="view 'c' has 20 of 90 samples, and 12 clusters need at least 24"):
+            FixedSize(TMvKSCR(12, random_state=0), n_train=90, random_state=0).train(source)
+
+
+def test_fixed_size_reads_no_further_rows_if_each_view_has_enough_samples(tmp_path, monkeypatch):
+    def never(self, view):
+        raise AssertionError(view)
+
+    monkeypatch.setattr(ViewsReader, "rows_with", never)
+    complete, _ = make_blobs(300, widths=WIDTHS)
+    for views in (complete, with_missing(complete, 0.4)):
+        assert len(FixedSize(TMvKSCR(3), n_train=90, random_state=0).train(ViewsReader(views)).train_rows_) == 90
 
 
 @pytest.mark.parametrize("select", ["entropy", "kmeans"])
