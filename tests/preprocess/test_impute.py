@@ -103,6 +103,59 @@ def test_empty_cells_are_refused_in_views_that_are_not_filled(steps, blobs):
         TMvKSCR(3).fit(as_views(views, None, lambda name: True))
 
 
+def test_an_inner_preprocessing_fills_cells_of_views_that_the_outer_one_leaves(blobs, tmp_path):
+    views, truth = blobs
+    model = Preprocessed(Preprocessed(TMvKSCR(3, random_state=0), {"a": "median+standard"}), {"b": "standard"})
+    model.fit(views)
+    assert adjusted_rand_score(truth, model.labels_) > 0.95
+    np.testing.assert_array_equal(model.predict(views), model.labels_)
+    once = Preprocessed(TMvKSCR(3, random_state=0), {"a": "median+standard", "b": "standard"}).fit(views)
+    np.testing.assert_array_equal(model.labels_, once.labels_)
+    save(model, tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(load(tmp_path / "model.safetensors").predict(views), model.labels_)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (Preprocessed(TMvKSCR(3), {"a": "standard+median"}), "'standard' is applied before 'median' fills them"),
+        (Preprocessed(TMvKSCR(3), "l2+nearest+pca2"), "'l2' is applied before 'nearest' fills them"),
+        (Preprocessed(TMvKSCR(3), ["standard+median", "none"]), "'standard' is applied before 'median' fills them"),
+        (
+            Preprocessed(Preprocessed(TMvKSCR(3), {"a": "median"}), {"a": "standard"}),
+            "'standard' is applied before the inner Preprocessed fills them",
+        ),
+        (
+            FixedSize(Preprocessed(FixedSize(Preprocessed(TMvKSCR(3), "median")), {"a": "l2"})),
+            "'l2' is applied before the inner FixedSize fills them",
+        ),
+    ],
+    ids=str,
+)
+def test_a_step_before_the_one_that_fills_cells_is_named(model, message, blobs):
+    views = list(blobs[0].values()) if isinstance(getattr(model, "steps", None), list) else blobs[0]
+    with pytest.raises(InputError, match=rf"has empty cells \(NaN\), and the step {message}; fill them first, as in '"):
+        model.fit(views)
+
+
+def test_the_order_that_the_message_suggests_is_accepted(blobs):
+    views, truth = blobs
+    with pytest.raises(InputError, match="fill them first, as in 'nearest\\+l2\\+pca2'"):
+        Preprocessed(TMvKSCR(3), {"a": "l2+nearest+pca2"}).fit(views)
+    model = Preprocessed(TMvKSCR(3, random_state=0), {"a": "nearest+l2+pca2"}).fit(views)
+    assert adjusted_rand_score(truth, model.labels_) > 0.9
+
+
+def test_new_samples_with_empty_cells_need_a_first_step_that_fills_them(blobs):
+    views = blobs[0]
+    complete = {name: np.nan_to_num(x) for name, x in views.items()}
+    model = Preprocessed(TMvKSCR(3, random_state=0), {"a": "standard+median"}).fit(complete)
+    with pytest.raises(InputError, match="'standard' is applied before 'median' fills them"):
+        model.predict(views)
+    with pytest.raises(InputError, match="view 'b' contains NaN"):
+        model.predict({"a": complete["a"], "b": np.where(np.eye(150, 9) > 0, np.nan, views["b"])})
+
+
 def test_columns_without_values_infinite_values_and_sparse_views_are_refused(blobs):
     views = blobs[0]
     empty = {"a": np.column_stack([views["a"], np.full(150, np.nan)]), "b": views["b"]}
