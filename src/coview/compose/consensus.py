@@ -171,7 +171,7 @@ class Consensus(ScoreClusterer):
         self._assignment = assigner.fit(rotated, n_clusters, rng, _DECIMALS)
         self.labels_ = self._assignment.assign(rotated)
         self._view_assigner = Deferred(assigner, n_clusters, _DECIMALS, seed=int(rng.integers(2**31)))
-        self._view_assignments = {}
+        self._view_assignments, self._computed = {}, {}
         self._warn_if_fewer(self._assignment.n_found, self.n_clusters_)
 
     def _number_of_clusters(self) -> int:

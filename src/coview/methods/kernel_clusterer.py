@@ -104,7 +104,8 @@ class KernelClusterer(ScoreClusterer):
     kernels_: ByView[Annotated[Kernel, PARAMETER]]
     _beta: ViewWeights
     _score_maps: ByView[ScoreMap]
-    # Of views that some training samples lack: the rows of the others. The scores of a view are of these.
+    # Of views that some training samples lack: the rows of the others. The scores of a view are of these; they are
+    # stored if they cannot be computed again.
     _present_rows: SomeViews[Annotated[Array, IntegerArray("_observed", least=0, increasing=True)]]
     _view_scores: SomeViews[Annotated[Array, FloatArray("_observed", "components")]]
     _view_loadings: SomeViews[Annotated[float, Range(above=0)]]  # see `_loadings`
@@ -200,7 +201,7 @@ class KernelClusterer(ScoreClusterer):
         self._assignment = assigner.fit(scores, self.n_clusters, rng, decimals)
         self.labels_ = self._assignment.assign(scores)
         self._view_assigner = Deferred(assigner, int(self.n_clusters), decimals, seed=int(rng.integers(2**31)))
-        self._view_assignments = {}
+        self._view_assignments, self._computed = {}, {}
         # A precomputed Gram matrix of the training samples is not stored, so the scores of its view are.
         self._score_maps = {
             name: replace(each, similarity=each.similarity.forget_training()) for name, each in maps.items()
@@ -247,11 +248,14 @@ class KernelClusterer(ScoreClusterer):
 
     def _scores_with_view(self, name: str) -> Array:
         """Return a view's own scores of the training samples that have it, computed when they are first used."""
-        if name not in self._view_scores:
+        scores = self._view_scores.get(name)
+        if scores is None:
             score_map = self._score_maps[name]
-            self._view_scores[name] = zero_within(score_map.of_training_samples(), score_map.tolerance)
-        self._require_finite(name, self._view_scores[name])
-        return self._view_scores[name]
+            scores = self._once(
+                ("scores", name), lambda: zero_within(score_map.of_training_samples(), score_map.tolerance)
+            )
+        self._require_finite(name, scores)
+        return scores
 
     def _ensemble(self, views: Views) -> Array:
         """Return the ensemble scores of a block: the weighted sum of the views' scores."""
@@ -333,14 +337,14 @@ class KernelClusterer(ScoreClusterer):
         The loadings times beta sum to 1, up to a lower bound of a loading. A model of complete data computes them when
         samples first lack views.
         """
-        if not self._view_loadings:
-            rows = _spread_rows(len(self.labels_), _MOST_COMPLETE)
-            self._view_loadings = self._loadings_of(
-                {name: self._scores_with_view(name)[rows] for name in self.view_names_}
-                if len(rows) >= _FEWEST_COMPLETE
-                else {}
-            )
-        return self._view_loadings
+        return self._view_loadings or self._once("loadings", self._loadings_of_complete_data)
+
+    def _loadings_of_complete_data(self) -> dict[str, float]:
+        rows = _spread_rows(len(self.labels_), _MOST_COMPLETE)
+        enough = len(rows) >= _FEWEST_COMPLETE
+        return self._loadings_of(
+            {name: self._scores_with_view(name)[rows] for name in self.view_names_} if enough else {}
+        )
 
     def _loadings_of(self, of_views: Mapping[str, Array]) -> dict[str, float]:
         """Return the loadings from each view's own scores of the same samples; equal ones if there are none."""
