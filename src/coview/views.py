@@ -696,6 +696,9 @@ def _present_rows(
         if len(empty):
             mask = np.ones(x.shape[0], dtype=bool) if mask is None else mask.copy()
             mask[empty] = False
+            with np.errstate(over="ignore", invalid="ignore"):
+                if np.isfinite(x.sum(axis=1, dtype=np.float64)[mask]).all():  # as above, for the rows that are present
+                    return mask, False
     empty_rows, _ = _present_places(np.isnan, x, mask)
     bad_rows, bad_columns = _present_places(np.isinf, x, mask)
     what, advice = "infinity (inf)", "replace them"

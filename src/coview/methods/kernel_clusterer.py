@@ -31,7 +31,7 @@ from coview.methods.base import Seed, ViewWeights
 from coview.methods.score_clusterer import ScoreClusterer
 from coview.parameters import check_integer
 from coview.progress import Progress, ProgressParameter, reporting
-from coview.runtime import Workers, require_memory
+from coview.runtime import Map, Workers, require_memory
 from coview.state import (
     OPTIONAL,
     PARAMETER,
@@ -51,7 +51,7 @@ _BLOCK_BYTES = 2**21
 _FURTHER = 3  # eigenvalues beyond those of the components, to show the gap
 _SOLVER_VECTORS = 16  # for each component
 _FEWEST_COMPLETE = 5  # training samples with all views, from which the loadings of the views are computed
-_MOST_COMPLETE = 1000  # of these, because the scores of each view take long with dense kernels
+_MOST_COMPLETE = 256  # of these, because the scores of each view take long with dense kernels
 _LEAST_LOADING = 1e-3  # of a view that is unrelated to the ensemble
 _SAMPLES_OF_A_COMPONENT = 10  # the reciprocal of the fraction of a mean cluster that may dominate a component
 
@@ -177,6 +177,7 @@ class KernelClusterer(ScoreClusterer):
             scores = space.scores
             if scores is None:
                 of_views = {name: each.of_training_samples(workers.map) for name, each in maps.items()}
+            of_complete = {} if views.complete else _scores_of_complete_samples(views, maps, workers.map)
 
         self.kernels_ = dict(grams.kernels)
         self.eigenvalues_ = space.eigenvalues
@@ -190,7 +191,7 @@ class KernelClusterer(ScoreClusterer):
         else:
             tolerance = np.sum([self._beta[name] * each.tolerance for name, each in maps.items()], axis=0)
         if not views.complete:
-            self._view_loadings = self._learn_loadings(views, maps)
+            self._view_loadings = self._loadings_of(of_complete)
             scores, tolerance = self._divided(views, scores, tolerance)
         self._store_latent(space, views.dtype)
         scores = zero_within(scores, tolerance)
@@ -324,13 +325,6 @@ class KernelClusterer(ScoreClusterer):
         scores /= divisors
         return scores, np.broadcast_to(error, scores.shape) / divisors
 
-    def _learn_loadings(self, views: Views, maps: Mapping[str, ScoreMap]) -> dict[str, float]:
-        """Return the loadings from the scores of some training samples that have all views."""
-        complete = np.flatnonzero(views.has_all())
-        some = views.take(complete[_spread_rows(len(complete), _MOST_COMPLETE)])
-        enough = some.n_samples >= _FEWEST_COMPLETE
-        return self._loadings_of({name: maps[name].with_tolerance(some[name])[0] for name in views} if enough else {})
-
     def _loadings(self) -> dict[str, float]:
         """Return for each view <e_v, e> / <e, e>, with e the ensemble scores of training samples with all views.
 
@@ -416,6 +410,16 @@ class OneViewKernelClusterer(KernelClusterer):
 def _spread_rows(n: int, most: int) -> Array:
     """Return the numbers of evenly spaced rows, all if there are few."""
     return np.linspace(0, n - 1, min(n, most)).astype(int)
+
+
+def _scores_of_complete_samples(views: Views, maps: Mapping[str, ScoreMap], map_views: Map) -> dict[str, Array]:
+    """Return each view's own scores of some samples that have all views; none if there are too few."""
+    complete = np.flatnonzero(views.has_all())
+    some = views.take(complete[_spread_rows(len(complete), _MOST_COMPLETE)])
+    if some.n_samples < _FEWEST_COMPLETE:
+        return {}
+    scores = map_views(lambda name: maps[name].with_tolerance(some[name])[0], list(views))
+    return dict(zip(views, scores, strict=True))
 
 
 def _mask(rows: Array, n: int) -> Array:
