@@ -669,12 +669,13 @@ def _mapping_of_masks(present: Any) -> dict[str, Any]:
 
 
 def _checked_mask(name: str, mask: Any, n_samples: int) -> Array:
-    found = np.array(mask)  # a copy: the caller may change the mask later
+    advice = f"give one boolean for each of the {n_samples} samples"
+    try:
+        found = np.array(mask)  # a copy: the caller may change the mask later
+    except ValueError:
+        raise InputError(f"present[{name!r}] has lists of different lengths; {advice}") from None
     if found.shape != (n_samples,) or found.dtype != bool:
-        raise InputError(
-            f"present[{name!r}] has shape {found.shape} and type {found.dtype}; give one boolean for each of the "
-            f"{n_samples} samples"
-        )
+        raise InputError(f"present[{name!r}] has shape {found.shape} and type {found.dtype}; {advice}")
     return found
 
 

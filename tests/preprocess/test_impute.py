@@ -8,6 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.metrics import adjusted_rand_score
 
@@ -226,3 +228,25 @@ def test_forged_donors_are_refused(changes, message, blobs, tmp_path):
     model.preprocessing_["a"] = replace(learnt, steps=(forged,))
     with pytest.raises(InputError, match=message):
         save(model, tmp_path / "model.safetensors")
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    empty=st.sets(st.integers(0, 5)),
+    rate=st.floats(0, 0.5),
+    seed=st.integers(0, 100),
+    step=st.sampled_from(["median", "nearest"]),
+)
+def test_empty_columns_are_named_and_other_cells_are_filled(empty, rate, seed, step, blobs):
+    views = {"a": with_holes(blobs[0]["b"][:60, :6], rate, seed), "b": blobs[0]["b"][:60]}
+    views["a"][:, sorted(empty)] = np.nan
+    model = Preprocessed(TMvKSCR(3, random_state=0), {"a": step})
+    if len(empty) == 6:
+        message = "view 'a' has no samples, because all of its rows are NaN"
+    elif empty:
+        message = rf"view 'a' has no value in {len(empty)} of 6 columns \(first: column {min(empty)}\)"
+    else:
+        assert np.isfinite(model.fit(views).transform(views)).all()
+        return
+    with pytest.raises(InputError, match=f"^{message}.*; drop"):
+        model.fit(views)
