@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.metrics import adjusted_rand_score
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import check_estimator
 
-from coview import KSC, Concat, FixedSize, InputError, Preprocessed, TMvKSCR, Tuned, load, save, summarize
+from coview import KSC, OPMC, Concat, FixedSize, InputError, Preprocessed, TMvKSCR, Tuned, load, save, summarize
 from coview.preprocess.impute import FillNearest
 from coview.preprocess.steps import parse_steps
 from coview.views import as_views
@@ -138,6 +140,28 @@ def test_a_step_before_the_one_that_fills_cells_is_named(model, message, blobs):
     views = list(blobs[0].values()) if isinstance(getattr(model, "steps", None), list) else blobs[0]
     with pytest.raises(InputError, match=rf"has empty cells \(NaN\), and the step {message}; fill them first, as in '"):
         model.fit(views)
+
+
+@pytest.mark.parametrize(
+    ("model", "allow_nan"),
+    [
+        (Preprocessed(TMvKSCR(2), "median"), True),
+        (Preprocessed(TMvKSCR(2), ["nearest+standard"]), True),
+        (FixedSize(Preprocessed(TMvKSCR(2), "median"), n_train=0.9), True),
+        (Preprocessed(TMvKSCR(2), "standard+median"), False),
+        (Preprocessed(TMvKSCR(2), {"lab": "median"}), False),
+        (Preprocessed(OPMC(2), "median"), False),
+        (Preprocessed(TMvKSCR(2), "unknown"), False),
+        (TMvKSCR(2), False),
+    ],
+    ids=lambda each: " ".join(repr(each).split()),
+)
+def test_the_tag_of_nan_follows_the_steps(model, allow_nan):
+    tags = get_tags(model).input_tags
+    assert tags.allow_nan == allow_nan
+    if allow_nan:
+        assert not tags.sparse
+        check_estimator(model, on_skip=None)
 
 
 def test_the_order_that_the_message_suggests_is_accepted(blobs):

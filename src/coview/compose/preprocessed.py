@@ -73,6 +73,17 @@ class Preprocessed(Wrapper):
         self.steps = steps
         self.views = views
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        steps = self.steps if isinstance(self.steps, (list, tuple)) else [self.steps]
+        try:
+            fills = bool(steps) and all(parse_steps(each).fills_cells for each in steps)
+        except InputError:  # of unknown steps, or steps by view name: cells of views that are not named are refused
+            fills = False
+        tags.input_tags.allow_nan = fills and self._samples_may_lack_views
+        tags.input_tags.sparse &= not fills  # cells of sparse views are not filled
+        return tags
+
     def inner_views(self, views: Views) -> Views:
         # The preprocessed views.
         changed = {}
