@@ -668,12 +668,13 @@ def _mapping_of_masks(present: Any) -> dict[str, Any]:
 
 
 def _checked_mask(name: str, mask: Any, n_samples: int) -> Array:
-    found = np.array(mask)  # a copy: the caller may change the mask later
+    advice = f"give one boolean for each of the {n_samples} samples"
+    try:
+        found = np.array(mask)  # a copy: the caller may change the mask later
+    except ValueError:
+        raise InputError(f"present[{name!r}] has lists of different lengths; {advice}") from None
     if found.shape != (n_samples,) or found.dtype != bool:
-        raise InputError(
-            f"present[{name!r}] has shape {found.shape} and type {found.dtype}; give one boolean for each of the "
-            f"{n_samples} samples"
-        )
+        raise InputError(f"present[{name!r}] has shape {found.shape} and type {found.dtype}; {advice}")
     return found
 
 
@@ -695,6 +696,9 @@ def _present_rows(
         if len(empty):
             mask = np.ones(x.shape[0], dtype=bool) if mask is None else mask.copy()
             mask[empty] = False
+            with np.errstate(over="ignore", invalid="ignore"):
+                if np.isfinite(x.sum(axis=1, dtype=np.float64)[mask]).all():  # as above, for the rows that are present
+                    return mask, False
     empty_rows, _ = _present_places(np.isnan, x, mask)
     bad_rows, bad_columns = _present_places(np.isinf, x, mask)
     what, advice = "infinity (inf)", "replace them"

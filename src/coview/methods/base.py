@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeAlias
@@ -21,6 +20,7 @@ from coview.kernels import by_view_name
 from coview.likely_mistakes import warn_of_likely_mistakes
 from coview.methods.notebook import fitted_facts
 from coview.parameters import check_integer, check_number, is_number
+from coview.parts import is_part_of_fit, warn
 from coview.preprocess.encode import Encoding, encoded
 from coview.registry import check_name
 from coview.state import OPTIONAL, ByView, IntegerArray, Range, Size, Sizes, SomeViews, StringArray, require
@@ -276,7 +276,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         self.objective_ = loop.objective
         self.n_iter_ = len(loop.objective)
         if not loop.settled:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} has not converged after max_iter={self.max_iter} iterations; "
                 f"increase max_iter, or tol above {self.tol:g}",
                 ConvergenceWarning,
@@ -291,8 +291,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
 
     def _warn_if_fewer(self, found: int, wanted: int | None = None) -> None:
         wanted = self.n_clusters if wanted is None else wanted
-        if found < wanted:
-            warnings.warn(
+        if found < wanted and not is_part_of_fit():
+            warn(
                 f"found {found} distinct clusters instead of n_clusters={wanted}: the samples may not differ enough",
                 ConvergenceWarning,
                 stacklevel=4,
@@ -330,8 +330,8 @@ def many_clusters(n_clusters: int, n_samples: int) -> str | None:
 def warn_if_many_clusters(n_clusters: int, n_samples: int) -> None:
     """Warn if there are more clusters than half of the samples."""
     message = many_clusters(n_clusters, n_samples)
-    if message is not None:
-        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+    if message is not None and not is_part_of_fit():
+        warn(message, ConvergenceWarning, stacklevel=4)
 
 
 def weights_per_view(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Annotated, Self
 import numpy as np
 
 from coview.errors import InputError
+from coview.parts import warn
 from coview.rows import column_statistics
 from coview.runtime import require_memory
 from coview.state import FloatArray, Sizes, require
@@ -228,7 +228,7 @@ def _spelling(value: str) -> str:
 def _warn_of_unknown(view: str, unknown: list[str]) -> None:
     listed = ", ".join(map(repr, unknown[:_LISTED]))
     more = f" and {len(unknown) - _LISTED} more" if len(unknown) > _LISTED else ""
-    warnings.warn(
+    warn(
         f"view {view!r} has categories that no training sample has ({listed}{more}); they count as none of the known "
         "categories",
         UserWarning,

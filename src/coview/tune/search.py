@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -12,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from coview.compose.consensus import diffusion_weights
 from coview.compose.wrapper import nested_models
@@ -20,12 +18,13 @@ from coview.core.agreement import adjusted_rand, mean_agreements, size_entropy
 from coview.core.assign import FEW_STARTS, Directions, Labels
 from coview.core.select import draw_rows
 from coview.errors import InputError
+from coview.parts import part_of_fit
 from coview.preprocess.profile import varies
 from coview.progress import Progress
 from coview.rows import l2_normalize
 from coview.runtime import Workers
 from coview.tune.criterion import criterion, model_weights
-from coview.tune.models import models_of, most_components
+from coview.tune.models import models_of, number_of_components
 from coview.tune.record import CONSENSUS, EvaluatedModel, evaluated_models
 from coview.views import Array, Views
 
@@ -88,8 +87,7 @@ class Search:
             int(np.clip(round(_SUBSETS_TIMES_SAMPLES / n), _SUBSETS, _MOST_SUBSETS)) if n >= _LEAST_SAMPLES else 0
         )
         subsets = [np.sort(rng.permutation(n)[: int(_FRACTION * n)]) for _ in range(n_subsets)]
-        parts = [some, *(some.take(part) for part in subsets)]
-        n_components = min(max(numbers), *(most_components(part) for part in parts))
+        n_components = number_of_components(max(numbers), min(map(len, [rows, *subsets])))
         models = models_of(some, n_components, assigner=Directions(n_init=1), n_jobs=1, random_state=seed)
         final = models_of(views, 1)  # all samples may need more memory, or have another profile
         models = {name: model for name, model in models.items() if name in final}
@@ -103,13 +101,7 @@ class Search:
                 progress(f"models of {n} samples", next(done), len(tasks))
             return found
 
-        with (
-            warnings.catch_warnings(),
-            config_context(transform_output="default"),
-            Workers(n_jobs) as workers,
-        ):
-            # The measures include what these warnings report: close eigenvalues, and fewer clusters in a subset.
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with config_context(transform_output="default"), Workers(n_jobs) as workers:
             results = workers.map(fit, tasks)
         by_model = {name: results[i :: len(models)] for i, name in enumerate(models)}
         errors = {name: str(each[0]) for name, each in by_model.items() if isinstance(each[0], InputError)}
@@ -205,7 +197,9 @@ class Search:
 def _fitted(model: Any, views: Views) -> _Scores | InputError:
     """Return the scores of a model of these samples, or why it cannot be fitted."""
     try:
-        *_, method = nested_models(model.fit(views))
+        # The measures include what warnings would report: close eigenvalues, and fewer clusters in a subset.
+        with part_of_fit(warns=False):
+            *_, method = nested_models(model.fit(views))
     except InputError as error:
         return error
     return _Scores(method.scores_ * diffusion_weights(method, method.scores_), method.eigenvalues_)

@@ -20,7 +20,7 @@ from coview.preprocess.profile import varies
 from coview.progress import Progress, ProgressParameter, reporting
 from coview.state import Range, Sizes, require
 from coview.tune.final import fall_in_words, final_measures
-from coview.tune.models import models_of, most_components
+from coview.tune.models import models_of, number_of_components
 from coview.tune.record import EvaluatedModel, FinalMeasures, evaluated_numbers, is_complete
 from coview.tune.search import Search, SearchResult
 from coview.validity import Validity, measure_validity
@@ -137,8 +137,8 @@ class Tuned(Wrapper):
         views = self._views_to_fit(X)
         verbose = check_number("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
         seed = int(self._generator().integers(2**31))
-        numbers = self._cluster_numbers(views)
         _require_variation(views)
+        numbers = self._cluster_numbers(views)
         if numbers == [1]:
             self._fit_one_cluster(views, seed)
             self.evaluations_, self.selected_, self.final_, self.validity_ = (), 0, None, None
@@ -187,7 +187,7 @@ class Tuned(Wrapper):
         # In float32 the eigensolver is faster: the last component often has no gap to the next one.
         return models_of(
             views,
-            min(n_clusters, most_components(views)),
+            number_of_components(n_clusters, views.n_samples),
             dtype="float32",
             n_jobs=self.n_jobs,
             progress=self.progress,
@@ -215,6 +215,7 @@ class Tuned(Wrapper):
         if n < 2:
             raise InputError(f"n_samples={n} is too few to find clusters; give more samples")
         if isinstance(wanted, str) and wanted == "auto":
+            check_coverage(views, 2, {})
             # Clusters of a single sample are not expected, nor more clusters than a view has enough samples for.
             return [k for k in _AUTO if k <= 2 or (2 * k <= n and k <= most_clusters(views))]
         several = isinstance(wanted, Iterable) and not isinstance(wanted, str)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -22,6 +23,7 @@ from coview.kernels import AutoKernel, Graph, Kernel, Precomputed, kernel_for, k
 from coview.methods.base import MultiViewClusterer
 from coview.methods.kernel_clusterer import KernelClusterer
 from coview.methods.tmvkscr import TMvKSCR
+from coview.parts import part_of_fit
 from coview.preprocess.profile import varies
 from coview.rows import as_float64
 from coview.validity.reference import DISTRIBUTIONS, Reference, compressed
@@ -73,8 +75,7 @@ def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) ->
     for wrapper in wrappers:
         samples = wrapper.inner_views(samples)
         of_views = samples if len(samples) == len(of_views) else of_views
-    with warnings.catch_warnings(), config_context(transform_output="default"):
-        warnings.simplefilter("ignore")  # about parts of the samples
+    with _without_warnings(method), config_context(transform_output="default"):  # about parts of the samples
         refits = _refits(_unfitted(method, seed), samples, own_kernels, _SPLITS, rng)
         if not refits:
             return None
@@ -109,6 +110,23 @@ def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) ->
         return replace(validity, stable_views=stable)
     own, joint = by_view[stable[0]].labels_, labels[rows][of_views.present.get(stable[0], slice(None))]
     return replace(validity, stable_views=stable, stable_agreement=adjusted_rand(joint, own))
+
+
+@contextmanager
+def _without_warnings(method: Any) -> Iterator[None]:
+    """Return a context in which fits of the method, and of methods inside it, give no warnings."""
+    with part_of_fit(warns=False), ExitStack() as filters:
+        if not _is_own(method):
+            filters.enter_context(warnings.catch_warnings())
+            warnings.simplefilter("ignore")
+        yield
+
+
+def _is_own(estimator: Any) -> bool:
+    """Return whether an estimator and those inside it are of this library."""
+    inner = getattr(estimator, "estimators", getattr(estimator, "estimator", []))
+    several = inner.values() if isinstance(inner, Mapping) else inner if isinstance(inner, (list, tuple)) else [inner]
+    return isinstance(estimator, MultiViewClusterer) and all(map(_is_own, several))
 
 
 def _kernels(method: Any) -> dict[str, Kernel]:
