@@ -345,3 +345,16 @@ def smallest_of_each(query, numbers, k, n_queries):
     """Places of the k smallest numbers of each query, by sorting the numbers of one query at a time."""
     places = [np.flatnonzero(query == q) for q in range(n_queries)]
     return np.array([own[np.argsort(numbers[own], kind="stable")[:k]] for own in places])
+
+
+def places_on_map(directions, arranged, positions, n_neighbours=5):
+    """The mean position of the nearest arranged samples, weighted by the inverse squares of their distances."""
+    found = []
+    for direction in directions:
+        distances = [math.sqrt(sum((a - b) ** 2 for a, b in zip(direction, other, strict=True))) for other in arranged]
+        last = sorted(distances)[:n_neighbours][-1]
+        near = [i for i, distance in enumerate(distances) if distance <= last]
+        weights = [1 / max(distances[i], 1e-5) ** 2 for i in near]
+        x, y = (sum(w * positions[i][axis] for w, i in zip(weights, near, strict=True)) for axis in (0, 1))
+        found.append((x / sum(weights), y / sum(weights)))
+    return np.array(found)

@@ -8,6 +8,7 @@ from coview.summary import (
     Cluster,
     Feature,
     FeatureMeans,
+    Map,
     Points,
     Samples,
     Similarities,
@@ -38,6 +39,8 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
     sizes = np.bincount(labels, minlength=n_clusters)
     contingency = np.zeros((n_clusters, n_clusters), dtype=int)
     np.add.at(contingency, (labels, truth), 1)
+    places = rng.uniform(-0.9, 0.9, size=(n_clusters, 2))[labels[drawn]] + rng.normal(scale=0.03, size=(len(drawn), 2))
+    positions = tuple(map(tuple, np.round(places, 5).tolist()))
     compared = np.sort(labels[drawn[:60]])
     alike = np.where(compared[:, None] == compared, 0.8, 0.2) + 0.1 * rng.random((len(compared), len(compared)))
     return Summary(
@@ -118,9 +121,11 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
             classes=tuple(map(str, truth[drawn])),
             margins=tuple(rng.random(len(drawn)).tolist()),
             scores=_rays(centres[labels[drawn]], rng),
+            positions=positions,
             view_labels={name: tuple(theirs[drawn].tolist()) for name, theirs in own.items()},
             view_scores={name: _rays(centres[labels[drawn]], rng) for name in views},
         ),
+        map=Map(tuple(drawn[:1000].tolist()), positions[:1000]),
         similarities=Similarities("fused similarity", tuple(compared.tolist()), tuple(map(tuple, alike.tolist()))),
         tuning=None,
         notes=("2 samples of view pixels were dropped, because no other view has them.",),
@@ -178,9 +183,11 @@ def bare(summary):
             classes=None,
             margins=None,
             scores=tuple(() for _ in summary.points.rows),
+            positions=(),
             view_labels={},
             view_scores={},
         ),
+        map=None,
         similarities=None,
         notes=(),
         seconds={},

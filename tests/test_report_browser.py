@@ -7,6 +7,7 @@ import shutil
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from coview.report import write_report
@@ -44,8 +45,7 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("reports")
+def summaries():
     small = make_summary(400, 10)
     nasty = replace(
         small,
@@ -55,7 +55,7 @@ def pages(tmp_path_factory):
         notes=(NASTY,),
     )
     tiny = make_summary(300, 2)
-    summaries = {
+    return {
         "small": small,
         "nasty": nasty,
         "two": replace(tiny, explained_variance_ratio=(0.00004,), eigenvalues=(0.00003,), further_eigenvalues=None),
@@ -63,6 +63,11 @@ def pages(tmp_path_factory):
         "hundred": make_summary(4000, 100, n_components=10),
         "large": make_summary(50_000, 10),
     }
+
+
+@pytest.fixture(scope="module")
+def pages(summaries, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reports")
     made = {name: write_report(summary, folder / f"{name}.html") for name, summary in summaries.items()}
     made["comparison"] = write_report(make_comparison(), folder / "comparison.html")
     return made
@@ -188,13 +193,32 @@ def test_tick_labels_of_the_spectrum_differ(opened):
         assert ticks(browser, plot, "x") == ["1"]
         labels = ticks(browser, plot, "y")
         assert len(set(labels)) == len(labels) > 2, labels
+    choose(browser, "space", "scores of all views")
     title = run(browser, "return document.querySelector('#scatter .xtitle').textContent")
     assert title == "component 1 (0.004% of the variance)"
     assert ticks(opened("small"), "decay", "x") == [str(i) for i in range(1, 13)]
 
 
+@pytest.mark.parametrize("name", ["small", "large"])
+def test_the_map_is_shown_first(opened, summaries, name):
+    browser = opened(name)
+    expected = np.array(summaries[name].points.positions)
+    shown = trace(browser)
+    np.testing.assert_allclose(np.column_stack([shown["x"], shown["y"]]), expected, atol=1e-3)  # packed in two bytes
+    assert not browser.find_element("id", "across").is_displayed()
+    names = [each.text for each in browser.find_elements("css selector", "#scatter .annotation-text")]
+    assert names == [str(label) for label in range(10)]
+    one, other = run(
+        browser,
+        """const {xaxis, yaxis} = document.getElementById("scatter")._fullLayout;
+        return [xaxis, yaxis].map((axis) => Math.abs(axis.l2p(1) - axis.l2p(0)))""",
+    )
+    assert one == pytest.approx(other)  # the same unit along both axes
+
+
 def test_components_and_colours_change_the_plot(opened):
     browser = opened("small")
+    choose(browser, "space", "scores of all views")
     before = trace(browser)
     choose(browser, "across", "component 4")
     moved = trace(browser)
@@ -202,7 +226,7 @@ def test_components_and_colours_change_the_plot(opened):
     assert moved["y"] == before["y"]
     choose(browser, "up", "component 1")
     assert trace(browser)["y"] == before["x"]
-    choose(browser, "space", "fourier")
+    choose(browser, "space", "scores of fourier")
     assert trace(browser)["y"] != before["x"]
     choose(browser, "colour", "known class")
     by_class = trace(browser)["marker"]["color"]
@@ -254,6 +278,7 @@ def test_hovering_shows_the_name_of_the_sample_literally(opened, name, sample):
 
 def test_two_clusters_are_jittered_along_one_component(opened):
     browser = opened("two")
+    choose(browser, "space", "scores of all views")
     assert run(browser, "return document.getElementById('up').value") == "jitter"
     y = trace(browser)["y"]
     assert 0 <= min(y) < 0.1
@@ -494,7 +519,7 @@ def test_the_tab_key_moves_the_focus_from_top_to_bottom(opened):
         if top is not None:
             tops.append(top)
     assert names[:2] == ["#content", "theme"]
-    assert {"clusters-table-filter", "colour", "across", "up", "all"} <= set(names)
+    assert {"clusters-table-filter", "colour", "space", "all"} <= set(names)
     assert tops == sorted(tops)
 
 

@@ -154,16 +154,7 @@ def scatter(summary: Summary, x: int = 0, y: int = 1, ax: Axes | None = None) ->
     jitter = len(summary.points.scores[0]) == 1 and y == 1
     up = np.random.default_rng(0).random(len(across)) if jitter else _score_component(summary, "y", y)
     ax = _axes_or_new(ax, width=6.4, height=6.0)
-    labels = np.array(summary.points.labels)
-    present = [cluster.label for cluster in summary.clusters if cluster.label in summary.points.labels]
-    size = float(np.clip(20_000 / len(across), 6, 30))
-    # A white edge keeps black text readable on any colour.
-    edge = [_matplotlib("patheffects").withStroke(linewidth=2.5, foreground="white")]
-    text: dict[str, Any] = {"ha": "center", "va": "center", "fontweight": "bold", "path_effects": edge}
-    for label in present:
-        (colour, marker), xs, ys = cluster_style(label), across[labels == label], up[labels == label]
-        ax.scatter(xs, ys, s=size, c=colour, marker=marker, alpha=0.7, linewidths=0, label=str(label))
-        ax.text(np.median(xs), np.median(ys), str(label), fontsize=10 if len(present) <= 20 else 7, **text)
+    labels, present = _draw_samples(ax, summary, across, up)
     _stacked_histogram(ax.inset_axes((0, 1.01, 1, 0.16), sharex=ax), across, labels, present, "vertical")
     if not jitter:
         _stacked_histogram(ax.inset_axes((1.01, 0, 0.16, 1), sharey=ax), up, labels, present, "horizontal")
@@ -171,10 +162,60 @@ def scatter(summary: Summary, x: int = 0, y: int = 1, ax: Axes | None = None) ->
     ax.set(xlabel=f"score {x + 1}", ylabel="" if jitter else f"score {y + 1}")
     if jitter:
         ax.set_yticks([])
-    if len(present) <= len(PALETTE):
-        beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01 if jitter else 1.18, 1.0)}
-        ax.legend(title="cluster", frameon=False, markerscale=(36 / size) ** 0.5, **beside)
+    _list_clusters(ax, present, len(across), 1.01 if jitter else 1.18)
     return ax
+
+
+def sample_map(summary: Summary, ax: Axes | None = None) -> Axes:
+    """Return the map of the samples, coloured by cluster: samples with similar scores are close to each other.
+
+    The positions are those of t-SNE, so the axes, the distances between groups and their sizes have no meaning.
+
+    Parameters
+    ----------
+    summary : Summary
+        A summary with scores.
+    ax : matplotlib axes, optional
+        By default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    if not summary.points.positions:
+        raise InputError(f"{summary.method} has no scores to map; use a method with a score space, such as TMvKSCR")
+    ax = _axes_or_new(ax, width=6.4, height=5.4)
+    across, up = np.array(summary.points.positions).T
+    _, present = _draw_samples(ax, summary, across, up)
+    ax.set(xticks=[], yticks=[], aspect="equal")
+    ax.spines[:].set_visible(False)
+    _list_clusters(ax, present, len(across), 1.01)
+    return ax
+
+
+def _draw_samples(ax: Axes, summary: Summary, across: Array, up: Array) -> tuple[Array, list[int]]:
+    """Draw the samples in the style of their cluster, with its number at the median; return labels and clusters."""
+    labels = np.array(summary.points.labels)
+    present = [cluster.label for cluster in summary.clusters if cluster.label in summary.points.labels]
+    # A white edge keeps black text readable on any colour.
+    edge = [_matplotlib("patheffects").withStroke(linewidth=2.5, foreground="white")]
+    text: dict[str, Any] = {"ha": "center", "va": "center", "fontweight": "bold", "path_effects": edge}
+    for label in present:
+        (colour, marker), xs, ys = cluster_style(label), across[labels == label], up[labels == label]
+        ax.scatter(xs, ys, s=_dot_size(len(across)), c=colour, marker=marker, alpha=0.7, linewidths=0, label=str(label))
+        ax.text(np.median(xs), np.median(ys), str(label), fontsize=10 if len(present) <= 20 else 7, **text)
+    return labels, present
+
+
+def _dot_size(n_samples: int) -> float:
+    return float(np.clip(20_000 / n_samples, 6, 30))
+
+
+def _list_clusters(ax: Axes, present: Sequence[int], n_samples: int, right: float) -> None:
+    """Add a legend beside the axes, unless there are more clusters than colours."""
+    if len(present) <= len(PALETTE):
+        beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (right, 1.0)}
+        ax.legend(title="cluster", frameon=False, markerscale=(36 / _dot_size(n_samples)) ** 0.5, **beside)
 
 
 def similarity_matrix(summary: Summary, ax: Axes | None = None) -> Axes:

@@ -103,12 +103,21 @@ def _scatter_data(summary: Summary) -> dict[str, Any]:
         shown = [_LACKS if label < 0 and name in lacking else label for label in labels]
         groupings[f"view {name}"] = shown
     sizes = _group_sizes(summary)
+    # Numbers that colour the samples: a new one is one line here.
+    quantities = {
+        "margin": points.margins,
+    }
     return {
         "samples": [shortened(points.samples[row], MAX_ID_LENGTH) for row in drawn],
         "groupings": [
             _grouping(name, values, drawn, sizes.get(name)) for name, values in groupings.items() if values is not None
         ],
-        "margins": pack(np.asarray(points.margins)[drawn]) if points.margins is not None else None,
+        "quantities": [
+            {"name": name, "values": pack(np.asarray(values, dtype=float)[drawn])}
+            for name, values in quantities.items()
+            if values is not None
+        ],
+        "map": [pack(axis) for axis in np.asarray(points.positions)[drawn].T] if points.positions else None,
         "spaces": [
             {"name": name, "components": [pack(column) for column in np.asarray(scores)[drawn, :n_components].T]}
             for name, scores in spaces.items()

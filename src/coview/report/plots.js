@@ -80,15 +80,16 @@
   })();
 
   function scatter() {
-    const { samples, groupings, margins, spaces } = data.points;
+    const { samples, groupings, spaces } = data.points;
     const unpacked = new Map();
     const component = (space, number) => {
       const key = `${space} ${number}`;
-      if (!unpacked.has(key)) unpacked.set(key, unpack(spaces[space].components[number]));
+      const packed = space === "map" ? data.points.map : spaces[Number(space)].components;
+      if (!unpacked.has(key)) unpacked.set(key, unpack(packed[number]));
       return unpacked.get(key);
     };
     const jitter = Float64Array.from(samples, (_, i) => (i * 0.6180339887) % 1);
-    const margin = margins && unpack(margins);
+    const quantities = data.points.quantities.map(({ name, values }) => ({ name, values: unpack(values) }));
     const [colourBy, space, across, up] = ["colour", "space", "across", "up"].map(element);
     const list = element("legend").querySelector("ul");
     const clusterStyle = (number) => ({
@@ -102,32 +103,37 @@
       select.replaceChildren(...names.map(([value, text]) => new Option(text, value)));
       select.value = names.some(([value]) => value === old) ? old : otherwise;
     }
-    options(colourBy, groupings.map(({ name }, i) => [String(i), name]), "0");
-    if (margin) colourBy.add(new Option("margin", "margin"));
-    options(space, spaces.map(({ name }, i) => [String(i), name]), "0");
+    const colourings = [...groupings, ...quantities];
+    options(colourBy, colourings.map(({ name }, i) => [String(i), name]), "0");
+    const colouring = () => colourings[Number(colourBy.value)];
+    const byGroup = () => Number(colourBy.value) < groupings.length;
+    const onMap = () => space.value === "map";
+    const numberedSpaces = spaces.map(({ name }, i) => [String(i), `scores of ${name}`]);
+    options(space, data.points.map ? [["map", "map (t-SNE)"], ...numberedSpaces] : numberedSpaces, "map");
+    if (!space.value) space.value = "0";
     // A view can have fewer components than all views together.
     function listComponents() {
-      const n = spaces[Number(space.value)].components.length;
+      for (const select of [across, up]) select.closest("div").hidden = onMap();
+      const n = onMap() ? 2 : spaces[Number(space.value)].components.length;
       const numbered = Array.from({ length: n }, (_, i) => [String(i), `component ${i + 1}`]);
       options(across, numbered, "0");
       options(up, [...numbered, ["jitter", "none (jitter)"]], n > 1 ? "1" : "jitter");
     }
     listComponents();
-    space.closest("div").hidden = spaces.length === 1;
+    space.closest("div").hidden = space.options.length === 1;
 
     let hidden = new Set();
 
     function legend() {
       hidden = new Set();
-      const byMargin = colourBy.value === "margin";
-      element("legend").querySelector(".buttons").hidden = byMargin;
-      if (byMargin) {
+      element("legend").querySelector(".buttons").hidden = !byGroup();
+      if (!byGroup()) {
         const item = document.createElement("li");
-        item.textContent = "All samples; the colour bar shows the margin.";
+        item.textContent = `All samples; the colour bar shows the ${colouring().name}.`;
         list.replaceChildren(item);
         return;
       }
-      const { names, short_names, numbers, counts } = groupings[Number(colourBy.value)];
+      const { names, short_names, numbers, counts } = colouring();
       list.replaceChildren(...names.map((name, i) => {
         const { colour: fill, shape } = clusterStyle(numbers[i]);
         const item = document.createElement("li");
@@ -157,32 +163,36 @@
 
     function hoverText(i) {
       const lines = groupings.map(({ name, names, codes }) => `${plain(name)}: ${plain(names[codes[i]])}`);
-      if (margin) lines.push(`margin: ${margin[i].toPrecision(4)}`);
+      for (const { name, values } of quantities) {
+        if (!Number.isNaN(values[i])) lines.push(`${plain(name)}: ${values[i].toPrecision(4)}`);
+      }
       return `<b>${plain(samples[i])}</b><br>${lines.join("<br>")}`;
     }
     const texts = samples.map((_, i) => hoverText(i));
 
+    const coordinates = (select) =>
+      select.value === "jitter" ? jitter : component(space.value, Number(select.value));
+
     // One trace for all groups: with one trace per group, the last group would cover the others.
     function trace() {
-      const byMargin = colourBy.value === "margin";
-      const grouping = byMargin ? null : groupings[Number(colourBy.value)];
-      const kept = [...samples.keys()].filter((i) => byMargin || !hidden.has(grouping.codes[i]));
-      const x = component(Number(space.value), Number(across.value));
-      const y = up.value === "jitter" ? jitter : component(Number(space.value), Number(up.value));
-      const styles = byMargin ? null : grouping.numbers.map(clusterStyle);
+      const { codes, numbers, values } = colouring();
+      const kept = [...samples.keys()].filter((i) => !byGroup() || !hidden.has(codes[i]));
+      const [x, y] = [across, up].map(coordinates);
+      const styles = byGroup() && numbers.map(clusterStyle);
       const marker = { size: samples.length > 2000 ? 5 : 6.5, opacity: 0.85 };
-      if (byMargin) {
+      if (byGroup()) {
+        marker.color = kept.map((i) => styles[codes[i]].colour);
+        marker.symbol = styles.some(({ shape }) => shape !== styles[0].shape)
+          ? kept.map((i) => styles[codes[i]].shape.name)
+          : styles[0].shape.name;
+      } else {
+        const title = { text: plain(colouring().name) };
         Object.assign(marker, {
-          color: kept.map((i) => margin[i]),
+          color: kept.map((i) => values[i]),
           colorscale: "Cividis",
           showscale: true,
-          colorbar: { thickness: 10, outlinewidth: 0, title: { text: "margin" }, tickfont: { color: theme().quiet } },
+          colorbar: { thickness: 10, outlinewidth: 0, title, tickfont: { color: theme().quiet } },
         });
-      } else {
-        marker.color = kept.map((i) => styles[grouping.codes[i]].colour);
-        marker.symbol = styles.some(({ shape }) => shape !== styles[0].shape)
-          ? kept.map((i) => styles[grouping.codes[i]].shape.name)
-          : styles[0].shape.name;
       }
       return {
         type: webgl ? "scattergl" : "scatter",
@@ -202,12 +212,36 @@
         (ratio == null || space.value !== "0" ? "" : ` (${ratio} of the variance)`);
     }
 
+    // The name of each group at the median of its samples, which is inside of compact groups.
+    function groupNames() {
+      if (!onMap() || !byGroup() || colouring().names.length > 30) return [];
+      const { codes, short_names } = colouring();
+      const [x, y] = [across, up].map(coordinates);
+      const { ink, paper } = theme();
+      const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
+      return short_names.flatMap((name, code) => {
+        const members = [...samples.keys()].filter((i) => codes[i] === code);
+        if (!members.length || hidden.has(code)) return [];
+        return {
+          x: median(members.map((i) => x[i])), y: median(members.map((i) => y[i])), text: plain(name),
+          showarrow: false, bgcolor: paper, borderpad: 2, opacity: 0.85, font: { size: 12, color: ink },
+        };
+      });
+    }
+
+    const bare = { visible: false };
+
     function draw() {
-      const colouring = colourBy.selectedOptions[0].textContent;
-      element("scatter").setAttribute("aria-label", `Scatter plot of the scores, coloured by ${colouring}`);
-      return show("scatter", [trace()], {
+      const drawn = onMap() ? "Map of the samples" : "Scatter plot of the scores";
+      element("scatter").setAttribute("aria-label", `${drawn}, coloured by ${colouring().name}`);
+      const jittered = up.value === "jitter";
+      const axes = onMap() ? { xaxis: bare, yaxis: { ...bare, scaleanchor: "x" }, annotations: groupNames() } : {
         xaxis: { title: { text: axisTitle(across) } },
-        yaxis: { title: { text: axisTitle(up) }, showticklabels: up.value !== "jitter", showgrid: up.value !== "jitter" },
+        yaxis: { title: { text: axisTitle(up) }, showticklabels: !jittered, showgrid: !jittered },
+        annotations: [],
+      };
+      return show("scatter", [trace()], {
+        ...axes,
         hovermode: "closest",
         dragmode: "pan",
         uirevision: `${space.value} ${across.value} ${up.value}`,

@@ -21,15 +21,17 @@ from coview.methods.base import MultiViewClusterer
 from coview.methods.tmvkscr import TMvKSCR
 from coview.preprocess.impute import FillMedian
 from coview.summary.effects import effects, effects_of_columns
+from coview.summary.map import ARRANGED, arrange, place
 from coview.summary.margins import Numbers, margins, shortened_directions
 from coview.summary.settings import describe_preprocessing, n_training_samples, nested_name, parameters, versions
-from coview.summary.space import Nested, all_scores, is_training_set, view_labels, view_scores
+from coview.summary.space import Nested, all_scores, is_training_set, kept_scores, view_labels, view_scores
 from coview.summary.values import (
     EIGENVALUE,
     SQUARED_NORM,
     Cluster,
     Feature,
     FeatureMeans,
+    Map,
     Points,
     Samples,
     Similarities,
@@ -63,6 +65,7 @@ def summarize(
     seconds: Mapping[str, float] | None = None,
     notes: Iterable[str] = (),
     command: str | None = None,
+    on_map: Map | None = None,
 ) -> Summary:
     """Return what a fitted model found in these views: clusters, their separation and their distinguishing features.
 
@@ -84,6 +87,9 @@ def summarize(
         Further notes for the reader.
     command : str, optional
         The command that repeats the run.
+    on_map : Map, optional
+        `summary.map` of the training samples, on which new samples are placed. By default it is computed again from the
+        scores of the training samples that the model keeps.
 
     Returns
     -------
@@ -101,6 +107,23 @@ def summarize(
     >>> [cluster.size for cluster in summary.clusters], summary.truth.ari
     ([20, 20, 20], 1.0)
     """
+    return summarize_with_positions(
+        model, views, ids=ids, truth=truth, seconds=seconds, notes=notes, command=command, on_map=on_map
+    )[0]
+
+
+def summarize_with_positions(
+    model: Any,
+    views: Any,
+    *,
+    ids: Sequence[Any] | None = None,
+    truth: Sequence[Any] | None = None,
+    seconds: Mapping[str, float] | None = None,
+    notes: Iterable[str] = (),
+    command: str | None = None,
+    on_map: Map | None = None,
+) -> tuple[Summary, Array | None]:
+    """Return the summary, and the positions of all samples on the map; it has those of the plotted ones only."""
     if not isinstance(model, MultiViewClusterer):
         raise InputTypeError(f"model is {kind_of(model)}; give a fitted method or wrapper of this library")
     views = model._views_to_predict(views)
@@ -113,7 +136,8 @@ def summarize(
     features, means, constant = _features(found)
     known, method = None if classes is None else _truth(found, classes), found.nested.method
     validity = _validity(model, found)
-    return Summary(
+    arranged, positions = _positions(found, on_map)
+    summary = Summary(
         method=nested_name(model),
         parameters=parameters(model),
         n_samples=views.n_samples,
@@ -132,7 +156,8 @@ def summarize(
         uncertain=_uncertain(found, separation),
         truth=known,
         samples=_listed(found, separation, classes),
-        points=_plotted(found, separation, classes),
+        points=_plotted(found, separation, positions, classes),
+        map=arranged,
         similarities=_sample_similarities(found),
         tuning=_tuning_record(model),
         notes=(*map(str, notes), *_notes(found), *_notes_on_missing(found, separation)),
@@ -140,6 +165,7 @@ def summarize(
         versions=versions(),
         command=command,
     )
+    return summary, positions
 
 
 def training_silhouette(model: MultiViewClusterer, views: Views) -> float | None:
@@ -463,7 +489,22 @@ def _listed(found: _Found, separation: _Separation, classes: Sequence[str] | Non
     )
 
 
-def _plotted(found: _Found, separation: _Separation, classes: Sequence[str] | None) -> Points:
+def _positions(found: _Found, given: Map | None) -> tuple[Map | None, Array | None]:
+    """Return the map of the training samples, and the positions of all samples on it; None without score space."""
+    if found.scores is None:
+        return None, None
+    method, of_training = found.nested.method, kept_scores(found.nested)
+    if given is not None and (of_training is None or not set(given.rows) <= set(range(len(of_training)))):
+        raise InputError("on_map is not a map of this model; give the map of the summary of its training samples")
+    scores = found.scores if of_training is None else of_training
+    if given is None:
+        numbers = found.numbers if of_training is None else np.unique(method.labels_, return_inverse=True)[1]
+        rows = _draw_by_cluster(numbers, ARRANGED)
+        given = Map(tuple(rows.tolist()), _as_tuples(arrange(scores[rows])))
+    return given, place(found.scores, scores[list(given.rows)], np.array(given.positions))
+
+
+def _plotted(found: _Found, separation: _Separation, positions: Array | None, classes: Sequence[str] | None) -> Points:
     drawn, rows = found.drawn, found.drawn.tolist()
     places = np.searchsorted(found.labelled, drawn)
     by_view = view_scores(found.nested, found.views, found.fitted, drawn)
@@ -475,6 +516,7 @@ def _plotted(found: _Found, separation: _Separation, classes: Sequence[str] | No
         classes=None if classes is None else tuple(classes[row] for row in rows),
         margins=_significant_numbers(None if separation.margins is None else separation.margins[drawn]),
         scores=() if found.scores is None else _as_tuples(found.scores[drawn, :COMPONENTS]),
+        positions=() if positions is None else _as_tuples(positions[drawn]),
         view_labels={name: tuple(theirs[places].tolist()) for name, theirs in found.view_labels.items()},
         view_scores={name: _known_or_none(theirs[:, :view_components]) for name, theirs in by_view.items()},
     )
