@@ -24,7 +24,7 @@ from benchmarks.real_data import load_preprocessed, require_data_sets
 from coview import TMvKSCR
 from coview.rows import l2_normalize
 from coview.summary import map as maps
-from coview.summary.gather import _draw_by_cluster
+from coview.summary.drawn import draw_by_cluster
 from coview.views import Array
 
 MAX_SAMPLES = 3000
@@ -52,7 +52,7 @@ def measure(name: str) -> dict[str, list[float]]:
     for arranged, iterations in settings:
         with patch.object(maps, "_ITERATIONS", iterations):
             start = process_time()
-            rows = _draw_by_cluster(labels, arranged)
+            rows = draw_by_cluster(labels, arranged)
             positions = maps.place(scores, scores[rows], maps.arrange(scores[rows]))
             seconds = process_time() - start
         found[f"{arranged:,} arranged, {iterations} iterations"] = [seconds, *quality(scores, labels, positions)]

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from coview.core.tree import Branch
 from coview.summary import (
     Cluster,
     Feature,
@@ -88,6 +89,8 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
         eigenvalue_name="eigenvalue",
         explained_variance_ratio=tuple(float(x) for x in 0.1 / np.arange(1, max(n_clusters, 2))),
         further_eigenvalues=(0.05, 0.04, 0.03),
+        model_eigenvalues=None,
+        tree=make_tree(n_clusters) if n_clusters > 2 else None,
         feature_means=FeatureMeans(
             views=tuple(views) * 2,
             names=tuple(f"{name}_{j}" for j, name in enumerate(list(views) * 2)),
@@ -135,6 +138,20 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
     )
 
 
+def make_tree(n_clusters):
+    """One cluster, the last, splits off cluster 0 at each step, and a sample of cluster 0 changes its cluster."""
+    return tuple(
+        branch
+        for k in range(2, n_clusters)
+        for branch in (
+            Branch(k, 0, k + 1, 0, 100 * (n_clusters - k)),
+            Branch(k, 0, k + 1, k, 100),
+            Branch(k, 0, k + 1, 1, 1),
+            *(Branch(k, c, k + 1, c, 100) for c in range(1, k)),
+        )
+    )
+
+
 def make_tuning(n_clusters=10, numbers=range(2, 13)):
     """Three models, one of which cannot be fitted, for some numbers of clusters; the criterion falls around one."""
 
@@ -145,7 +162,7 @@ def make_tuning(n_clusters=10, numbers=range(2, 13)):
             EvaluatedModel("stacked", 600, k, error="view 'text' has 3 samples with degree <= 0"),
             EvaluatedModel("each view", 600, k, 0.9, 0.8, 0.95, gap, weight=1.0),
             EvaluatedModel("each view (standardised)", 600, k, 0.7, 0.8, 0.96, gap, weight=0.6),
-            EvaluatedModel(CONSENSUS, 600, k, 0.92, 0.8, 0.97, gap, criterion=criterion),
+            EvaluatedModel(CONSENSUS, 600, k, 0.92, 0.8, 0.97, gap, criterion=criterion, criterion_spread=0.1),
         ]
 
     evaluations = tuple(row for k in numbers for row in rows(k))
@@ -174,6 +191,7 @@ def bare(summary):
         eigenvalues=None,
         explained_variance_ratio=None,
         further_eigenvalues=None,
+        tree=None,
         feature_means=None,
         uncertain=(),
         truth=None,

@@ -151,8 +151,13 @@ def test_views_can_have_fewer_components_than_the_mean():
 def test_spectrum_shows_the_explained_variance_and_its_cumulative_sum():
     summary = summary_of(10)
     ax = plots.spectrum(summary)
-    np.testing.assert_allclose([bar.get_height() for bar in ax.patches], summary.explained_variance_ratio)
-    np.testing.assert_allclose(ax.lines[0].get_ydata(), np.cumsum(summary.explained_variance_ratio))
+    used, further = ([bar.get_height() for bar in bars] for bars in ax.containers)
+    np.testing.assert_allclose(used, summary.explained_variance_ratio)
+    unit = summary.explained_variance_ratio[0] / summary.eigenvalues[0]
+    np.testing.assert_allclose(further, unit * np.array(summary.further_eigenvalues))
+    gap, cumulative = ax.lines
+    assert set(gap.get_xdata()) == {len(used) + 0.5}
+    np.testing.assert_allclose(cumulative.get_ydata(), np.cumsum(summary.explained_variance_ratio))
 
 
 def test_spectrum_shows_eigenvalues_if_there_is_no_explained_variance():
@@ -292,6 +297,9 @@ def test_the_criterion_is_drawn_with_stability_and_agreement():
         criterion = lines["criterion (relative to the best)"]
         np.testing.assert_array_equal(criterion.get_xdata(), range(2, 13))
         np.testing.assert_allclose(criterion.get_ydata()[7:], [2.8 / 3, 1, 2.8 / 3, 2.6 / 3])
+        band = ax.collections[0].get_paths()[0].vertices
+        at_best = band[band[:, 0] == 10][:, 1]
+        np.testing.assert_allclose([at_best.min(), at_best.max()], [1 - 0.1 / 3, 1 + 0.1 / 3])
         assert set(lines[word].get_xdata()) == {10}
 
 

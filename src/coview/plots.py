@@ -18,7 +18,7 @@ from coview.extras import load_extra
 from coview.formats import decimals, percent, shortened
 from coview.parameters import is_integer
 from coview.summary.values import Summary
-from coview.tune.record import EvaluatedModel, Tuning, evaluated_numbers, relative_criteria
+from coview.tune.record import EvaluatedModel, Tuning, evaluated_numbers, relative_criteria, relative_spreads
 from coview.views import Array
 
 if TYPE_CHECKING:
@@ -99,7 +99,8 @@ def sorted_scores(summary: Summary, component: int = 0, ax: Axes | None = None) 
 def spectrum(summary: Summary, ax: Axes | None = None) -> Axes:
     """Return a plot of the explained variance per component and in total, or else of the eigenvalues.
 
-    The bars of a consensus are fractions of the squared norm of its scores.
+    Hatched bars are the next components, which the method does not use; a dashed line marks the gap before them. The
+    bars of a consensus are fractions of the squared norm of its scores.
 
     Parameters
     ----------
@@ -120,15 +121,23 @@ def spectrum(summary: Summary, ax: Axes | None = None) -> Axes:
     numbers = np.arange(1, len(heights) + 1)
     name = "explained variance" if ratio else summary.eigenvalue_name
     ax.bar(numbers, heights, color=PALETTE[0], label=name)
+    further = np.array(summary.further_eigenvalues or ())
+    if ratio and summary.eigenvalues and len(further):
+        further = further * ratio[0] / summary.eigenvalues[0]  # both are proportional
+    if len(further):
+        beyond = len(numbers) + np.arange(1, len(further) + 1)
+        ax.bar(beyond, further, color="white", edgecolor=PALETTE[0], hatch="///", linewidth=0.8, label="not used")
+        ax.axvline(len(numbers) + 0.5, color="black", linestyle="--", linewidth=1, label="gap")
     if ratio:
         total = np.cumsum(ratio)
         marker = "o" if len(numbers) <= 30 else None
         ax.plot(numbers, total, color="black", marker=marker, markersize=4, label="cumulative")
         ax.yaxis.set_major_formatter(_matplotlib("ticker").PercentFormatter(1))
-        ax.legend(frameon=False, loc="upper left")
         ax.set_ylim(0, 1.25 * total[-1])
+    if ratio or len(further):
+        ax.legend(frameon=False, loc="upper left", ncols=2)
     ax.xaxis.set_major_locator(_matplotlib("ticker").MaxNLocator(integer=True, min_n_ticks=1))
-    ax.set(xlabel="component", ylabel=name, xlim=(0.1, len(numbers) + 0.9))
+    ax.set(xlabel="component", ylabel=name, xlim=(0.1, len(numbers) + len(further) + 0.9))
     return ax
 
 
@@ -373,6 +382,8 @@ def kappa_surface(table: Any, value: str | None = None, ax: Axes | None = None) 
 def tuning_clusters(table: Any, ax: Axes | None = None) -> Axes:
     """Return a plot of the criterion, the stability and the agreement between models against the number of clusters.
 
+    The band around the criterion is its standard deviation over the subsets on which the stability is measured.
+
     Parameters
     ----------
     table : Tuning, or sequence of EvaluatedModel
@@ -394,6 +405,8 @@ def tuning_clusters(table: Any, ax: Axes | None = None) -> Axes:
         size: dict[str, Any] = {"markersize": 4.5} if i else {"linewidth": 2.5}  # the criterion stands out
         style: dict[str, Any] = {"color": PALETTE[i], "marker": MARKERS[i], "linestyle": _LINES[i]}
         ax.plot(list(by_number), list(by_number.values()), label=name, **style, **size)
+    middle, spread = np.array(list(relative.values())), np.array(list(relative_spreads(rows).values()))
+    ax.fill_between(list(relative), middle - spread, middle + spread, color=PALETTE[0], alpha=0.15, linewidth=0)
     best = selected.n_clusters if selected else max(relative, key=lambda number: relative[number])
     ax.axvline(best, color="black", linewidth=1, zorder=0, label="selected" if selected else "best")
     ax.xaxis.set_major_locator(_matplotlib("ticker").MaxNLocator(integer=True, min_n_ticks=1))

@@ -9,7 +9,7 @@ from coview.io.atomic import complete_or_absent
 from coview.report.charts import chart_data, has_scores
 from coview.report.page import fill
 from coview.report.sentences import comparison_overview, overview, preprocessing_descriptions
-from coview.report.tables import cross_table, sample_table, short_names, splits, tuning_table
+from coview.report.tables import cross_table, divisions, sample_table, short_names, splits, tuning_table
 from coview.summary import Summary
 
 __all__ = ["render", "write_report"]
@@ -41,6 +41,7 @@ def render(result: Summary | Comparison) -> str:
         has_scores=has_scores(result),
         overview=overview(result),
         splits=splits(result),
+        divisions=divisions(result.tree or ()),
         crossed=cross_table(result.truth) if result.truth else None,
         tuning=tuning_table(result.tuning) if result.tuning else None,
     )

@@ -64,6 +64,8 @@
     variance: { width: 320, height: 260 },
     heatmap: { width: 560, height: 500 },
     numbers: { width: 560, height: 320 },
+    models: { width: 320, height: 260 },
+    sankey: { width: 560, height: 420 },
   };
 
   function show(id, traces, more) {
@@ -278,6 +280,18 @@
     title: { text: "component" }, tick0: 1, dtick: Math.ceil(n / 12), range: [0.4, n + 0.6], showgrid: false,
   });
 
+  // A dashed line after the components that separate the clusters.
+  const gapAfter = (n) => ({
+    shapes: [{
+      type: "line", x0: n + 0.5, x1: n + 0.5, yref: "paper", y0: 0, y1: 1,
+      line: { color: theme().ink, width: 1, dash: "dash" },
+    }],
+    annotations: [{
+      x: n + 0.5, xanchor: "left", yref: "paper", y: 1, yanchor: "top", text: "gap", showarrow: false,
+      font: { color: theme().quiet },
+    }],
+  });
+
   function decay() {
     const { high, heat } = theme();
     const values = [...data.eigenvalues, ...data.further];
@@ -297,6 +311,63 @@
       xaxis: components(values.length),
       yaxis: { title: { text: data.eigenvalue_name }, rangemode: "tozero", exponentformat: "power" },
       bargap: 0.35,
+      ...(data.further.length ? gapAfter(data.eigenvalues.length) : {}),
+    });
+  }
+
+  const symbols = ["circle", "square", "diamond", "triangle-up"];
+  const dashes = ["solid", "dash", "dot", "dashdot"];
+  const named = { showlegend: true, legend: { orientation: "h", x: 0, y: -0.2, yanchor: "top" } };
+
+  function models() {
+    const lines = Object.entries(data.models);
+    return show("models", lines.map(([name, values], i) => ({
+      type: "scatter",
+      mode: "lines+markers",
+      name: plain(name),
+      x: numbers(values),
+      y: values,
+      line: { color: data.colours[i % data.colours.length], width: 1.5, dash: dashes[i % dashes.length] },
+      marker: { size: 6, symbol: symbols[i % symbols.length] },
+      hovertemplate: `component %{x}, ${plain(name)}: %{y:.4~g}<extra></extra>`,
+    })), {
+      ...named,
+      xaxis: components(Math.max(...lines.map(([, values]) => values.length))),
+      yaxis: { title: { text: "relative eigenvalue" } },
+      ...(data.n_clusters > 1 ? gapAfter(data.n_clusters - 1) : {}),
+    });
+  }
+
+  function tree() {
+    const { nodes, sources, targets, sizes } = data.tree;
+    const { ink, paper, quiet } = theme();
+    const levels = [...new Set(nodes.map(([number]) => number))].sort((a, b) => a - b);
+    const fill = ([, cluster]) => data.colours[cluster % data.colours.length];
+    return show("sankey", [{
+      type: "sankey",
+      arrangement: "snap",
+      node: {
+        label: nodes.map(([, cluster]) => String(cluster)),
+        color: nodes.map(fill),
+        customdata: nodes.map(([number, cluster]) => `cluster ${cluster} of ${number}`),
+        hovertemplate: "%{customdata}: %{value:,} samples<extra></extra>",
+        pad: 12, thickness: 14, line: { width: 0 },
+      },
+      link: {
+        source: sources,
+        target: targets,
+        value: sizes,
+        color: targets.map((target) => `${fill(nodes[target])}66`),
+        hovertemplate: "%{source.customdata} → %{target.customdata}: %{value:,} samples<extra></extra>",
+      },
+      textfont: { color: ink, shadow: `0 0 2px ${paper}, 0 0 2px ${paper}` },
+    }], {
+      margin: { l: 24, r: 32, t: 64, b: 12 },
+      annotations: levels.map((number, i) => ({
+        xref: "paper", x: levels.length > 1 ? i / (levels.length - 1) : 0, xanchor: "center",
+        yref: "paper", y: 1, yanchor: "bottom", yshift: 6, showarrow: false,
+        text: `k = ${number}`, font: { color: quiet },
+      })),
     });
   }
 
@@ -365,20 +436,17 @@
     });
   }
 
-  const named = { showlegend: true, legend: { orientation: "h", x: 0, y: -0.2, yanchor: "top" } };
-  const symbols = ["circle", "square", "diamond", "triangle-up"];
-
   function clusterNumbers() {
-    const { lines, selected } = data.numbers;
+    const { lines, selected, spreads } = data.numbers;
     const count = Object.values(lines)[0][0].length;
     const { ink } = theme();
-    const dashes = ["solid", "dash", "dot", "dashdot"];
     return show("numbers", Object.entries(lines).map(([name, [places, values]], i) => ({
       type: "scatter",
       mode: "lines+markers",
       name,
       x: places,
       y: values,
+      ...(i ? {} : { error_y: { type: "data", array: spreads, thickness: 1.5, width: 4 } }),
       line: { color: data.colours[i], width: i ? 1.5 : 3, dash: dashes[i] },
       marker: { size: i ? 6 : 9, symbol: symbols[i] },
       hovertemplate: `%{x} clusters, ${name}: %{y:.5~g}<extra></extra>`,
@@ -393,7 +461,9 @@
   const draws = [
     data.points && scatter(),
     data.eigenvalues && decay,
+    data.models && models,
     data.variance && variance,
+    data.tree && tree,
     data.similarities && similarities,
     data.numbers && clusterNumbers,
   ].filter(Boolean);

@@ -20,11 +20,13 @@ from coview.likely_mistakes import check_classes
 from coview.methods.base import MultiViewClusterer
 from coview.methods.tmvkscr import TMvKSCR
 from coview.preprocess.impute import FillMedian
+from coview.summary.drawn import draw_by_cluster
 from coview.summary.effects import effects, effects_of_columns
 from coview.summary.map import ARRANGED, arrange, place
 from coview.summary.margins import Numbers, margins, shortened_directions
 from coview.summary.settings import describe_preprocessing, n_training_samples, nested_name, parameters, versions
 from coview.summary.space import Nested, all_scores, is_training_set, kept_scores, view_labels, view_scores
+from coview.summary.tree import tree_of
 from coview.summary.values import (
     EIGENVALUE,
     SQUARED_NORM,
@@ -42,7 +44,7 @@ from coview.summary.values import (
     reading_order,
 )
 from coview.tune import Tuned
-from coview.tune.record import Tuning
+from coview.tune.record import Tuning, evaluated_models
 from coview.validity import Validity, measure_validity
 from coview.views import Array, Matrix, Views, check_row_labels
 
@@ -152,6 +154,8 @@ def summarize_with_positions(
         eigenvalue_name=SQUARED_NORM if isinstance(method, Consensus) else EIGENVALUE,
         explained_variance_ratio=_significant_numbers(getattr(method, "explained_variance_ratio_", None)),
         further_eigenvalues=_significant_numbers(getattr(method, "_further_eigenvalues", None)),
+        model_eigenvalues=_model_eigenvalues(model, method),
+        tree=tree_of(model),
         feature_means=means,
         uncertain=_uncertain(found, separation),
         truth=known,
@@ -172,7 +176,7 @@ def training_silhouette(model: MultiViewClusterer, views: Views) -> float | None
     """Return the mean silhouette of the training samples, as `summarize` does; None without a score space."""
     numbers = np.unique(model.labels_, return_inverse=True)[1]
     scores = all_scores(Nested(model), views, fitted=True)
-    return _separation(scores, numbers, _draw_by_cluster(numbers, DRAWN)).silhouette
+    return _separation(scores, numbers, draw_by_cluster(numbers, DRAWN)).silhouette
 
 
 class _Found(NamedTuple):
@@ -200,7 +204,7 @@ def _find(model: Any, views: Views, samples: tuple[str, ...]) -> _Found:
         )
     labels = np.asarray(model.labels_ if fitted else model.predict(views))
     names, numbers = np.unique(labels, return_inverse=True)
-    drawn = _draw_by_cluster(numbers, DRAWN)
+    drawn = draw_by_cluster(numbers, DRAWN)
     scores = all_scores(nested, views, fitted)
     by_view, labelled = view_labels(model, views, fitted, drawn)
     return _Found(views, samples, fitted, labels, names, numbers, drawn, nested, scores, by_view, labelled)
@@ -216,19 +220,6 @@ def _names(parameter: str, given: Any, n: int) -> tuple[str, ...]:
         if value is None or value != value:  # NaN
             raise InputError(f"{parameter} has no entry in row {i} ({value}); give one for each sample")
     return tuple(map(str, values))
-
-
-def _draw_by_cluster(numbers: Numbers, most: int) -> Numbers:
-    """Return at most this many rows, at random but with some of every cluster, in increasing order."""
-    if len(numbers) <= most:
-        return np.arange(len(numbers))
-    mixed = np.random.default_rng(0).permutation(len(numbers))
-    by_cluster = mixed[np.argsort(numbers[mixed], kind="stable")]
-    sizes = np.bincount(numbers)
-    place = np.arange(len(numbers)) - np.repeat(np.cumsum(sizes) - sizes, sizes)  # within the cluster
-    first = place < max(1, most // (4 * len(sizes)))
-    drawn = np.concatenate([by_cluster[first], mixed[~np.isin(mixed, by_cluster[first])]])
-    return np.sort(drawn[:most])
 
 
 class _Separation(NamedTuple):
@@ -477,7 +468,7 @@ def _uncertain(found: _Found, separation: _Separation) -> tuple[Uncertain, ...]:
 
 
 def _listed(found: _Found, separation: _Separation, classes: Sequence[str] | None) -> Samples:
-    rows = _draw_by_cluster(found.numbers, LISTED)
+    rows = draw_by_cluster(found.numbers, LISTED)
     others = separation.runners_up
     return Samples(
         rows=tuple(rows.tolist()),
@@ -498,8 +489,7 @@ def _positions(found: _Found, given: Map | None) -> tuple[Map | None, Array | No
         raise InputError("on_map is not a map of this model; give the map of the summary of its training samples")
     scores = found.scores if of_training is None else of_training
     if given is None:
-        numbers = found.numbers if of_training is None else np.unique(method.labels_, return_inverse=True)[1]
-        rows = _draw_by_cluster(numbers, ARRANGED)
+        rows = draw_by_cluster(found.labels if of_training is None else method.labels_, ARRANGED)
         given = Map(tuple(rows.tolist()), _as_tuples(arrange(scores[rows])))
     return given, place(found.scores, scores[list(given.rows)], np.array(given.positions))
 
@@ -537,7 +527,7 @@ def _sample_similarities(found: _Found) -> Similarities | None:
     drawn = found.drawn[found.views.has_all()[found.drawn]]
     if len(drawn) < 2:
         return None
-    some = drawn[_draw_by_cluster(found.numbers[drawn], COMPARED)]
+    some = drawn[draw_by_cluster(found.numbers[drawn], COMPARED)]
     some = some[np.argsort(found.numbers[some], kind="stable")]
     if isinstance(found.nested.method, Consensus) and found.scores is not None:
         scores, labels = found.scores[some], tuple(found.labels[some].tolist())
@@ -637,6 +627,25 @@ def _notes_on_missing(found: _Found, separation: _Separation) -> list[str]:
         medians = [decimals(float(np.median(separation.margins[rows]))) for rows in (~complete, complete)]
         notes.append(f"Their median margin is {medians[0]}, that of samples with all views is {medians[1]}.")
     return notes
+
+
+def _model_eigenvalues(model: Any, method: Any) -> dict[str, tuple[float, ...]] | None:
+    """Return the eigenvalues of each model of a consensus, used or not, relative to its largest one."""
+    if not isinstance(method, Consensus):
+        return None
+    tuning = _tuning_record(model)
+    names = [f"model {number}" for number in range(1, len(method.estimators_) + 1)]
+    if tuning is not None:
+        evaluated = evaluated_models(tuning.evaluations, tuning.evaluations[tuning.selected].n_clusters)
+        weighted = [each.model for each in evaluated if each.weight is not None]
+        names = weighted if len(weighted) == len(names) else names
+    found = {}
+    for name, each in zip(names, method.estimators_, strict=True):
+        *_, inner = nested_models(each)
+        values = np.append(getattr(inner, "eigenvalues_", ()), getattr(inner, "_further_eigenvalues", ()))
+        if len(values) and 0 < values[0] < np.inf:
+            found[name] = tuple(_significant(value) for value in values / values[0])
+    return found or None
 
 
 def _dominant_rows(method: Any) -> list[int]:

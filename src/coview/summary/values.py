@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from coview.core.tree import Branch
 from coview.errors import InputError
 from coview.formats import count, decimals, percent, plural, shortened
 from coview.html import html_table
@@ -188,6 +189,11 @@ class Summary:
         What the eigenvalues are. For a consensus, they are fractions of the squared norm of the scores.
     further_eigenvalues : tuple of float, or None
         The next few eigenvalues, which the method does not use.
+    model_eigenvalues : dict, or None
+        For a consensus, the eigenvalues of each model by name, relative to the largest: those of its components, and
+        the next few.
+    tree : tuple of Branch, or None
+        Which cluster splits into which as the number of clusters grows; pandas.DataFrame(summary.tree) is a table.
     feature_means : FeatureMeans or None
     uncertain : tuple of Uncertain
         The samples of smallest margin.
@@ -221,6 +227,8 @@ class Summary:
     eigenvalue_name: str
     explained_variance_ratio: tuple[float, ...] | None
     further_eigenvalues: tuple[float, ...] | None
+    model_eigenvalues: dict[str, tuple[float, ...]] | None
+    tree: tuple[Branch, ...] | None
     feature_means: FeatureMeans | None
     uncertain: tuple[Uncertain, ...]
     truth: Truth | None
