@@ -59,7 +59,12 @@ def summaries():
         "small": small,
         "nasty": nasty,
         "two": replace(tiny, explained_variance_ratio=(0.00004,), eigenvalues=(0.00003,), further_eigenvalues=None),
-        "tuned": replace(small, tuning=make_tuning(10)),
+        "tuned": replace(
+            small,
+            tuning=make_tuning(10),
+            eigenvalue_name="fraction of the squared norm",
+            model_eigenvalues={"each view": tuple(0.9**i for i in range(13)), "stacked": (1.0, 0.5, 0.25)},
+        ),
         "hundred": make_summary(4000, 100, n_components=10),
         "large": make_summary(50_000, 10),
     }
@@ -170,8 +175,71 @@ def test_every_plot_is_drawn(opened, name):
     assert run(browser, "return document.querySelectorAll('#heatmap .heatmaplayer image').length") == 1
 
 
+def boxes(browser, selector):
+    """Return left, right, top and bottom of all elements of a selector."""
+    return run(
+        browser,
+        f"""return [...document.querySelectorAll("{selector}")].map((each) => {{
+          const {{left, right, top, bottom}} = each.getBoundingClientRect();
+          return [left, right, top, bottom];
+        }})""",
+    )
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 1280), ("light", 360)])
+def test_the_tree_of_clusters_is_drawn(opened, summaries, theme, width):
+    browser = opened("small", theme=theme, width=width)
+    tree = summaries["small"].tree
+    nodes = {(b.n_clusters, b.cluster) for b in tree} | {(b.next_n_clusters, b.next_cluster) for b in tree}
+    bars = boxes(browser, "#sankey .node-rect")
+    assert len(bars) == len(nodes) == sum(range(2, 11))
+    assert len({round(left) for left, *_ in bars}) == 9  # a column for each number of clusters
+    drawn = [branch for branch in tree if branch.size > 1]  # not those of a single sample of a thousand
+    assert len(boxes(browser, "#sankey .sankey-link")) == len(drawn)
+    titles = [each.text for each in browser.find_elements("css selector", "#sankey .annotation-text")]
+    assert titles == [str(k) for k in range(2, 11)]
+    ends = [right for _, right, *_ in boxes(browser, "#sankey .annotation-text")]
+    assert all(
+        end < start for end, (start, *_) in zip(ends, boxes(browser, "#sankey .annotation-text")[1:], strict=False)
+    )
+    left, right, *_ = boxes(browser, "#sankey")[0]
+    for one, other, *_ in boxes(browser, "#sankey .annotation-text, #sankey .node-label"):
+        assert left <= one < other <= right + 1
+    labels = {each.text for each in browser.find_elements("css selector", "#sankey .node-label")}
+    assert labels == {str(c) for c in range(10)}
+
+
+def test_clusters_that_split_are_listed(opened):
+    browser = opened("small")
+    assert column(browser, "divisions", 1) == [f"{k} → {k + 1}" for k in range(2, 10)]
+    assert column(browser, "divisions", 3)[-1].split() == ["0", "50%,", "9", "50%"]
+
+
+def test_hovering_over_the_tree_counts_samples(opened):
+    from selenium.webdriver import ActionChains
+
+    browser = opened("small")
+    run(browser, "document.getElementById('sankey').scrollIntoView({block: 'center', behavior: 'instant'})")
+    bar = browser.find_element("css selector", "#sankey .node-rect")
+    ActionChains(browser).move_to_element(bar).perform()
+    wait_for(browser, "document.querySelector('#sankey .hovertext') !== null")
+    text = run(browser, "return document.querySelector('#sankey .hovertext').textContent")
+    assert "cluster 0 of 2: " in text
+    assert "samples" in text
+
+
+def test_the_gap_is_marked_in_the_spectrum(opened):
+    place = "return document.getElementById('{}').layout.shapes.map(({{x0, x1}}) => [x0, x1])"
+    assert run(opened("small"), place.format("decay")) == [[9.5, 9.5]]
+    browser = opened("tuned")
+    assert run(browser, place.format("models")) == [[9.5, 9.5]]
+    assert run(browser, "return document.querySelectorAll('#models .scatterlayer .js-line').length") == 2
+    assert len(boxes(browser, "#models .shapelayer path")) == 1
+
+
 def test_the_numbers_of_clusters_are_drawn(opened):
     browser = opened("tuned")
+    assert run(browser, "return document.querySelectorAll('#numbers .errorbar .yerror').length") == 11
     assert run(browser, "return document.querySelectorAll('#numbers .scatterlayer .js-line').length") == 3
     assert run(browser, "return document.querySelectorAll('#numbers .scatterlayer .point').length") == 3 * 11
     assert column(browser, "numbers-table", 3)[7:10] == ["93%", "100%", "93%"]
@@ -233,6 +301,11 @@ def test_components_and_colours_change_the_plot(opened):
     assert by_class != before["marker"]["color"]
     choose(browser, "colour", "view pixels")
     assert trace(browser)["marker"]["color"] not in (by_class, before["marker"]["color"])
+    for space in ("map (t-SNE)", "scores of all views"):
+        choose(browser, "space", space)
+        for each in browser.find_elements("css selector", "#colour option"):
+            choose(browser, "colour", each.text)
+            assert len(trace(browser)["x"]) == len(before["x"])
     choose(browser, "colour", "margin")
     assert trace(browser)["marker"]["colorscale"] is not None
     assert len(set(map(str, trace(browser)["marker"]["color"]))) > 100

@@ -366,7 +366,7 @@
       annotations: levels.map((number, i) => ({
         xref: "paper", x: levels.length > 1 ? i / (levels.length - 1) : 0, xanchor: "center",
         yref: "paper", y: 1, yanchor: "bottom", yshift: 6, showarrow: false,
-        text: `k = ${number}`, font: { color: quiet },
+        text: String(number), font: { color: quiet },
       })),
     });
   }
