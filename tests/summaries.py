@@ -50,6 +50,7 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
         n_samples=n_samples,
         n_train=min(n_samples, 2000),
         n_clusters=n_clusters,
+        of_training=True,
         views=tuple(
             View(
                 name,

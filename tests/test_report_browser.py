@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from coview.report import write_report
+from coview.summary import Map
 from tests.summaries import make_summary, make_tuning
 from tests.test_report import NASTY, make_comparison
 
@@ -65,6 +66,7 @@ def summaries():
             eigenvalue_name="fraction of the squared norm",
             model_eigenvalues={"each view": tuple(0.9**i for i in range(13)), "stacked": (1.0, 0.5, 0.25)},
         ),
+        "new": replace(small, of_training=False, map=Map((0, 1), ((-1.0, 0.5), (0.5, 1.0)))),
         "hundred": make_summary(4000, 100, n_components=10),
         "large": make_summary(50_000, 10),
     }
@@ -117,7 +119,7 @@ def choose(browser, select, text):
 
 def trace(browser):
     """Return the data of the scatter plot."""
-    return run(browser, "const {x, y, marker} = document.getElementById('scatter').data[0]; return {x, y, marker}")
+    return run(browser, "const {x, y, marker} = document.getElementById('scatter').data.at(-1); return {x, y, marker}")
 
 
 def column(browser, table, number):
@@ -125,7 +127,7 @@ def column(browser, table, number):
     return [cell.text for cell in browser.find_elements("css selector", cells)]
 
 
-@pytest.mark.parametrize("name", ["small", "two", "tuned", "hundred", "large", "comparison"])
+@pytest.mark.parametrize("name", ["small", "two", "tuned", "new", "hundred", "large", "comparison"])
 def test_pages_open_without_errors_and_without_the_network(opened, pages, name):
     browser = opened(name)
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
@@ -282,6 +284,18 @@ def test_the_map_is_shown_first(opened, summaries, name):
         return [xaxis, yaxis].map((axis) => Math.abs(axis.l2p(1) - axis.l2p(0)))""",
     )
     assert one == pytest.approx(other)  # the same unit along both axes
+
+
+def test_new_samples_are_drawn_before_the_training_samples(opened):
+    browser = opened("new")
+    read = "return document.getElementById('scatter').data.map(({x, y}) => [x, y])"
+    (x, y), new = run(browser, read)
+    np.testing.assert_allclose([x, y], [[-1, 0.5], [0.5, 1]], atol=1e-4)
+    assert len(new[0]) == 400
+    assert "the grey points are training samples" in browser.find_element("id", "samples").text
+    choose(browser, "space", "scores of all views")
+    assert len(run(browser, read)) == 1
+    assert "grey" not in opened("small").find_element("id", "samples").text
 
 
 def test_components_and_colours_change_the_plot(opened):

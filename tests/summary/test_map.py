@@ -152,6 +152,8 @@ def test_new_samples_are_placed_on_the_map_of_the_training_samples(name, blobs, 
     loaded = load(save(model, tmp_path / "model.safetensors"))
     placed = summarize(loaded, new, on_map=Summary.from_json(of_training.to_json()).map)
     assert placed.map == of_training.map
+    assert of_training.of_training
+    assert not placed.of_training
     expected = np.array(of_training.points.positions)[rows]
     # The same samples have the same scores up to rounding errors.
     np.testing.assert_allclose(np.array(placed.points.positions), expected, atol=1e-3)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from coview.compare import Comparison
 from coview.io.atomic import complete_or_absent
-from coview.report.charts import chart_data, has_scores
+from coview.report.charts import chart_data, has_scores, model_clusters
 from coview.report.page import fill
 from coview.report.sentences import comparison_overview, overview, preprocessing_descriptions
 from coview.report.tables import cross_table, divisions, sample_table, short_names, splits, tuning_table
@@ -39,6 +39,7 @@ def render(result: Summary | Comparison) -> str:
         steps={view.name: view.preprocessing for view in result.views},
         short=short_names(result),
         has_scores=has_scores(result),
+        model_clusters=model_clusters(result),
         overview=overview(result),
         splits=splits(result),
         divisions=divisions(result.tree or ()),

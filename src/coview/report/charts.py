@@ -64,11 +64,17 @@ def chart_data(summary: Summary) -> dict[str, Any] | None:
     shapes = [{"name": name, "path": path} for name, path in SHAPES.values()]
     return {
         **data,
-        "n_clusters": summary.n_clusters,
+        "n_clusters": model_clusters(summary),
         "eigenvalue_name": summary.eigenvalue_name,
         "colours": PALETTE,
         "shapes": shapes,
     }
+
+
+def model_clusters(summary: Summary) -> int:
+    """Return the number of clusters of the model, of which the summarised samples may have fewer."""
+    tuning = summary.tuning
+    return summary.n_clusters if tuning is None else tuning.evaluations[tuning.selected].n_clusters
 
 
 def has_scores(summary: Summary) -> bool:
@@ -128,12 +134,18 @@ def _scatter_data(summary: Summary) -> dict[str, Any]:
             for name, values in quantities.items()
             if values is not None
         ],
-        "map": [pack(axis) for axis in np.asarray(points.positions)[drawn].T] if points.positions else None,
+        "training": _axes_data(summary.map.positions) if summary.map and not summary.of_training else None,
+        "map": _axes_data(np.asarray(points.positions)[drawn]) if points.positions else None,
         "spaces": [
             {"name": name, "components": [pack(column) for column in np.asarray(scores)[drawn, :n_components].T]}
             for name, scores in spaces.items()
         ],
     }
+
+
+def _axes_data(positions: Any) -> list[dict[str, Any]]:
+    """The horizontal and the vertical coordinates on the map."""
+    return [pack(axis) for axis in np.asarray(positions).T]
 
 
 def _group_sizes(summary: Summary) -> dict[str, Mapping[Any, int]]:

@@ -207,6 +207,15 @@
       };
     }
 
+    // The training samples behind new samples on the map.
+    const training = data.points.training?.map(unpack);
+    function background() {
+      if (!training || !onMap()) return [];
+      const [x, y] = training.map((axis) => Array.from(axis));
+      const marker = { size: 5, color: theme().quiet, opacity: 0.25 };
+      return [{ type: webgl ? "scattergl" : "scatter", mode: "markers", x, y, hoverinfo: "skip", marker }];
+    }
+
     function axisTitle(select) {
       if (select.value === "jitter") return "jitter (no meaning)";
       const ratio = data.variance?.shown[Number(select.value)];
@@ -242,7 +251,7 @@
         yaxis: { title: { text: axisTitle(up) }, showticklabels: !jittered, showgrid: !jittered },
         annotations: [],
       };
-      return show("scatter", [trace()], {
+      return show("scatter", [...background(), trace()], {
         ...axes,
         hovermode: "closest",
         dragmode: "pan",

@@ -145,6 +145,7 @@ def summarize_with_positions(
         n_samples=views.n_samples,
         n_train=n_training_samples(model, views.n_samples),
         n_clusters=len(found.names),
+        of_training=found.fitted,
         views=_describe_views(found, constant, describe_preprocessing(model)),
         clusters=_describe_clusters(found, separation, features, known, validity),
         validity=validity,

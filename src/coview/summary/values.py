@@ -176,6 +176,8 @@ class Summary:
         The class, with the classes inside wrappers.
     parameters : dict
     n_samples, n_train, n_clusters : int
+    of_training : bool
+        Whether these are the samples of the fit, and not new ones.
     views : tuple of View
     clusters : tuple of Cluster
     validity : Validity or None
@@ -218,6 +220,7 @@ class Summary:
     n_samples: int
     n_train: int
     n_clusters: int
+    of_training: bool
     views: tuple[View, ...]
     clusters: tuple[Cluster, ...]
     validity: Validity | None
