@@ -109,6 +109,7 @@ def test_the_page_has_every_section_in_order(page):
         "clusters",
         "samples",
         "spectrum",
+        "tree",
         "views",
         "features",
         "uncertain",
@@ -284,7 +285,7 @@ def test_the_map_and_all_quantities_are_in_the_data(summary):
     without = replace(summary, map=None, points=replace(summary.points, positions=(), margins=None))
     assert chart_data(without)["points"]["map"] is None
     assert chart_data(without)["points"]["quantities"] == []
-    assert "t-SNE" not in render(without)
+    assert "On the map" not in render(without)
 
 
 def test_small_branches_and_many_clusters_are_not_drawn(summary):
@@ -366,9 +367,9 @@ def test_models_and_numbers_of_clusters_have_tables_and_a_plot(summary):
     numbers = table_rows(html, "numbers-table")
     assert [row[0] for row in numbers] == [*map(str, range(2, 10)), "→ 10", "11", "12"]
     assert numbers[7:10] == [
-        ["9", "2.80", "93%", "0.92", "0.80"],
-        ["→ 10", "3.00", "100%", "0.92", "0.80"],
-        ["11", "2.80", "93%", "0.92", "0.80"],
+        ["9", "2.80", "93%", "± 3%", "0.92", "0.80"],
+        ["→ 10", "3.00", "100%", "± 3%", "0.92", "0.80"],
+        ["11", "2.80", "93%", "± 3%", "0.92", "0.80"],
     ]
     data = page.data()["numbers"]
     assert data["selected"] == 10

@@ -28,9 +28,9 @@ class Branch:
 def cluster_tree(labels: Mapping[int, Labels], known: int) -> tuple[Branch, ...]:
     """Return the branches between labels of the same samples for several numbers of clusters, given by number.
 
-    Clusters of the `known` number keep their labels. A cluster of another number has the label of the cluster that it
-    shares most samples with among those of the number next to it towards the known one, matched one to one; clusters
-    without a match have further labels. A cluster that does not split therefore has one label throughout.
+    Clusters of the `known` number keep their labels. Clusters of another number have the labels of those of the number
+    next to it towards the known one, matched one to one such that as many samples as possible keep their label;
+    clusters without a match have further labels. A cluster that does not split therefore has one label throughout.
     """
     numbers = sorted(labels)
     place = numbers.index(known)

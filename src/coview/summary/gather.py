@@ -138,7 +138,7 @@ def summarize_with_positions(
     features, means, constant = _features(found)
     known, method = None if classes is None else _truth(found, classes), found.nested.method
     validity = _validity(model, found)
-    arranged, positions = _positions(found, on_map)
+    arranged, positions = _map_positions(found, on_map)
     summary = Summary(
         method=nested_name(model),
         parameters=parameters(model),
@@ -481,7 +481,7 @@ def _listed(found: _Found, separation: _Separation, classes: Sequence[str] | Non
     )
 
 
-def _positions(found: _Found, given: Map | None) -> tuple[Map | None, Array | None]:
+def _map_positions(found: _Found, given: Map | None) -> tuple[Map | None, Array | None]:
     """Return the map of the training samples, and the positions of all samples on it; None without score space."""
     if found.scores is None:
         return None, None
