@@ -269,9 +269,11 @@ def test_tick_labels_of_the_spectrum_differ(opened):
     assert ticks(opened("small"), "decay", "x") == [str(i) for i in range(1, 13)]
 
 
-@pytest.mark.parametrize("name", ["small", "large"])
-def test_the_map_is_shown_first(opened, summaries, name):
-    browser = opened(name)
+@pytest.mark.parametrize(
+    ("name", "theme", "width"), [("small", "light", 1280), ("small", "dark", 360), ("large", "dark", 1280)]
+)
+def test_the_map_is_shown_first(opened, summaries, name, theme, width):
+    browser = opened(name, theme=theme, width=width)
     expected = np.array(summaries[name].points.positions)
     shown = trace(browser)
     np.testing.assert_allclose(np.column_stack([shown["x"], shown["y"]]), expected, atol=1e-3)  # packed in two bytes
