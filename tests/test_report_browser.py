@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from coview.report import write_report
-from coview.summary import Map
+from coview.summary import SampleMap
 from tests.summaries import make_summary, make_tuning
 from tests.test_report import NASTY, make_comparison
 
@@ -66,7 +66,7 @@ def summaries():
             eigenvalue_name="fraction of the squared norm",
             model_eigenvalues={"each view": tuple(0.9**i for i in range(13)), "stacked": (1.0, 0.5, 0.25)},
         ),
-        "new": replace(small, of_training=False, map=Map((0, 1), ((-1.0, 0.5), (0.5, 1.0)))),
+        "new": replace(small, of_training=False, map=SampleMap((0, 1), ((-1.0, 0.5), (0.5, 1.0)))),
         "hundred": make_summary(4000, 100, n_components=10),
         "large": make_summary(50_000, 10),
     }

@@ -8,7 +8,7 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from coview import OPMC, Concat, CoReg, FixedSize, InputError, TMvKSCR, Tuned, load, save
-from coview.summary import Map, Summary, gather, summarize
+from coview.summary import SampleMap, Summary, gather, summarize
 from coview.summary.map import arrange, place
 from tests import naive
 from tests.conftest import make_blobs
@@ -183,7 +183,7 @@ def test_the_map_of_another_model_is_refused(blobs):
     views, _ = blobs
     model = TMvKSCR(3, random_state=0).fit(views)
     with pytest.raises(InputError, match="on_map is not a map of this model"):
-        summarize(model, views, on_map=Map((10**6,), ((0.0, 0.0),)))
+        summarize(model, views, on_map=SampleMap((10**6,), ((0.0, 0.0),)))
 
 
 def test_a_changed_map_is_refused(blobs):

@@ -33,8 +33,8 @@ from coview.summary.values import (
     Cluster,
     Feature,
     FeatureMeans,
-    Map,
     Points,
+    SampleMap,
     Samples,
     Similarities,
     Summary,
@@ -67,7 +67,7 @@ def summarize(
     seconds: Mapping[str, float] | None = None,
     notes: Iterable[str] = (),
     command: str | None = None,
-    on_map: Map | None = None,
+    on_map: SampleMap | None = None,
 ) -> Summary:
     """Return what a fitted model found in these views: clusters, their separation and their distinguishing features.
 
@@ -89,7 +89,7 @@ def summarize(
         Further notes for the reader.
     command : str, optional
         The command that repeats the run.
-    on_map : Map, optional
+    on_map : SampleMap, optional
         `summary.map` of the training samples, on which new samples are placed. By default it is computed again from the
         scores of the training samples that the model keeps.
 
@@ -123,7 +123,7 @@ def summarize_with_positions(
     seconds: Mapping[str, float] | None = None,
     notes: Iterable[str] = (),
     command: str | None = None,
-    on_map: Map | None = None,
+    on_map: SampleMap | None = None,
 ) -> tuple[Summary, Array | None]:
     """Return the summary, and the positions of all samples on the map; it has those of the plotted ones only."""
     if not isinstance(model, MultiViewClusterer):
@@ -481,7 +481,7 @@ def _listed(found: _Found, separation: _Separation, classes: Sequence[str] | Non
     )
 
 
-def _map_positions(found: _Found, given: Map | None) -> tuple[Map | None, Array | None]:
+def _map_positions(found: _Found, given: SampleMap | None) -> tuple[SampleMap | None, Array | None]:
     """Return the map of the training samples, and the positions of all samples on it; None without score space."""
     if found.scores is None:
         return None, None
@@ -491,7 +491,7 @@ def _map_positions(found: _Found, given: Map | None) -> tuple[Map | None, Array 
     scores = found.scores if of_training is None else of_training
     if given is None:
         rows = draw_by_cluster(found.labels if of_training is None else method.labels_, ARRANGED)
-        given = Map(tuple(rows.tolist()), _as_tuples(arrange(scores[rows])))
+        given = SampleMap(tuple(rows.tolist()), _as_tuples(arrange(scores[rows])))
     return given, place(found.scores, scores[list(given.rows)], np.array(given.positions))
 
 

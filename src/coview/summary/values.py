@@ -137,14 +137,14 @@ class Points:
 
 
 @dataclass(frozen=True, repr=False)
-class Map:
+class SampleMap:
     """The training samples that t-SNE has arranged in two dimensions; others are placed by the nearest of these."""
 
     rows: tuple[int, ...]  # among the training samples of the method, or all samples if it does not keep their scores
     positions: tuple[tuple[float, ...], ...]  # x and y of each, from -1 to 1
 
     def __repr__(self) -> str:
-        return f"Map({len(self.rows)} arranged samples)"
+        return f"SampleMap({len(self.rows)} arranged samples)"
 
 
 @dataclass(frozen=True, repr=False)
@@ -203,7 +203,7 @@ class Summary:
         Comparison with known classes, if they are given.
     samples : Samples
     points : Points
-    map : Map or None
+    map : SampleMap or None
         The arranged samples of the map, on which `summarize` can place new samples; None without scores.
     similarities : Similarities or None
     tuning : Tuning or None
@@ -237,7 +237,7 @@ class Summary:
     truth: Truth | None
     samples: Samples
     points: Points
-    map: Map | None
+    map: SampleMap | None
     similarities: Similarities | None
     tuning: Tuning | None
     notes: tuple[str, ...]
