@@ -215,6 +215,17 @@ class Consensus(ScoreClusterer):
         models = zip(roots, np.split(self._diffusion, np.cumsum(self._widths)[:-1]), scores, strict=True)
         return np.hstack([root * l2_normalize(each * diffusion) for root, diffusion, each in models])
 
+    def _first_components(self, scores: Array, n_dropped: int) -> Array:
+        """Return the scores of all models without the last components of each, normalised and side by side."""
+        parts = np.split(scores @ self._axes.T, np.cumsum(self._widths)[:-1], axis=1)
+        roots = np.sqrt(self._weights / self._weights.sum())
+        return np.hstack(
+            [
+                root * l2_normalize(super(Consensus, self)._first_components(part, n_dropped))
+                for root, part in zip(roots, parts, strict=True)
+            ]
+        )
+
     def _ensemble(self, views: Views) -> Array:
         scores = [_scores_by(model, width, views) for model, width in zip(self.estimators_, self._widths, strict=True)]
         return self._combined(scores) @ self._axes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, Any, Literal, Self, TypeVar, overload
 
 import numpy as np
@@ -180,6 +181,15 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
             self._computed[key] = compute()
         found: Computed = self._computed[key]
         return found
+
+    def _fewer_clusters(self, scores: Array, n_clusters: int) -> Labels:
+        """Return the labels of these scores for fewer clusters, from the components that are used for that number."""
+        used = self._first_components(scores, self._view_assigner.n_clusters - n_clusters)
+        return replace(self._view_assigner, n_clusters=n_clusters).fit(used).assign(used)
+
+    def _first_components(self, scores: Array, n_dropped: int) -> Array:
+        """Return the scores without the last components, as many as there are fewer clusters; at least one stays."""
+        return scores[:, : max(1, scores.shape[1] - n_dropped)]
 
     def recluster(self, X: Any) -> Self:
         """Learn the clusters again, from the scores of these samples; the scores do not change.
