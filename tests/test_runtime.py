@@ -49,6 +49,7 @@ def test_errors_reach_the_caller_and_threads_end():
 def test_the_number_of_threads_follows_scikit_learn():
     assert count_threads(3) == 3
     assert count_threads(-1) == cpu_count()
+    assert count_threads(1_000_000) == 4 * cpu_count()
     assert count_threads(None) == max(blas_threads())
     for wrong in (0, 1.5, "two", True):
         with pytest.raises(InputError, match=f"^n_jobs={wrong!r}: expected an integer other than 0, or None"):

@@ -31,6 +31,9 @@ def serial_map(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any
     return [function(item) for item in items]
 
 
+_THREADS_PER_PROCESSOR = 4
+
+
 class Workers:
     """A pool of threads for the duration of a `with` block; results do not depend on the number of threads."""
 
@@ -66,21 +69,24 @@ class Workers:
                 raise
 
         # One task per thread, not per item: a future costs as much as a small block.
-        for _ in self._pool.map(work, range(self.n_threads)):
+        for _ in self._pool.map(work, range(min(self.n_threads, len(items)))):
             pass
         return results
 
 
 def count_threads(n_jobs: int | None) -> int:
-    """Return the number of threads: negative numbers count as in scikit-learn, None is the number that BLAS uses."""
+    """Return the number of threads: negative numbers count as in scikit-learn, None is the number that BLAS uses.
+
+    It is at most four times the number of processors; thousands of threads would only wait for each other.
+    """
     if n_jobs is None:
         libraries = _controller().info()
         return max((lib["num_threads"] for lib in libraries if lib["user_api"] == "blas"), default=1)
     if not is_integer(n_jobs) or n_jobs == 0:
         raise InputError(f"n_jobs={n_jobs!r}: expected an integer other than 0, or None; -1 means all processors")
-    from joblib import effective_n_jobs
+    from joblib import cpu_count, effective_n_jobs
 
-    return int(effective_n_jobs(int(n_jobs)))
+    return int(min(effective_n_jobs(int(n_jobs)), _THREADS_PER_PROCESSOR * cpu_count()))
 
 
 class _OneBlasThread:
