@@ -24,14 +24,12 @@ Result = TypeVar("Result")
 Map: TypeAlias = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 _GIB = 2**30
+_THREADS_PER_PROCESSOR = 4
 
 
 def serial_map(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
     """Return the function of every item, computed one after the other."""
     return [function(item) for item in items]
-
-
-_THREADS_PER_PROCESSOR = 4
 
 
 class Workers:
