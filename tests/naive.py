@@ -147,6 +147,25 @@ def codebook(scores, n_clusters):
     return np.array(labels)
 
 
+def membership(scores, clusters):
+    """Memberships by the softmax of the nearness to each cluster, row by row."""
+    rows = []
+    for row in scores:
+        direction = row / (np.linalg.norm(row) or 1.0)
+        nearness = []
+        for j, centre in enumerate(clusters.centres):
+            if hasattr(clusters, "words"):
+                signs = np.mean(
+                    [(1 if value >= 0 else -1) * code for value, code in zip(row, clusters.words[j], strict=True)]
+                )
+                nearness.append(signs + direction @ centre / (2 * len(row)))
+            else:
+                nearness.append(-np.sum((direction - centre) ** 2) / 2)
+        weights = np.exp(np.array(nearness) * np.log(1 + len(nearness)) / clusters.undecided)
+        rows.append(weights / weights.sum())
+    return np.array(rows)
+
+
 def plain_fit(views, sigma2, rho, n_clusters):
     """Fit in plain NumPy, float64, written with care: the baseline of speed.
 

@@ -23,9 +23,11 @@ from coview import (
     KSC,
     METHODS,
     OPLFMVC,
+    OPMC,
     RBF,
     TSVDMSC,
     Concat,
+    Consensus,
     CoReg,
     FixedSize,
     InputError,
@@ -39,6 +41,7 @@ from coview import (
     stack_views,
 )
 from coview.methods.kernel_clusterer import KernelClusterer, OneViewKernelClusterer
+from coview.methods.score_clusterer import ScoreClusterer
 from tests.conftest import make_blobs
 
 
@@ -60,6 +63,7 @@ MULTI = some(lambda method: method in MULTI_VIEW)
 KERNEL = some(lambda method: issubclass(method, KernelClusterer))
 PREDICTS = some(lambda method: hasattr(method, "predict"))
 NUMBER_GIVEN = some(takes_number)
+SCORES = some(lambda method: issubclass(method, ScoreClusterer))
 
 
 def make(method, n_clusters=3, *, random_state=0, **settings):
@@ -85,6 +89,9 @@ def checks():
 @pytest.mark.parametrize(("estimator", "check"), list(checks()))
 def test_scikit_learns_own_checks_pass(estimator, check, monkeypatch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # so that no check is skipped
+    if getattr(check, "func", check).__name__.startswith("check_estimator_sparse"):
+        # These checks take an estimator with predict_proba for a classifier of a known number of classes.
+        monkeypatch.delattr(ScoreClusterer, "predict_proba")
     check(estimator)
 
 
@@ -206,6 +213,52 @@ def test_predict_on_training_samples_gives_labels(method):
     np.testing.assert_allclose(make(method).fit_transform(views), model.scores_, atol=1e-12)
     for name, labels in model.predict(views, per_view=True).items():
         np.testing.assert_array_equal(labels, model.view_labels_[name])
+
+
+def assert_memberships_agree_with_labels(model, views, labels):
+    membership = model.predict_proba(views)
+    assert membership.dtype == np.float64
+    assert membership.shape == (len(labels), len(np.unique(labels)))
+    np.testing.assert_array_equal(membership.argmax(axis=1), labels)
+    np.testing.assert_allclose(membership.sum(axis=1), 1, rtol=1e-12)
+    n_rows = len(labels)
+    alone = [model.predict_proba({name: x[[i]] for name, x in views.items()})[0] for i in range(0, n_rows, 7)]
+    np.testing.assert_allclose(alone, membership[::7], atol=1e-6)  # scores may be float32
+
+
+@SCORES
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("assigner", ["directions", "codebook"])
+def test_memberships_agree_with_the_labels(method, dtype, assigner):
+    views, _ = views_for(method, spread=1.0, n_samples=120)
+    views = {name: x.astype(dtype) for name, x in views.items()}
+    model = make(method, assigner=assigner).fit(views)
+    assert_memberships_agree_with_labels(model, views, model.labels_)
+
+
+@pytest.mark.parametrize("wrap", [Concat, PerView, Preprocessed, lambda e: FixedSize(e, n_train=0.5, random_state=0)])
+def test_wrappers_have_the_memberships_of_the_method_inside(wrap):
+    views, _ = make_blobs(spread=1.0, n_samples=120)
+    model = wrap(KSC(3, random_state=0) if wrap in (Concat, PerView) else TMvKSCR(3, random_state=0)).fit(views)
+    assert_memberships_agree_with_labels(model, views, model.labels_)
+
+
+@pytest.mark.parametrize(
+    "model", [Tuned(3, random_state=0), Consensus([TMvKSCR(3), Concat(KSC(3))], random_state=0)], ids=repr
+)
+def test_a_consensus_has_memberships(model):
+    views, _ = make_blobs(spread=1.0, n_samples=120)
+    model.fit(views)
+    assert_memberships_agree_with_labels(model, views, model.labels_)
+
+
+def test_methods_without_scores_have_no_memberships():
+    without = [
+        method() for method in METHODS.values() if not issubclass(method, ScoreClusterer) and method is not Tuned
+    ]
+    wrapped = [wrapper(OPMC(3)) for wrapper in (Concat, PerView, Preprocessed, FixedSize)]
+    for model in [*without, *wrapped, Concat(KMeans(3))]:
+        assert not hasattr(model, "predict_proba")
 
 
 @METHOD

@@ -94,6 +94,10 @@ def test_wrappers_pass_missing_views_on(model, complete, tmp_path):
     save(model, tmp_path / "model.safetensors")
     loaded = load(tmp_path / "model.safetensors")
     np.testing.assert_array_equal(loaded.predict({"a": views["a"]}), model.predict({"a": views["a"]}))
+    for samples in (some, {"a": views["a"]}):
+        membership = model.predict_proba(samples)
+        np.testing.assert_array_equal(membership.argmax(axis=1), model.predict(samples))
+        np.testing.assert_array_equal(loaded.predict_proba(samples), membership)
 
 
 def test_fixed_size_takes_half_of_its_samples_from_those_with_all_views(complete):

@@ -130,6 +130,8 @@ def assert_same_model(model, loaded, new):
     if hasattr(model, "transform"):
         a, b = ([*nested_models(each)][-1] for each in (model, loaded))
         assert same(a.view_labels_, b.view_labels_)
+    if hasattr(model, "predict_proba"):
+        assert same(model.predict_proba(new), loaded.predict_proba(new))
     assert same(model, loaded)  # what was learnt on the way, too
 
 

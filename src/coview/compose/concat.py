@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
 from coview.compose.wrapper import OneEstimator, inner_has, nested_models, require_clusterer, warn_for_other_libraries
 from coview.core.assign import Labels
 from coview.state import Sizes, require
-from coview.views import Layout, Views, stack_views
+from coview.views import Array, Layout, Views, stack_views
 
 
 class Concat(OneEstimator):
@@ -79,6 +80,21 @@ class Concat(OneEstimator):
         """
         views = self._views_to_predict(X)
         return self.estimator_.predict(stack_views(views)[0])
+
+    @inner_has("predict_proba")
+    def predict_proba(self, X: Any) -> Array:
+        """Return the membership of each sample in each cluster, as the fitted estimator computes it.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+
+        Returns
+        -------
+        array of shape (n_samples, n_clusters)
+        """
+        views = self._views_to_predict(X)
+        return np.asarray(self.estimator_.predict_proba(stack_views(views)[0]))
 
     @inner_has("transform")
     def transform(self, X: Any) -> Any:

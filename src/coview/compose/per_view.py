@@ -14,7 +14,7 @@ from coview.core.assign import Labels
 from coview.kernels import by_view_name
 from coview.methods.base import MultiViewClusterer, TrainingLabels, ViewWeights
 from coview.state import FITTED, ByView, Sizes, require
-from coview.views import Layout, Views
+from coview.views import Array, Layout, Views
 
 
 class PerView(MultiViewClusterer):
@@ -130,6 +130,21 @@ class PerView(MultiViewClusterer):
         names = views.names if per_view else [self.best_view_]
         labels = {name: self.estimators_[name].predict(_one(views, name, self.estimators_[name])) for name in names}
         return labels if per_view else labels[self.best_view_]
+
+    @inner_has("predict_proba")
+    def predict_proba(self, X: Any) -> Array:
+        """Return the membership of each sample in each cluster of the best view.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+
+        Returns
+        -------
+        array of shape (n_samples, n_clusters)
+        """
+        views, estimator = self._views_to_predict(X), self.estimators_[self.best_view_]
+        return np.asarray(estimator.predict_proba(_one(views, self.best_view_, estimator)))
 
 
 def _one(views: Views, name: str, estimator: Any) -> Any:

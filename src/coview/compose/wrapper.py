@@ -175,6 +175,21 @@ class Wrapper(OneEstimator):
         """
         return self._ask("predict", self._views_to_predict(X), per_view)
 
+    @inner_has("predict_proba")
+    def predict_proba(self, X: Any) -> Array:
+        """Return the membership of each sample in each cluster, as the fitted estimator computes it.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+
+        Returns
+        -------
+        array of shape (n_samples, n_clusters)
+        """
+        membership: Array = self._ask("predict_proba", self._views_to_predict(X), per_view=False)
+        return membership
+
     @overload
     def transform(self, X: Any, per_view: Literal[True]) -> dict[str, Array]: ...
 

@@ -143,6 +143,24 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
             return {name: self._labels_of_view(name, e) for name, e in self._scores_of_views(views).items()}
         return self._by_block(lambda block: self._assignment.assign(self._ensemble(block)), views)
 
+    def predict_proba(self, X: Any) -> Array:
+        """Return the membership of each sample in each cluster.
+
+        The memberships of a sample sum to 1, and the largest, the first of several, is that of its cluster in
+        `predict`. It estimates the fraction of models of random subsets of the training samples that assign the sample
+        to the same cluster; see docs/certainty.md.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+
+        Returns
+        -------
+        array of shape (n_samples, n_clusters), with the number of clusters that are found
+        """
+        views = self._views_to_predict(X)
+        return self._by_block(lambda block: self._assignment.membership(self._ensemble(block)), views)
+
     @property
     def view_labels_(self) -> dict[str, Labels]:
         """Clusters of the training samples by each view's own scores (individual assignment), by view name.
