@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,9 +16,10 @@ from coview.cli.parse import match_views
 from coview.cli.terminal import Terminal
 from coview.errors import InputError
 from coview.formats import percent
+from coview.registry import CLUSTER_COLUMN
 
 if TYPE_CHECKING:
-    from coview.core.assign import Labels
+    from coview.certainty.columns import Columns
     from coview.io import ViewsReader
     from coview.views import Views
 
@@ -46,7 +46,11 @@ def predict_command(
 
     Example: coview predict run/model.safetensors --view text=new.parquet --view image=new.npy -o labels.csv
     """
-    from coview.io import label_file, write_labels
+    import numpy as np
+
+    from coview.certainty.columns import sample_columns
+    from coview.io.labels import write_description, write_label_blocks
+    from coview.io.stream import label_blocks
     from coview.persist import describe_model, load
 
     _check_output(output, inputs.files, force=force)
@@ -67,29 +71,31 @@ def predict_command(
         if reader is not None:
             _check_widths(inputs.files, reader, widths)
             terminal.note(*reader.notes)
-
-            def predict(views: Views) -> Labels:
-                labels: Labels = trained.predict(views)
-                sizes.update(labels.tolist())
-                progress("labelling", sizes.total(), reader.n_samples)
-                return labels
-
-            label_file(SimpleNamespace(predict=predict), reader, output)
+            n_samples, blocks = reader.n_samples, label_blocks(trained, reader, output)
         else:
             progress("reading the files", 0, 1)
             loaded = inputs.read(columns, [name for name in known if trained._fills_cells(name)])
             terminal.note(*loaded.notes)
             _check_widths(inputs.files, loaded.views, widths)
             progress("labelling", 0, 1)
-            labels = trained.predict(loaded.views)
-            write_labels(output, labels, ids=loaded.ids, name=inputs.ids or "sample")
-            sizes.update(labels.tolist())
+            n_samples = loaded.views.n_samples
+            blocks = iter([(loaded.ids and list(loaded.ids), sample_columns(trained, loaded.views))])
+
+        def counted() -> Iterator[tuple[Any, Columns]]:
+            for ids, columns in blocks:
+                sizes.update(np.asarray(columns[CLUSTER_COLUMN]).tolist())
+                progress("labelling", sizes.total(), n_samples)
+                yield ids, columns
+
+        ids_name = inputs.ids or "sample"
+        write_label_blocks(output, ids_name, n_samples, counted())
+        written = [output, *filter(None, [write_description(output, ids_name)])]
     total = sizes.total()
     rows = [(str(label), str(size), percent(size / total)) for label, size in sorted(sizes.items())]
     terminal.table("Clusters", ("cluster", "samples", "fraction"), rows)
     terminal.line(f"Written: {output}, the labels of {total} samples")
     by_label = {str(label): size for label, size in sorted(sizes.items())}
-    terminal.print_json({"n_samples": total, "sizes": by_label, "files": [str(output)]})
+    terminal.print_json({"n_samples": total, "sizes": by_label, "files": [str(path) for path in written]})
 
 
 def _check_output(output: Path, files: Mapping[str, str], *, force: bool) -> None:

@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from coview.compose.wrapper import OneEstimator, inner_has, nested_models, require_clusterer, warn_for_other_libraries
+from coview.compose.wrapper import (
+    OneEstimator,
+    inner_has,
+    nested_models,
+    prediction_settings,
+    require_clusterer,
+    warn_for_other_libraries,
+)
 from coview.core.assign import Labels
 from coview.state import Sizes, require
 from coview.views import Array, Layout, Views, stack_views
@@ -67,19 +74,22 @@ class Concat(OneEstimator):
         self.labels_ = self.estimator_.fit_predict(stack_views(views)[0])
 
     @inner_has("predict")
-    def predict(self, X: Any) -> Labels:
+    def predict(self, X: Any, novel_below: float | None = None) -> Labels:
         """Return the cluster of each sample.
 
         Parameters
         ----------
         X : views, as in `as_views`
+        novel_below : float in [0, 1], optional
+            Samples whose `score_samples` is below this have the label -1, if the estimator has these scores.
 
         Returns
         -------
         array of shape (n_samples,)
         """
         views = self._views_to_predict(X)
-        return self.estimator_.predict(stack_views(views)[0])
+        settings = prediction_settings(self.estimator_, per_view=False, novel_below=novel_below)
+        return self.estimator_.predict(stack_views(views)[0], **settings)
 
     @inner_has("predict_proba")
     def predict_proba(self, X: Any) -> Array:
@@ -95,6 +105,21 @@ class Concat(OneEstimator):
         """
         views = self._views_to_predict(X)
         return np.asarray(self.estimator_.predict_proba(stack_views(views)[0]))
+
+    @inner_has("score_samples")
+    def score_samples(self, X: Any) -> Array:
+        """Return how usual each sample is among the training samples, as the fitted estimator computes it.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        views = self._views_to_predict(X)
+        return np.asarray(self.estimator_.score_samples(stack_views(views)[0]))
 
     @inner_has("transform")
     def transform(self, X: Any) -> Any:

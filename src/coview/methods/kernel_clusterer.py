@@ -15,6 +15,7 @@ from coview.core.assign import DECIMALS, Assigner, Deferred, as_assigner
 from coview.core.eigen import dominant_rows, top_eigenpairs
 from coview.core.fuse import Fused, fuses_sparse
 from coview.core.gram import Centering, Grams
+from coview.core.novelty import joint_quantiles, quantiles
 from coview.core.score import ScoreMap, zero_within
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
@@ -52,6 +53,7 @@ _FURTHER = 3  # eigenvalues beyond those of the components, to show the gap
 _SOLVER_VECTORS = 16  # for each component
 _FEWEST_COMPLETE = 5  # training samples with all views, from which the loadings of the views are computed
 _MOST_COMPLETE = 1000  # of these, because the scores of each view take long with dense kernels
+_MOST_REFERENCE = 1000  # training samples with each view, whose closeness new samples are compared with
 _LEAST_LOADING = 1e-3  # of a view that is unrelated to the ensemble
 _SAMPLES_OF_A_COMPONENT = 10  # the reciprocal of the fraction of a mean cluster that may dominate a component
 
@@ -108,6 +110,7 @@ class KernelClusterer(ScoreClusterer):
     _present_rows: SomeViews[Annotated[Array, IntegerArray("_observed", least=0, increasing=True)]]
     _view_scores: SomeViews[Annotated[Array, FloatArray("_observed", "components")]]
     _view_loadings: SomeViews[Annotated[float, Range(above=0)]]  # see `_loadings`
+    _closeness: SomeViews[Annotated[Array, FloatArray("_reference")]]  # of the training samples in `_reference_rows`
 
     @abstractmethod
     def _latent_space(self, grams: Grams, n_components: int) -> LatentSpace:
@@ -210,6 +213,7 @@ class KernelClusterer(ScoreClusterer):
             for name, each in maps.items()
             if each.similarity is not self._score_maps[name].similarity
         }
+        self._closeness = {name: self._training_closeness(name, maps) for name in self._view_scores}
         report("labels")
         self._warn_if_fewer(self._assignment.n_found)
 
@@ -319,6 +323,48 @@ class KernelClusterer(ScoreClusterer):
         divisors = np.where(views.has_all(), 1.0, np.maximum(total, _LEAST_LOADING))[:, None]
         scores /= divisors
         return scores, np.broadcast_to(error, scores.shape) / divisors
+
+    def _usual(self, views: Views, per_view: bool) -> Any:
+        for name in views:  # computed when they are first used, before there are threads
+            if name not in self._closeness:
+                self._closeness[name] = self._training_closeness(name, self._score_maps)
+        closeness = self._by_block(self._block_closeness, views)
+        of_views = {name: quantiles(closeness[:, v], self._closeness[name]) for v, name in enumerate(views)}
+        if per_view:
+            return of_views
+        rows, reference = self._reference_rows(), {}
+        for name in views:
+            present = (
+                np.isin(rows, self._present_rows[name]) if name in self._present_rows else np.ones_like(rows, bool)
+            )
+            scores = quantiles(self._closeness[name], self._closeness[name])
+            reference[name] = among_all(scores[:, None], present)[:, 0]
+        return joint_quantiles(of_views, reference)
+
+    def _block_closeness(self, views: Views) -> Array:
+        """Return how close the samples of a block are to the training samples in each view, (rows, views)."""
+        closeness = np.full((views.n_samples, len(views)), np.nan)
+        for v, name in enumerate(views):
+            if views.n_present(name):
+                rows = views.present.get(name, slice(None))
+                closeness[rows, v] = self._score_maps[name].similarity.closeness(views.observed(name))
+        return closeness
+
+    def _reference_rows(self) -> Array:
+        """Return the numbers of the training samples whose closeness new samples are compared with.
+
+        They are evenly spaced among all samples, and if some lack views, among the samples that have each view.
+        """
+        n = len(self.labels_)
+        having = [self._present_rows.get(name, np.arange(n)) for name in self.view_names_]
+        return np.unique(np.concatenate([rows[_spread_rows(len(rows), _MOST_REFERENCE)] for rows in having]))
+
+    def _training_closeness(self, name: str, maps: Mapping[str, ScoreMap]) -> Array:
+        """Return the closeness of those of the `_reference_rows` that have a view."""
+        rows = self._reference_rows()
+        if name in self._present_rows:
+            rows = np.flatnonzero(np.isin(self._present_rows[name], rows))
+        return maps[name].similarity.training_closeness(rows)
 
     def _learn_loadings(self, views: Views, maps: Mapping[str, ScoreMap]) -> dict[str, float]:
         """Return the loadings from the scores of some training samples that have all views."""
