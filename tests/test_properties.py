@@ -78,6 +78,10 @@ def test_predict_gives_a_row_the_same_label_in_any_batch(views, kernel, assigner
     single = np.concatenate([model.predict_proba(rows_of(views, [i])) for i in range(n)])
     np.testing.assert_array_equal(single.argmax(axis=1), whole)
     np.testing.assert_allclose(single, membership, atol=1e-6)
+    usual = model.score_samples(views)
+    single = np.concatenate([model.score_samples(rows_of(views, [i])) for i in range(n)])
+    assert ((usual >= 0) & (usual <= 1)).all()
+    np.testing.assert_allclose(single, usual, atol=1e-5)
     for name, labels in model.predict(views, per_view=True).items():
         alone = np.concatenate([model.predict(rows_of(views, [i]), per_view=True)[name] for i in range(n)])
         np.testing.assert_array_equal(alone, labels)

@@ -26,7 +26,14 @@ def test_labels_are_the_same_from_whole_files_and_blocks(data, fitted, tmp_path,
     assert (code, err) == (0, "Note: the 2 views 'b', 'c' have no ids: their samples are paired by row order\n")
     assert "the labels of 30 samples" in out
     expected = load(fitted / "model.safetensors").predict(data["new"])
-    write_labels(tmp_path / f"expected{ending}", expected, ids=data["new_names"], name="id")
+    model = load(fitted / "model.safetensors")
+    membership = model.predict_proba(data["new"])
+    columns = {
+        "membership": membership.max(axis=1),
+        "second_cluster": membership.argsort(axis=1)[:, -2],
+        "novelty": 1 - model.score_samples(data["new"]),
+    }
+    write_labels(tmp_path / f"expected{ending}", expected, ids=data["new_names"], name="id", columns=columns)
     if ending == ".parquet":
         assert parquet.read_table(labels).equals(parquet.read_table(tmp_path / f"expected{ending}"))
     else:
@@ -60,7 +67,7 @@ def test_many_rows_are_labelled_in_blocks(data, fitted, tmp_path, capsys, monkey
     answer = json.loads(out)
     assert answer["n_samples"] == 30 * repeats
     expected = np.tile(load(fitted / "model.safetensors").predict(data["new"]), repeats)
-    written = np.loadtxt(tmp_path / "labels.csv", delimiter=",", skiprows=1, dtype=int)
+    written = np.loadtxt(tmp_path / "labels.csv", delimiter=",", skiprows=1, usecols=(0, 1), dtype=int)
     np.testing.assert_array_equal(written, np.column_stack([np.arange(30 * repeats), expected]))
     assert answer["sizes"] == {str(k): n for k, n in enumerate(np.bincount(expected).tolist()) if n}
 

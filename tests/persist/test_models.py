@@ -44,7 +44,7 @@ from coview.compose import Preprocessed
 from coview.compose.wrapper import nested_models
 from coview.core.assign import Assigner
 from coview.errors import InputTypeError, ModelFileError
-from coview.kernels import GraphSimilarity
+from coview.kernels import Similarity
 from coview.persist import describe_model, load, save
 from coview.persist.codec import convert_model
 from coview.persist.file import Tensors
@@ -114,7 +114,7 @@ def same(a, b):
         return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
     if isinstance(a, (list, tuple)):
         return len(a) == len(b) and all(map(same, a, b))
-    if isinstance(a, GraphSimilarity):  # it caches its duplicate rows after the first prediction
+    if isinstance(a, Similarity):  # it caches its duplicate rows after the first prediction
         return all(same(getattr(a, field.name), getattr(b, field.name)) for field in fields(a))
     return same(vars(a), vars(b)) if hasattr(a, "__dict__") and type(a).__module__.startswith("coview") else a == b
 
@@ -132,6 +132,7 @@ def assert_same_model(model, loaded, new):
         assert same(a.view_labels_, b.view_labels_)
     if hasattr(model, "predict_proba"):
         assert same(model.predict_proba(new), loaded.predict_proba(new))
+        assert same(model.score_samples(new), loaded.score_samples(new))
     assert same(model, loaded)  # what was learnt on the way, too
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from coview.views import Array
 
 _FEWEST = 20  # training samples with all views of a sample; with fewer, those that have any of these views count
+_TIE = 1e-6  # relative difference that may be a rounding error of float32
 _LEAST = 1e-9  # quantile; smaller ones are equal
 
 
@@ -22,8 +23,13 @@ def quantiles(values: Array, reference: Array) -> Array:
     0 towards the value 0, or if the reference is not positive, towards a value as far below as the reference is wide.
     """
     ordered = np.sort(reference)
-    lowest = 0.0 if ordered[0] > 0 else ordered[0] - (float(np.ptp(ordered)) or 1.0)
-    fractions: Array = np.interp(values, [lowest, *ordered], np.arange(len(ordered) + 1) / (len(ordered) + 1))
+    apart = np.diff(ordered) > _TIE * np.abs(ordered[1:])
+    starts = np.flatnonzero(np.concatenate([[True], apart]))
+    counts = np.diff(starts, append=len(ordered))
+    # Ties have one point with their middle rank: rounding errors would otherwise decide between their ranks.
+    points, ranks = np.add.reduceat(ordered, starts) / counts, starts + (counts + 1) / 2
+    lowest = 0.0 if points[0] > 0 else points[0] - (float(np.ptp(points)) or 1.0)
+    fractions: Array = np.interp(values, [lowest, *points], [0.0, *(ranks / (len(ordered) + 1))])
     return fractions
 
 

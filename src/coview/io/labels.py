@@ -171,7 +171,7 @@ def _classes(source: InputFile, table: RawTable, column: str | None) -> Sequence
         if not isinstance(values, np.ndarray) or values.ndim > 2 or values.size != max(values.shape, default=0):
             raise InputError(f"{source.where} is not a list of classes; give one row or column of them")
         return [as_string(value) for value in values.ravel().tolist()]
-    if column is None and CLUSTER_COLUMN in table.strings and set(table.strings) <= set(LABEL_COLUMNS):
+    if column is None and set(table.strings) >= set(LABEL_COLUMNS):
         column = CLUSTER_COLUMN  # of a label file, whose other columns are no classes
     if column is None and len(table.strings) > 1:
         raise InputError(
