@@ -73,6 +73,10 @@ class Concat(OneEstimator):
         self.estimator_ = clone(self.estimator)
         self.labels_ = self.estimator_.fit_predict(stack_views(views)[0])
 
+    def _ask(self, method: str, views: Views, **settings: Any) -> Any:
+        """Return what a method of the fitted estimator, which may be of another library, returns for these samples."""
+        return getattr(self.estimator_, method)(stack_views(views)[0], **settings)
+
     @inner_has("predict")
     def predict(self, X: Any, novel_below: float | None = None) -> Labels:
         """Return the cluster of each sample.
@@ -88,23 +92,8 @@ class Concat(OneEstimator):
         array of shape (n_samples,)
         """
         views = self._views_to_predict(X)
-        settings = prediction_settings(self.estimator_, per_view=False, novel_below=novel_below)
-        return self.estimator_.predict(stack_views(views)[0], **settings)
-
-    @inner_has("predict_proba")
-    def predict_proba(self, X: Any) -> Array:
-        """Return the membership of each sample in each cluster, as the fitted estimator computes it.
-
-        Parameters
-        ----------
-        X : views, as in `as_views`
-
-        Returns
-        -------
-        array of shape (n_samples, n_clusters)
-        """
-        views = self._views_to_predict(X)
-        return np.asarray(self.estimator_.predict_proba(stack_views(views)[0]))
+        labels: Labels = self._ask("predict", views, **prediction_settings(self.estimator_, False, novel_below))
+        return labels
 
     @inner_has("score_samples")
     def score_samples(self, X: Any) -> Array:
@@ -118,8 +107,7 @@ class Concat(OneEstimator):
         -------
         array of shape (n_samples,)
         """
-        views = self._views_to_predict(X)
-        return np.asarray(self.estimator_.score_samples(stack_views(views)[0]))
+        return np.asarray(self._ask("score_samples", self._views_to_predict(X)))
 
     @inner_has("transform")
     def transform(self, X: Any) -> Any:
@@ -133,8 +121,7 @@ class Concat(OneEstimator):
         -------
         array of shape (n_samples, n_components)
         """
-        views = self._views_to_predict(X)
-        return self.estimator_.transform(stack_views(views)[0])
+        return self._ask("transform", self._views_to_predict(X))
 
 
 def stacks_views(model: Any) -> bool:

@@ -116,6 +116,25 @@ class OneEstimator(MultiViewClusterer):
         model: Any = self.fit(X)
         return model.transform(X)
 
+    def _ask(self, method: str, views: Views, **settings: Any) -> Any:
+        """Return what a method of the fitted estimator returns for these samples."""
+        return getattr(self.estimator_, method)(self.inner_views(views), **settings)
+
+    @inner_has("predict_proba")
+    def predict_proba(self, X: Any) -> Array:
+        """Return the membership of each sample in each cluster, as the fitted estimator computes it.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+
+        Returns
+        -------
+        array of shape (n_samples, n_clusters)
+        """
+        membership: Array = self._ask("predict_proba", self._views_to_predict(X))
+        return membership
+
 
 class Wrapper(OneEstimator):
     """A wrapper that predicts, transforms and has the fitted attributes as its fitted estimator does."""
@@ -161,10 +180,6 @@ class Wrapper(OneEstimator):
             return getattr(self.estimator_, name)
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
-    def _ask(self, method: str, views: Views, **settings: Any) -> Any:
-        """Return what a method of the fitted estimator returns for these samples."""
-        return getattr(self.estimator_, method)(self.inner_views(views), **settings)
-
     @overload
     def predict(self, X: Any, per_view: Literal[False] = False, novel_below: float | None = None) -> Labels: ...
 
@@ -190,23 +205,8 @@ class Wrapper(OneEstimator):
         -------
         array of shape (n_samples,), or a dictionary of such arrays by view
         """
-        settings = prediction_settings(self.estimator_, per_view, novel_below)
-        return self._ask("predict", self._views_to_predict(X), **settings)
-
-    @inner_has("predict_proba")
-    def predict_proba(self, X: Any) -> Array:
-        """Return the membership of each sample in each cluster, as the fitted estimator computes it.
-
-        Parameters
-        ----------
-        X : views, as in `as_views`
-
-        Returns
-        -------
-        array of shape (n_samples, n_clusters)
-        """
-        membership: Array = self._ask("predict_proba", self._views_to_predict(X))
-        return membership
+        views = self._views_to_predict(X)
+        return self._ask("predict", views, **prediction_settings(self.estimator_, per_view, novel_below))
 
     @overload
     def score_samples(self, X: Any, per_view: Literal[False] = False) -> Array: ...
