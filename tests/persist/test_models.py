@@ -198,6 +198,16 @@ def test_wrappers_are_restored_bit_for_bit(model, form, path):
     assert_same_model(model, through_a_file(model, path), views)
 
 
+@pytest.mark.parametrize("kernel", ["auto", RBF()], ids=str)
+def test_novelty_does_not_depend_on_whether_it_was_used_before_saving(kernel, path):
+    views = positive_views()
+    model = TMvKSCR(3, kernel=kernel, random_state=0).fit(rows(views, slice(50)))
+    unused = through_a_file(model, path)
+    usual = model.score_samples(views)
+    np.testing.assert_array_equal(unused.score_samples(views), usual)
+    np.testing.assert_array_equal(through_a_file(model, path).score_samples(views), usual)
+
+
 def test_clusters_of_single_views_are_restored(path):
     views = positive_views()
     model = TMvKSCR(3, random_state=0).fit(views)
@@ -496,6 +506,7 @@ def test_models_with_foreign_code_are_refused(model, message, path):
         ({"view_names_": "abc"}, "view_names_: expected a list, got str"),
         ({"_beta": dict.fromkeys("abc", "1")}, "_beta.a: expected a finite number, got str"),
         ({"_beta": dict.fromkeys("ab", 0.5)}, "_beta: expected the views a, b, c, got a, b"),
+        ({"_closeness": {"b": np.ones(69)}}, "expected the closeness of 70 samples in view 'b', got 69"),
         ({"_assignment": None}, "_assignment: expected CodeWords or Centres, got NoneType"),
         ({"mine": 1}, "attribute mine: TMvKSCR declares no type hint"),
     ],

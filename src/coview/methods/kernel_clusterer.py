@@ -228,9 +228,15 @@ class KernelClusterer(ScoreClusterer):
                 require(inside, f"expected rows of view {name!r} below {n_rows}")
                 n_rows = len(self._present_rows[name])
             require(score_map.n_training == n_rows, f"expected {n_rows} training samples of view {name!r}")
+            if name in self._closeness:
+                expected, given = len(self._reference_rows_with(name)), len(self._closeness[name])
+                require(
+                    given == expected, f"expected the closeness of {expected} samples in view {name!r}, got {given}"
+                )
             similarity: Any = score_map.similarity
             if isinstance(similarity, PrecomputedSimilarity):  # its training scores cannot be computed again
-                require(name in self._view_scores, f"expected the scores of view {name!r}")
+                known = name in self._view_scores and name in self._closeness
+                require(known, f"expected the scores and the closeness of view {name!r}")
                 width = self.view_n_features_[name]
                 require(score_map.n_training == width, f"expected one column of view {name!r} per training sample")
             else:
@@ -359,12 +365,14 @@ class KernelClusterer(ScoreClusterer):
         having = [self._present_rows.get(name, np.arange(n)) for name in self.view_names_]
         return np.unique(np.concatenate([rows[_spread_rows(len(rows), _MOST_REFERENCE)] for rows in having]))
 
-    def _training_closeness(self, name: str, maps: Mapping[str, ScoreMap]) -> Array:
-        """Return the closeness of those of the `_reference_rows` that have a view."""
+    def _reference_rows_with(self, name: str) -> Array:
+        """Return the numbers of those of the `_reference_rows` that have a view, among the samples that have it."""
         rows = self._reference_rows()
-        if name in self._present_rows:
-            rows = np.flatnonzero(np.isin(self._present_rows[name], rows))
-        return maps[name].similarity.training_closeness(rows)
+        return np.flatnonzero(np.isin(self._present_rows[name], rows)) if name in self._present_rows else rows
+
+    def _training_closeness(self, name: str, maps: Mapping[str, ScoreMap]) -> Array:
+        """Return the closeness of the training samples that new samples are compared with in a view."""
+        return maps[name].similarity.training_closeness(self._reference_rows_with(name))
 
     def _learn_loadings(self, views: Views, maps: Mapping[str, ScoreMap]) -> dict[str, float]:
         """Return the loadings from the scores of some training samples that have all views."""
