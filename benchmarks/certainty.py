@@ -40,7 +40,7 @@ HERE = Path(__file__).parent
 PAGE = ROOT / "docs" / "certainty.md"
 MAX_SAMPLES = 2000
 FRACTIONS = ("0.8", "0.5")
-RESAMPLES = 10
+RESAMPLES = range(100, 110)  # seeds of the subsets
 REFITS = 3  # from which a temperature is learnt, for comparison
 BINS = 10
 MOST_CLASSES = 10  # that are left out, one at a time
@@ -66,11 +66,11 @@ def matched(labels: Array, others: Array) -> Array:
 def resampled(model: Any, views: Views, labels: Array, fraction: float) -> Array:
     """Return which samples keep their cluster in models of random subsets of the samples, (resamples, samples)."""
     kept = []
-    for seed in range(RESAMPLES):
+    for seed in RESAMPLES:
         part = np.sort(np.random.default_rng(seed).permutation(len(labels))[: int(fraction * len(labels))])
         try:
             again = clone(model).fit(views.take(part))
-        except ValueError:  # a subset in which a view is constant
+        except ValueError:  # a subset that cannot be clustered, as one in which a view is constant
             continue
         kept.append(matched(labels, np.asarray(again.predict(views))) == labels)
     return np.array(kept)
@@ -160,7 +160,7 @@ def measure(name: str, seed: int) -> Row:
 
 
 def cost() -> list[tuple[str, float, float]]:
-    """Return time and peak memory of predict_proba in units of predict, by kernel, for 20,000 new samples."""
+    """Return time and peak memory, with the views, of predict_proba in units of predict, for 20,000 new samples."""
     rng = np.random.default_rng(0)
     truth, widths = rng.integers(10, size=22_000), {"a": 50, "b": 100}
     views = {name: rng.normal(size=(10, d))[truth] + rng.normal(size=(len(truth), d)) for name, d in widths.items()}
@@ -170,7 +170,7 @@ def cost() -> list[tuple[str, float, float]]:
         model = TMvKSCR(10, kernel=kernel, n_jobs=1, random_state=0).fit(train)
         functions = (model.predict, model.predict_proba)
         seconds = np.array([[_seconds(function, new) for function in functions] for _ in range(5)]).min(axis=0)
-        peaks = [_peak(function, new) for function in functions]
+        peaks = [sum(x.nbytes for x in new.values()) + _peak(function, new) for function in functions]
         lines.append((title, float(seconds[1] / seconds[0]), peaks[1] / peaks[0]))
     return lines
 

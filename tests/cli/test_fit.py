@@ -121,7 +121,13 @@ def test_fit_prints_json(data, tmp_path, capsys):
     assert answer["files"] == ["model.safetensors", *sorted(PARQUET), "summary.json", "tuning.csv"]
     assert set(answer["tuning"]["weights"]) == {"each view", "stacked"}
     assert answer["tuning"]["reason"].startswith("3 clusters, the consensus of 2 models")
-    assert parquet.read_table(tmp_path / "run" / "labels.parquet").column_names == ["id", "cluster"]
+    assert parquet.read_table(tmp_path / "run" / "labels.parquet").column_names == [
+        "id",
+        "cluster",
+        "membership",
+        "second_cluster",
+        "novelty",
+    ]
 
 
 def test_each_view_has_its_own_preprocessing(data, tmp_path, capsys):

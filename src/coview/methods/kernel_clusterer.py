@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
+from threading import Lock
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -421,9 +422,19 @@ class KernelClusterer(ScoreClusterer):
             rows = min(max(_BLOCK_BYTES // (4 * max(widest, 1)), 64), 8192)
         if n <= rows:
             return function(views)
+        found: list[Array] = []  # the result, once the first block has its shape; blocks and result would need twice
+        lock = Lock()
+
+        def fill(block: slice) -> None:
+            part = function(views.take(block))
+            with lock:
+                if not found:
+                    found.append(np.empty((n, *part.shape[1:]), part.dtype))
+            found[0][block] = part
+
         with Workers(self.n_jobs) as workers:
-            blocks = [slice(start, start + rows) for start in range(0, n, rows)]
-            return np.concatenate(workers.map(lambda block: function(views.take(block)), blocks))
+            workers.map(fill, [slice(start, start + rows) for start in range(0, n, rows)])
+        return found[0]
 
 
 class OneViewKernelClusterer(KernelClusterer):
