@@ -383,3 +383,50 @@ def smallest_of_each(query, numbers, k, n_queries):
     """Places of the k smallest numbers of each query, by sorting the numbers of one query at a time."""
     places = [np.flatnonzero(query == q) for q in range(n_queries)]
     return np.array([own[np.argsort(numbers[own], kind="stable")[:k]] for own in places])
+
+
+def encoded_mixed(rows, kinds, training):
+    """Return rows of a mixed table as numbers, cell by cell; kinds are "number", "category", or a list of levels."""
+    columns = list(zip(*training, strict=True))
+    out = []
+    for row in rows:
+        encoded = []
+        for cell, kind, column in zip(row, kinds, columns, strict=True):
+            if kind == "category":
+                fractions = {value: column.count(value) / len(column) for value in set(column)}
+                gini = 1 - sum(p**2 for p in fractions.values())
+                encoded += [float(cell == value) / (gini**0.5 or 1.0) for value in sorted(fractions)]
+                continue
+            ranks = {value: float(i) for i, value in enumerate(kind)} if kind != "number" else None
+            known = [float(value) if ranks is None else ranks[value] for value in column]
+            mean = sum(known) / len(known)
+            deviation = (sum((value - mean) ** 2 for value in known) / len(known)) ** 0.5
+            value = mean if ranks is not None and cell not in ranks else float(cell) if ranks is None else ranks[cell]
+            encoded.append((value - mean) / (deviation or 1.0))
+        out.append(encoded)
+    return np.array(out)
+
+
+def places_on_map(directions, arranged, positions, n_neighbours=5):
+    """The mean position of the nearest arranged samples, weighted by the inverse squares of their distances."""
+    found = []
+    for direction in directions:
+        distances = [math.sqrt(sum((a - b) ** 2 for a, b in zip(direction, other, strict=True))) for other in arranged]
+        last = sorted(distances)[:n_neighbours][-1]
+        near = [i for i, distance in enumerate(distances) if distance <= last]
+        weights = [1 / max(distances[i], 1e-5) ** 2 for i in near]
+        x, y = (sum(w * positions[i][axis] for w, i in zip(weights, near, strict=True)) for axis in (0, 1))
+        found.append((x / sum(weights), y / sum(weights)))
+    return np.array(found)
+
+
+def best_overlap(a, b):
+    """The largest number of samples in matched clusters, over all one-to-one matchings of two clusterings."""
+    rows, columns = sorted(set(a)), sorted(set(b))
+    shared = {(i, j): sum(x == i and y == j for x, y in zip(a, b, strict=True)) for i in rows for j in columns}
+    if len(rows) > len(columns):
+        return best_overlap(b, a)
+    return max(
+        sum(shared[i, j] for i, j in zip(rows, some, strict=True))
+        for some in itertools.permutations(columns, len(rows))
+    )

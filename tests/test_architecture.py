@@ -16,6 +16,7 @@ SOURCE = Path(coview.__file__).parent
 RANKS = (
     "_version",
     "errors",
+    "parts",
     "formats",
     "html",
     "parameters",
@@ -23,6 +24,7 @@ RANKS = (
     "extras",
     "progress",
     "runtime",
+    "tables",
     "views",
     "blocks",
     "likely_mistakes",

@@ -13,7 +13,14 @@ from coview.cli.folder import check_folder
 from coview.cli.inputs import LabelledInputs
 from coview.cli.model import ModelOptions
 from coview.cli.options import OUTPUT, Clusters, Impute, NTrain, RunPath, Seed, Select, option
-from coview.cli.output import describe_method, describe_truth, print_clusters, print_tuning, print_validity
+from coview.cli.output import (
+    check_report,
+    describe_method,
+    describe_truth,
+    print_clusters,
+    print_tuning,
+    print_validity,
+)
 from coview.cli.run import RUN_FILES, RunFolder, brief, run, run_files
 from coview.cli.terminal import Terminal
 from coview.errors import InputError
@@ -153,10 +160,7 @@ def report_command(
     if source.is_file() and source.suffix != ".json":
         raise InputError(f"{source} is not the summary.json of a run; give the folder that coview fit has written")
     target = source.with_name("report.html") if output is None else output
-    if target.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"-o {target}: expected a name that ends in .html, because the report is a web page")
-    if not target.parent.is_dir() or target.is_dir():
-        raise InputError(f"{target} cannot be written: its folder must exist, and it must not be a folder itself")
+    check_report(target)
     try:
         summary = Summary.from_json(source.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:

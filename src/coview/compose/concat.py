@@ -16,6 +16,7 @@ from coview.compose.wrapper import (
     warn_for_other_libraries,
 )
 from coview.core.assign import Labels
+from coview.methods.base import MultiViewClusterer
 from coview.state import Sizes, require
 from coview.views import Array, Layout, Views, stack_views
 
@@ -56,7 +57,17 @@ class Concat(OneEstimator):
     def inner_views(self, views: Views) -> Views:
         # The stacked table as one view, under the name by which the estimator knows it.
         name = getattr(self.estimator_, "view_names_", ("all",))[0]
-        return Views.trusted({name: stack_views(views)[0]}, {name: None}, views.index)
+        # If all views are encoded, so is the table.
+        widths = tuple(width for each in views.encoded.values() for width in each)
+        encoded = {name: widths} if {*views.encoded} == {*views} else {}
+        return Views.trusted({name: stack_views(views)[0]}, {name: None}, views.index, encoded=encoded)
+
+    def _table(self, views: Views) -> Any:
+        """Return the stacked table, with what is known of its columns for methods of this library."""
+        known = self.inner_views(views)
+        if known.encoded and isinstance(self.estimator_, MultiViewClusterer):
+            return known
+        return next(iter(known.values()))
 
     def _check_n_clusters(self, views: Views) -> None:
         """The wrapped estimator checks it; those of other libraries do not warn."""
@@ -71,11 +82,11 @@ class Concat(OneEstimator):
         require_clusterer(self.estimator)
         views = self._views_to_fit(X)
         self.estimator_ = clone(self.estimator)
-        self.labels_ = self.estimator_.fit_predict(stack_views(views)[0])
+        self.labels_ = self.estimator_.fit_predict(self._table(views))
 
     def _ask(self, method: str, views: Views, **settings: Any) -> Any:
         """Return what a method of the fitted estimator, which may be of another library, returns for these samples."""
-        return getattr(self.estimator_, method)(stack_views(views)[0], **settings)
+        return getattr(self.estimator_, method)(self._table(views), **settings)
 
     @inner_has("predict")
     def predict(self, X: Any, novel_below: float | None = None) -> Labels:

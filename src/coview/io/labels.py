@@ -16,6 +16,7 @@ from typing import IO, Any, Literal, TypeAlias
 
 import numpy as np
 
+from coview.certainty.columns import Columns, predicted_labels, sample_columns
 from coview.errors import InputError
 from coview.io.align import Ids, check_ids, refuse_duplicates, take_ids
 from coview.io.arrow import load_arrow
@@ -23,9 +24,10 @@ from coview.io.atomic import complete_or_absent
 from coview.io.features import listing
 from coview.io.formats import find, read_class_table
 from coview.io.identifiers import names_ids
-from coview.io.table import InputFile, RawTable, as_string
+from coview.io.table import InputFile, RawTable
 from coview.registry import CLUSTER_COLUMN, LABEL_COLUMNS
-from coview.views import Array
+from coview.tables import as_string
+from coview.views import Array, Views
 
 # Ids of some samples, as a list or an Arrow array, and their values by column; None for columns without values.
 LabelBlocks: TypeAlias = Iterable[tuple[Any, Mapping[str, Array | None]]]
@@ -236,6 +238,13 @@ def check_ids_name(name: str, where: str = "") -> None:
     """Raise an InputError if the column of the ids has the name of another column of label files."""
     if name in LABEL_COLUMNS:
         raise InputError(f"{where}{name!r} is the name of a column of labels; rename the column of the ids")
+
+
+def columns_in(path: Path, model: Any, views: Views) -> Columns:
+    """Return what a model says of samples, as far as a file of labels of this format has it."""
+    if path.suffix.lower() == ".npy":
+        return {CLUSTER_COLUMN: predicted_labels(model, views)}
+    return sample_columns(model, views)
 
 
 def description_path(path: Path) -> Path:

@@ -10,17 +10,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from coview.blocks import BlocksOfViews, checked_block
-from coview.certainty.columns import Columns, predicted_labels, sample_columns
+from coview.blocks import BlocksOfViews, checked_block, rows_with_values
+from coview.certainty.columns import Columns
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.io.align import check_counts, check_ids, notes_on_order
 from coview.io.arrow import load_arrow
 from coview.io.identifiers import refuse_identifiers
-from coview.io.labels import check_label_path, write_description, write_label_blocks
+from coview.io.labels import check_label_path, columns_in, write_description, write_label_blocks
 from coview.io.row_readers import RowBlock, open_rows
 from coview.io.table import RawTable
 from coview.parameters import check_integer
-from coview.registry import CLUSTER_COLUMN
 from coview.views import Views
 
 _HEAD_ROWS = 256  # enough to see that values are different or number the rows
@@ -143,6 +142,12 @@ class ViewsReader(BlocksOfViews):
             raise InputError(f"rows: expected different row numbers below {self.n_samples} in increasing order")
         return self._aligned({name: reader.take(wanted) for name, reader in self._readers.items()}, wanted)[0]
 
+    def _rows_with(self, view: str) -> Iterator[NDArray[np.int64]]:
+        start = 0
+        for block, _ in self._readers[view].blocks(self.batch_size):
+            yield rows_with_values(block) + start
+            start += len(block)
+
     def _refuse_identifiers(self) -> None:
         """Refuse columns whose first values look like ids; the others are not read for this."""
         heads = {
@@ -186,7 +191,8 @@ class ViewsReader(BlocksOfViews):
         values = {name: part for name, (part, _) in parts.items()}
         columns = {name: reader.columns for name, reader in self._readers.items()}
         where = {name: reader.where for name, reader in self._readers.items()}
-        return checked_block(values, columns, self._empty_cells, where, rows), ids
+        categories = {name: reader.categories for name, reader in self._readers.items()}
+        return checked_block(values, columns, self._empty_cells, where, rows, categories), ids
 
 
 def label_file(model: Any, reader: ViewsReader, path: str | os.PathLike[str]) -> Path:
@@ -234,12 +240,9 @@ def label_file(model: Any, reader: ViewsReader, path: str | os.PathLike[str]) ->
 
 
 def label_blocks(model: Any, reader: ViewsReader, path: Path) -> Iterator[tuple[Any, Columns]]:
-    """Yield the ids of each block and what the model says of its samples, as far as a file of this format has it."""
+    """Yield the ids of each block and the columns of its samples for a file of labels."""
     for views, ids in reader.filled_by(model)._blocks():
-        if path.suffix.lower() == ".npy":
-            yield ids, {CLUSTER_COLUMN: predicted_labels(model, views)}
-        else:
-            yield ids, sample_columns(model, views)
+        yield ids, columns_in(path, model, views)
 
 
 def _kind_of_id(kind: Any) -> str:

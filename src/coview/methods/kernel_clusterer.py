@@ -33,7 +33,7 @@ from coview.methods.base import Seed, ViewWeights
 from coview.methods.score_clusterer import ScoreClusterer
 from coview.parameters import check_integer
 from coview.progress import Progress, ProgressParameter, reporting
-from coview.runtime import Workers, require_memory
+from coview.runtime import Map, Workers, require_memory
 from coview.state import (
     OPTIONAL,
     PARAMETER,
@@ -53,7 +53,7 @@ _BLOCK_BYTES = 2**21
 _FURTHER = 3  # eigenvalues beyond those of the components, to show the gap
 _SOLVER_VECTORS = 16  # for each component
 _FEWEST_COMPLETE = 5  # training samples with all views, from which the loadings of the views are computed
-_MOST_COMPLETE = 1000  # of these, because the scores of each view take long with dense kernels
+_MOST_COMPLETE = 256  # of these, because the scores of each view take long with dense kernels
 _MOST_REFERENCE = 1000  # training samples with each view, whose closeness new samples are compared with
 _LEAST_LOADING = 1e-3  # of a view that is unrelated to the ensemble
 _SAMPLES_OF_A_COMPONENT = 10  # the reciprocal of the fraction of a mean cluster that may dominate a component
@@ -107,11 +107,13 @@ class KernelClusterer(ScoreClusterer):
     kernels_: ByView[Annotated[Kernel, PARAMETER]]
     _beta: ViewWeights
     _score_maps: ByView[ScoreMap]
-    # Of views that some training samples lack: the rows of the others. The scores of a view are of these.
+    # Of views that some training samples lack: the rows of the others. The scores of a view are of these; they are
+    # stored if they cannot be computed again.
     _present_rows: SomeViews[Annotated[Array, IntegerArray("_observed", least=0, increasing=True)]]
     _view_scores: SomeViews[Annotated[Array, FloatArray("_observed", "components")]]
     _view_loadings: SomeViews[Annotated[float, Range(above=0)]]  # see `_loadings`
-    _closeness: SomeViews[Annotated[Array, FloatArray("_reference")]]  # of the training samples in `_reference_rows`
+    # Of the training samples in `_reference_rows`, for views in which it cannot be computed again.
+    _closeness: SomeViews[Annotated[Array, FloatArray("_reference")]]
 
     @abstractmethod
     def _latent_space(self, grams: Grams, n_components: int) -> LatentSpace:
@@ -180,6 +182,7 @@ class KernelClusterer(ScoreClusterer):
             scores = space.scores
             if scores is None:
                 of_views = {name: each.of_training_samples(workers.map) for name, each in maps.items()}
+            of_complete = {} if views.complete else _scores_of_complete_samples(views, maps, workers.map)
 
         self.kernels_ = dict(grams.kernels)
         self.eigenvalues_ = space.eigenvalues
@@ -193,7 +196,7 @@ class KernelClusterer(ScoreClusterer):
         else:
             tolerance = np.sum([self._beta[name] * each.tolerance for name, each in maps.items()], axis=0)
         if not views.complete:
-            self._view_loadings = self._learn_loadings(views, maps)
+            self._view_loadings = self._loadings_of(of_complete)
             scores, tolerance = self._divided(views, scores, tolerance)
         self._store_latent(space, views.dtype)
         scores = zero_within(scores, tolerance)
@@ -204,8 +207,8 @@ class KernelClusterer(ScoreClusterer):
         self._assignment = assigner.fit(scores, self.n_clusters, rng, decimals)
         self.labels_ = self._assignment.assign(scores)
         self._view_assigner = Deferred(assigner, int(self.n_clusters), decimals, seed=int(rng.integers(2**31)))
-        self._view_assignments = {}
-        # A precomputed Gram matrix of the training samples is not stored, so the scores of its view are.
+        self._view_assignments, self._computed = {}, {}
+        # A precomputed Gram matrix of the training samples is not stored, so scores and closeness of its view are.
         self._score_maps = {
             name: replace(each, similarity=each.similarity.forget_training()) for name, each in maps.items()
         }
@@ -258,11 +261,14 @@ class KernelClusterer(ScoreClusterer):
 
     def _scores_with_view(self, name: str) -> Array:
         """Return a view's own scores of the training samples that have it, computed when they are first used."""
-        if name not in self._view_scores:
+        scores = self._view_scores.get(name)
+        if scores is None:
             score_map = self._score_maps[name]
-            self._view_scores[name] = zero_within(score_map.of_training_samples(), score_map.tolerance)
-        self._require_finite(name, self._view_scores[name])
-        return self._view_scores[name]
+            scores = self._once(
+                ("scores", name), lambda: zero_within(score_map.of_training_samples(), score_map.tolerance)
+            )
+        self._require_finite(name, scores)
+        return scores
 
     def _ensemble(self, views: Views) -> Array:
         """Return the ensemble scores of a block: the weighted sum of the views' scores."""
@@ -332,21 +338,23 @@ class KernelClusterer(ScoreClusterer):
         return scores, np.broadcast_to(error, scores.shape) / divisors
 
     def _usual(self, views: Views, per_view: bool) -> Any:
-        for name in views:  # computed when they are first used, before there are threads
-            if name not in self._closeness:
-                self._closeness[name] = self._training_closeness(name, self._score_maps)
+        known = {name: self._closeness_in(name) for name in views}  # before there are threads
         closeness = self._by_block(self._block_closeness, views)
-        of_views = {name: quantiles(closeness[:, v], self._closeness[name]) for v, name in enumerate(views)}
+        of_views = {name: quantiles(closeness[:, v], known[name]) for v, name in enumerate(views)}
         if per_view:
             return of_views
         rows, reference = self._reference_rows(), {}
         for name in views:
-            present = (
-                np.isin(rows, self._present_rows[name]) if name in self._present_rows else np.ones_like(rows, bool)
-            )
-            scores = quantiles(self._closeness[name], self._closeness[name])
-            reference[name] = among_all(scores[:, None], present)[:, 0]
+            rows_with = self._present_rows.get(name, rows)
+            scores = quantiles(known[name], known[name])
+            reference[name] = among_all(scores[:, None], np.isin(rows, rows_with))[:, 0]
         return joint_quantiles(of_views, reference)
+
+    def _closeness_in(self, name: str) -> Array:
+        """Return the closeness of the training samples that new samples are compared with in a view."""
+        if name in self._closeness:
+            return self._closeness[name]
+        return self._once(("closeness", name), lambda: self._training_closeness(name, self._score_maps))
 
     def _block_closeness(self, views: Views) -> Array:
         """Return how close the samples of a block are to the training samples in each view, (rows, views)."""
@@ -372,15 +380,8 @@ class KernelClusterer(ScoreClusterer):
         return np.flatnonzero(np.isin(self._present_rows[name], rows)) if name in self._present_rows else rows
 
     def _training_closeness(self, name: str, maps: Mapping[str, ScoreMap]) -> Array:
-        """Return the closeness of the training samples that new samples are compared with in a view."""
+        """Return the closeness of these samples, given similarities that know the training rows."""
         return maps[name].similarity.training_closeness(self._reference_rows_with(name))
-
-    def _learn_loadings(self, views: Views, maps: Mapping[str, ScoreMap]) -> dict[str, float]:
-        """Return the loadings from the scores of some training samples that have all views."""
-        complete = np.flatnonzero(views.has_all())
-        some = views.take(complete[_spread_rows(len(complete), _MOST_COMPLETE)])
-        enough = some.n_samples >= _FEWEST_COMPLETE
-        return self._loadings_of({name: maps[name].with_tolerance(some[name])[0] for name in views} if enough else {})
 
     def _loadings(self) -> dict[str, float]:
         """Return for each view <e_v, e> / <e, e>, with e the ensemble scores of training samples with all views.
@@ -388,14 +389,14 @@ class KernelClusterer(ScoreClusterer):
         The loadings times beta sum to 1, up to a lower bound of a loading. A model of complete data computes them when
         samples first lack views.
         """
-        if not self._view_loadings:
-            rows = _spread_rows(len(self.labels_), _MOST_COMPLETE)
-            self._view_loadings = self._loadings_of(
-                {name: self._scores_with_view(name)[rows] for name in self.view_names_}
-                if len(rows) >= _FEWEST_COMPLETE
-                else {}
-            )
-        return self._view_loadings
+        return self._view_loadings or self._once("loadings", self._loadings_of_complete_data)
+
+    def _loadings_of_complete_data(self) -> dict[str, float]:
+        rows = _spread_rows(len(self.labels_), _MOST_COMPLETE)
+        enough = len(rows) >= _FEWEST_COMPLETE
+        return self._loadings_of(
+            {name: self._scores_with_view(name)[rows] for name in self.view_names_} if enough else {}
+        )
 
     def _loadings_of(self, of_views: Mapping[str, Array]) -> dict[str, float]:
         """Return the loadings from each view's own scores of the same samples; equal ones if there are none."""
@@ -477,6 +478,16 @@ class OneViewKernelClusterer(KernelClusterer):
 def _spread_rows(n: int, most: int) -> Array:
     """Return the numbers of evenly spaced rows, all if there are few."""
     return np.linspace(0, n - 1, min(n, most)).astype(int)
+
+
+def _scores_of_complete_samples(views: Views, maps: Mapping[str, ScoreMap], map_views: Map) -> dict[str, Array]:
+    """Return each view's own scores of some samples that have all views; none if there are too few."""
+    complete = np.flatnonzero(views.has_all())
+    some = views.take(complete[_spread_rows(len(complete), _MOST_COMPLETE)])
+    if some.n_samples < _FEWEST_COMPLETE:
+        return {}
+    scores = map_views(lambda name: maps[name].with_tolerance(some[name])[0], list(views))
+    return dict(zip(views, scores, strict=True))
 
 
 def _mask(rows: Array, n: int) -> Array:

@@ -19,7 +19,7 @@ from coview.methods.base import MultiViewClusterer, Seed, ViewWeights
 from coview.methods.bipartite import Triplets, leading_triplets, weighted_graph
 from coview.parameters import check_above, check_choice, check_integer, is_integer
 from coview.rows import l2_normalize
-from coview.runtime import Workers, one_kmeans_thread
+from coview.runtime import Workers, one_sklearn_thread
 from coview.state import ByView, DenseOrSparse, FloatArray, IntegerArray, ListByView, Range, Size, Sizes, require
 from coview.views import Array, Layout, Matrix, Views
 
@@ -40,7 +40,7 @@ def salient_points(views: Views, count: int, rng: np.random.Generator) -> dict[s
     # Random starts, because k-means++ would cost more than the rest if there are many centres.
     kmeans = KMeans(count, init="random", n_init=1, max_iter=30, random_state=int(rng.integers(2**31)))
     # One thread, so that sums have one order.
-    with one_kmeans_thread(), warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
+    with one_sklearn_thread(), warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct samples than centres
         centres = kmeans.fit(together).cluster_centers_
     # Centres of duplicate rows differ by rounding; one of them is kept. + 0.0 makes -0.0 and 0.0 one number.

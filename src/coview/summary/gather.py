@@ -20,10 +20,13 @@ from coview.likely_mistakes import check_classes
 from coview.methods.base import MultiViewClusterer
 from coview.methods.tmvkscr import TMvKSCR
 from coview.preprocess.impute import FillMedian
+from coview.summary.drawn import draw_by_cluster
 from coview.summary.effects import effects, effects_of_columns
+from coview.summary.map import ARRANGED, arrange, place
 from coview.summary.margins import Numbers, margins, shortened_directions
 from coview.summary.settings import describe_preprocessing, n_training_samples, nested_name, parameters, versions
-from coview.summary.space import Nested, all_scores, is_training_set, view_labels, view_scores
+from coview.summary.space import Nested, all_scores, is_training_set, kept_scores, view_labels, view_scores
+from coview.summary.tree import tree_of
 from coview.summary.values import (
     EIGENVALUE,
     SQUARED_NORM,
@@ -31,6 +34,7 @@ from coview.summary.values import (
     Feature,
     FeatureMeans,
     Points,
+    SampleMap,
     Samples,
     Similarities,
     Summary,
@@ -40,7 +44,7 @@ from coview.summary.values import (
     reading_order,
 )
 from coview.tune import Tuned
-from coview.tune.record import Tuning
+from coview.tune.record import Tuning, evaluated_models
 from coview.validity import Validity, measure_validity
 from coview.views import Array, Matrix, Views, check_row_labels
 
@@ -63,6 +67,7 @@ def summarize(
     seconds: Mapping[str, float] | None = None,
     notes: Iterable[str] = (),
     command: str | None = None,
+    on_map: SampleMap | None = None,
 ) -> Summary:
     """Return what a fitted model found in these views: clusters, their separation and their distinguishing features.
 
@@ -84,6 +89,9 @@ def summarize(
         Further notes for the reader.
     command : str, optional
         The command that repeats the run.
+    on_map : SampleMap, optional
+        `summary.map` of the training samples, on which new samples are placed. By default it is computed again from the
+        scores of the training samples that the model keeps.
 
     Returns
     -------
@@ -101,6 +109,23 @@ def summarize(
     >>> [cluster.size for cluster in summary.clusters], summary.truth.ari
     ([20, 20, 20], 1.0)
     """
+    return summarize_with_positions(
+        model, views, ids=ids, truth=truth, seconds=seconds, notes=notes, command=command, on_map=on_map
+    )[0]
+
+
+def summarize_with_positions(
+    model: Any,
+    views: Any,
+    *,
+    ids: Sequence[Any] | None = None,
+    truth: Sequence[Any] | None = None,
+    seconds: Mapping[str, float] | None = None,
+    notes: Iterable[str] = (),
+    command: str | None = None,
+    on_map: SampleMap | None = None,
+) -> tuple[Summary, Array | None]:
+    """Return the summary, and the positions of all samples on the map; it has those of the plotted ones only."""
     if not isinstance(model, MultiViewClusterer):
         raise InputTypeError(f"model is {kind_of(model)}; give a fitted method or wrapper of this library")
     views = model._views_to_predict(views)
@@ -113,12 +138,14 @@ def summarize(
     features, means, constant = _features(found)
     known, method = None if classes is None else _truth(found, classes), found.nested.method
     validity = _validity(model, found)
-    return Summary(
+    arranged, positions = _map_positions(found, on_map)
+    summary = Summary(
         method=nested_name(model),
         parameters=parameters(model),
         n_samples=views.n_samples,
         n_train=n_training_samples(model, views.n_samples),
         n_clusters=len(found.names),
+        of_training=found.fitted,
         views=_describe_views(found, constant, describe_preprocessing(model)),
         clusters=_describe_clusters(found, separation, features, known, validity),
         validity=validity,
@@ -128,11 +155,14 @@ def summarize(
         eigenvalue_name=SQUARED_NORM if isinstance(method, Consensus) else EIGENVALUE,
         explained_variance_ratio=_significant_numbers(getattr(method, "explained_variance_ratio_", None)),
         further_eigenvalues=_significant_numbers(getattr(method, "_further_eigenvalues", None)),
+        model_eigenvalues=_model_eigenvalues(model, method),
+        tree=tree_of(model),
         feature_means=means,
         uncertain=_uncertain(found, separation),
         truth=known,
         samples=_listed(found, separation, classes),
-        points=_plotted(found, separation, classes),
+        points=_plotted(found, separation, positions, classes),
+        map=arranged,
         similarities=_sample_similarities(found),
         tuning=_tuning_record(model),
         notes=(*map(str, notes), *_notes(found), *_notes_on_missing(found, separation)),
@@ -140,13 +170,14 @@ def summarize(
         versions=versions(),
         command=command,
     )
+    return summary, positions
 
 
 def training_silhouette(model: MultiViewClusterer, views: Views) -> float | None:
     """Return the mean silhouette of the training samples, as `summarize` does; None without a score space."""
     numbers = np.unique(model.labels_, return_inverse=True)[1]
     scores = all_scores(Nested(model), views, fitted=True)
-    return _separation(scores, numbers, _draw_by_cluster(numbers, DRAWN)).silhouette
+    return _separation(scores, numbers, draw_by_cluster(numbers, DRAWN)).silhouette
 
 
 class _Found(NamedTuple):
@@ -174,7 +205,7 @@ def _find(model: Any, views: Views, samples: tuple[str, ...]) -> _Found:
         )
     labels = np.asarray(model.labels_ if fitted else model.predict(views))
     names, numbers = np.unique(labels, return_inverse=True)
-    drawn = _draw_by_cluster(numbers, DRAWN)
+    drawn = draw_by_cluster(numbers, DRAWN)
     scores = all_scores(nested, views, fitted)
     by_view, labelled = view_labels(model, views, fitted, drawn)
     return _Found(views, samples, fitted, labels, names, numbers, drawn, nested, scores, by_view, labelled)
@@ -190,19 +221,6 @@ def _names(parameter: str, given: Any, n: int) -> tuple[str, ...]:
         if value is None or value != value:  # NaN
             raise InputError(f"{parameter} has no entry in row {i} ({value}); give one for each sample")
     return tuple(map(str, values))
-
-
-def _draw_by_cluster(numbers: Numbers, most: int) -> Numbers:
-    """Return at most this many rows, at random but with some of every cluster, in increasing order."""
-    if len(numbers) <= most:
-        return np.arange(len(numbers))
-    mixed = np.random.default_rng(0).permutation(len(numbers))
-    by_cluster = mixed[np.argsort(numbers[mixed], kind="stable")]
-    sizes = np.bincount(numbers)
-    place = np.arange(len(numbers)) - np.repeat(np.cumsum(sizes) - sizes, sizes)  # within the cluster
-    first = place < max(1, most // (4 * len(sizes)))
-    drawn = np.concatenate([by_cluster[first], mixed[~np.isin(mixed, by_cluster[first])]])
-    return np.sort(drawn[:most])
 
 
 class _Separation(NamedTuple):
@@ -341,7 +359,7 @@ def _features(found: _Found) -> tuple[list[tuple[Feature, ...]], FeatureMeans | 
         if isinstance(kernels.get(name), Precomputed) or not found.views.n_present(name):
             continue  # columns are samples, or no sample has the view
         of_view = found.numbers[found.views.present.get(name, slice(None))]
-        for part in effects(_filled(found.views, name), of_view, n_clusters):
+        for part in effects(_in_units(found, name), of_view, n_clusters):
             constant[name] += part.columns[part.constant].tolist()
             for c in range(n_clusters):
                 order = np.argsort(-abs(part.values[c]), kind="stable")[:FEATURES]
@@ -373,15 +391,19 @@ def _feature_means(found: _Found, ranked: Sequence[Sequence[tuple[str, int]]]) -
         places = [i for i, (view, _) in enumerate(columns) if view == name]
         wanted = [columns[i][1] for i in places]
         of_view = found.numbers[found.views.present.get(name, slice(None))]
-        values[:, places] = effects_of_columns(_filled(found.views, name), wanted, of_view, n_clusters).standardised
+        values[:, places] = effects_of_columns(_in_units(found, name), wanted, of_view, n_clusters).standardised
     names = tuple(_column_name(found.views, view, column) for view, column in columns)
     return FeatureMeans(tuple(view for view, _ in columns), names, _as_tuples(values, digits=3))
 
 
-def _filled(views: Views, name: str) -> Matrix:
-    """Return the rows of the samples that have a view; empty cells have the median of the column."""
-    rows = views.observed(name)
-    return FillMedian.learn(rows)(rows) if name in views.empty_cells else rows
+def _in_units(found: _Found, name: str) -> Matrix:
+    """Return the rows of the samples that have a view, in the units of the data.
+
+    Empty cells have the median of the column. Columns of categories are fractions.
+    """
+    rows, encodings = found.views.observed(name), found.nested.models[0]._encodings
+    rows = FillMedian.learn(rows)(rows) if name in found.views.empty_cells else rows
+    return encodings[name].in_units(rows) if name in encodings else rows
 
 
 def _column_name(views: Views, view: str, column: int) -> str:
@@ -392,11 +414,13 @@ def _column_name(views: Views, view: str, column: int) -> str:
 def _column_notes(found: _Found, view: str, constant: Sequence[int]) -> tuple[str, ...]:
     if isinstance(found.nested.kernels.get(view), Precomputed):
         return ("The columns are similarities to samples, not features.",)
+    encodings = found.nested.models[0]._encodings
+    notes = (encodings[view].in_words,) if view in encodings else ()
     if not constant:
-        return ()
+        return notes
     named = ", ".join(_column_name(found.views, view, column) for column in constant[:5])
     more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
-    return (f"{len(constant)} of {found.views[view].shape[1]} columns are constant: {named}{more}",)
+    return (*notes, f"{len(constant)} of {found.views[view].shape[1]} columns are constant: {named}{more}")
 
 
 def _agreement(numbers: Numbers, theirs: Labels, n_clusters: int) -> Array:
@@ -451,7 +475,7 @@ def _uncertain(found: _Found, separation: _Separation) -> tuple[Uncertain, ...]:
 
 
 def _listed(found: _Found, separation: _Separation, classes: Sequence[str] | None) -> Samples:
-    rows = _draw_by_cluster(found.numbers, LISTED)
+    rows = draw_by_cluster(found.numbers, LISTED)
     others = separation.runners_up
     return Samples(
         rows=tuple(rows.tolist()),
@@ -463,7 +487,21 @@ def _listed(found: _Found, separation: _Separation, classes: Sequence[str] | Non
     )
 
 
-def _plotted(found: _Found, separation: _Separation, classes: Sequence[str] | None) -> Points:
+def _map_positions(found: _Found, given: SampleMap | None) -> tuple[SampleMap | None, Array | None]:
+    """Return the map of the training samples, and the positions of all samples on it; None without score space."""
+    if found.scores is None:
+        return None, None
+    method, of_training = found.nested.method, kept_scores(found.nested)
+    if given is not None and (of_training is None or not set(given.rows) <= set(range(len(of_training)))):
+        raise InputError("on_map is not a map of this model; give the map of the summary of its training samples")
+    scores = found.scores if of_training is None else of_training
+    if given is None:
+        rows = draw_by_cluster(found.labels if of_training is None else method.labels_, ARRANGED)
+        given = SampleMap(tuple(rows.tolist()), _as_tuples(arrange(scores[rows])))
+    return given, place(found.scores, scores[list(given.rows)], np.array(given.positions))
+
+
+def _plotted(found: _Found, separation: _Separation, positions: Array | None, classes: Sequence[str] | None) -> Points:
     drawn, rows = found.drawn, found.drawn.tolist()
     places = np.searchsorted(found.labelled, drawn)
     by_view = view_scores(found.nested, found.views, found.fitted, drawn)
@@ -475,6 +513,7 @@ def _plotted(found: _Found, separation: _Separation, classes: Sequence[str] | No
         classes=None if classes is None else tuple(classes[row] for row in rows),
         margins=_significant_numbers(None if separation.margins is None else separation.margins[drawn]),
         scores=() if found.scores is None else _as_tuples(found.scores[drawn, :COMPONENTS]),
+        positions=() if positions is None else _as_tuples(positions[drawn]),
         view_labels={name: tuple(theirs[places].tolist()) for name, theirs in found.view_labels.items()},
         view_scores={name: _known_or_none(theirs[:, :view_components]) for name, theirs in by_view.items()},
     )
@@ -495,7 +534,7 @@ def _sample_similarities(found: _Found) -> Similarities | None:
     drawn = found.drawn[found.views.has_all()[found.drawn]]
     if len(drawn) < 2:
         return None
-    some = drawn[_draw_by_cluster(found.numbers[drawn], COMPARED)]
+    some = drawn[draw_by_cluster(found.numbers[drawn], COMPARED)]
     some = some[np.argsort(found.numbers[some], kind="stable")]
     if isinstance(found.nested.method, Consensus) and found.scores is not None:
         scores, labels = found.scores[some], tuple(found.labels[some].tolist())
@@ -595,6 +634,25 @@ def _notes_on_missing(found: _Found, separation: _Separation) -> list[str]:
         medians = [decimals(float(np.median(separation.margins[rows]))) for rows in (~complete, complete)]
         notes.append(f"Their median margin is {medians[0]}, that of samples with all views is {medians[1]}.")
     return notes
+
+
+def _model_eigenvalues(model: Any, method: Any) -> dict[str, tuple[float, ...]] | None:
+    """Return the eigenvalues of each model of a consensus, used or not, relative to its largest one."""
+    if not isinstance(method, Consensus):
+        return None
+    tuning = _tuning_record(model)
+    names = [f"model {number}" for number in range(1, len(method.estimators_) + 1)]
+    if tuning is not None:
+        evaluated = evaluated_models(tuning.evaluations, tuning.evaluations[tuning.selected].n_clusters)
+        weighted = [each.model for each in evaluated if each.weight is not None]
+        names = weighted if len(weighted) == len(names) else names
+    found = {}
+    for name, each in zip(names, method.estimators_, strict=True):
+        *_, inner = nested_models(each)
+        values = np.append(getattr(inner, "eigenvalues_", ()), getattr(inner, "_further_eigenvalues", ()))
+        if len(values) and 0 < values[0] < np.inf:
+            found[name] = tuple(_significant(value) for value in values / values[0])
+    return found or None
 
 
 def _dominant_rows(method: Any) -> list[int]:

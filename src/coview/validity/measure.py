@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -18,10 +19,11 @@ from coview.core.agreement import adjusted_rand
 from coview.core.assign import FEW_STARTS, Directions, Labels, as_assigner
 from coview.core.select import draw_rows
 from coview.errors import InputError
-from coview.kernels import AutoKernel, Graph, Kernel, Precomputed, kernel_per_view
+from coview.kernels import AutoKernel, Graph, Kernel, Precomputed, kernel_for, kernel_per_view
 from coview.methods.base import MultiViewClusterer
 from coview.methods.kernel_clusterer import KernelClusterer
 from coview.methods.tmvkscr import TMvKSCR
+from coview.parts import part_of_fit
 from coview.preprocess.profile import varies
 from coview.rows import as_float64
 from coview.validity.reference import DISTRIBUTIONS, Reference, compressed
@@ -73,8 +75,7 @@ def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) ->
     for wrapper in wrappers:
         samples = wrapper.inner_views(samples)
         of_views = samples if len(samples) == len(of_views) else of_views
-    with warnings.catch_warnings(), config_context(transform_output="default"):
-        warnings.simplefilter("ignore")  # about parts of the samples
+    with _without_warnings(method), config_context(transform_output="default"):  # about parts of the samples
         refits = _refits(_unfitted(method, seed), samples, own_kernels, _SPLITS, rng)
         if not refits:
             return None
@@ -111,6 +112,23 @@ def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) ->
     return replace(validity, stable_views=stable, stable_agreement=adjusted_rand(joint, own))
 
 
+@contextmanager
+def _without_warnings(method: Any) -> Iterator[None]:
+    """Return a context in which fits of the method, and of methods inside it, give no warnings."""
+    with part_of_fit(warns=False), ExitStack() as filters:
+        if not _is_own(method):
+            filters.enter_context(warnings.catch_warnings())
+            warnings.simplefilter("ignore")
+        yield
+
+
+def _is_own(estimator: Any) -> bool:
+    """Return whether an estimator and those inside it are of this library."""
+    inner = getattr(estimator, "estimators", getattr(estimator, "estimator", []))
+    several = inner.values() if isinstance(inner, Mapping) else inner if isinstance(inner, (list, tuple)) else [inner]
+    return isinstance(estimator, MultiViewClusterer) and all(map(_is_own, several))
+
+
 def _kernels(method: Any) -> dict[str, Kernel]:
     """Return the kernels that the method was given, by view; none for other methods."""
     return kernel_per_view(method.kernel, method.view_names_) if isinstance(method, KernelClusterer) else {}
@@ -128,7 +146,9 @@ def _some(views: Views, rows: Array, kernels: Mapping[str, Kernel], training: Ar
         for name, x in views.items()
     }
     present = {name: mask[rows] for name, mask in views.present.items()}
-    return Views.trusted(chosen, dict.fromkeys(views), present=present, empty_cells=views.empty_cells)
+    return Views.trusted(
+        chosen, dict.fromkeys(views), present=present, empty_cells=views.empty_cells, encoded=views.encoded
+    )
 
 
 def _unfitted(method: Any, seed: int) -> Any:
@@ -208,7 +228,7 @@ def _reference_stability(
     reference = Reference(compressed(known) if wide else known, given.n_samples)
 
     def stability(data: Views) -> list[float]:
-        data = Views.trusted(data, data.columns, present=given.present)
+        data = Views.trusted(data, data.columns, present=given.present, encoded=given.encoded)
         try:
             for wrapper in () if wide else wrappers:
                 data = wrapper.inner_views(data)
@@ -285,7 +305,7 @@ def _input_silhouette(views: Views, kernels: Mapping[str, Kernel], labels: Label
     for name in views:
         of_view = labels[views.present.get(name, slice(None))]
         if 1 < len(np.unique(of_view)) < len(of_view):
-            distances = _distances(views.observed(name), kernels[name])
+            distances = _distances(views.observed(name), kernel_for(kernels[name], views, name))
             found.append(silhouette_score(distances, of_view, metric="precomputed"))
     return float(np.mean(found)) if found else None
 
