@@ -178,7 +178,8 @@ def test_a_report_needs_no_summary_of_the_run(data, fitted, tmp_path, capsys, su
     code, out, err = call(capsys, "predict", tmp_path / "copy.safetensors", *data["new_files"], *options)
     assert code == 0
     assert ("is not a summary of this version" in err) == (summary is not None)
-    assert f"Written: {tmp_path / 'labels.csv'}, {report}, the labels of 30 samples" in out
+    labels = tmp_path / "labels.csv"
+    assert f"Written: {labels}, {labels}-metadata.json, {report}, the labels of 30 samples" in out
     assert "Map of the samples" in report.read_text()
     (tmp_path / "labels.csv").unlink()
     assert f"{report} exists" in refused(capsys, "predict", fitted, *data["new_files"], *options)
