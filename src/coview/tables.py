@@ -65,6 +65,10 @@ def as_table(label: str, table: Any) -> Table:
         if not matrix.has_canonical_format:
             matrix = matrix.copy()  # sum_duplicates works in place, and the buffers may be the caller's
             matrix.sum_duplicates()
+        if matrix.indices.dtype.itemsize > 4 and max(matrix.nnz, *matrix.shape) < 2**31:
+            # scikit-learn accepts indices of 32 bits only.
+            indices, ends = (part.astype(np.int32) for part in (matrix.indices, matrix.indptr))
+            matrix = sp.csr_array((matrix.data, indices, ends), shape=matrix.shape)
     elif np.ma.isMaskedArray(table) and np.ma.getmaskarray(table).any():
         raise InputError(f"{label} has masked values; impute them or drop those samples")
     elif any(isinstance(each, (str, os.PathLike)) for each in (table if isinstance(table, (list, tuple)) else [table])):

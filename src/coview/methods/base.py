@@ -85,6 +85,11 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         """Whether samples need not have all views."""
         return False
 
+    @property
+    def _k(self) -> int:
+        """The number of clusters as an integer of Python: small integers of NumPy overflow."""
+        return int(self.n_clusters)
+
     def _fills_cells(self, view: str) -> bool:
         """Return whether empty cells of a view are filled; they are refused otherwise."""
         return False
@@ -183,8 +188,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
             check_integer("n_clusters", self.n_clusters, 1)
         else:
             check_integer("n_clusters", self.n_clusters, 2, or_else=f" for {len(views)} views")
-        require_enough_samples(self.n_clusters, views.n_samples)
-        warn_if_many_clusters(self.n_clusters, views.n_samples)
+        require_enough_samples(self._k, views.n_samples)
+        warn_if_many_clusters(self._k, views.n_samples)
 
     def _views_to_predict(self, X: Any) -> Views:
         """Return new views in the order of fit, after they are compared with the views of fit."""
@@ -258,7 +263,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         if isinstance(seed, np.random.RandomState):
             seed = seed.randint(2**31)
         try:
-            if isinstance(seed, (bool, np.bool_)):
+            if isinstance(seed, (bool, np.bool_, np.random.SeedSequence)):  # a SeedSequence could not be saved
                 raise TypeError
             return np.random.default_rng(seed)
         except (TypeError, ValueError):
@@ -290,7 +295,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         return order
 
     def _warn_if_fewer(self, found: int, wanted: int | None = None) -> None:
-        wanted = self.n_clusters if wanted is None else wanted
+        wanted = self._k if wanted is None else wanted
         if found < wanted and not is_part_of_fit():
             warn(
                 f"found {found} distinct clusters instead of n_clusters={wanted}: the samples may not differ enough",

@@ -142,7 +142,7 @@ class KernelClusterer(ScoreClusterer):
             graphs = [kernel for kernel in kernels.values() if isinstance(kernel, (Graph, AutoKernel))]
             entries = sum(2 * min(graph.n_neighbors, n) + 1 for graph in graphs)
             rows = 12 * sum(views.n_features.values())
-            return int(n * (entries * (2 * itemsize + 24) + rows + 8 * _SOLVER_VECTORS * (self.n_clusters + 6)))
+            return int(n * (entries * (2 * itemsize + 24) + rows + 8 * _SOLVER_VECTORS * (self._k + 6)))
         rows = n * sum(views.n_features.values()) * itemsize
         return int(self._n_matrices(views) * SymmetricTiles.nbytes(n, dtype) + rows)
 
@@ -173,7 +173,7 @@ class KernelClusterer(ScoreClusterer):
         )
         with Workers(self.n_jobs) as workers:
             grams = Grams.learn(views, kernels, dtype, rng, workers, report)
-            space = self._latent_space(grams, max(1, self.n_clusters - 1))
+            space = self._latent_space(grams, max(1, self._k - 1))
             report("eigenvectors")
             maps = {}
             for name, similarity in grams.similarities.items():
@@ -204,9 +204,9 @@ class KernelClusterer(ScoreClusterer):
         report("scores")
 
         decimals = min(DECIMALS[each.similarity.dtype] for each in maps.values())
-        self._assignment = assigner.fit(scores, self.n_clusters, rng, decimals)
+        self._assignment = assigner.fit(scores, self._k, rng, decimals)
         self.labels_ = self._assignment.assign(scores)
-        self._view_assigner = Deferred(assigner, int(self.n_clusters), decimals, seed=int(rng.integers(2**31)))
+        self._view_assigner = Deferred(assigner, self._k, decimals, seed=int(rng.integers(2**31)))
         self._view_assignments, self._computed = {}, {}
         # A precomputed Gram matrix of the training samples is not stored, so scores and closeness of its view are.
         self._score_maps = {

@@ -273,12 +273,12 @@ class MVSCBP(MultiViewClusterer):
             self._spreads = [a.mean_distance(x) or 1.0 for a, x in zip(self._anchors, views.values(), strict=True)]
             graphs = [salient_graph(*view, len(self._anchors[0])) for view in zip(nearest, self._spreads, strict=True)]
             loop = learn_embedding(
-                graphs, self.n_clusters, self.weight_exponent, weighting, max_iter=self.max_iter, tol=self.tol
+                graphs, self._k, self.weight_exponent, weighting, max_iter=self.max_iter, tol=self.tol
             )
         self._store_objective(loop)
         self.view_weights_ = dict(zip(views.names, loop.state.weights.tolist(), strict=True))
         self.embedding_, _, anchor_embedding = loop.state.embedding
-        clusters = Directions().fit(np.vstack([self.embedding_, anchor_embedding]), self.n_clusters, rng)
+        clusters = Directions().fit(np.vstack([self.embedding_, anchor_embedding]), self._k, rng)
         order = self._store_labels(clusters.assign(self.embedding_))
         # Anchors and new samples are assigned only to clusters that have training samples.
         self.anchor_labels_ = replace(clusters, centres=clusters.centres[order]).assign(anchor_embedding)
@@ -316,7 +316,7 @@ class MVSCBP(MultiViewClusterer):
         require(self._n_votes <= len(self.anchor_labels_), "expected at most one vote per anchor")
 
     def _count_anchors(self, n_samples: int) -> int:
-        least = min(self.n_clusters + 1, n_samples)
+        least = min(self._k + 1, n_samples)
         if isinstance(self.n_anchors, str) and self.n_anchors == "auto":
             return max(least, min(int(5 * np.sqrt(n_samples)), n_samples // 2, 1000))
         if not (is_integer(self.n_anchors) and least <= self.n_anchors <= n_samples):
