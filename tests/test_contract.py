@@ -89,9 +89,6 @@ def checks():
 @pytest.mark.parametrize(("estimator", "check"), list(checks()))
 def test_scikit_learns_own_checks_pass(estimator, check, monkeypatch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # so that no check is skipped
-    if getattr(check, "func", check).__name__.startswith("check_estimator_sparse"):
-        # These checks take an estimator with predict_proba for a classifier of a known number of classes.
-        monkeypatch.delattr(ScoreClusterer, "predict_proba")
     check(estimator)
 
 
