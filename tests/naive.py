@@ -147,6 +147,44 @@ def codebook(scores, n_clusters):
     return np.array(labels)
 
 
+def membership(scores, clusters):
+    """Memberships by the softmax of the nearness to each cluster, row by row."""
+    rows = []
+    for row in scores:
+        direction = row / (np.linalg.norm(row) or 1.0)
+        nearness = []
+        for j, centre in enumerate(clusters.centres):
+            if hasattr(clusters, "words"):
+                signs = np.mean(
+                    [(1 if value >= 0 else -1) * code for value, code in zip(row, clusters.words[j], strict=True)]
+                )
+                nearness.append(signs + direction @ centre / (2 * len(row)))
+            else:
+                nearness.append(-np.sum((direction - centre) ** 2) / 2)
+        weights = np.exp(np.array(nearness) * np.log(1 + len(nearness)) / clusters.undecided)
+        rows.append(weights / weights.sum())
+    return np.array(rows)
+
+
+def graph_closeness(distances, radii, n_neighbors):
+    """Mean of r / (r + d) over the nearest rows, from a full matrix of distances; the own one is infinite."""
+    closeness = []
+    for row in distances:
+        nearest = sorted(range(len(row)), key=lambda j: (row[j], j))[:n_neighbors]
+        near = [(radii[j], row[j]) for j in nearest if np.isfinite(row[j])]
+        closeness.append(np.mean([1.0 if r + d == 0 else r / (r + d) for r, d in near]) if near else 1.0)
+    return np.array(closeness)
+
+
+def quantile(value, reference):
+    """The fraction of a positive reference below a value, interpolated between neighbours, and from 0 to the first."""
+    points = [0.0, *sorted(reference)]
+    if value >= points[-1]:
+        return len(reference) / (len(reference) + 1)
+    i = max(j for j, point in enumerate(points) if point <= value)
+    return (i + (value - points[i]) / (points[i + 1] - points[i])) / (len(reference) + 1)
+
+
 def plain_fit(views, sigma2, rho, n_clusters):
     """Fit in plain NumPy, float64, written with care: the baseline of speed.
 

@@ -55,7 +55,7 @@ def test_the_command_fits_it_and_predicts_with_it(data, capsys):
     assert "StackedKMeans" in (run / "report.html").read_text()
     model = run / "model.safetensors"
     assert call(capsys, "predict", model, *data["new_files"], "--ids=id", "-o", labels)[0] == 0
-    predicted = [int(line.rpartition(",")[2]) for line in labels.read_text().splitlines()[1:]]
+    predicted = [int(line.split(",")[1]) for line in labels.read_text().splitlines()[1:]]
     assert predicted == load(model).predict(data["new"]).tolist()
 
 

@@ -38,6 +38,7 @@ RANKS = (
     "compose",
     "validity",
     "tune",
+    "certainty",
     "io",
     "persist",
     "metrics",

@@ -18,6 +18,11 @@ def assert_same_in_any_batch(model, views):
     pairs = np.concatenate([model.predict([x[i : i + 2] for x in views]) for i in range(0, n, 2)])
     np.testing.assert_array_equal(single, whole)
     np.testing.assert_array_equal(pairs, whole)
+    membership = model.predict_proba(views)
+    np.testing.assert_array_equal(membership.argmax(axis=1), whole)
+    single = np.concatenate([model.predict_proba([x[[i]] for x in views]) for i in range(n)])
+    np.testing.assert_array_equal(single.argmax(axis=1), whole)
+    np.testing.assert_allclose(single, membership, atol=1e-4)  # of float32; one unit of the last decimal is 1e-6
 
 
 def mirrored(rng, n=20, shift=2.0):

@@ -28,7 +28,7 @@ def test_three_files_to_labels_of_new_files_through_the_console_script(tmp_path)
     first = script("fit", *data["train_files"], "--ids", "id", "-k", 3, "--truth", truth, "-o", run)
     assert first.returncode == 0, first.stderr
     assert "ARI 1.000, NMI 1.000" in first.stdout
-    assert {path.name for path in run.iterdir()} == set(RUN_FILES) - {"labels.parquet"}
+    assert {path.name for path in run.iterdir()} == set(RUN_FILES) - {"labels.parquet", "labels.parquet-metadata.json"}
     second = script("predict", run / "model.safetensors", *data["new_files"], "--ids", "id", "-o", tmp_path / "new.csv")
     assert second.returncode == 0, second.stderr
 

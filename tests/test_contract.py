@@ -23,9 +23,11 @@ from coview import (
     KSC,
     METHODS,
     OPLFMVC,
+    OPMC,
     RBF,
     TSVDMSC,
     Concat,
+    Consensus,
     CoReg,
     FixedSize,
     InputError,
@@ -39,6 +41,7 @@ from coview import (
     stack_views,
 )
 from coview.methods.kernel_clusterer import KernelClusterer, OneViewKernelClusterer
+from coview.methods.score_clusterer import ScoreClusterer
 from tests.conftest import make_blobs
 
 
@@ -60,6 +63,7 @@ MULTI = some(lambda method: method in MULTI_VIEW)
 KERNEL = some(lambda method: issubclass(method, KernelClusterer))
 PREDICTS = some(lambda method: hasattr(method, "predict"))
 NUMBER_GIVEN = some(takes_number)
+SCORES = some(lambda method: issubclass(method, ScoreClusterer))
 
 
 def make(method, n_clusters=3, *, random_state=0, **settings):
@@ -228,6 +232,114 @@ def test_predict_on_training_samples_gives_labels(method):
     np.testing.assert_allclose(make(method).fit_transform(views), model.scores_, atol=1e-12)
     for name, labels in model.predict(views, per_view=True).items():
         np.testing.assert_array_equal(labels, model.view_labels_[name])
+
+
+def assert_memberships_agree_with_labels(model, views, labels):
+    membership = model.predict_proba(views)
+    assert membership.dtype == np.float64
+    assert membership.shape == (len(labels), len(np.unique(labels)))
+    np.testing.assert_array_equal(membership.argmax(axis=1), labels)
+    np.testing.assert_allclose(membership.sum(axis=1), 1, rtol=1e-12)
+    n_rows = len(labels)
+    alone = [model.predict_proba({name: x[[i]] for name, x in views.items()})[0] for i in range(0, n_rows, 7)]
+    np.testing.assert_allclose(alone, membership[::7], atol=1e-6)  # scores may be float32
+
+
+@SCORES
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("assigner", ["directions", "codebook"])
+def test_memberships_agree_with_the_labels(method, dtype, assigner):
+    views, _ = views_for(method, spread=1.0, n_samples=120)
+    views = {name: x.astype(dtype) for name, x in views.items()}
+    model = make(method, assigner=assigner).fit(views)
+    assert_memberships_agree_with_labels(model, views, model.labels_)
+
+
+@pytest.mark.parametrize("wrap", [Concat, PerView, Preprocessed, lambda e: FixedSize(e, n_train=0.5, random_state=0)])
+def test_wrappers_have_the_memberships_of_the_method_inside(wrap):
+    views, _ = make_blobs(spread=1.0, n_samples=120)
+    model = wrap(KSC(3, random_state=0) if wrap in (Concat, PerView) else TMvKSCR(3, random_state=0)).fit(views)
+    assert_memberships_agree_with_labels(model, views, model.labels_)
+
+
+@pytest.mark.parametrize(
+    "model", [Tuned(3, random_state=0), Consensus([TMvKSCR(3), Concat(KSC(3))], random_state=0)], ids=repr
+)
+def test_a_consensus_has_memberships(model):
+    views, _ = make_blobs(spread=1.0, n_samples=120)
+    model.fit(views)
+    assert_memberships_agree_with_labels(model, views, model.labels_)
+
+
+def assert_novel_samples_are_found(model, views):
+    usual, n_rows = model.score_samples(views), len(next(iter(views.values())))
+    assert usual.dtype == np.float64
+    assert 0 <= usual.min() < 0.1
+    assert 0.9 < usual.max() < 1
+    assert np.median(usual) == pytest.approx(0.5, abs=0.12)  # a training sample is not compared with itself
+    alone = [model.score_samples({name: x[[i]] for name, x in views.items()})[0] for i in range(0, n_rows, 7)]
+    np.testing.assert_allclose(alone, usual[::7], atol=1e-6)
+    far = {name: x[:5] + 9 for name, x in views.items()}
+    assert model.score_samples(far).max() < 1 / n_rows
+    np.testing.assert_array_equal(model.predict(far, novel_below=0.01), -1)
+    usual_only = model.predict(views, novel_below=0.3)
+    np.testing.assert_array_equal(usual_only, np.where(usual < 0.3, -1, model.predict(views)))
+
+
+@SCORES
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_novel_samples_have_low_scores(method, dtype):
+    views, _ = views_for(method, spread=1.0, n_samples=120)
+    views = {name: x.astype(dtype) for name, x in views.items()}
+    model = make(method).fit(views)
+    assert_novel_samples_are_found(model, views)
+    of_views = model.score_samples(views, per_view=True)
+    assert list(of_views) == list(views)
+    for name, labels in model.predict(views, per_view=True, novel_below=0.3).items():
+        expected = np.where(of_views[name] < 0.3, -1, model.view_labels_[name])
+        np.testing.assert_array_equal(labels, expected)
+
+
+@pytest.mark.parametrize("wrap", [Concat, PerView, Preprocessed, lambda e: FixedSize(e, n_train=0.99, random_state=0)])
+def test_wrappers_have_the_novelty_of_the_method_inside(wrap):
+    views, _ = make_blobs(spread=1.0, n_samples=120)
+    assert_novel_samples_are_found(wrap(KSC(3, random_state=0)).fit({"a": views["a"]}), {"a": views["a"]})
+
+
+@pytest.mark.parametrize(
+    "model", [Tuned(3, random_state=0), Consensus([Concat(KSC(3)), TMvKSCR(3)], random_state=0)], ids=repr
+)
+def test_a_consensus_has_novelty(model):
+    views, _ = make_blobs(spread=1.0, n_samples=120)
+    assert_novel_samples_are_found(model.fit(views), views)
+    assert list(model.score_samples(views, per_view=True)) == list(views)
+
+
+def test_a_consensus_of_stacked_columns_has_novelty():
+    views, _ = make_blobs(spread=1.0, n_samples=120)
+    model = Consensus([Concat(KMeans(3, random_state=0)), Concat(KSC(3))], 3, random_state=0).fit(views)
+    assert_novel_samples_are_found(model, views)
+    assert model.score_samples(views, per_view=True) == {}
+    with pytest.raises(InputError, match="score_samples needs a model with scores"):
+        Consensus([Concat(KMeans(3, random_state=0))], 3, random_state=0).fit(views).score_samples(views)
+
+
+def test_novelty_needs_scores_and_a_fraction():
+    views, _ = make_blobs()
+    with pytest.raises(InputError, match=r"^novel_below=0.1: OPMC has no score_samples; leave it out"):
+        Preprocessed(OPMC(3, random_state=0)).fit(views).predict(views, novel_below=0.1)
+    with pytest.raises(InputError, match=r"^novel_below=1.5: expected a number"):
+        TMvKSCR(3, random_state=0).fit(views).predict(views, novel_below=1.5)
+
+
+def test_methods_without_scores_have_no_memberships():
+    without = [
+        method() for method in METHODS.values() if not issubclass(method, ScoreClusterer) and method is not Tuned
+    ]
+    wrapped = [wrapper(OPMC(3)) for wrapper in (Concat, PerView, Preprocessed, FixedSize)]
+    for model in [*without, *wrapped, Concat(KMeans(3))]:
+        assert not hasattr(model, "predict_proba")
+        assert not hasattr(model, "score_samples")
 
 
 @METHOD

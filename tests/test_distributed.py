@@ -28,7 +28,7 @@ from coview import (
     stack_views,
 )
 from coview import distributed as module
-from coview.distributed import DaskViews, fit, predict, select_rows, transform
+from coview.distributed import DaskViews, fit, predict, predict_proba, score_samples, select_rows, transform
 from coview.runtime import count_threads
 from tests.conftest import make_blobs
 
@@ -123,6 +123,12 @@ def test_results_are_those_in_memory(views, model, form):
     np.testing.assert_array_equal(labels.compute(), model.labels_)
     # The rounding of a product depends on its number of rows.
     np.testing.assert_allclose(scores.compute(), model.transform(views), rtol=0, atol=1e-14)
+    membership = predict_proba(model, lazy)
+    assert (membership.dtype, membership.shape) == (np.float64, (N, 3))
+    np.testing.assert_allclose(membership.compute(), model.predict_proba(views), rtol=0, atol=1e-7)
+    usual = score_samples(model, lazy)
+    assert (usual.dtype, usual.shape) == (np.float64, (N,))
+    np.testing.assert_allclose(usual.compute(), model.score_samples(views), rtol=0, atol=1e-7)
     assert [piece.compute().shape for piece in labels.blocks] == [(rows,) for rows in labels.chunks[0]]
     assert str({name: getattr(x, "chunks", None) for name, x in sources.items()}) == str(before)
     taken = lazy.take([7, 3, 1199, 3])

@@ -66,8 +66,8 @@ def test_the_commands_of_the_readme_give_the_labels_of_the_python_api(tmp_path):
         command[0] = shutil.which(command[0], path=Path(sys.executable).parent) or command[0]
         subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=300)
 
-    written = ["labels.csv", "map.csv", "model.safetensors", "report.html", "summary.json", "tuning.csv"]
-    assert sorted(file.name for file in (tmp_path / "run").iterdir()) == written
+    written = {"labels.csv", "labels.csv-metadata.json", "map.csv", "model.safetensors", "report.html", "summary.json"}
+    assert {file.name for file in (tmp_path / "run").iterdir()} == {*written, "tuning.csv"}
     names = {"pixels": "pixels.csv", "fourier": "fourier.parquet", "gradients": "gradients.npy"}
     train, new = (
         read_views({view: tmp_path / folder / name for view, name in names.items()}, ids="image")
@@ -79,4 +79,4 @@ def test_the_commands_of_the_readme_give_the_labels_of_the_python_api(tmp_path):
         (tmp_path / "labels.csv", new, model.predict(new.views)),
     ):
         expected = [f"{sample},{label}" for sample, label in zip(loaded.ids, labels, strict=True)]
-        assert file.read_text().splitlines() == ["image,cluster", *expected]
+        assert [",".join(line.split(",")[:2]) for line in file.read_text().splitlines()] == ["image,cluster", *expected]

@@ -95,6 +95,17 @@ def test_wrappers_pass_missing_views_on(model, complete, tmp_path):
     save(model, tmp_path / "model.safetensors")
     loaded = load(tmp_path / "model.safetensors")
     np.testing.assert_array_equal(loaded.predict({"a": views["a"]}), model.predict({"a": views["a"]}))
+    for samples in (some, {"a": views["a"]}):
+        membership = model.predict_proba(samples)
+        np.testing.assert_array_equal(membership.argmax(axis=1), model.predict(samples))
+        np.testing.assert_array_equal(loaded.predict_proba(samples), membership)
+        np.testing.assert_array_equal(loaded.score_samples(samples), model.score_samples(samples))
+    usual, of_views = model.score_samples(some), model.score_samples(some, per_view=True)
+    assert 0 <= usual.min() < usual.max() < 1
+    for name, scores in of_views.items():
+        np.testing.assert_array_equal(np.isnan(scores), np.isnan(some[name]).any(axis=1))
+    far = {"a": views["a"] + 50}
+    assert model.score_samples(far).max() < 0.02
 
 
 def test_fixed_size_takes_half_of_its_samples_from_those_with_all_views(complete):

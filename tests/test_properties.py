@@ -72,6 +72,16 @@ def test_predict_gives_a_row_the_same_label_in_any_batch(views, kernel, assigner
     single = np.concatenate([model.predict(rows_of(views, [i])) for i in range(n)])
     for other in (model.labels_, chunks, single):
         np.testing.assert_array_equal(other, whole)
+    membership = model.predict_proba(views)
+    np.testing.assert_array_equal(membership.argmax(axis=1), whole)
+    np.testing.assert_allclose(membership.sum(axis=1), 1, rtol=1e-12)
+    single = np.concatenate([model.predict_proba(rows_of(views, [i])) for i in range(n)])
+    np.testing.assert_array_equal(single.argmax(axis=1), whole)
+    np.testing.assert_allclose(single, membership, atol=1e-6)
+    usual = model.score_samples(views)
+    single = np.concatenate([model.score_samples(rows_of(views, [i])) for i in range(n)])
+    assert ((usual >= 0) & (usual <= 1)).all()
+    np.testing.assert_allclose(single, usual, atol=1e-5)
     for name, labels in model.predict(views, per_view=True).items():
         alone = np.concatenate([model.predict(rows_of(views, [i]), per_view=True)[name] for i in range(n)])
         np.testing.assert_array_equal(alone, labels)
@@ -96,6 +106,8 @@ def test_permuting_samples_permutes_the_result(views, kernel, rho, random):
     np.testing.assert_allclose(np.abs(permuted.scores_), np.abs(model.scores_[order]), atol=1e-6 * scale(model))
     assume(np.abs(model.scores_).min() > 1e-6 * scale(model))  # a score of zero has no sign
     assert adjusted_rand_score(permuted.labels_, model.labels_[order]) == 1
+    largest = model.predict_proba(views).max(axis=1)[order]  # clusters of the same size may have other numbers
+    np.testing.assert_allclose(permuted.predict_proba(rows_of(views, order)).max(axis=1), largest, atol=1e-3)
 
 
 @given(random_views(), st.sampled_from([0.0, 0.3, 1.0]), st.randoms(use_true_random=False))

@@ -51,6 +51,10 @@ def names_have_types() -> None:
     assert_type(model.view_names_, tuple[str, ...])
     assert_type(model.predict(views), Labels)
     assert_type(model.predict(views, per_view=True), dict[str, Labels])
+    assert_type(model.predict(views, novel_below=0.01), Labels)
+    assert_type(model.predict_proba(views), Array)
+    assert_type(model.score_samples(views), Array)
+    assert_type(model.score_samples(views, per_view=True), dict[str, Array])
     assert_type(model.transform(views, per_view=True), dict[str, Array])
     assert_type(model.fit_predict(views), Labels)
 

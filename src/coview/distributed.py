@@ -245,6 +245,36 @@ def predict(model: Any, views: DaskViews | Mapping[str, Any]) -> DaskArray:
     return _lazily("predict", model, _as_dask_views(views))
 
 
+def predict_proba(model: Any, views: DaskViews | Mapping[str, Any]) -> DaskArray:
+    """Return the membership of each sample in each cluster as a lazy dask array; see `predict`.
+
+    Parameters
+    ----------
+    model : fitted estimator with predict_proba
+    views : DaskViews, or mapping as for DaskViews
+
+    Returns
+    -------
+    dask array of shape (n_samples, n_clusters)
+    """
+    return _lazily("predict_proba", model, _as_dask_views(views))
+
+
+def score_samples(model: Any, views: DaskViews | Mapping[str, Any]) -> DaskArray:
+    """Return how usual each sample is among the training samples, as a lazy dask array; see `predict`.
+
+    Parameters
+    ----------
+    model : fitted estimator with score_samples
+    views : DaskViews, or mapping as for DaskViews
+
+    Returns
+    -------
+    dask array of shape (n_samples,)
+    """
+    return _lazily("score_samples", model, _as_dask_views(views))
+
+
 def transform(model: Any, views: DaskViews | Mapping[str, Any]) -> DaskArray:
     """Return the score variables of each sample as a lazy dask array, one task for each block of rows; see `predict`.
 

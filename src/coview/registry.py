@@ -129,7 +129,16 @@ ALIGNMENTS = ("strict", "inner", "outer")  # of samples by ids: refuse, drop or 
 IMPUTATIONS = ("median", "nearest")  # steps that fill empty cells
 CATEGORIES = ("refuse", "onehot")  # columns of strings
 DECIMAL_MARKS = (".", ",")  # of numbers in text tables
-CLUSTER_COLUMN = "cluster"  # of label files, so the column of ids cannot have this name
+CLUSTER_COLUMN = "cluster"
+# The columns of label files after that of the ids, which cannot have one of these names, and what they mean.
+LABEL_COLUMNS = {
+    CLUSTER_COLUMN: "The cluster of the sample. Clusters are numbered by decreasing size among the training samples.",
+    "membership": "The membership in the cluster, at most 1: an estimate of the fraction of models of random subsets "
+    "of the training samples that assign the sample to the same cluster.",
+    "second_cluster": "The cluster with the second largest membership.",
+    "novelty": "From 0 to 1: the fraction of training samples that are more similar to the other training samples than "
+    "the sample is. A sample with 0.99 is as far from the training samples as the last 1 % of these.",
+}
 
 
 def methods_and_tuned() -> Registry:

@@ -119,7 +119,11 @@ def test_a_folder_of_10x_is_a_view(tmp_path, capsys, monkeypatch):
     tenx()(tmp_path)
     answer = fit(capsys, "--view=a=bad")
     assert answer["n_samples"] == 12
-    assert (tmp_path / "run" / "labels.csv").read_text().startswith("sample,cluster\ns0,")
+    assert (
+        (tmp_path / "run" / "labels.csv")
+        .read_text()
+        .startswith("sample,cluster,membership,second_cluster,novelty\ns0,")
+    )
     assert call(capsys, "predict", "run", "--view=a=bad", "-o", "labels.csv", "-q") == (0, "", "")
     code, out, _ = call(capsys, "info", "bad", "--json")
     assert (code, json.loads(out)["format"]) == (0, "10x Genomics")

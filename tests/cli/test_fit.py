@@ -27,6 +27,9 @@ parquet = pytest.importorskip("pyarrow.parquet", reason="tables need pyarrow: pi
 
 RBF_3 = ["-k3", "--ids=id", "--method=tmvkscr"]  # for tests that do not depend on the method
 
+LABELS = "labels.csv, labels.csv-metadata.json"
+PARQUET = {"labels.parquet", "labels.parquet-metadata.json"}
+
 
 def test_fit_writes_the_results_of_the_library(data, fitted):
     summary = Summary.from_json((fitted / "summary.json").read_text())
@@ -51,7 +54,7 @@ def test_fit_prints_tables(data, tmp_path, capsys):
     assert "Adjusted Rand index between each view's labels and the joint labels: a " in out
     assert "samples, 3 views; fitted in" in out
     assert "Method: tuned, the consensus of 2 models\n" in out
-    assert f"Written to {tmp_path / 'run'}/: model.safetensors, labels.csv, map.csv, summary.json, tuning.csv" in out
+    assert f"Written to {tmp_path / 'run'}/: model.safetensors, {LABELS}, map.csv, summary.json, tuning.csv" in out
 
 
 @pytest.mark.parametrize("method", ["tuned", "opmc"])
@@ -116,10 +119,16 @@ def test_fit_prints_json(data, tmp_path, capsys):
     largest = answer["truth"].pop("largest_class")
     assert largest == pytest.approx(np.bincount(data["truth"]).max() / len(data["truth"]), rel=1e-4)
     assert answer["truth"] == {"ari": 1.0, "nmi": 1.0, "accuracy": 1.0, "purity": 1.0}
-    assert answer["files"] == ["model.safetensors", "labels.parquet", "map.csv", "summary.json", "tuning.csv"]
+    assert answer["files"] == ["model.safetensors", *sorted(PARQUET), "map.csv", "summary.json", "tuning.csv"]
     assert set(answer["tuning"]["weights"]) == {"each view", "stacked"}
     assert answer["tuning"]["reason"].startswith("3 clusters, the consensus of 2 models")
-    assert parquet.read_table(tmp_path / "run" / "labels.parquet").column_names == ["id", "cluster"]
+    assert parquet.read_table(tmp_path / "run" / "labels.parquet").column_names == [
+        "id",
+        "cluster",
+        "membership",
+        "second_cluster",
+        "novelty",
+    ]
 
 
 def test_each_view_has_its_own_preprocessing(data, tmp_path, capsys):
@@ -176,7 +185,7 @@ def test_a_method_without_predict_saves_no_model(data, tmp_path, capsys):
     code, out, err = call(capsys, *command)
     assert code == 0
     assert "Note: CoReg cannot label new samples, so no model is saved" in err
-    assert "labels.csv, map.csv, summary.json" in out
+    assert f"{LABELS}, map.csv, summary.json" in out
     assert not (tmp_path / "run" / "model.safetensors").exists()
 
 
@@ -235,7 +244,7 @@ def test_an_earlier_run_is_replaced_only_on_request(data, tmp_path, capsys):
     assert code == 2
     assert "has results of an earlier run" in err
     assert call(capsys, *command, "--force", "--labels-format=parquet", "--method=tmvkscr")[0] == 0
-    assert {path.name for path in run.iterdir()} == {"model.safetensors", "labels.parquet", "map.csv", "summary.json"}
+    assert {path.name for path in run.iterdir()} == {"model.safetensors", "map.csv", "summary.json", *PARQUET}
 
 
 def press_ctrl_c(*_, **__):
@@ -342,7 +351,7 @@ def test_the_demo_writes_the_numbers_it_prints(tmp_path, capsys):
     assert sum(summary["eigenvalues"]) == pytest.approx(1, abs=1e-3)
     assert summary["truth"]["ari"] >= 0.70
     assert summary["tuning"]["reason"] in out
-    assert {path.name for path in (tmp_path / "run").iterdir()} == set(RUN_FILES) - {"labels.parquet"}
+    assert {path.name for path in (tmp_path / "run").iterdir()} == set(RUN_FILES) - PARQUET
 
 
 def test_the_demo_views_are_three_different_descriptions():
@@ -369,7 +378,7 @@ def test_every_method_makes_a_complete_run(name, data, tmp_path, capsys):
     model = ["model.safetensors"] if name == "tuned" or hasattr(METHODS[name], "predict") else []
     tuning = ["tuning.csv"] if name == "tuned" else []
     scores = [] if name in ("opmc", "sfmc", "tsvdmsc", "comic") else ["map.csv"]
-    assert answer["files"] == [*model, "labels.csv", *scores, "summary.json", *tuning, "report.html"]
+    assert answer["files"] == [*model, *LABELS.split(", "), *scores, "summary.json", *tuning, "report.html"]
     if model:
         labels = tmp_path / "labels.npy"
         assert call(capsys, "predict", tmp_path / "run", *data["train_files"], "--ids=id", "-o", labels, "-q")[0] == 0

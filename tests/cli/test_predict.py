@@ -28,7 +28,14 @@ def test_labels_are_the_same_from_whole_files_and_blocks(data, fitted, tmp_path,
     assert (code, err) == (0, "Note: the 2 views 'b', 'c' have no ids: their samples are paired by row order\n")
     assert "the labels of 30 samples" in out
     expected = load(fitted / "model.safetensors").predict(data["new"])
-    write_labels(tmp_path / f"expected{ending}", expected, ids=data["new_names"], name="id")
+    model = load(fitted / "model.safetensors")
+    membership = model.predict_proba(data["new"])
+    columns = {
+        "membership": membership.max(axis=1),
+        "second_cluster": membership.argsort(axis=1)[:, -2],
+        "novelty": 1 - model.score_samples(data["new"]),
+    }
+    write_labels(tmp_path / f"expected{ending}", expected, ids=data["new_names"], name="id", columns=columns)
     if ending == ".parquet":
         assert parquet.read_table(labels).equals(parquet.read_table(tmp_path / f"expected{ending}"))
     else:
@@ -62,7 +69,7 @@ def test_many_rows_are_labelled_in_blocks(data, fitted, tmp_path, capsys, monkey
     answer = json.loads(out)
     assert answer["n_samples"] == 30 * repeats
     expected = np.tile(load(fitted / "model.safetensors").predict(data["new"]), repeats)
-    written = np.loadtxt(tmp_path / "labels.csv", delimiter=",", skiprows=1, dtype=int)
+    written = np.loadtxt(tmp_path / "labels.csv", delimiter=",", skiprows=1, usecols=(0, 1), dtype=int)
     np.testing.assert_array_equal(written, np.column_stack([np.arange(30 * repeats), expected]))
     assert answer["sizes"] == {str(k): n for k, n in enumerate(np.bincount(expected).tolist()) if n}
 
@@ -171,7 +178,8 @@ def test_a_report_needs_no_summary_of_the_run(data, fitted, tmp_path, capsys, su
     code, out, err = call(capsys, "predict", tmp_path / "copy.safetensors", *data["new_files"], *options)
     assert code == 0
     assert ("is not a summary of this version" in err) == (summary is not None)
-    assert f"Written: {tmp_path / 'labels.csv'}, {report}, the labels of 30 samples" in out
+    labels = tmp_path / "labels.csv"
+    assert f"Written: {labels}, {labels}-metadata.json, {report}, the labels of 30 samples" in out
     assert "Map of the samples" in report.read_text()
     (tmp_path / "labels.csv").unlink()
     assert f"{report} exists" in refused(capsys, "predict", fitted, *data["new_files"], *options)

@@ -73,3 +73,47 @@ def test_a_tie_in_hamming_distance_goes_to_the_nearer_direction():
     scores = np.array([[2.0, 2.0]] * 3 + [[-2.0, -2.0]] * 2)
     codebook = Codebook().fit(scores, 2, RNG(0))
     assert codebook.assign(np.array([[3.0, -1.0], [1.0, -3.0]])).tolist() == [0, 1]  # one sign differs from both
+
+
+@ASSIGNER
+@pytest.mark.parametrize("k", [2, 3, 5, 8])
+def test_memberships_equal_their_reference_implementation(assigner, k):
+    for seed in range(5):
+        scores = RNG(seed).normal(size=(60, k - 1)) + RNG(seed).normal(size=(k, k - 1))[np.arange(60) % k]
+        clusters = assigner.fit(scores, k, RNG(0))
+        # The nearness is rounded to nine decimals.
+        np.testing.assert_allclose(clusters.membership(scores), naive.membership(scores, clusters), atol=1e-7)
+
+
+@ASSIGNER
+@pytest.mark.parametrize("decimals", [6, 9])
+@pytest.mark.parametrize("k", [2, 4, 30])
+def test_the_largest_membership_is_that_of_the_cluster(assigner, decimals, k):
+    """Also of scores with exact ties, of scores that nearly have ties, and of zeros."""
+    rng = RNG(0)
+    train = rng.normal(size=(200, k - 1))
+    clusters = assigner.fit(train, k, rng, decimals)
+    middles = (clusters.centres[:, None] + clusters.centres).reshape(-1, k - 1)
+    few_values = rng.choice([-1.0, 0.0, 1.0], size=(300, k - 1))
+    near_ties = [middles + size * rng.normal(size=middles.shape) for size in (1e-4, 1e-7, 1e-10, 1e-16)]
+    for scores in (train, middles, few_values, np.zeros((1, k - 1)), *near_ties):
+        membership = clusters.membership(scores)
+        np.testing.assert_array_equal(membership.argmax(axis=1), clusters.assign(scores))
+        np.testing.assert_allclose(membership.sum(axis=1), 1, rtol=1e-12)
+        assert membership.min() >= 0
+
+
+@ASSIGNER
+def test_ties_of_memberships_go_to_the_first_cluster(assigner):
+    scores = np.array([[1.0, 1.0], [1.0, 1.0], [-1.0, 1.0], [0.0, 1.0], [0.0, 2.0]])
+    clusters = assigner.fit(scores[:3], 2, RNG(0))
+    tied = clusters.membership(np.array([[0.0, 1.0]]))
+    if isinstance(assigner, Directions):  # the codebook counts zero as positive
+        assert tied[0, 0] == tied[0, 1] == 0.5
+    assert tied.argmax() == clusters.assign(np.array([[0.0, 1.0]])) == 0
+
+
+@ASSIGNER
+def test_a_single_cluster_has_membership_1(assigner):
+    clusters = assigner.fit(np.ones((5, 1)), 1, RNG(0))
+    np.testing.assert_array_equal(clusters.membership(np.array([[2.0], [-1.0], [0.0]])), 1.0)

@@ -927,7 +927,7 @@ def test_labels_in_an_array(tmp_path):
         ("x.csv", [[1]], {}, "expected one integer per sample"),
         ("x.csv", [1.5], {}, "expected one integer per sample"),
         ("x.csv", [1, 2], {"ids": ["s"]}, "there are 1 ids for 2 labels"),
-        ("x.csv", [1], {"ids": ["s"], "name": "cluster"}, "'cluster' is the name of the column of labels"),
+        ("x.csv", [1], {"ids": ["s"], "name": "cluster"}, "'cluster' is the name of a column of labels"),
     ],
 )
 def test_labels_that_cannot_be_written_are_refused(tmp_path, path, labels, options, message):

@@ -191,7 +191,8 @@ def test_parquet_labels_have_the_ids(tmp_path, batch_size):
     reader = ViewsReader({**files, "d": np.ones((120, 1))}, ids="id", batch_size=batch_size)
     assert reader.n_features == {"a": 1, "b": 1, "c": 1, "d": 1}
     found = parquet.read_table(label_file(ByFirstColumn(), reader, tmp_path / "labels.parquet"))
-    assert found.to_pydict() == {"id": ids, "cluster": [1] * 120}
+    blank = dict.fromkeys(["membership", "second_cluster", "novelty"], [None] * 120)
+    assert found.to_pydict() == {"id": ids, "cluster": [1] * 120, **blank}
 
 
 @pytest.mark.parametrize(("ending", "delimiter"), [(".csv", ","), (".tsv", "\t")])
@@ -199,13 +200,14 @@ def test_text_labels_have_the_ids(tmp_path, ending, delimiter):
     ids = [f"s{i}" for i in range(20)]
     reader = ViewsReader(with_ids(tmp_path, ids), ids="id", batch_size=7)
     written = label_file(ByFirstColumn(), reader, tmp_path / f"labels{ending}").read_text().splitlines()
-    assert written == [f"id{delimiter}cluster", *(f"{sample}{delimiter}1" for sample in ids)]
+    heading = delimiter.join(["id", "cluster", "membership", "second_cluster", "novelty"])
+    assert written == [heading, *(f"{sample}{delimiter}1{delimiter * 3}" for sample in ids)]
 
 
 def test_samples_without_ids_are_numbered(tmp_path):
     x = np.array([[1.0], [-1.0], [1.0]])
     found = parquet.read_table(label_file(ByFirstColumn(), ViewsReader({"a": x}), tmp_path / "labels.parquet"))
-    assert found.to_pydict() == {"sample": [0, 1, 2], "cluster": [1, 0, 1]}
+    assert found.select(["sample", "cluster"]).to_pydict() == {"sample": [0, 1, 2], "cluster": [1, 0, 1]}
 
 
 @pytest.mark.parametrize("kind", [as_npy, as_parquet, as_arrow])
@@ -592,7 +594,7 @@ def test_labels_that_cannot_be_written_are_refused(tmp_path):
         with pytest.raises(InputError, match=message):
             label_file(model, given, tmp_path / path)
     parquet.write_table(pa.table({"x": [1.0], "cluster": [1]}), tmp_path / "y.parquet")
-    with pytest.raises(InputError, match="'cluster' is the name of the column of labels"):
+    with pytest.raises(InputError, match="'cluster' is the name of a column of labels"):
         label_file(ByFirstColumn(), ViewsReader({"a": tmp_path / "y.parquet"}, ids="cluster"), tmp_path / "z.parquet")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["x.npy", "y.parquet"]
 

@@ -45,7 +45,7 @@ from coview.compose import Preprocessed
 from coview.compose.wrapper import nested_models
 from coview.core.assign import Assigner
 from coview.errors import InputTypeError, ModelFileError
-from coview.kernels import GraphSimilarity
+from coview.kernels import Similarity
 from coview.persist import describe_model, load, save
 from coview.persist.codec import convert_model
 from coview.persist.file import Tensors
@@ -115,7 +115,7 @@ def same(a, b):
         return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
     if isinstance(a, (list, tuple)):
         return len(a) == len(b) and all(map(same, a, b))
-    if isinstance(a, GraphSimilarity):  # it caches its duplicate rows after the first prediction
+    if isinstance(a, Similarity):  # it caches its duplicate rows after the first prediction
         return all(same(getattr(a, field.name), getattr(b, field.name)) for field in fields(a))
     if hasattr(a, "__dict__") and type(a).__module__.startswith("coview"):
         state = [{key: value for key, value in vars(each).items() if key != "_computed"} for each in (a, b)]
@@ -134,6 +134,9 @@ def assert_same_model(model, loaded, new):
     if hasattr(model, "transform"):
         a, b = ([*nested_models(each)][-1] for each in (model, loaded))
         assert same(a.view_labels_, b.view_labels_)
+    if hasattr(model, "predict_proba"):
+        assert same(model.predict_proba(new), loaded.predict_proba(new))
+        assert same(model.score_samples(new), loaded.score_samples(new))
     assert same(model, loaded)  # what was learnt on the way, too
 
 
@@ -197,6 +200,16 @@ def test_wrappers_are_restored_bit_for_bit(model, form, path):
     views = positive_views(form=form)
     model.fit(rows(views, slice(50)))
     assert_same_model(model, through_a_file(model, path), views)
+
+
+@pytest.mark.parametrize("kernel", ["auto", RBF()], ids=str)
+def test_novelty_does_not_depend_on_whether_it_was_used_before_saving(kernel, path):
+    views = positive_views()
+    model = TMvKSCR(3, kernel=kernel, random_state=0).fit(rows(views, slice(50)))
+    unused = through_a_file(model, path)
+    usual = model.score_samples(views)
+    np.testing.assert_array_equal(unused.score_samples(views), usual)
+    np.testing.assert_array_equal(through_a_file(model, path).score_samples(views), usual)
 
 
 def test_clusters_of_single_views_are_restored(path):
@@ -527,6 +540,7 @@ def test_models_with_foreign_code_are_refused(model, message, path):
         ({"view_names_": "abc"}, "view_names_: expected a list, got str"),
         ({"_beta": dict.fromkeys("abc", "1")}, "_beta.a: expected a finite number, got str"),
         ({"_beta": dict.fromkeys("ab", 0.5)}, "_beta: expected the views a, b, c, got a, b"),
+        ({"_closeness": {"b": np.ones(69)}}, "expected the closeness of 70 samples in view 'b', got 69"),
         ({"_assignment": None}, "_assignment: expected CodeWords or Centres, got NoneType"),
         ({"mine": 1}, "attribute mine: TMvKSCR declares no type hint"),
     ],

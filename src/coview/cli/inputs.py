@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from coview.cli.options import DATA, option
 from coview.cli.parse import parse_views
 from coview.errors import InputError
-from coview.registry import ALIGNMENTS, CATEGORIES, CLUSTER_COLUMN, DECIMAL_MARKS, check_name
+from coview.registry import ALIGNMENTS, CATEGORIES, DECIMAL_MARKS, check_name
 
 
 @dataclass(frozen=True)
@@ -96,11 +96,11 @@ class ViewInputs:
     def read(self, columns: Any = None, categories: Any = None, empty_cells: Collection[str] = ()) -> Any:
         """Return what `read_views` returns; `columns` and `categories` are those that a model was trained on."""
         from coview.io import read_views
+        from coview.io.labels import check_ids_name
 
         check_name("--align", self.align, ALIGNMENTS)
         check_name("--categories", self.categories, CATEGORIES)
-        if self.ids == CLUSTER_COLUMN:
-            raise InputError(f"--ids {self.ids} is the name of the column of labels; rename the column of the ids")
+        check_ids_name(self.ids or "", "--ids ")
         if self.decimal is not None and self.decimal not in DECIMAL_MARKS:
             raise InputError(f"--decimal {self.decimal}: expected a point or a comma, as in --decimal ,")
         for name in self.transpose or ():

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,9 +17,10 @@ from coview.cli.parse import match_views
 from coview.cli.terminal import Terminal
 from coview.errors import InputError
 from coview.formats import percent
+from coview.registry import CLUSTER_COLUMN
 
 if TYPE_CHECKING:
-    from coview.core.assign import Labels
+    from coview.certainty.columns import Columns
     from coview.io import ViewsReader
     from coview.summary import Summary
     from coview.views import Views
@@ -58,7 +58,10 @@ def predict_command(
 
     Example: coview predict run/model.safetensors --view text=new.parquet --view image=new.npy -o labels.csv
     """
-    from coview.io import label_file, write_labels
+    import numpy as np
+
+    from coview.io.labels import columns_in, write_description, write_label_blocks
+    from coview.io.stream import label_blocks
     from coview.persist import describe_model, load
 
     _check_output(output, inputs.files, force=force)
@@ -66,7 +69,6 @@ def predict_command(
         check_report(report)
         if report.exists() and not force:
             raise InputError(f"{report} exists; name another file, or replace it with --force")
-    written = [output]
     sizes: Counter[int] = Counter()
     with terminal.working() as progress:
         progress("reading the model", 0, 1)
@@ -86,28 +88,30 @@ def predict_command(
         if reader is not None:
             _check_widths(inputs.files, reader, widths)
             terminal.note(*reader.notes)
-
-            def predict(views: Views) -> Labels:
-                labels: Labels = trained.predict(views)
-                sizes.update(labels.tolist())
-                progress("labelling", sizes.total(), reader.n_samples)
-                return labels
-
-            label_file(SimpleNamespace(predict=predict), reader, output)
+            n_samples, blocks = reader.n_samples, label_blocks(trained, reader, output)
         else:
             progress("reading the files", 0, 1)
             loaded = inputs.read(columns, categories, [name for name in known if trained._fills_cells(name)])
             terminal.note(*loaded.notes)
             _check_widths(inputs.files, loaded.views, widths)
             progress("labelling", 0, 1)
-            labels = trained.predict(loaded.views)
-            write_labels(output, labels, ids=loaded.ids, name=inputs.ids or "sample")
-            sizes.update(labels.tolist())
-            if report is not None:
-                progress("report", 0, 1)
-                summary = _summary_on_map(trained, loaded, path, terminal, shlex.join(context.obj))
-                draw_report(summary, report, terminal)
-                written += [report] if report.exists() else []
+            n_samples = loaded.views.n_samples
+            blocks = iter([(loaded.ids and list(loaded.ids), columns_in(output, trained, loaded.views))])
+
+        def counted() -> Iterator[tuple[Any, Columns]]:
+            for ids, columns in blocks:
+                sizes.update(np.asarray(columns[CLUSTER_COLUMN]).tolist())
+                progress("labelling", sizes.total(), n_samples)
+                yield ids, columns
+
+        ids_name = inputs.ids or "sample"
+        write_label_blocks(output, ids_name, n_samples, counted())
+        written = [output, *filter(None, [write_description(output, ids_name)])]
+        if report is not None:
+            progress("report", 0, 1)
+            summary = _summary_on_map(trained, loaded, path, terminal, shlex.join(context.obj))
+            draw_report(summary, report, terminal)
+            written += [report] if report.exists() else []
     total = sizes.total()
     rows = [(str(label), str(size), percent(size / total)) for label, size in sorted(sizes.items())]
     terminal.table("Clusters", ("cluster", "samples", "fraction"), rows)

@@ -15,24 +15,24 @@ from coview.cli.options import OUTPUT, Force, RunPath, option
 from coview.cli.output import draw_report
 from coview.cli.terminal import Terminal
 from coview.progress import Progress
-from coview.registry import check_name
+from coview.registry import CLUSTER_COLUMN, check_name
 
 if TYPE_CHECKING:
     from coview.core.assign import Labels
     from coview.summary import Summary
     from coview.views import Array, Views
 
-# All files that a run may write: one of the two files of labels, map.csv of methods with scores, tuning.csv of tuned.
+LABEL_FORMATS = ("csv", "parquet")
+# All files that a run may write: one of the two files of labels and its description, map.csv of methods with scores,
+# and tuning.csv of tuned.
 RUN_FILES = (
     "model.safetensors",
-    "labels.csv",
-    "labels.parquet",
+    *(f"labels.{ending}{part}" for ending in LABEL_FORMATS for part in ("", "-metadata.json")),
     "map.csv",
     "summary.json",
     "tuning.csv",
     "report.html",
 )
-LABEL_FORMATS = ("csv", "parquet")
 TRUTH_MEASURES = ("ari", "nmi", "accuracy", "largest_class", "purity")
 
 
@@ -93,8 +93,9 @@ def run(
     seconds: dict[str, float] | None = None,
 ) -> tuple[Summary, list[str]]:
     """Fit, summarise and write the folder; return the summary and the names of the files."""
+    from coview.certainty.columns import sample_columns
     from coview.compose.wrapper import nested_models
-    from coview.io import write_labels
+    from coview.io.labels import write_description, write_labels
     from coview.persist import save
     from coview.summary.gather import summarize_with_positions
 
@@ -104,7 +105,9 @@ def run(
     seconds["fit"] = perf_counter() - start
     progress("summary", 2, 4)
     with complete_folder(run_folder.output, RUN_FILES) as folder:
-        write_labels(folder / f"labels.{run_folder.labels_format}", model.labels_, ids=ids, name=ids_name or "sample")
+        name, columns = ids_name or "sample", sample_columns(model, views, model.labels_)
+        labels = folder / f"labels.{run_folder.labels_format}"
+        write_description(write_labels(labels, columns[CLUSTER_COLUMN], ids, name=name, columns=columns), name)
         if hasattr(model, "predict"):
             save(model, folder / "model.safetensors")
         else:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
-from coview.compose.wrapper import OneEstimator, inner_has, nested_models, require_clusterer, warn_for_other_libraries
+from coview.compose.wrapper import (
+    OneEstimator,
+    inner_has,
+    nested_models,
+    prediction_settings,
+    require_clusterer,
+    warn_for_other_libraries,
+)
 from coview.core.assign import Labels
 from coview.methods.base import MultiViewClusterer
 from coview.state import Sizes, require
-from coview.views import Layout, Views, stack_views
+from coview.views import Array, Layout, Views, stack_views
 
 
 class Concat(OneEstimator):
@@ -76,9 +84,31 @@ class Concat(OneEstimator):
         self.estimator_ = clone(self.estimator)
         self.labels_ = self.estimator_.fit_predict(self._table(views))
 
+    def _ask(self, method: str, views: Views, **settings: Any) -> Any:
+        """Return what a method of the fitted estimator, which may be of another library, returns for these samples."""
+        return getattr(self.estimator_, method)(self._table(views), **settings)
+
     @inner_has("predict")
-    def predict(self, X: Any) -> Labels:
+    def predict(self, X: Any, novel_below: float | None = None) -> Labels:
         """Return the cluster of each sample.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+        novel_below : float in [0, 1], optional
+            Samples whose `score_samples` is below this have the label -1, if the estimator has these scores.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        views = self._views_to_predict(X)
+        labels: Labels = self._ask("predict", views, **prediction_settings(self.estimator_, False, novel_below))
+        return labels
+
+    @inner_has("score_samples")
+    def score_samples(self, X: Any) -> Array:
+        """Return how usual each sample is among the training samples, as the fitted estimator computes it.
 
         Parameters
         ----------
@@ -88,8 +118,7 @@ class Concat(OneEstimator):
         -------
         array of shape (n_samples,)
         """
-        table = self._table(self._views_to_predict(X))
-        return self.estimator_.predict(table)
+        return np.asarray(self._ask("score_samples", self._views_to_predict(X)))
 
     @inner_has("transform")
     def transform(self, X: Any) -> Any:
@@ -103,8 +132,7 @@ class Concat(OneEstimator):
         -------
         array of shape (n_samples, n_components)
         """
-        table = self._table(self._views_to_predict(X))
-        return self.estimator_.transform(table)
+        return self._ask("transform", self._views_to_predict(X))
 
 
 def stacks_views(model: Any) -> bool:

@@ -259,6 +259,16 @@ class Consensus(ScoreClusterer):
     def _scored_views(self) -> tuple[str, ...]:
         return self.view_names_ if any(self._methods_of_views()) else ()
 
+    def _usual(self, views: Views, per_view: bool) -> Any:
+        """Return the scores of the first model that has these for each view, otherwise of the first that has any."""
+        models = [model for model, method in zip(self.estimators_, self._methods_of_views(), strict=True) if method]
+        if per_view:
+            return models[0].score_samples(views, per_view=True) if models else {}
+        models += [model for model in self.estimators_ if hasattr(model, "score_samples")]
+        if not models:
+            raise InputError("score_samples needs a model with scores of a method of this library, such as TMvKSCR(3)")
+        return models[0].score_samples(views)
+
     def model_labels(self) -> list[Labels]:
         """Return the clusters of the training samples by the scores of each model.
 

@@ -8,13 +8,13 @@ from typing import Annotated, Any, Literal, overload
 import numpy as np
 from sklearn.base import clone
 
-from coview.compose.wrapper import inner_has, require_clusterer, warn_for_other_libraries
+from coview.compose.wrapper import inner_has, prediction_settings, require_clusterer, warn_for_other_libraries
 from coview.core.agreement import mean_agreements, size_entropy
 from coview.core.assign import Labels
 from coview.kernels import by_view_name
 from coview.methods.base import MultiViewClusterer, TrainingLabels, ViewWeights
 from coview.state import FITTED, ByView, Sizes, require
-from coview.views import Layout, Views
+from coview.views import Array, Layout, Views
 
 
 class PerView(MultiViewClusterer):
@@ -104,16 +104,16 @@ class PerView(MultiViewClusterer):
         self.labels_ = self.view_labels_[self.best_view_]
 
     @overload
-    def predict(self, X: Any, per_view: Literal[False] = False) -> Labels: ...
+    def predict(self, X: Any, per_view: Literal[False] = False, novel_below: float | None = None) -> Labels: ...
 
     @overload
-    def predict(self, X: Any, per_view: Literal[True]) -> dict[str, Labels]: ...
+    def predict(self, X: Any, per_view: Literal[True], novel_below: float | None = None) -> dict[str, Labels]: ...
 
     @overload
-    def predict(self, X: Any, per_view: bool) -> Labels | dict[str, Labels]: ...
+    def predict(self, X: Any, per_view: bool, novel_below: float | None = None) -> Labels | dict[str, Labels]: ...
 
     @inner_has("predict")
-    def predict(self, X: Any, per_view: bool = False) -> Labels | dict[str, Labels]:
+    def predict(self, X: Any, per_view: bool = False, novel_below: float | None = None) -> Labels | dict[str, Labels]:
         """Return the cluster of each sample by the best view.
 
         Parameters
@@ -121,15 +121,61 @@ class PerView(MultiViewClusterer):
         X : views, as in `as_views`
         per_view : bool
             Return the labels by every view instead.
+        novel_below : float in [0, 1], optional
+            Samples whose `score_samples` in the view is below this have the label -1, if the estimator has these
+            scores.
 
         Returns
         -------
         array of shape (n_samples,), or a dictionary of such arrays by view
         """
-        views = self._views_to_predict(X)
-        names = views.names if per_view else [self.best_view_]
-        labels = {name: self.estimators_[name].predict(_one(views, name, self.estimators_[name])) for name in names}
-        return labels if per_view else labels[self.best_view_]
+        return self._by_views("predict", X, per_view, novel_below=novel_below)
+
+    @overload
+    def score_samples(self, X: Any, per_view: Literal[False] = False) -> Array: ...
+
+    @overload
+    def score_samples(self, X: Any, per_view: Literal[True]) -> dict[str, Array]: ...
+
+    @inner_has("score_samples")
+    def score_samples(self, X: Any, per_view: bool = False) -> Array | dict[str, Array]:
+        """Return how usual each sample is among the training samples in the best view.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+        per_view : bool
+            Return the score in every view instead.
+
+        Returns
+        -------
+        array of shape (n_samples,), or a dictionary of such arrays by view
+        """
+        scores: Array | dict[str, Array] = self._by_views("score_samples", X, per_view)
+        return scores
+
+    def _by_views(self, method: str, X: Any, per_view: bool, novel_below: float | None = None) -> Any:
+        """Return what a method of the estimator of the best view returns, or of all by name."""
+        views, found = self._views_to_predict(X), {}
+        for name in views.names if per_view else [self.best_view_]:
+            estimator = self.estimators_[name]
+            settings = prediction_settings(estimator, per_view=False, novel_below=novel_below)
+            found[name] = getattr(estimator, method)(_one(views, name, estimator), **settings)
+        return found if per_view else found[self.best_view_]
+
+    @inner_has("predict_proba")
+    def predict_proba(self, X: Any) -> Array:
+        """Return the membership of each sample in each cluster of the best view.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+
+        Returns
+        -------
+        array of shape (n_samples, n_clusters)
+        """
+        return np.asarray(self._by_views("predict_proba", X, per_view=False))
 
 
 def _one(views: Views, name: str, estimator: Any) -> Any:

@@ -67,6 +67,22 @@ def setting(estimator: Any, name: str, default: Any) -> Any:
     return getattr(estimator, name, default)
 
 
+def _by_view(per_view: bool) -> dict[str, Any]:
+    return {"per_view": True} if per_view else {}  # not all methods have this parameter
+
+
+def prediction_settings(estimator: Any, per_view: bool, novel_below: float | None) -> dict[str, Any]:
+    """Return the further arguments of the predict of a fitted estimator, which not all methods have."""
+    if novel_below is None:
+        return _by_view(per_view)
+    if not hasattr(estimator, "score_samples"):
+        kind = type(estimator).__name__
+        raise InputError(
+            f"novel_below={novel_below}: {kind} has no score_samples; leave it out, or use TMvKSCR or Tuned"
+        )
+    return {**_by_view(per_view), "novel_below": novel_below}
+
+
 class OneEstimator(MultiViewClusterer):
     """A wrapper around one estimator, which has `transform` if the estimator has."""
 
@@ -99,6 +115,25 @@ class OneEstimator(MultiViewClusterer):
         """
         model: Any = self.fit(X)
         return model.transform(X)
+
+    def _ask(self, method: str, views: Views, **settings: Any) -> Any:
+        """Return what a method of the fitted estimator returns for these samples."""
+        return getattr(self.estimator_, method)(self.inner_views(views), **settings)
+
+    @inner_has("predict_proba")
+    def predict_proba(self, X: Any) -> Array:
+        """Return the membership of each sample in each cluster, as the fitted estimator computes it.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+
+        Returns
+        -------
+        array of shape (n_samples, n_clusters)
+        """
+        membership: Array = self._ask("predict_proba", self._views_to_predict(X))
+        return membership
 
 
 class Wrapper(OneEstimator):
@@ -152,22 +187,17 @@ class Wrapper(OneEstimator):
             return getattr(self.estimator_, name)
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
-    def _ask(self, method: str, views: Views, per_view: bool) -> Any:
-        """Return what a method of the fitted estimator returns for these samples."""
-        settings = {"per_view": True} if per_view else {}  # not all methods have this parameter
-        return getattr(self.estimator_, method)(self.inner_views(views), **settings)
+    @overload
+    def predict(self, X: Any, per_view: Literal[False] = False, novel_below: float | None = None) -> Labels: ...
 
     @overload
-    def predict(self, X: Any, per_view: Literal[False] = False) -> Labels: ...
+    def predict(self, X: Any, per_view: Literal[True], novel_below: float | None = None) -> dict[str, Labels]: ...
 
     @overload
-    def predict(self, X: Any, per_view: Literal[True]) -> dict[str, Labels]: ...
-
-    @overload
-    def predict(self, X: Any, per_view: bool) -> Labels | dict[str, Labels]: ...
+    def predict(self, X: Any, per_view: bool, novel_below: float | None = None) -> Labels | dict[str, Labels]: ...
 
     @inner_has("predict")
-    def predict(self, X: Any, per_view: bool = False) -> Labels | dict[str, Labels]:
+    def predict(self, X: Any, per_view: bool = False, novel_below: float | None = None) -> Labels | dict[str, Labels]:
         """Return the cluster of each sample, as the fitted estimator predicts it.
 
         Parameters
@@ -175,12 +205,38 @@ class Wrapper(OneEstimator):
         X : views, as in `as_views`
         per_view : bool
             Return labels by each view's own scores instead, if the estimator can.
+        novel_below : float in [0, 1], optional
+            Samples whose `score_samples` is below this have the label -1, if the estimator has these scores.
 
         Returns
         -------
         array of shape (n_samples,), or a dictionary of such arrays by view
         """
-        return self._ask("predict", self._views_to_predict(X), per_view)
+        views = self._views_to_predict(X)
+        return self._ask("predict", views, **prediction_settings(self.estimator_, per_view, novel_below))
+
+    @overload
+    def score_samples(self, X: Any, per_view: Literal[False] = False) -> Array: ...
+
+    @overload
+    def score_samples(self, X: Any, per_view: Literal[True]) -> dict[str, Array]: ...
+
+    @inner_has("score_samples")
+    def score_samples(self, X: Any, per_view: bool = False) -> Array | dict[str, Array]:
+        """Return how usual each sample is among the training samples, as the fitted estimator computes it.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+        per_view : bool
+            Return the score in each view instead.
+
+        Returns
+        -------
+        array of shape (n_samples,), or a dictionary of such arrays by view
+        """
+        scores: Array | dict[str, Array] = self._ask("score_samples", self._views_to_predict(X), **_by_view(per_view))
+        return scores
 
     @overload
     def transform(self, X: Any, per_view: Literal[True]) -> dict[str, Array]: ...
@@ -202,9 +258,9 @@ class Wrapper(OneEstimator):
         -------
         array of shape (n_samples, n_components), or a dictionary of such arrays by view
         """
-        return self._ask("transform", self._views_to_predict(X), per_view)
+        return self._ask("transform", self._views_to_predict(X), **_by_view(per_view))
 
     def _scores_of_views(self, views: Views) -> dict[str, Array]:
         """Return each view's own scores, as arrays whatever the output that is set."""
-        scores: dict[str, Array] = self._ask("_scores_of_views", views, per_view=False)
+        scores: dict[str, Array] = self._ask("_scores_of_views", views)
         return scores

@@ -48,14 +48,43 @@ class Assignment(ABC):
     centres: Annotated[Array, FloatArray("_clusters", "components")]
     decimals: Annotated[int, Range(0, 15)]
 
+    # If the nearness of a sample to its cluster is larger by this than to all others, its membership is about 1 / 2 for
+    # any number k of clusters: (k + 1) / 2k. The values are those with calibrated memberships: see docs/certainty.md.
+    undecided: ClassVar[float]
+
     @property
     def n_found(self) -> int:
         """Number of clusters; less than requested if the scores do not have that many."""
         return len(self.centres)
 
     @abstractmethod
+    def nearness(self, scores: Array) -> Array:
+        """Return how near each row of scores is to each cluster, (n_samples, n_clusters), rounded to the decimals.
+
+        The largest value of a row, the first of several, is that of its cluster.
+        """
+
     def assign(self, scores: Array) -> Labels:
         """Return the cluster of each row of scores (n_samples, n_components)."""
+        return self.nearness(scores).argmax(axis=1)
+
+    @property
+    def temperature(self) -> float:
+        """The difference of nearness by which the ratio of two memberships changes by the factor e."""
+        return self.undecided / float(np.log1p(self.n_found))
+
+    def membership(self, scores: Array) -> Array:
+        """Return the membership of each row in each cluster, (n_samples, n_clusters), by the softmax of the nearness.
+
+        Rows sum to 1. The largest value of a row, the first of several, is that of its cluster: the largest exponential
+        is exactly 1, and values of nearness that differ do so by far more than rounding errors.
+        """
+        nearness = self.nearness(scores)
+        nearness -= nearness.max(axis=1, keepdims=True)
+        nearness /= self.temperature
+        membership: Array = np.exp(nearness, out=nearness)
+        membership /= membership.sum(axis=1, keepdims=True)
+        return membership
 
 
 @dataclass(frozen=True)
@@ -93,11 +122,14 @@ class CodeWords(Assignment):
 
     words: Annotated[Array, FloatArray("_clusters", "components")]
 
-    def assign(self, scores: Array) -> Labels:
+    undecided = 0.5
+
+    def nearness(self, scores: Array) -> Array:
+        """Return the agreement of signs, from -1 to 1, plus a smaller number by which the direction breaks ties."""
         matches = _signs(scores) @ self.words.T  # components - 2 × Hamming distance, exact in small integers
-        nearness = _round_ties(l2_normalize(scores) @ self.centres.T, self.decimals)
-        nearness[matches < matches.max(axis=1, keepdims=True)] = -np.inf
-        return nearness.argmax(axis=1)
+        cosines = _round_ties(l2_normalize(scores) @ self.centres.T, self.decimals)
+        # Two different numbers of matches differ by 2 at least, and half the cosines by 1 at most.
+        return (matches + cosines / 2) / self.words.shape[1]
 
 
 @dataclass(frozen=True)
@@ -155,9 +187,11 @@ FEW_STARTS = Directions(n_init=3)  # for labels that are compared many times, so
 class Centres(Assignment):
     """Centres of k-means; the nearest one is assigned."""
 
-    def assign(self, scores: Array) -> Labels:
+    undecided = 0.4
+
+    def nearness(self, scores: Array) -> Array:
         nearness = l2_normalize(scores) @ self.centres.T - squared_norms(self.centres) / 2
-        return _round_ties(nearness, self.decimals).argmax(axis=1)
+        return _round_ties(nearness, self.decimals)
 
 
 @dataclass(frozen=True)

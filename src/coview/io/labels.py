@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import csv
+import json
+import math
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from io import TextIOWrapper
+from itertools import repeat
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, TypeAlias
 
 import numpy as np
 
+from coview.certainty.columns import Columns, predicted_labels, sample_columns
 from coview.errors import InputError
 from coview.io.align import Ids, check_ids, refuse_duplicates, take_ids
 from coview.io.arrow import load_arrow
@@ -21,11 +25,13 @@ from coview.io.features import listing
 from coview.io.formats import find, read_class_table
 from coview.io.identifiers import names_ids
 from coview.io.table import InputFile, RawTable
-from coview.registry import CLUSTER_COLUMN
+from coview.registry import CLUSTER_COLUMN, LABEL_COLUMNS
 from coview.tables import as_string
-from coview.views import Array
+from coview.views import Array, Views
 
-_Blocks = Iterable[tuple[Any, Array]]  # ids of some samples, as a list or an Arrow array, and their labels
+# Ids of some samples, as a list or an Arrow array, and their values by column; None for columns without values.
+LabelBlocks: TypeAlias = Iterable[tuple[Any, Mapping[str, Array | None]]]
+_DECIMALS = 4  # of numbers in text files
 _GROUP_ROWS = 2**17  # rows of a Parquet row group; small groups are slow to read
 
 
@@ -46,7 +52,8 @@ def read_labels(
     path : path
         A table or an array, in any format that `read_views` reads. `::NAME` selects a sheet of an .xlsx file.
     column : str, optional
-        The column of the classes; not needed if there is only one besides the ids. In .h5ad and .h5mu files, a column
+        The column of the classes; not needed if there is only one besides the ids, nor for the column `cluster` of a
+        file of labels. In .h5ad and .h5mu files, a column
         of obs, such as `cell_type`, or `rna:cell_type` of one modality; in .mat and .npz files, the variable.
     ids : str or False, optional
         The column of the ids of the samples. By default, or if the file has no such column, the ids are the column that
@@ -166,6 +173,8 @@ def _classes(source: InputFile, table: RawTable, column: str | None) -> Sequence
         if not isinstance(values, np.ndarray) or values.ndim > 2 or values.size != max(values.shape, default=0):
             raise InputError(f"{source.where} is not a list of classes; give one row or column of them")
         return [as_string(value) for value in values.ravel().tolist()]
+    if column is None and set(table.strings) >= set(LABEL_COLUMNS):
+        column = CLUSTER_COLUMN  # of a label file, whose other columns are no classes
     if column is None and len(table.strings) > 1:
         raise InputError(
             f"{source.where} has {listing('column', tuple(table.strings))}; name that of the classes, as in "
@@ -178,19 +187,26 @@ def _classes(source: InputFile, table: RawTable, column: str | None) -> Sequence
 
 
 def write_labels(
-    path: str | os.PathLike[str], labels: Any, ids: Sequence[str] | None = None, *, name: str = "sample"
+    path: str | os.PathLike[str],
+    labels: Any,
+    ids: Sequence[str] | None = None,
+    *,
+    name: str = "sample",
+    columns: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write the cluster of each sample and return the path; the file appears once it is complete.
 
     Parameters
     ----------
     path : path that ends in .csv, .tsv, .parquet or .npy
-        Tables have a column of ids and a column `cluster`; `.npy` has the labels only.
+        Tables have a column of ids, a column `cluster`, and further columns; `.npy` has the labels only.
     labels : array of int
     ids : sequence of str, optional
         One for each label; without them, samples are numbered from 0.
     name : str
         The name of the column of ids.
+    columns : mapping from name to array, optional
+        Further columns, with a value for each sample; None for a column that is blank.
 
     Returns
     -------
@@ -201,17 +217,57 @@ def write_labels(
         raise InputError(f"labels: expected one integer per sample, got {clusters.dtype} of shape {clusters.shape}")
     if ids is not None and len(ids) != len(clusters):
         raise InputError(f"there are {len(ids)} ids for {len(clusters)} labels; give one for each")
-    return write_label_blocks(path, name, len(clusters), [(None if ids is None else list(ids), clusters)])
+    further = {key: None if values is None else np.asarray(values) for key, values in (columns or {}).items()}
+    for key, values in further.items():
+        if values is not None and values.shape != clusters.shape:
+            raise InputError(f"columns[{key!r}] has shape {values.shape} for {len(clusters)} labels; give one for each")
+    block = {CLUSTER_COLUMN: clusters, **further}
+    return write_label_blocks(path, name, len(clusters), [(None if ids is None else list(ids), block)])
 
 
-def write_label_blocks(path: str | os.PathLike[str], ids_name: str, n_samples: int, blocks: _Blocks) -> Path:
-    """Write n_samples labels in blocks of (ids, labels), as `write_labels` does, and return the path."""
+def write_label_blocks(path: str | os.PathLike[str], ids_name: str, n_samples: int, blocks: LabelBlocks) -> Path:
+    """Write the labels and further columns of n_samples in blocks, as `write_labels` does, and return the path."""
     path = check_label_path(path)
-    if ids_name == CLUSTER_COLUMN:
-        raise InputError(f"{CLUSTER_COLUMN!r} is the name of the column of labels; rename the column of the ids")
+    check_ids_name(ids_name)
     with complete_or_absent(path) as file:
         _WRITERS[path.suffix.lower()](file, ids_name, n_samples, blocks)
     return path
+
+
+def check_ids_name(name: str, where: str = "") -> None:
+    """Raise an InputError if the column of the ids has the name of another column of label files."""
+    if name in LABEL_COLUMNS:
+        raise InputError(f"{where}{name!r} is the name of a column of labels; rename the column of the ids")
+
+
+def columns_in(path: Path, model: Any, views: Views) -> Columns:
+    """Return what a model says of samples, as far as a file of labels of this format has it."""
+    if path.suffix.lower() == ".npy":
+        return {CLUSTER_COLUMN: predicted_labels(model, views)}
+    return sample_columns(model, views)
+
+
+def description_path(path: Path) -> Path:
+    """Return the path of the description of a table, by the convention of the W3C for metadata of CSV files."""
+    return path.with_name(f"{path.name}-metadata.json")
+
+
+def write_description(path: Path, ids_name: str) -> Path | None:
+    """Write what the columns of a table of labels mean to a JSON file beside it; None for an array."""
+    if path.suffix.lower() == ".npy":
+        return None
+    meanings = {ids_name: "The id of the sample, or its number from 0.", **LABEL_COLUMNS}
+    columns = [{"name": name, "dc:description": meaning} for name, meaning in meanings.items()]
+    document = {
+        "@context": "http://www.w3.org/ns/csvw",
+        "url": path.name,
+        "dc:description": "One row for each sample. Cells are blank if the model has no such value.",
+        "tableSchema": {"columns": columns},
+    }
+    described = description_path(path)
+    with complete_or_absent(described) as file:
+        file.write(json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n")
+    return described
 
 
 def check_label_path(path: str | os.PathLike[str]) -> Path:
@@ -234,30 +290,51 @@ def require_writer(ending: str) -> None:
         load_arrow("pyarrow.parquet", "writing Parquet files")
 
 
-def _write_delimited(delimiter: str, file: IO[bytes], ids_name: str, n_samples: int, blocks: _Blocks) -> None:
+def _write_delimited(delimiter: str, file: IO[bytes], ids_name: str, n_samples: int, blocks: LabelBlocks) -> None:
     text = TextIOWrapper(file, encoding="utf-8", newline="")
     rows = csv.writer(text, delimiter=delimiter, lineterminator="\n")
-    rows.writerow([ids_name, CLUSTER_COLUMN])
-    for ids, labels in _numbered(blocks):
-        rows.writerows(zip(ids.to_pylist() if hasattr(ids, "to_pylist") else ids, labels.tolist(), strict=True))
+    for start, ids, columns in _numbered(blocks):
+        if start == 0:
+            rows.writerow([ids_name, *columns])
+        ids = ids.to_pylist() if hasattr(ids, "to_pylist") else ids
+        rows.writerows(zip(ids, *(_cells(values, len(ids)) for values in columns.values()), strict=True))
     text.detach()
 
 
-def _write_npy(file: IO[bytes], ids_name: str, n_samples: int, blocks: _Blocks) -> None:
+def _cells(values: Array | None, n_rows: int) -> Iterable[Any]:
+    """Return the values as they are written to text; NaN and None are blank."""
+    if values is None:
+        return repeat("", n_rows)
+    if values.dtype.kind != "f":
+        return values.tolist()
+    return ["" if math.isnan(value) else f"{value:.{_DECIMALS}f}" for value in values.tolist()]
+
+
+def _write_npy(file: IO[bytes], ids_name: str, n_samples: int, blocks: LabelBlocks) -> None:
     header = {"descr": np.lib.format.dtype_to_descr(np.dtype(np.int64)), "fortran_order": False}
     np.lib.format.write_array_header_1_0(file, header | {"shape": (n_samples,)})
-    for _, labels in blocks:
+    for _, columns in blocks:
+        labels = columns[CLUSTER_COLUMN]
+        assert labels is not None
         file.write(labels.astype(np.int64).tobytes())
 
 
-def _write_parquet(file: IO[bytes], ids_name: str, n_samples: int, blocks: _Blocks) -> None:
+def _write_parquet(file: IO[bytes], ids_name: str, n_samples: int, blocks: LabelBlocks) -> None:
     pa, parquet = load_arrow(), load_arrow("pyarrow.parquet")
     writer, group = None, []
     n_written = n_grouped = 0
+
+    def cells(values: Array | None, n_rows: int) -> Any:
+        if values is None:
+            return pa.nulls(n_rows)
+        kind = {"i": np.int64, "u": np.int64, "f": np.float64}.get(values.dtype.kind, values.dtype)
+        return pa.array(values.astype(kind, copy=False), from_pandas=True)  # NaN is null
+
     try:
-        for ids, labels in _numbered(blocks):
-            group.append(pa.table({ids_name: ids, CLUSTER_COLUMN: labels.astype(np.int64)}))
-            n_grouped += len(labels)
+        for _, ids, columns in _numbered(blocks):
+            table = {ids_name: ids, **{name: cells(values, len(ids)) for name, values in columns.items()}}
+            group.append(pa.table(table))
+            n_grouped += len(ids)
             if n_grouped >= _GROUP_ROWS or n_written + n_grouped == n_samples:
                 writer = writer or parquet.ParquetWriter(file, group[0].schema)
                 writer.write_table(pa.concat_tables(group), row_group_size=_GROUP_ROWS)
@@ -267,15 +344,16 @@ def _write_parquet(file: IO[bytes], ids_name: str, n_samples: int, blocks: _Bloc
             writer.close()
 
 
-def _numbered(blocks: _Blocks) -> Iterator[tuple[Any, Array]]:
-    """Yield the blocks with their ids, or with the numbers of their samples."""
+def _numbered(blocks: LabelBlocks) -> Iterator[tuple[int, Any, Mapping[str, Array | None]]]:
+    """Yield the number of the first sample of each block, the ids or the numbers of its samples, and the columns."""
     start = 0
-    for ids, labels in blocks:
-        yield np.arange(start, start + len(labels)) if ids is None else ids, labels
-        start += len(labels)
+    for ids, columns in blocks:
+        n_rows = len(next(values for values in columns.values() if values is not None))
+        yield start, np.arange(start, start + n_rows) if ids is None else ids, columns
+        start += n_rows
 
 
-_WRITERS: Mapping[str, Callable[[IO[bytes], str, int, _Blocks], None]] = {
+_WRITERS: Mapping[str, Callable[[IO[bytes], str, int, LabelBlocks], None]] = {
     ".csv": partial(_write_delimited, ","),
     ".tsv": partial(_write_delimited, "\t"),
     ".parquet": _write_parquet,

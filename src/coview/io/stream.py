@@ -11,15 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coview.blocks import BlocksOfViews, checked_block, rows_with_values
+from coview.certainty.columns import Columns
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.io.align import check_counts, check_ids, notes_on_order
 from coview.io.arrow import load_arrow
 from coview.io.identifiers import refuse_identifiers
-from coview.io.labels import check_label_path, write_label_blocks
+from coview.io.labels import check_label_path, columns_in, write_description, write_label_blocks
 from coview.io.row_readers import RowBlock, open_rows
 from coview.io.table import RawTable
 from coview.parameters import check_integer
-from coview.views import Array, Views
+from coview.views import Views
 
 _HEAD_ROWS = 256  # enough to see that values are different or number the rows
 
@@ -205,8 +206,9 @@ def label_file(model: Any, reader: ViewsReader, path: str | os.PathLike[str]) ->
     model : fitted model with predict
     reader : ViewsReader
     path : path that ends in .csv, .tsv, .parquet or .npy
-        Tables have a column of ids, or of the numbers of the samples, and a column `cluster`; `.npy` has the labels
-        only, as int64.
+        Tables have a column of ids, or of the numbers of the samples, and the columns `cluster`, `membership`,
+        `second_cluster` and `novelty`, which are blank if the model does not have them. A JSON file beside a table says
+        what the columns mean. `.npy` has the labels only, as int64.
 
     Returns
     -------
@@ -231,19 +233,16 @@ def label_file(model: Any, reader: ViewsReader, path: str | os.PathLike[str]) ->
     path = check_label_path(path)
     if path.exists() and any(path.samefile(file) for rows in reader._readers.values() for file in rows.files):
         raise InputError(f"{path} is one of the sources; write the labels to another file")
-    return write_label_blocks(path, reader.ids or "sample", reader.n_samples, _label_blocks(model, reader))
+    ids_name = reader.ids or "sample"
+    write_label_blocks(path, ids_name, reader.n_samples, label_blocks(model, reader, path))
+    write_description(path, ids_name)
+    return path
 
 
-def _label_blocks(model: Any, reader: ViewsReader) -> Iterator[tuple[Any, Array]]:
-    """Yield the ids and the labels of each block."""
+def label_blocks(model: Any, reader: ViewsReader, path: Path) -> Iterator[tuple[Any, Columns]]:
+    """Yield the ids of each block and the columns of its samples for a file of labels."""
     for views, ids in reader.filled_by(model)._blocks():
-        labels = np.asarray(model.predict(views))
-        if labels.shape != (views.n_samples,) or labels.dtype.kind not in "iu":
-            raise InputError(
-                f"{type(model).__name__}.predict returned {labels.dtype} of shape {labels.shape} for {views.n_samples} "
-                "rows; expected one integer per row"
-            )
-        yield ids, labels
+        yield ids, columns_in(path, model, views)
 
 
 def _kind_of_id(kind: Any) -> str:

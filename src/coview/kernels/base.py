@@ -8,9 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from coview.errors import InputError
+from coview.neighbors.duplicates import Integers
 from coview.parameters import check_integer
 from coview.runtime import Map, serial_map
 from coview.views import Array, Matrix, as_views
+
+_MOST_SIMILAR = 10  # training rows of which a row has the mean similarity
 
 
 class Kernel(ABC):
@@ -88,9 +91,31 @@ class Similarity(ABC):
         self.tile(rows, slice(0, n), out=block)
         return block
 
+    @abstractmethod
+    def closeness(self, x: Matrix) -> Array:
+        """Return how close each row is to the training rows that are most similar to it; larger is closer.
+
+        A row that is equal to a training row is treated as that row, whose similarity to itself is left out.
+        """
+
+    @abstractmethod
+    def training_closeness(self, rows: Integers) -> Array:
+        """Return the same for the training rows of these numbers."""
+
     def forget_training(self) -> Similarity:
         """Return the part of this similarity that new rows need."""
         return self
+
+
+def mean_of_largest(similarities: Array, itself: Any = False) -> Array:
+    """Return the mean of the largest similarities of each row; of the rows `itself`, the very largest is left out."""
+    width = min(_MOST_SIMILAR + 1, similarities.shape[1])
+    largest = np.sort(np.partition(similarities, -width, axis=1)[:, -width:], axis=1)[:, ::-1].astype(np.float64)
+    first = np.where(np.broadcast_to(itself, len(largest)) & (width > 1), 1, 0)  # a single row has no others
+    ranks = np.arange(width)
+    counted = (ranks >= first[:, None]) & (ranks < first[:, None] + _MOST_SIMILAR)
+    sums: Array = np.sum(largest, axis=1, where=counted)
+    return sums / counted.sum(axis=1)
 
 
 def check_integer_parameter(kernel: Kernel, parameter: str) -> None:

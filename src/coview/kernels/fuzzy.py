@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import scipy.sparse as sp
 
-from coview.kernels.graph import Graph, GraphSimilarity, NearPairs, directed_graph, last_distances
+from coview.kernels.graph import Graph, GraphSimilarity, NearPairs, closeness_to, directed_graph, last_distances
 from coview.neighbors.nearest import Neighbors
 from coview.state import PARAMETER, FloatArray
 from coview.views import Array, Matrix
@@ -76,7 +76,10 @@ class FuzzyGraph(Graph):
         roots = np.sqrt(degrees)
         weights.data /= np.repeat(roots, np.diff(weights.indptr)) * roots[weights.indices]
         radii = last_distances(near, self.n_neighbors)
-        return FuzzySimilarity(self, rows, scales, radii, weights.astype(dtype), offsets, bandwidths, degrees)
+        closeness = closeness_to(near.distances, radii[near.rows])
+        return FuzzySimilarity(
+            self, rows, scales, radii, weights.astype(dtype), closeness, offsets, bandwidths, degrees
+        )
 
 
 @dataclass(frozen=True)

@@ -139,6 +139,7 @@ class GraphSimilarity(Similarity):
     scales: Annotated[Array, FloatArray("_scales", least=0)]  # factors of the columns, one for all or for each
     radii: Annotated[Array, FloatArray("_observed", least=0)]
     gram: Annotated[Matrix, SparseMatrix("_observed", "_observed", least=0, most=1)]
+    own_closeness: Annotated[Array, FloatArray("_observed", least=0, most=1)]  # of the training rows to the others
 
     nonnegative = True
     bounded = True
@@ -182,6 +183,25 @@ class GraphSimilarity(Similarity):
         # A row with duplicates is scored like a new row that is equal to it.
         return self.gram[self._duplicates.first[self._duplicates.of_row[rows]]]
 
+    def closeness(self, x: Matrix) -> Array:
+        with np.errstate(over="ignore"):
+            x = self._like_training(self.kernel.normalized(x, self.scales))
+        equal = self._duplicates.find(x)
+        new = np.flatnonzero(equal < 0)
+        closeness = self.own_closeness[self._duplicates.first[equal]]
+        closeness[new] = 0.0  # of rows that are too far away to have neighbours
+        if len(new):
+            k = min(self.kernel.n_neighbors, self.rows.shape[0])
+            near = self._finder.near(x[new], min(k, len(self._duplicates)))
+            pair, row = self._duplicates.members(near.rows, k)
+            query, row, distance = sort_pairs(near.queries[pair], row, near.distances[pair])
+            nearest = np.flatnonzero(rank_in_group(query) < k).reshape(-1, k)  # all or none of a query
+            closeness[new[query[nearest[:, 0]]]] = closeness_to(distance[nearest], self.radii[row[nearest]])
+        return closeness
+
+    def training_closeness(self, rows: Integers) -> Array:
+        return self.own_closeness[rows]
+
     @cached_property
     def _duplicates(self) -> Duplicates:
         return Duplicates(self.rows)
@@ -218,6 +238,19 @@ class GraphSimilarity(Similarity):
         values = self._values(pairs, x.shape[0]).astype(self.dtype)
         starts = np.searchsorted(pairs.new, np.arange(x.shape[0] + 1))
         return sp.csr_array((values, pairs.training, starts), shape=shape)
+
+
+def closeness_to(distances: Array, radii: Array) -> Array:
+    """Return the mean of r / (r + d) over the nearest training rows, at distances d; (rows, neighbours) each.
+
+    The radius r of a training row is the distance to the last of its own neighbours, so that a row in a sparse region
+    is as close as one in a dense region. A row far away from all others has 0, and duplicates have 1.
+    """
+    if distances.shape[1] == 0:
+        return np.ones(len(distances))
+    sums = distances + radii
+    means: Array = np.divide(radii, sums, out=np.ones_like(sums), where=sums > 0).mean(axis=1)
+    return means
 
 
 def directed_graph(neighbours: Integers, values: Array, diagonal: float) -> Matrix:

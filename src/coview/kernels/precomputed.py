@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from coview.errors import InputError
-from coview.kernels.base import Kernel, Similarity
+from coview.kernels.base import Kernel, Similarity, mean_of_largest
+from coview.neighbors.duplicates import Integers
 from coview.rows import as_array
 from coview.runtime import Map, serial_map
 from coview.state import Sizes, require
@@ -62,6 +63,16 @@ class PrecomputedSimilarity(Similarity):
     def tile(self, rows: slice, columns: slice, out: Array) -> None:
         assert self.gram is not None
         out[...] = as_array(self.gram[rows, columns])
+
+    def closeness(self, x: Matrix) -> Array:
+        # Similarities do not show whether a row is equal to a training row.
+        return mean_of_largest(self(x))
+
+    def training_closeness(self, rows: Integers) -> Array:
+        assert self.gram is not None
+        similarities = as_array(self.gram[rows]).astype(np.float64)
+        similarities[np.arange(len(rows)), rows] = np.inf
+        return mean_of_largest(similarities, itself=True)
 
     def forget_training(self) -> Similarity:
         return PrecomputedSimilarity(None, self.dtype)

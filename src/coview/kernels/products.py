@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
@@ -16,7 +17,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from coview.errors import InputError
-from coview.kernels.base import Kernel, Similarity, check_integer_parameter
+from coview.kernels.base import Kernel, Similarity, check_integer_parameter, mean_of_largest
+from coview.neighbors.duplicates import Duplicates, Integers
 from coview.parameters import check_above, check_number
 from coview.rows import append_columns, as_array, as_float64, column, l2_normalize, squared_norms
 from coview.runtime import Map, serial_map
@@ -60,6 +62,32 @@ class Products(Similarity):
         self.kernel.finish(block)
         return block
 
+    def closeness(self, x: Matrix) -> Array:
+        factor = self.kernel.factor(x, self.centre, self.dtype)
+        return self._closeness(self(x), factor, self._duplicates.find(factor) >= 0)
+
+    def training_closeness(self, rows: Integers) -> Array:
+        return self._closeness(self._of_training(rows), self.factor[rows], itself=True)
+
+    def _closeness(self, block: Array, factor: Matrix, itself: Any) -> Array:
+        if not self.bounded:  # cosines in the feature space, because long rows are not closer
+            norms, other_norms = self.kernel.norms(factor)[:, None], self._norms
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                block = np.nan_to_num(block / norms / other_norms, posinf=0.0, neginf=0.0)
+        return mean_of_largest(block, itself)
+
+    def _of_training(self, rows: Integers) -> Array:
+        """Return the similarities of these training rows to all of them."""
+        return self._finished(self.factor[rows])
+
+    @cached_property
+    def _norms(self) -> Array:
+        return self.kernel.norms(self.factor)
+
+    @cached_property
+    def _duplicates(self) -> Duplicates:
+        return Duplicates(self.factor)
+
     def tile(self, rows: slice, columns: slice, out: Array) -> None:
         left, right = self.kernel.left_factor(self.factor[rows]), self.factor[columns]
         if sp.issparse(right) or self.dtype != out.dtype:
@@ -94,6 +122,14 @@ class InnerProductKernel(Kernel):
 
     def finish(self, block: Array) -> None:
         """Replace inner products by similarities, in place."""
+
+    def norms(self, factor: Matrix) -> Array:
+        """Return the square root of the similarity of each row to itself."""
+        squares = np.asarray((self.left_factor(factor) * factor).sum(axis=1), dtype=np.float64).reshape(-1, 1)
+        with np.errstate(over="ignore"):
+            self.finish(squares)
+        roots: Array = np.sqrt(np.maximum(squares[:, 0], 0))
+        return roots
 
     def against(
         self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64, map_blocks: Map = serial_map
@@ -212,6 +248,13 @@ class GaussianProducts(Products):
         if len(self.far):
             both = np.flatnonzero(-column(factor, -1) > _LARGEST_NORM[self.dtype])
             block[np.ix_(both, self.far)] = self._by_differences(x[both], self.far_rows)
+        return block
+
+    def _of_training(self, rows: Integers) -> Array:
+        block, both = super()._of_training(rows), np.flatnonzero(np.isin(rows, self.far))
+        block[np.ix_(both, self.far)] = self._by_differences(
+            self.far_rows[np.searchsorted(self.far, rows[both])], self.far_rows
+        )
         return block
 
     def tile(self, rows: slice, columns: slice, out: Array) -> None:

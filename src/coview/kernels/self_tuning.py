@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from coview.kernels.base import check_integer_parameter
-from coview.kernels.graph import Graph, GraphSimilarity, NearPairs, directed_graph, last_distances
+from coview.kernels.graph import Graph, GraphSimilarity, NearPairs, closeness_to, directed_graph, last_distances
 from coview.neighbors.nearest import Neighbors
 from coview.state import PARAMETER, FloatArray
 from coview.views import Array, Matrix
@@ -77,7 +77,8 @@ class NeighborGraph(Graph):
         gram = sp.csr_array(directed.maximum(directed.T.tocsr()))
         gram.sort_indices()
         radii = last_distances(near, self.n_neighbors)
-        return NeighborSimilarity(self, rows, scales, radii, gram.astype(dtype), bandwidths)
+        closeness = closeness_to(distances, radii[neighbours])
+        return NeighborSimilarity(self, rows, scales, radii, gram.astype(dtype), closeness, bandwidths)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeAlias
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import estimator_html_repr
+from sklearn.utils import ClassifierTags, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coview.core.alternate import Alternation
@@ -74,6 +74,10 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         tags.input_tags.sparse = True
         # allow_nan stays False also if samples may lack views: scikit-learn's checks then set single cells to NaN,
         # which are refused.
+        if hasattr(self, "predict_proba"):
+            # Its check of sparse input reads these tags of every estimator with predict_proba, and expects two columns
+            # of one that is not multi-class, as many as there are clusters by default. A clusterer is no classifier.
+            tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
 
     def _html_repr(self) -> str:

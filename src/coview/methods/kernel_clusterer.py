@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
+from threading import Lock
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ from coview.core.assign import DECIMALS, Assigner, Deferred, as_assigner
 from coview.core.eigen import dominant_rows, top_eigenpairs
 from coview.core.fuse import Fused, fuses_sparse
 from coview.core.gram import Centering, Grams
+from coview.core.novelty import joint_quantiles, quantiles
 from coview.core.score import ScoreMap, zero_within
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
@@ -52,6 +54,7 @@ _FURTHER = 3  # eigenvalues beyond those of the components, to show the gap
 _SOLVER_VECTORS = 16  # for each component
 _FEWEST_COMPLETE = 5  # training samples with all views, from which the loadings of the views are computed
 _MOST_COMPLETE = 256  # of these, because the scores of each view take long with dense kernels
+_MOST_REFERENCE = 1000  # training samples with each view, whose closeness new samples are compared with
 _LEAST_LOADING = 1e-3  # of a view that is unrelated to the ensemble
 _SAMPLES_OF_A_COMPONENT = 10  # the reciprocal of the fraction of a mean cluster that may dominate a component
 
@@ -109,6 +112,8 @@ class KernelClusterer(ScoreClusterer):
     _present_rows: SomeViews[Annotated[Array, IntegerArray("_observed", least=0, increasing=True)]]
     _view_scores: SomeViews[Annotated[Array, FloatArray("_observed", "components")]]
     _view_loadings: SomeViews[Annotated[float, Range(above=0)]]  # see `_loadings`
+    # Of the training samples in `_reference_rows`, for views in which it cannot be computed again.
+    _closeness: SomeViews[Annotated[Array, FloatArray("_reference")]]
 
     @abstractmethod
     def _latent_space(self, grams: Grams, n_components: int) -> LatentSpace:
@@ -203,7 +208,7 @@ class KernelClusterer(ScoreClusterer):
         self.labels_ = self._assignment.assign(scores)
         self._view_assigner = Deferred(assigner, self._k, decimals, seed=int(rng.integers(2**31)))
         self._view_assignments, self._computed = {}, {}
-        # A precomputed Gram matrix of the training samples is not stored, so the scores of its view are.
+        # A precomputed Gram matrix of the training samples is not stored, so scores and closeness of its view are.
         self._score_maps = {
             name: replace(each, similarity=each.similarity.forget_training()) for name, each in maps.items()
         }
@@ -212,6 +217,7 @@ class KernelClusterer(ScoreClusterer):
             for name, each in maps.items()
             if each.similarity is not self._score_maps[name].similarity
         }
+        self._closeness = {name: self._training_closeness(name, maps) for name in self._view_scores}
         report("labels")
         self._warn_if_fewer(self._assignment.n_found)
 
@@ -226,9 +232,15 @@ class KernelClusterer(ScoreClusterer):
                 require(inside, f"expected rows of view {name!r} below {n_rows}")
                 n_rows = len(self._present_rows[name])
             require(score_map.n_training == n_rows, f"expected {n_rows} training samples of view {name!r}")
+            if name in self._closeness:
+                expected, given = len(self._reference_rows_with(name)), len(self._closeness[name])
+                require(
+                    given == expected, f"expected the closeness of {expected} samples in view {name!r}, got {given}"
+                )
             similarity: Any = score_map.similarity
             if isinstance(similarity, PrecomputedSimilarity):  # its training scores cannot be computed again
-                require(name in self._view_scores, f"expected the scores of view {name!r}")
+                known = name in self._view_scores and name in self._closeness
+                require(known, f"expected the scores and the closeness of view {name!r}")
                 width = self.view_n_features_[name]
                 require(score_map.n_training == width, f"expected one column of view {name!r} per training sample")
             else:
@@ -325,6 +337,52 @@ class KernelClusterer(ScoreClusterer):
         scores /= divisors
         return scores, np.broadcast_to(error, scores.shape) / divisors
 
+    def _usual(self, views: Views, per_view: bool) -> Any:
+        known = {name: self._closeness_in(name) for name in views}  # before there are threads
+        closeness = self._by_block(self._block_closeness, views)
+        of_views = {name: quantiles(closeness[:, v], known[name]) for v, name in enumerate(views)}
+        if per_view:
+            return of_views
+        rows, reference = self._reference_rows(), {}
+        for name in views:
+            rows_with = self._present_rows.get(name, rows)
+            scores = quantiles(known[name], known[name])
+            reference[name] = among_all(scores[:, None], np.isin(rows, rows_with))[:, 0]
+        return joint_quantiles(of_views, reference)
+
+    def _closeness_in(self, name: str) -> Array:
+        """Return the closeness of the training samples that new samples are compared with in a view."""
+        if name in self._closeness:
+            return self._closeness[name]
+        return self._once(("closeness", name), lambda: self._training_closeness(name, self._score_maps))
+
+    def _block_closeness(self, views: Views) -> Array:
+        """Return how close the samples of a block are to the training samples in each view, (rows, views)."""
+        closeness = np.full((views.n_samples, len(views)), np.nan)
+        for v, name in enumerate(views):
+            if views.n_present(name):
+                rows = views.present.get(name, slice(None))
+                closeness[rows, v] = self._score_maps[name].similarity.closeness(views.observed(name))
+        return closeness
+
+    def _reference_rows(self) -> Array:
+        """Return the numbers of the training samples whose closeness new samples are compared with.
+
+        They are evenly spaced among all samples, and if some lack views, among the samples that have each view.
+        """
+        n = len(self.labels_)
+        having = [self._present_rows.get(name, np.arange(n)) for name in self.view_names_]
+        return np.unique(np.concatenate([rows[_spread_rows(len(rows), _MOST_REFERENCE)] for rows in having]))
+
+    def _reference_rows_with(self, name: str) -> Array:
+        """Return the numbers of those of the `_reference_rows` that have a view, among the samples that have it."""
+        rows = self._reference_rows()
+        return np.flatnonzero(np.isin(self._present_rows[name], rows)) if name in self._present_rows else rows
+
+    def _training_closeness(self, name: str, maps: Mapping[str, ScoreMap]) -> Array:
+        """Return the closeness of these samples, given similarities that know the training rows."""
+        return maps[name].similarity.training_closeness(self._reference_rows_with(name))
+
     def _loadings(self) -> dict[str, float]:
         """Return for each view <e_v, e> / <e, e>, with e the ensemble scores of training samples with all views.
 
@@ -365,9 +423,19 @@ class KernelClusterer(ScoreClusterer):
             rows = min(max(_BLOCK_BYTES // (4 * max(widest, 1)), 64), 8192)
         if n <= rows:
             return function(views)
+        found: list[Array] = []  # the result, once the first block has its shape; blocks and result would need twice
+        lock = Lock()
+
+        def fill(block: slice) -> None:
+            part = function(views.take(block))
+            with lock:
+                if not found:
+                    found.append(np.empty((n, *part.shape[1:]), part.dtype))
+            found[0][block] = part
+
         with Workers(self.n_jobs) as workers:
-            blocks = [slice(start, start + rows) for start in range(0, n, rows)]
-            return np.concatenate(workers.map(lambda block: function(views.take(block)), blocks))
+            workers.map(fill, [slice(start, start + rows) for start in range(0, n, rows)])
+        return found[0]
 
 
 class OneViewKernelClusterer(KernelClusterer):

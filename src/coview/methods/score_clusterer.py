@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from coview.core.assign import Assignment, Deferred, Labels
 from coview.errors import InputError
 from coview.methods.base import MultiViewClusterer
+from coview.parameters import check_number
 from coview.state import CACHE, FloatArray, Size, SomeViews
 from coview.views import Array, Views, row_labels
 
@@ -55,6 +56,10 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
     @abstractmethod
     def _training_scores(self, name: str) -> Array:
         """Return a view's own scores of the training samples; NaN for samples that lack it."""
+
+    @abstractmethod
+    def _usual(self, views: Views, per_view: bool) -> Any:
+        """Return the scores of `score_samples`."""
 
     @property
     def _scored_views(self) -> tuple[str, ...]:
@@ -120,15 +125,15 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
         return pd.DataFrame(scores, index=index)
 
     @overload
-    def predict(self, X: Any, per_view: Literal[False] = False) -> Labels: ...
+    def predict(self, X: Any, per_view: Literal[False] = False, novel_below: float | None = None) -> Labels: ...
 
     @overload
-    def predict(self, X: Any, per_view: Literal[True]) -> dict[str, Labels]: ...
+    def predict(self, X: Any, per_view: Literal[True], novel_below: float | None = None) -> dict[str, Labels]: ...
 
     @overload
-    def predict(self, X: Any, per_view: bool) -> Labels | dict[str, Labels]: ...
+    def predict(self, X: Any, per_view: bool, novel_below: float | None = None) -> Labels | dict[str, Labels]: ...
 
-    def predict(self, X: Any, per_view: bool = False) -> Labels | dict[str, Labels]:
+    def predict(self, X: Any, per_view: bool = False, novel_below: float | None = None) -> Labels | dict[str, Labels]:
         """Return the cluster of each sample; a sample gets the same label alone and in any batch.
 
         Parameters
@@ -137,15 +142,69 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
         per_view : bool
             Return labels by each view's own scores (individual assignment) instead of the ensemble scores; -1 for
             samples that lack the view.
+        novel_below : float in [0, 1], optional
+            Samples whose `score_samples` is below this have the label -1. With 0.01, about 1 % of samples like the
+            training samples have it.
 
         Returns
         -------
         array of shape (n_samples,), or a dictionary of such arrays by view name
         """
         views = self._views_to_predict(X)
-        if per_view:
-            return {name: self._labels_of_view(name, e) for name, e in self._scores_of_views(views).items()}
-        return self._by_block(lambda block: self._assignment.assign(self._ensemble(block)), views)
+        usual = None
+        if novel_below is not None:
+            check_number("novel_below", novel_below, 0, 1)
+            usual = self._usual(views, per_view)
+        if not per_view:
+            labels = self._by_block(lambda block: self._assignment.assign(self._ensemble(block)), views)
+            return labels if usual is None else np.where(usual < novel_below, -1, labels)
+        of_views = {name: self._labels_of_view(name, e) for name, e in self._scores_of_views(views).items()}
+        if usual is None:
+            return of_views
+        return {name: np.where(usual[name] < novel_below, -1, labels) for name, labels in of_views.items()}
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the membership of each sample in each cluster.
+
+        The memberships of a sample sum to 1, and the largest, the first of several, is that of its cluster in
+        `predict`. It estimates the fraction of models of random subsets of the training samples that assign the sample
+        to the same cluster; see docs/certainty.md.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+
+        Returns
+        -------
+        array of shape (n_samples, n_clusters), with the number of clusters that are found
+        """
+        views = self._views_to_predict(X)
+        return self._by_block(lambda block: self._assignment.membership(self._ensemble(block)), views)
+
+    @overload
+    def score_samples(self, X: Any, per_view: Literal[False] = False) -> Array: ...
+
+    @overload
+    def score_samples(self, X: Any, per_view: Literal[True]) -> dict[str, Array]: ...
+
+    def score_samples(self, X: Any, per_view: bool = False) -> Array | dict[str, Array]:
+        """Return how usual each sample is among the training samples, from 0 to 1; a low score means a novel sample.
+
+        In each view, the similarity of a sample to its most similar training samples is compared with that of training
+        samples to the others: the score is the fraction of training samples for which it is smaller. The joint score
+        compares the mean over the views of a sample in the same way. See docs/certainty.md.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+        per_view : bool
+            Return the score in each view instead; NaN for samples that lack the view.
+
+        Returns
+        -------
+        array of shape (n_samples,), or a dictionary of such arrays by view name
+        """
+        return self._usual(self._views_to_predict(X), per_view)
 
     @property
     def view_labels_(self) -> dict[str, Labels]:

@@ -1,0 +1,1 @@
+"""How certain the results for each sample are."""

@@ -1,0 +1,54 @@
+"""Novelty: how close samples are to the training samples, as quantiles of the closeness of training samples.
+
+A sample lacks a view if its closeness in that view is NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from coview.views import Array
+
+_FEWEST = 20  # training samples with all views of a sample; with fewer, those that have any of these views count
+_TIE = 1e-6  # relative difference that may be a rounding error of float32
+_LEAST = 1e-9  # quantile; smaller ones are equal
+
+
+def quantiles(values: Array, reference: Array) -> Array:
+    """Return the fraction of the reference that is smaller than each value, between 0 and 1; NaN stays NaN.
+
+    Fractions are interpolated between the values of the reference. Values below all of these still differ: they fall to
+    0 towards the value 0, or if the reference is not positive, towards a value as far below as the reference is wide.
+    """
+    ordered = np.sort(reference)
+    apart = np.diff(ordered) > _TIE * np.abs(ordered[1:])
+    starts = np.flatnonzero(np.concatenate([[True], apart]))
+    counts = np.diff(starts, append=len(ordered))
+    # Ties have one point with their middle rank: rounding errors would otherwise decide between their ranks.
+    points, ranks = np.add.reduceat(ordered, starts) / counts, starts + (counts + 1) / 2
+    lowest = 0.0 if points[0] > 0 else points[0] - (float(np.ptp(points)) or 1.0)
+    fractions: Array = np.interp(values, [lowest, *points], [0.0, *(ranks / (len(ordered) + 1))])
+    return fractions
+
+
+def joint_quantiles(of_views: Mapping[str, Array], reference: Mapping[str, Array]) -> Array:
+    """Return the quantile of the mean logarithm over the views that each sample has (Fisher's method).
+
+    `of_views` has the quantiles of the samples in each view, `reference` those of training samples. A mean over few
+    views varies more than one over many, so each is compared with the means of training samples over the same views.
+    """
+    table, known = (np.log(np.maximum(np.column_stack(list(each.values())), _LEAST)) for each in (of_views, reference))
+    patterns, member = np.unique(~np.isnan(table), axis=0, return_inverse=True)
+    found = np.full(len(table), np.nan)
+    for number, pattern in enumerate(patterns):
+        rows = np.flatnonzero(member.ravel() == number)
+        others = known[:, pattern]
+        complete = others[~np.isnan(others).any(axis=1)]
+        if len(complete) < _FEWEST:
+            complete = others[~np.isnan(others).all(axis=1)]
+        if pattern.any() and len(complete):
+            # Exponentials of the means are positive, and 0 is the value of the most novel samples.
+            found[rows] = quantiles(np.exp(table[rows][:, pattern].mean(axis=1)), np.exp(np.nanmean(complete, axis=1)))
+    return found

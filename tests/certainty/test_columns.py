@@ -1,0 +1,121 @@
+"""The columns of label files: what a model says of each sample."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from coview import METHODS, OPMC, FixedSize, TMvKSCR, Tuned, ViewsReader, as_views, label_file
+from coview.certainty.columns import sample_columns
+from coview.io import read_labels, write_labels
+from coview.io.labels import write_description
+from coview.registry import LABEL_COLUMNS
+from tests.conftest import make_blobs
+
+NAMES = ["cluster", "membership", "second_cluster", "novelty"]
+
+
+@pytest.fixture(scope="module")
+def views():
+    return as_views(make_blobs(n_samples=120, spread=1.5)[0])
+
+
+@pytest.mark.parametrize(
+    "model", [TMvKSCR(3, random_state=0), Tuned(3, random_state=0), FixedSize(TMvKSCR(3), n_train=80, random_state=0)]
+)
+def test_columns_are_those_of_the_model(model, views):
+    model.fit(views)
+    membership = model.predict_proba(views)
+    for labels in (None, model.labels_):
+        columns = sample_columns(model, views, labels)
+        assert list(columns) == list(LABEL_COLUMNS) == NAMES
+        np.testing.assert_array_equal(columns["cluster"], model.labels_)
+        np.testing.assert_array_equal(columns["membership"], membership.max(axis=1))
+        np.testing.assert_array_equal(columns["second_cluster"], membership.argsort(axis=1)[:, -2])
+        np.testing.assert_array_equal(columns["novelty"], 1 - model.score_samples(views))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_second_of_two_tied_clusters_is_the_other_one():
+    class Tied:
+        def predict_proba(self, views):
+            return np.array([[0.5, 0.5, 0.0], [0.2, 0.4, 0.4], [1.0, 0.0, 0.0]])
+
+    columns = sample_columns(Tied(), as_views(np.eye(3)))
+    assert columns["cluster"].tolist() == [0, 1, 0]
+    assert columns["second_cluster"].tolist() == [1, 2, 1]
+    assert columns["novelty"] is None
+
+
+def test_a_single_cluster_has_no_second(views):
+    columns = sample_columns(TMvKSCR(1, random_state=0).fit(views), views)
+    assert columns["second_cluster"] is None
+    np.testing.assert_array_equal(columns["membership"], 1)
+
+
+def test_methods_without_scores_have_clusters_only(views):
+    model = OPMC(3, random_state=0).fit(views)
+    columns = sample_columns(model, views)
+    np.testing.assert_array_equal(columns["cluster"], model.labels_)
+    assert [columns[name] for name in NAMES[1:]] == [None] * 3
+    without_predict = METHODS["coreg"](3, random_state=0).fit(views)
+    columns = sample_columns(without_predict, views, without_predict.labels_)
+    assert [columns[name] for name in NAMES[1:]] == [None] * 3
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet"])
+@pytest.mark.parametrize("batch_size", [17, 1000])
+def test_files_that_are_read_in_blocks_have_the_same_columns(views, tmp_path, ending, batch_size):
+    pytest.importorskip("pyarrow", reason="tables need pyarrow: pip install 'coview[io]'")
+    model = TMvKSCR(3, random_state=0).fit(views)
+    reader = ViewsReader(dict(views), batch_size=batch_size)
+    streamed = label_file(model, reader, tmp_path / f"streamed{ending}")
+    columns = sample_columns(model, views)
+    whole = write_labels(tmp_path / f"whole{ending}", columns["cluster"], columns=columns)
+    if ending == ".parquet":
+        from pyarrow import parquet
+
+        found, expected = (parquet.read_table(path).to_pydict() for path in (streamed, whole))
+        assert found == expected
+    else:
+        assert streamed.read_text() == whole.read_text()
+    assert read_labels(streamed) == tuple(map(str, model.labels_.tolist()))
+    assert (tmp_path / f"streamed{ending}-metadata.json").exists()
+
+
+def test_a_description_beside_the_file_says_what_its_columns_mean(tmp_path):
+    path = write_labels(tmp_path / "labels.csv", [0, 1], columns=dict.fromkeys(NAMES[1:]), name="id")
+    document = json.loads(write_description(path, "id").read_text())
+    assert document["url"] == "labels.csv"
+    with path.open() as file:
+        assert [column["name"] for column in document["tableSchema"]["columns"]] == csv.DictReader(file).fieldnames
+    assert all(column["dc:description"].endswith(".") for column in document["tableSchema"]["columns"])
+    assert write_description(tmp_path / "labels.npy", "id") is None
+
+
+def test_numbers_in_text_have_four_decimals_and_missing_ones_are_blank(tmp_path):
+    columns = {"membership": np.array([0.5, 1 / 3, np.nan]), "best_view": np.array(["a", "b", "a"]), "novelty": None}
+    path = write_labels(tmp_path / "labels.csv", [2, 0, 1], columns=columns)
+    assert path.read_text().splitlines() == [
+        "sample,cluster,membership,best_view,novelty",
+        "0,2,0.5000,a,",
+        "1,0,0.3333,b,",
+        "2,1,,a,",
+    ]
+
+
+def test_the_column_cluster_is_read_by_default_from_files_of_labels_only(tmp_path):
+    columns = {**dict.fromkeys(NAMES[1:]), "membership": np.array([0.5, 0.7])}
+    path = write_labels(tmp_path / "labels.csv", [1, 0], ["s1", "s2"], columns=columns)
+    assert read_labels(path, order=["s2", "s1"]) == ("0", "1")
+    assert read_labels(path) == ("1", "0")
+    assert read_labels(path, column="membership", ids="sample") == ("0.5000", "0.7000")
+    (tmp_path / "other.csv").write_text("sample,cluster,class\ns1,0,a\ns2,1,b\n")
+    with pytest.raises(ValueError, match="name that of the classes"):
+        read_labels(tmp_path / "other.csv", order=["s2", "s1"])
+
+
+def test_columns_of_another_length_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"columns\['membership'\] has shape \(1,\) for 2 labels"):
+        write_labels(tmp_path / "labels.csv", [1, 0], columns={"membership": [0.5]})
