@@ -345,3 +345,28 @@ def smallest_of_each(query, numbers, k, n_queries):
     """Places of the k smallest numbers of each query, by sorting the numbers of one query at a time."""
     places = [np.flatnonzero(query == q) for q in range(n_queries)]
     return np.array([own[np.argsort(numbers[own], kind="stable")[:k]] for own in places])
+
+
+def stability(labels, halves):
+    """Mean Jaccard index of each cluster's best match, and the fraction of models in which each sample stays.
+
+    A half is a dictionary from sample to the label by one model. Clusters are matched one to one by trying all ways.
+    """
+    names = sorted(set(labels))
+    indices, stays = {name: [] for name in names}, {i: [] for i in range(len(labels))}
+    for found in halves:
+        theirs = sorted(set(found.values()))
+        members = {name: {i for i in found if labels[i] == name} for name in names}
+        other = {name: {i for i in found if found[i] == name} for name in theirs}
+        jaccard = {(a, b): len(members[a] & other[b]) / len(members[a] | other[b]) for a in names for b in theirs}
+        for name in names:
+            if members[name]:
+                indices[name].append(max(jaccard[name, each] for each in theirs))
+        nothing = [None] * len(names)
+        ways = itertools.permutations([*theirs, *nothing], len(names))
+        best = max(ways, key=lambda way: sum(jaccard.get(pair, 0) for pair in zip(names, way, strict=True)))
+        match = dict(zip(names, best, strict=True))
+        for i in found:
+            stays[i].append(match[labels[i]] == found[i])
+    means = [sum(each) / len(each) if each else None for each in indices.values()]
+    return means, [sum(each) / len(each) if each else None for each in stays.values()]

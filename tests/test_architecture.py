@@ -36,6 +36,7 @@ RANKS = (
     "compose",
     "validity",
     "tune",
+    "certainty",
     "io",
     "persist",
     "metrics",

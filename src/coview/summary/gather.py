@@ -17,13 +17,13 @@ from coview.errors import InputError, InputTypeError, kind_of
 from coview.formats import decimals
 from coview.kernels import Kernel, Precomputed
 from coview.likely_mistakes import check_classes
-from coview.methods.base import MultiViewClusterer
+from coview.methods.base import MultiViewClusterer, labels_of
 from coview.methods.tmvkscr import TMvKSCR
 from coview.preprocess.impute import FillMedian
 from coview.summary.effects import effects, effects_of_columns
 from coview.summary.margins import Numbers, margins, shortened_directions
 from coview.summary.settings import describe_preprocessing, n_training_samples, nested_name, parameters, versions
-from coview.summary.space import Nested, all_scores, is_training_set, view_labels, view_scores
+from coview.summary.space import Nested, all_scores, view_labels, view_scores
 from coview.summary.values import (
     EIGENVALUE,
     SQUARED_NORM,
@@ -166,13 +166,8 @@ class _Found(NamedTuple):
 
 
 def _find(model: Any, views: Views, samples: tuple[str, ...]) -> _Found:
-    nested, fitted = Nested(model), is_training_set(model, views)
-    if not fitted and not hasattr(model, "predict"):
-        raise InputError(
-            f"{type(model).__name__} cannot label new samples, and these {views.n_samples} are not the "
-            f"{len(model.labels_)} training samples; give the views of the fit"
-        )
-    labels = np.asarray(model.labels_ if fitted else model.predict(views))
+    nested = Nested(model)
+    labels, fitted = labels_of(model, views)
     names, numbers = np.unique(labels, return_inverse=True)
     drawn = _draw_by_cluster(numbers, DRAWN)
     scores = all_scores(nested, views, fitted)

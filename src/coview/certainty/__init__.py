@@ -1,0 +1,1 @@
+"""How certain clusters are: for each cluster, for each sample and by each view."""
