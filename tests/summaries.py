@@ -9,6 +9,7 @@ from coview.summary import (
     Feature,
     FeatureMeans,
     Points,
+    Refits,
     Samples,
     Similarities,
     Summary,
@@ -79,6 +80,7 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
             for c in range(n_clusters)
         ),
         validity=Validity(400, 0.8, 0.2, 0.3, None, 0.6, 50.0, 3.0, None, None, 0.12, (0.9,) * n_clusters),
+        refits=Refits(20, (n_samples + 1) // 2, True, (1,) * n_clusters),
         silhouette=0.42,
         rho=0.5,
         eigenvalues=tuple(float(x) for x in 1 / np.arange(1, max(n_clusters, 2))),
@@ -110,6 +112,7 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
             classes=tuple(map(str, truth[listed])),
             runners_up=tuple(((labels[listed] + 1) % n_clusters).tolist()),
             margins=tuple(float(x) for x in np.round(rng.random(len(listed)), 5)),
+            stability=tuple(row % 21 / 20 for row in listed.tolist()),
         ),
         points=Points(
             rows=tuple(drawn.tolist()),
@@ -164,6 +167,7 @@ def bare(summary):
             for c in summary.clusters
         ),
         validity=None,
+        refits=None,
         silhouette=None,
         rho=None,
         eigenvalues=None,
@@ -172,7 +176,7 @@ def bare(summary):
         feature_means=None,
         uncertain=(),
         truth=None,
-        samples=replace(summary.samples, classes=None, runners_up=None, margins=None),
+        samples=replace(summary.samples, classes=None, runners_up=None, margins=None, stability=None),
         points=replace(
             summary.points,
             classes=None,

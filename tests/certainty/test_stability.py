@@ -1,6 +1,7 @@
 """Stability: clusters and samples that models of half of the samples find again."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -25,10 +26,14 @@ from coview import (
     load,
     save,
     stability,
+    summarize,
 )
 from coview.certainty.stability import ClusterStability, Stability, _halves, hennig_reading, summarize_halves
+from coview.summary import Refits, Summary
+from coview.summary.words import refits_in_words
 from tests import naive
 from tests.conftest import make_blobs
+from tests.summaries import bare, make_summary
 
 
 def seeded(n_samples, n_repeats, seed):
@@ -254,3 +259,46 @@ def test_the_result_is_a_table_and_plain_values():
     many = Stability(2, 30, True, found.clusters * 10, found.samples)
     assert "10 more clusters" in many._repr_html_()
     assert repr(many).endswith("…)")
+
+
+def test_a_summary_has_the_stability_that_is_given():
+    views = overlapping()
+    model = TMvKSCR(4, random_state=0).fit(views)
+    found = stability(model, views, n_repeats=4, random_state=0)
+    summary = summarize(model, views, stability=found)
+    assert [cluster.stability for cluster in summary.clusters] == pytest.approx(
+        [each.jaccard for each in found.clusters], rel=1e-4
+    )
+    assert summary.samples.stability == pytest.approx(found.samples, rel=1e-4)
+    assert summary.refits == Refits(4, 45, True, tuple(each.dissolved for each in found.clusters))
+    assert Summary.from_json(summary.to_json()) == summary
+    without = summarize(model, views)
+    assert without.refits is without.samples.stability is None
+    assert [each.stability for each in without.clusters] == pytest.approx(without.validity.cluster_stability, rel=1e-4)
+
+
+def test_a_summary_refuses_the_stability_of_another_model_or_of_other_samples():
+    views, _ = make_blobs(60)
+    models = [TMvKSCR(k, random_state=0).fit(views) for k in (2, 3)]
+    found = stability(models[0], views, n_repeats=1, random_state=0)
+    with pytest.raises(InputError, match="stability has other clusters than the model; compute it for the same model"):
+        summarize(models[1], views, stability=found)
+    with pytest.raises(InputError, match="stability has 60 samples, but the views have 30"):
+        summarize(models[0], {name: x[:30] for name, x in views.items()}, stability=found)
+    with pytest.raises(TypeError, match=r"stability is a float; give the result of coview.stability\(model, views\)"):
+        summarize(models[0], views, stability=0.7)
+
+
+def test_the_stability_is_described_in_words():
+    summary = make_summary()
+    values = (0.9, 0.5, None, *[0.7] * 7)
+    clusters = tuple(replace(c, stability=value) for c, value in zip(summary.clusters, values, strict=True))
+    (words,) = refits_in_words(replace(summary, clusters=clusters))
+    assert words.startswith(
+        "20 models with the same settings, each of 200 samples, find these clusters again as follows: 1"
+    )
+    assert "1 of 9 stable, 1 of 9 not to be trusted and 7 of 9 doubtful. On average" in words
+    assert words.endswith("of the models.")
+    own_half = replace(summary, refits=replace(summary.refits, predicts=False))
+    assert refits_in_words(own_half)[0].endswith("of the models that label it.")
+    assert refits_in_words(bare(summary)) == []

@@ -23,6 +23,20 @@ def print_validity(terminal: Terminal, summary: Summary) -> None:
         terminal.line(" ".join([*found, *validity_in_words(summary.validity)]))
 
 
+def print_stability(terminal: Terminal, summary: Summary) -> None:
+    """Print the stability of the clusters, if it was measured with --stability."""
+    from coview.certainty.stability import hennig_reading
+    from coview.summary.words import refits_in_words
+
+    if summary.refits is not None:
+        rows = [
+            (str(each.label), str(each.size), decimals(each.stability), str(dissolved), hennig_reading(each.stability))
+            for each, dissolved in zip(summary.clusters, summary.refits.dissolved, strict=True)
+        ]
+        terminal.table("Stability", ("cluster", "samples", "Jaccard index", "dissolved", "reading"), rows)
+        terminal.line(" ".join(refits_in_words(summary)))
+
+
 def print_clusters(terminal: Terminal, summary: Summary) -> None:
     """Print the clusters and their distinguishing features."""
     known = summary.truth is not None

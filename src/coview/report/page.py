@@ -8,11 +8,12 @@ from base64 import b64encode
 from importlib.resources import files
 from typing import Any
 
+from coview.certainty.stability import hennig_reading
 from coview.extras import load_extra
 from coview.formats import count, decimals, listed, percent, plural, rounded, seconds
 from coview.report.charts import swatch
 
-FILTERS = {each.__name__: each for each in (count, decimals, listed, percent, plural, rounded, seconds)}
+FILTERS = {each.__name__: each for each in (count, decimals, hennig_reading, listed, percent, plural, rounded, seconds)}
 
 # Only scripts with a listed digest can run. 'unsafe-eval' is required because Plotly's WebGL code compiles its drawing
 # commands at run time. Plotly also sets inline styles, and saves images through data: and blob: addresses.

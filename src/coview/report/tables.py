@@ -58,6 +58,7 @@ def sample_table(samples: Samples) -> list[dict[str, Any]]:
         ("Cluster", "cluster", samples.labels),
         ("Runner-up", "cluster", samples.runners_up),
         ("Margin", "number", samples.margins),
+        ("Stays", "number", samples.stability),
         ("Class", "text", samples.classes),
     ]
     return [

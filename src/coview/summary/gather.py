@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from coview import metrics
+from coview.certainty.stability import Stability
 from coview.compose import Consensus
 from coview.compose.wrapper import nested_models
 from coview.core.assign import Labels
@@ -22,6 +23,7 @@ from coview.methods.tmvkscr import TMvKSCR
 from coview.preprocess.impute import FillMedian
 from coview.summary.effects import effects, effects_of_columns
 from coview.summary.margins import Numbers, margins, shortened_directions
+from coview.summary.refitted import check_stability, refits_of, stability_by_cluster
 from coview.summary.settings import describe_preprocessing, n_training_samples, nested_name, parameters, versions
 from coview.summary.space import Nested, all_scores, view_labels, view_scores
 from coview.summary.values import (
@@ -63,6 +65,7 @@ def summarize(
     seconds: Mapping[str, float] | None = None,
     notes: Iterable[str] = (),
     command: str | None = None,
+    stability: Stability | None = None,
 ) -> Summary:
     """Return what a fitted model found in these views: clusters, their separation and their distinguishing features.
 
@@ -84,6 +87,9 @@ def summarize(
         Further notes for the reader.
     command : str, optional
         The command that repeats the run.
+    stability : Stability, optional
+        The result of `coview.stability` for this model and these views. The stability of the clusters is by default
+        that of a few models of at most 200 samples, and there is none of the samples.
 
     Returns
     -------
@@ -105,6 +111,7 @@ def summarize(
         raise InputTypeError(f"model is {kind_of(model)}; give a fitted method or wrapper of this library")
     views = model._views_to_predict(views)
     found = _find(model, views, _names("ids", ids, views.n_samples))
+    check_stability(stability, found.labels, found.names)
     check_row_labels("truth", truth, views)
     classes = None if truth is None else _names("truth", truth, views.n_samples)
     if classes is not None:
@@ -112,16 +119,17 @@ def summarize(
     separation = _separation(found.scores, found.numbers, found.drawn)
     features, means, constant = _features(found)
     known, method = None if classes is None else _truth(found, classes), found.nested.method
-    validity = _validity(model, found)
+    validity, k = _validity(model, found), len(found.names)
     return Summary(
         method=nested_name(model),
         parameters=parameters(model),
         n_samples=views.n_samples,
         n_train=n_training_samples(model, views.n_samples),
-        n_clusters=len(found.names),
+        n_clusters=k,
         views=_describe_views(found, constant, describe_preprocessing(model)),
-        clusters=_describe_clusters(found, separation, features, known, validity),
+        clusters=_describe_clusters(found, separation, features, known, stability_by_cluster(stability, validity, k)),
         validity=validity,
+        refits=refits_of(stability),
         silhouette=separation.silhouette,
         rho=float(method.rho) if isinstance(method, TMvKSCR) else None,
         eigenvalues=_significant_numbers(getattr(method, "eigenvalues_", None)),
@@ -131,7 +139,7 @@ def summarize(
         feature_means=means,
         uncertain=_uncertain(found, separation),
         truth=known,
-        samples=_listed(found, separation, classes),
+        samples=_listed(found, separation, classes, stability),
         points=_plotted(found, separation, classes),
         similarities=_sample_similarities(found),
         tuning=_tuning_record(model),
@@ -297,7 +305,7 @@ def _describe_clusters(
     separation: _Separation,
     features: Sequence[tuple[Feature, ...]],
     truth: Truth | None,
-    validity: Validity | None,
+    stability: Sequence[float | None],
 ) -> tuple[Cluster, ...]:
     sizes, numbers = np.bincount(found.numbers), found.numbers[found.labelled]
     by_view = found.view_labels if len(sizes) > 1 else {}  # one cluster agrees with anything
@@ -306,15 +314,12 @@ def _describe_clusters(
         rows = _rows_with(found, name)
         if len(rows):
             agreement[name] = _agreement(numbers[rows], theirs[rows], len(sizes))
-    stability: Sequence[float | None] = [None] * len(sizes)
-    if validity is not None and len(sizes) > 1:
-        stability = [None if value is None else _significant(value) for value in validity.cluster_stability]
     return tuple(
         Cluster(
             label=int(label),
             size=int(sizes[c]),
             fraction=_significant(sizes[c] / len(found.numbers)),
-            stability=stability[c],
+            stability=_significant_or_none(stability[c]),
             silhouette=None if separation.silhouettes is None else separation.silhouettes[c],
             margin=None if separation.cluster_margins is None else separation.cluster_margins[c],
             agreement={
@@ -445,7 +450,9 @@ def _uncertain(found: _Found, separation: _Separation) -> tuple[Uncertain, ...]:
     )
 
 
-def _listed(found: _Found, separation: _Separation, classes: Sequence[str] | None) -> Samples:
+def _listed(
+    found: _Found, separation: _Separation, classes: Sequence[str] | None, stability: Stability | None
+) -> Samples:
     rows = _draw_by_cluster(found.numbers, LISTED)
     others = separation.runners_up
     return Samples(
@@ -455,6 +462,7 @@ def _listed(found: _Found, separation: _Separation, classes: Sequence[str] | Non
         classes=None if classes is None else tuple(classes[row] for row in rows),
         runners_up=None if others is None else tuple(found.names[others[rows]].tolist()),
         margins=_significant_numbers(None if separation.margins is None else separation.margins[rows]),
+        stability=None if stability is None else tuple(_significant_or_none(stability.samples[row]) for row in rows),
     )
 
 
@@ -604,6 +612,10 @@ def _significant(number: Any, digits: int = 5) -> float:
     """Return the number with a few significant digits, which keep the file small, but without rounding it to 1."""
     rounded = float(f"{number:.{digits}g}")
     return float(f"{number:.9g}") if abs(rounded) == 1 else rounded
+
+
+def _significant_or_none(number: float | None) -> float | None:
+    return None if number is None else _significant(number)
 
 
 def _significant_numbers(values: Any) -> tuple[float, ...] | None:

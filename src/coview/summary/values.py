@@ -17,7 +17,7 @@ from coview.persist.file import refuse_nan
 from coview.tune.record import Tuning, is_complete
 from coview.validity import Validity
 
-_FORMAT = "coview summary 8"
+_FORMAT = "coview summary 9"
 _LISTED = 20
 EIGENVALUE = "eigenvalue"
 SQUARED_NORM = "fraction of the squared norm"  # of the scores; what `Consensus` has as eigenvalues
@@ -66,6 +66,16 @@ class View:
 
 
 @dataclass(frozen=True)
+class Refits:
+    """The models of half of the samples by which `stability` has measured the stability of clusters and samples."""
+
+    n_repeats: int  # number of models
+    n_drawn: int  # samples of each model
+    predicts: bool  # whether each model labels all samples, and not only its own
+    dissolved: tuple[int, ...]  # by cluster: number of models in which the Jaccard index is at most 0.5
+
+
+@dataclass(frozen=True)
 class Truth:
     """Agreement of the clusters with known classes."""
 
@@ -111,6 +121,7 @@ class Samples:
     classes: tuple[str, ...] | None
     runners_up: tuple[int, ...] | None  # the nearest cluster besides the own one
     margins: tuple[float, ...] | None
+    stability: tuple[float | None, ...] | None  # fraction of the refits in which the sample stays in its cluster
 
     def __repr__(self) -> str:
         return f"Samples({len(self.rows)} samples)"
@@ -167,6 +178,9 @@ class Summary:
     clusters : tuple of Cluster
     validity : Validity or None
         What supports the clusters; None for a single cluster or too few samples.
+    refits : Refits or None
+        The models from which the stability of clusters and samples is computed, if it is given to `summarize`. The
+        stability of clusters is otherwise that of `validity`.
     silhouette : float or None
         Mean silhouette in score space.
     rho : float or None
@@ -201,6 +215,7 @@ class Summary:
     views: tuple[View, ...]
     clusters: tuple[Cluster, ...]
     validity: Validity | None
+    refits: Refits | None
     silhouette: float | None
     rho: float | None
     eigenvalues: tuple[float, ...] | None
@@ -317,7 +332,8 @@ def _check_lengths(summary: Summary) -> None:
     n, names, labels = len(points.rows), {v.name for v in summary.views}, {c.label for c in summary.clusters}
     drawn: list[Any] = [points.samples, points.labels, points.classes, points.margins, points.scores or None]
     drawn += [*points.view_labels.values(), *points.view_scores.values()]
-    listed = [samples.names, samples.labels, samples.classes, samples.runners_up, samples.margins]
+    listed: list[Any] = [samples.names, samples.labels, samples.classes, samples.runners_up, samples.margins]
+    listed += [samples.stability]
     agreed = {v.name for v in summary.views if v.agreement is not None}
     lacking = {v.name for v in summary.views if v.n_samples < summary.n_samples}
     holds = {
@@ -332,6 +348,8 @@ def _check_lengths(summary: Summary) -> None:
         "samples": all(len(part) == len(samples.rows) for part in listed if part is not None)
         and set(samples.labels) | set(samples.runners_up or ()) <= labels,
     }
+    if summary.refits is not None:
+        holds["refits"] = len(summary.refits.dissolved) == len(labels) and samples.stability is not None
     if means is not None:
         widths = {len(means.views), len(means.names), *map(len, means.values)}
         holds["feature_means"] = len(means.values) == len(labels) and len(widths) == 1 and set(means.views) <= names
