@@ -370,3 +370,23 @@ def stability(labels, halves):
             stays[i].append(match[labels[i]] == found[i])
     means = [sum(each) / len(each) if each else None for each in indices.values()]
     return means, [sum(each) / len(each) if each else None for each in stays.values()]
+
+
+def view_contributions(parts, weights, centres, label, others=()):
+    """The contribution of each view to the label of one sample, from its summand of the score; None if it is absent.
+
+    The score may have further summands, of no view, in other coordinates: these count for the nearest cluster only.
+    """
+    known = [part for part in parts if part is not None]
+    score = sum([*known, *others])
+    direction = score / math.sqrt(sum(score**2))
+    far = {c: sum((direction - centre) ** 2) for c, centre in enumerate(centres) if c != label}
+    second = min(far, key=far.get)
+    seen = sum(known) != 0  # the coordinates to which the views contribute
+    p, q = centres[label] * seen, centres[second] * seen
+    weight = sum(w for w, part in zip(weights, parts, strict=True) if part is not None)
+    constant = (sum(p**2) - sum(q**2)) / 2
+    return [
+        None if part is None else sum(part * (p - q)) / math.sqrt(sum(score**2)) - w / weight * constant
+        for w, part in zip(weights, parts, strict=True)
+    ]

@@ -12,6 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from coview.core.assign import Assignment, Deferred, Labels
+from coview.core.contributions import decision_margins, first_and_second, normalised_parts
 from coview.errors import InputError
 from coview.methods.base import MultiViewClusterer
 from coview.state import FloatArray, Size, SomeViews
@@ -51,6 +52,20 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
     @abstractmethod
     def _training_scores(self, name: str) -> Array:
         """Return a view's own scores of the training samples; NaN for samples that lack it."""
+
+    @abstractmethod
+    def _parts_of(self, views: Views) -> dict[str, Array]:
+        """Return each view's summand of the ensemble scores, which is NaN for samples that lack the view."""
+
+    @property
+    def _weights_of_views(self) -> dict[str, float]:
+        """The weight of each view in the ensemble scores."""
+        return dict.fromkeys(self._scored_views, 1.0)
+
+    @property
+    def _centres_of_parts(self) -> Array:
+        """The centres of the clusters, in the components to which the views contribute."""
+        return self._assignment.centres
 
     @property
     def _scored_views(self) -> tuple[str, ...]:
@@ -142,6 +157,31 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
         if per_view:
             return {name: self._labels_of_view(name, e) for name, e in self._scores_of_views(views).items()}
         return self._by_block(lambda block: self._assignment.assign(self._ensemble(block)), views)
+
+    def view_contributions(self, X: Any) -> dict[str, Array]:
+        """Return how much each view contributes to the cluster of each sample, in contrast to the next nearest cluster.
+
+        The contributions of all views sum to the decision margin: half the difference between the squared distances
+        from the direction of the sample's scores to the centre of the next nearest cluster and to that of its own. A
+        view with a negative contribution contradicts the label. docs/stability.md has the definition.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+
+        Returns
+        -------
+        dict
+            Arrays of shape (n_samples,) by view name, NaN for samples that lack the view; of the views that have their
+            own scores.
+        """
+        views = self._views_to_predict(X)
+        if not self._scored_views:
+            return {}
+        scores = self._by_block(self._ensemble, views)
+        parts = normalised_parts(self._parts_of(views), scores)
+        clusters = first_and_second(self._assignment, scores)
+        return decision_margins(parts, self._weights_of_views, self._centres_of_parts, *clusters)
 
     @property
     def view_labels_(self) -> dict[str, Labels]:
