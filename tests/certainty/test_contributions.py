@@ -1,8 +1,11 @@
 """Contributions of the views to the labels: they sum to the decision margin, and name the views that contradict."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
 
 from coview import (
     KSC,
@@ -17,12 +20,18 @@ from coview import (
     TMvKSCR,
     Tuned,
     Views,
+    as_views,
     load,
     save,
+    summarize,
 )
+from coview.certainty.which_view import agreements_without, best_views
 from coview.compose.wrapper import nested_models
+from coview.summary import Summary
+from coview.summary.words import contribution_fractions, contributions_in_words, loss_in_words
 from tests import naive
 from tests.conftest import make_blobs
+from tests.summaries import bare, make_summary
 
 MODELS = {
     "tmvkscr": TMvKSCR(4),
@@ -177,3 +186,97 @@ def test_float32_and_precomputed_kernels():
     model = TMvKSCR(3, kernel="precomputed", random_state=0).fit(grams)
     found = model.view_contributions(grams)
     np.testing.assert_allclose(np.sum(list(found.values()), axis=0), decision_margins(model, grams), atol=1e-5)
+
+
+@pytest.mark.parametrize("model", [TMvKSCR(4, random_state=0), Tuned(4, random_state=0)], ids=repr)
+def test_the_best_view_has_the_largest_contribution(model):
+    views = as_views(overlapping())
+    model = clone(model).fit(views)
+    contributions = model.view_contributions(views)
+    expected = [max(contributions, key=lambda name: contributions[name][i]) for i in range(90)]
+    assert best_views(model, views) == tuple(expected)
+    assert len(set(expected)) == 3
+    assert best_views(model, views.take([7])) == (expected[7],)
+
+
+def test_the_best_view_is_one_that_the_sample_has():
+    views = overlapping()
+    views["a"][:20] = np.nan
+    found = best_views(TMvKSCR(4, random_state=0).fit(views), as_views(views))
+    assert "a" not in found[:20]
+    assert "a" in found[20:]
+
+
+def test_the_first_of_equal_views_is_the_best():
+    views = overlapping()
+    twice = as_views({"one": views["a"], "same": views["a"]})  # already validated, so without a warning
+    assert set(best_views(TMvKSCR(4, random_state=0).fit(twice), twice)) == {"one"}
+
+
+def test_one_view_or_no_contributions_have_no_best_view():
+    views = as_views(overlapping())
+    one = views.select(["a"])
+    assert best_views(KSC(4).fit(one), one) is None
+    assert best_views(CoReg(4).fit(views), views) is None
+    assert best_views(Consensus([Concat(KSC(4))]).fit(views), views) is None
+
+
+def test_labels_without_a_view_are_those_that_are_predicted():
+    views = as_views(overlapping())
+    model = TMvKSCR(4, random_state=0).fit(views)
+    found = agreements_without(model, views, model.labels_)
+    for name in views:
+        others = {each: x for each, x in views.items() if each != name}
+        assert found[name] == pytest.approx(adjusted_rand_score(model.labels_, model.predict(others)))
+    assert agreements_without(MvKSC(4).fit(views), views, model.labels_) == {}  # needs all views
+    assert agreements_without(model, views, np.zeros(90, dtype=int)) == {}
+
+
+def test_samples_without_another_view_do_not_count_for_the_loss():
+    views = overlapping()
+    views["b"][:20] = np.nan
+    views["c"][:20] = np.nan
+    model = TMvKSCR(4, random_state=0).fit(views)
+    rest = {name: x[20:] for name, x in views.items() if name != "a"}
+    expected = adjusted_rand_score(model.labels_[20:], model.predict(rest))
+    assert agreements_without(model, as_views(views), model.labels_)["a"] == pytest.approx(expected)
+    only_a = TMvKSCR(4, beta=[1, 0, 0], random_state=0).fit(overlapping())
+    assert list(agreements_without(only_a, as_views(overlapping()), only_a.labels_)) == ["b", "c"]
+
+
+@pytest.mark.parametrize("model", [TMvKSCR(4, random_state=0), Tuned(4, random_state=0)], ids=repr)
+@pytest.mark.parametrize("lacking", [False, True])
+def test_a_summary_has_the_contributions_by_cluster(model, lacking):
+    views = overlapping()
+    if lacking:
+        views["a"][:20] = np.nan
+    model = clone(model).fit(views)
+    summary, found = summarize(model, views), model.view_contributions(views)
+    assert Summary.from_json(summary.to_json()) == summary
+    for cluster in summary.clusters:
+        for name, each in found.items():
+            members = each[model.labels_ == cluster.label]
+            assert cluster.contributions[name] == pytest.approx(np.nansum(members) / len(members), rel=1e-4)
+            known = members[~np.isnan(members)]
+            assert cluster.contradicted[name] == pytest.approx(np.mean(known < 0), rel=1e-4)
+        assert sum(contribution_fractions(cluster).values()) == pytest.approx(1)
+    assert summary.samples.best_views == best_views(model, as_views(views))
+    without = agreements_without(model, as_views(views), model.labels_)
+    assert {view.name: view.agreement_without for view in summary.views} == pytest.approx(without, rel=1e-4)
+
+
+def test_contributions_are_described_in_words():
+    summary = make_summary(n_clusters=4)
+    assert contributions_in_words(summary) == [
+        "The views contribute most to the labels of different clusters: pixels to clusters 0 and 3; gradients to "
+        "cluster 1; fourier to cluster 2."
+    ]
+    assert loss_in_words(summary)[0].startswith(
+        "The adjusted Rand index between the joint labels and the labels that the same model predicts without a view "
+        "is 0.80 without gradients, 0.70 without fourier and 0.60 without pixels."
+    )
+    same = replace(summary, clusters=(summary.clusters[0], summary.clusters[3]))
+    assert contributions_in_words(same) == ["View pixels contributes most to the labels of all clusters."]
+    assert contributions_in_words(bare(summary)) == loss_in_words(bare(summary)) == []
+    negative = replace(summary.clusters[0], contributions={"pixels": -0.1, "fourier": 0.05, "gradients": 0.0})
+    assert contribution_fractions(negative) == {}

@@ -17,6 +17,7 @@ from coview.cli.output import (
     describe_method,
     describe_truth,
     print_clusters,
+    print_contributions,
     print_stability,
     print_tuning,
     print_validity,
@@ -46,6 +47,7 @@ def fit_command(
     summary, written = run_files(model, inputs, folder, terminal, shlex.join(context.obj))
     print_validity(terminal, summary)
     print_clusters(terminal, summary)
+    print_contributions(terminal, summary)
     print_stability(terminal, summary)
     terminal.line(describe_method(summary, model.method))
     _print_files(terminal, summary, folder.output, written)
@@ -79,6 +81,7 @@ def tune_command(
     if summary.tuning is not None:
         print_tuning(terminal, summary.tuning)
     print_clusters(terminal, summary)
+    print_contributions(terminal, summary)
     print_stability(terminal, summary)
     _print_files(terminal, summary, folder.output, written)
 

@@ -37,6 +37,14 @@ def print_stability(terminal: Terminal, summary: Summary) -> None:
         terminal.line(" ".join(refits_in_words(summary)))
 
 
+def print_contributions(terminal: Terminal, summary: Summary) -> None:
+    """Print which views contribute most to which clusters, and what is lost without each view."""
+    from coview.summary.words import contributions_in_words, loss_in_words
+
+    for sentence in (*contributions_in_words(summary), *loss_in_words(summary)):
+        terminal.line(sentence)
+
+
 def print_clusters(terminal: Terminal, summary: Summary) -> None:
     """Print the clusters and their distinguishing features."""
     known = summary.truth is not None

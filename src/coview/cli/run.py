@@ -175,6 +175,8 @@ def brief(summary: Summary) -> dict[str, Any]:
         and {**asdict(summary.refits), "clusters": [cluster.stability for cluster in summary.clusters]},
         "silhouette": summary.silhouette,
         "agreement": {view.name: view.agreement for view in summary.views},
+        "agreement_without": {view.name: view.agreement_without for view in summary.views},
+        "contributions": [cluster.contributions for cluster in summary.clusters],
         "tuning": _brief_tuning(summary),
         "truth": truth and {name: getattr(truth, name) for name in TRUTH_MEASURES},
         "seconds": summary.seconds,

@@ -3,6 +3,7 @@
 (() => {
   const PAGE_ROWS = 50;
   const columns = JSON.parse(document.getElementById("samples-data").textContent);
+  for (const column of columns) if (column.names) column.values = column.values.map((place) => column.names[place]);
   const element = (id) => document.getElementById(id);
   const [table, search, cluster] = ["samples-table", "samples-search", "samples-cluster"].map(element);
   const [previous, next, download] = ["samples-previous", "samples-next", "samples-download"].map(element);

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from coview.certainty.stability import DOUBTFUL
 from coview.formats import decimals, listed, number_range, percent, plural
 from coview.preprocess.steps import parse_steps
-from coview.summary.words import refits_in_words
+from coview.summary.words import contributions_in_words, loss_in_words, refits_in_words
 from coview.tune.record import evaluated_numbers, relative_criteria
 from coview.validity.words import validity_in_words, why_one_cluster
 
@@ -111,7 +111,7 @@ def _result(summary: Summary) -> list[str]:
                 f"and least with those of {worst}, {decimals(least)}."
             )
         sentences.append(sentence)
-    return sentences
+    return sentences + contributions_in_words(summary) + loss_in_words(summary)
 
 
 def _reliability(summary: Summary) -> list[str]:

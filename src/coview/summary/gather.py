@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from coview import metrics
 from coview.certainty.stability import Stability
+from coview.certainty.which_view import agreements_without
 from coview.compose import Consensus
 from coview.compose.wrapper import nested_models
 from coview.core.assign import Labels
@@ -21,6 +22,7 @@ from coview.likely_mistakes import check_classes
 from coview.methods.base import MultiViewClusterer, labels_of
 from coview.methods.tmvkscr import TMvKSCR
 from coview.preprocess.impute import FillMedian
+from coview.summary.contributions import Contributions, gather_contributions
 from coview.summary.effects import effects, effects_of_columns
 from coview.summary.margins import Numbers, margins, shortened_directions
 from coview.summary.refitted import check_stability, refits_of, stability_by_cluster
@@ -120,14 +122,18 @@ def summarize(
     features, means, constant = _features(found)
     known, method = None if classes is None else _truth(found, classes), found.nested.method
     validity, k = _validity(model, found), len(found.names)
+    listed = _draw_by_cluster(found.numbers, LISTED)
+    contributions = gather_contributions(model, views, found.numbers, listed, k)
     return Summary(
         method=nested_name(model),
         parameters=parameters(model),
         n_samples=views.n_samples,
         n_train=n_training_samples(model, views.n_samples),
         n_clusters=k,
-        views=_describe_views(found, constant, describe_preprocessing(model)),
-        clusters=_describe_clusters(found, separation, features, known, stability_by_cluster(stability, validity, k)),
+        views=_describe_views(model, found, constant),
+        clusters=_describe_clusters(
+            found, separation, features, known, stability_by_cluster(stability, validity, k), contributions
+        ),
         validity=validity,
         refits=refits_of(stability),
         silhouette=separation.silhouette,
@@ -139,7 +145,7 @@ def summarize(
         feature_means=means,
         uncertain=_uncertain(found, separation),
         truth=known,
-        samples=_listed(found, separation, classes, stability),
+        samples=_listed(found, listed, separation, classes, stability, contributions.best_views),
         points=_plotted(found, separation, classes),
         similarities=_sample_similarities(found),
         tuning=_tuning_record(model),
@@ -248,12 +254,12 @@ def _validity(model: Any, found: _Found) -> Validity | None:
     return measure_validity(model, found.views, found.labels)
 
 
-def _describe_views(
-    found: _Found, constant: Mapping[str, Sequence[int]], preprocessing: Mapping[str, str]
-) -> tuple[View, ...]:
+def _describe_views(model: Any, found: _Found, constant: Mapping[str, Sequence[int]]) -> tuple[View, ...]:
     from sklearn.metrics import adjusted_rand_score
 
-    kernels, joint = _kernels_in_words(found.nested), found.labels[found.labelled]
+    preprocessing, kernels = describe_preprocessing(model), _kernels_in_words(found.nested)
+    joint = found.labels[found.labelled]
+    without = agreements_without(model, found.views.take(found.drawn), found.labels[found.drawn])
     weights = found.nested.method._kappa if isinstance(found.nested.method, TMvKSCR) else {}
     kappa = {name: float(weights[name]) for name in found.nested.view_names if name in weights}
     complete = len(found.labelled) == found.views.n_samples
@@ -278,6 +284,7 @@ def _describe_views(
             kernel=kernels.get(name),
             kappa=kappa.get(name),
             agreement=agreement.get(name),
+            agreement_without=_significant_or_none(without.get(name)),
             sizes=sizes.get(name),
             notes=_column_notes(found, name, constant[name]),
         )
@@ -306,6 +313,7 @@ def _describe_clusters(
     features: Sequence[tuple[Feature, ...]],
     truth: Truth | None,
     stability: Sequence[float | None],
+    contributions: Contributions,
 ) -> tuple[Cluster, ...]:
     sizes, numbers = np.bincount(found.numbers), found.numbers[found.labelled]
     by_view = found.view_labels if len(sizes) > 1 else {}  # one cluster agrees with anything
@@ -325,6 +333,8 @@ def _describe_clusters(
             agreement={
                 name: _significant(fractions[c]) for name, fractions in agreement.items() if not np.isnan(fractions[c])
             },
+            contributions=contributions.means[c],
+            contradicted=contributions.contradicted[c],
             features=features[c],
             classes=None if truth is None else _most_frequent(truth, c),
         )
@@ -451,9 +461,13 @@ def _uncertain(found: _Found, separation: _Separation) -> tuple[Uncertain, ...]:
 
 
 def _listed(
-    found: _Found, separation: _Separation, classes: Sequence[str] | None, stability: Stability | None
+    found: _Found,
+    rows: Numbers,
+    separation: _Separation,
+    classes: Sequence[str] | None,
+    stability: Stability | None,
+    best_views: tuple[str, ...] | None,
 ) -> Samples:
-    rows = _draw_by_cluster(found.numbers, LISTED)
     others = separation.runners_up
     return Samples(
         rows=tuple(rows.tolist()),
@@ -462,6 +476,7 @@ def _listed(
         classes=None if classes is None else tuple(classes[row] for row in rows),
         runners_up=None if others is None else tuple(found.names[others[rows]].tolist()),
         margins=_significant_numbers(None if separation.margins is None else separation.margins[rows]),
+        best_views=best_views,
         stability=None if stability is None else tuple(_significant_or_none(stability.samples[row]) for row in rows),
     )
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 from coview.certainty.stability import hennig_reading
-from coview.formats import listed, percent, plural
-from coview.summary.values import Summary
+from coview.formats import decimals, listed, percent, plural
+from coview.summary.values import Cluster, Summary
+
+_MOST = 0.5  # fraction of the samples of a cluster
 
 
 def refits_in_words(summary: Summary) -> list[str]:
@@ -23,3 +25,55 @@ def refits_in_words(summary: Summary) -> list[str]:
         f"these clusters again as follows: {by_reading}. On average, a sample stays in its cluster in "
         f"{percent(sum(stays) / len(stays))} of the models{labelled}."
     ]
+
+
+def contribution_fractions(cluster: Cluster) -> dict[str, float]:
+    """Return the contribution of each view as a fraction of their sum; nothing if the sum is not positive."""
+    total = sum(cluster.contributions.values())
+    return {name: value / total for name, value in cluster.contributions.items()} if total > 0 else {}
+
+
+def contributions_in_words(summary: Summary) -> list[str]:
+    """Return which views contribute most to which clusters, and which contradict them."""
+    clusters = [cluster for cluster in summary.clusters if cluster.contributions and cluster.size]
+    if not clusters:
+        return []
+    carried, contradicted = defaultdict(list), defaultdict(list)
+    for cluster in clusters:
+        carried[max(cluster.contributions, key=lambda name: cluster.contributions[name])].append(cluster)
+        for name, fraction in cluster.contradicted.items():
+            if fraction > _MOST:
+                contradicted[name].append(cluster)
+    if len(carried) == 1:
+        (view,) = carried
+        sentences = [f"View {view} contributes most to the labels of all clusters."]
+    else:
+        by_view = [f"{view} to {_clusters_by_number(some)}" for view, some in carried.items()]
+        sentences = [f"The views contribute most to the labels of different clusters: {'; '.join(by_view)}."]
+    for view, some in contradicted.items():
+        numbers = _clusters_by_number(some)
+        sentences.append(
+            f"View {view} contradicts the labels of most samples of {numbers}: it is nearer to another cluster."
+        )
+    return sentences
+
+
+def loss_in_words(summary: Summary) -> list[str]:
+    """Return how well the labels that are predicted without each view agree with the joint labels."""
+    without = {view.name: view.agreement_without for view in summary.views if view.agreement_without is not None}
+    if not without:
+        return []
+    by_view = listed([f"{decimals(value)} without {name}" for name, value in _descending(without).items()])
+    return [
+        "The adjusted Rand index between the joint labels and the labels that the same model predicts without a view "
+        f"is {by_view}. A view with an index near 1 could be dropped at little loss. The model is not fitted again."
+    ]
+
+
+def _descending(values: dict[str, float]) -> dict[str, float]:
+    return dict(sorted(values.items(), key=lambda pair: -pair[1]))
+
+
+def _clusters_by_number(clusters: list[Cluster]) -> str:
+    noun = "cluster" if len(clusters) == 1 else "clusters"
+    return f"{noun} {listed([str(cluster.label) for cluster in clusters])}"
