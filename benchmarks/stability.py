@@ -1,9 +1,9 @@
 """What the stability of clusters and samples means on noise and on real data; writes the tables of docs/stability.md.
 
 Run as `python -m benchmarks.stability`. Real data sets are those in the folder COVIEW_DATA, with the true number of
-clusters and at most 600 samples. Known classes are used only to compute scores. Resampling schemes are compared on the
-data sets on which constants are fixed (benchmarks.quality.paired) and on noise; the other tables are of the other data
-sets.
+clusters (at most 20) and at most 400 samples. Known classes are used only to compute scores. Resampling schemes are
+compared on the data sets on which constants are fixed (benchmarks.quality.paired) and on noise; the other tables are of
+the other data sets.
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ from scipy.stats import spearmanr  # noqa: E402
 from benchmarks.data import load, stored_names  # noqa: E402
 from benchmarks.markdown import ROOT, table, write_block  # noqa: E402
 from benchmarks.quality.paired import halves  # noqa: E402
-from benchmarks.validity import NOISE_SETS, noise  # noqa: E402
+from benchmarks.validity import noise  # noqa: E402
 from coview import Tuned  # noqa: E402
-from coview.certainty.stability import DOUBTFUL, STABLE, _unfitted_on, hennig_reading, summarize_halves  # noqa: E402
+from coview.certainty.stability import DOUBTFUL, READINGS, STABLE, _unfitted_on, hennig_reading, summarize_halves  # noqa: E402
 from coview.core.agreement import jaccard_indices  # noqa: E402
 from coview.validity.refits import labels_by_part  # noqa: E402
 from coview.views import Views  # noqa: E402
 
-MAX_SAMPLES = 600
-REPEATS = 20
+MAX_SAMPLES = 400
+MAX_CLUSTERS = 20  # halves have ten samples of each cluster on average
+REPEATS = 10
+NOISE_SETS = 10
 NOISE_CLUSTERS = 5
 SCHEMES = ("halves", "80 %", "bootstrap")
 STAYS = (0.0, 0.5, 0.75, 0.95)  # lower bounds of the rows of the table of samples
@@ -68,7 +70,9 @@ def measure_noise(number: int) -> dict[str, Any]:
     _, views = noise(number)
     views = views.take(np.arange(min(views.n_samples, MAX_SAMPLES)))
     model = fitted(NOISE_CLUSTERS, views)
-    return {scheme: resampled(model, views, scheme)[0] for scheme in SCHEMES}
+    found = {scheme: resampled(model, views, scheme)[0] for scheme in SCHEMES}
+    print("noise", number, *(f"{scheme} {np.mean(clusters):.3f}" for scheme, clusters in found.items()), flush=True)
+    return found
 
 
 def measure_real(name: str, schemes: tuple[str, ...]) -> dict[str, Any]:
@@ -101,29 +105,31 @@ def scheme_table(noisy: list[dict[str, Any]], real: list[dict[str, Any]]) -> lis
 
 def cluster_table(real: list[dict[str, Any]]) -> list[str]:
     """Return how well the clusters of each reading agree with a known class."""
-    stable, classes = (np.concatenate(each) for each in zip(*((r["found"]["halves"][0], r["classes"]) for r in real)))
+    stable = np.concatenate([each["found"]["halves"][0] for each in real])
+    classes = np.concatenate([each["classes"] for each in real])
     readings = np.array([hennig_reading(value) for value in stable])
-    body = [
-        [name, int((readings == name).sum()), float(classes[readings == name].mean())]
-        for name in ("stable", "doubtful", "not to be trusted")
-    ]
+    body = [[name, int((readings == name).sum()), float(classes[readings == name].mean())] for name in READINGS]
     return table(["reading", "clusters", "mean Jaccard index with the most similar class"], body)
 
 
 def sample_table(real: list[dict[str, Any]]) -> list[str]:
     """Return how many samples that stay in so many models are in the main class of their cluster."""
-    stays, right = (np.concatenate(each) for each in zip(*((r["found"]["halves"][1], r["in main"]) for r in real)))
+    stays = np.concatenate([each["found"]["halves"][1] for each in real])
+    right = np.concatenate([each["in main"] for each in real])
     body = []
     for low, high in zip(STAYS, (*STAYS[1:], np.inf), strict=True):
         some = (stays >= low) & (stays < high)
         words = f"{low} to {high}" if high < np.inf else f"from {low} on"
         body.append([words, int(some.sum()), float(right[some].mean())])
-    return table(["fraction of the models in which a sample stays", "samples", "in the main class of the cluster"], body)
+    return table(
+        ["fraction of the models in which a sample stays", "samples", "in the main class of the cluster"], body
+    )
 
 
 def main() -> None:
     run = Parallel(n_jobs=int(os.environ.get("JOBS", "-1")))
-    fixing, reporting = halves(stored_names())
+    few = [name for name in stored_names() if len(np.unique(load(name)[1])) <= MAX_CLUSTERS]
+    fixing, reporting = halves(few)
     noisy = run(delayed(measure_noise)(number) for number in range(NOISE_SETS))
     fixed = run(delayed(measure_real)(name, SCHEMES) for name in fixing)
     reported = run(delayed(measure_real)(name, ("halves",)) for name in reporting)

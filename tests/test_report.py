@@ -738,8 +738,8 @@ def test_contributions_are_a_table_of_views_by_clusters(summary):
 def test_the_stability_has_its_reading_in_words(summary):
     unstable = replace(summary.clusters[0], stability=0.55)
     text = Page(render(replace(summary, clusters=(unstable, *summary.clusters[1:])))).text
-    assert "0.55not to be trusted" in text
-    assert "0.90stable" in text
+    assert "0.55 not to be trusted" in text
+    assert "0.90 stable" in text
     assert "(20 models, 200 samples each)" in text
     assert "Cluster 0 has a stability below 0.6, too low to be trusted." in text
     assert "(six models of at most 200 samples)" in Page(render(replace(summary, refits=None))).text

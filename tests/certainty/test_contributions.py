@@ -268,15 +268,22 @@ def test_a_summary_has_the_contributions_by_cluster(model, lacking):
 def test_contributions_are_described_in_words():
     summary = make_summary(n_clusters=4)
     assert contributions_in_words(summary) == [
-        "The views contribute most to the labels of different clusters: pixels to clusters 0 and 3; gradients to "
-        "cluster 1; fourier to cluster 2."
+        "View pixels contributes most to clusters 0 and 3.",
+        "View gradients contributes most to cluster 1.",
+        "View fourier contributes most to cluster 2.",
     ]
     assert loss_in_words(summary)[0].startswith(
         "The adjusted Rand index between the joint labels and the labels that the same model predicts without a view "
         "is 0.80 without gradients, 0.70 without fourier and 0.60 without pixels."
     )
-    same = replace(summary, clusters=(summary.clusters[0], summary.clusters[3]))
-    assert contributions_in_words(same) == ["View pixels contributes most to the labels of all clusters."]
+    first, *rest = summary.clusters
+    equal = replace(first, contributions={"pixels": 0.4, "fourier": 0.3, "gradients": 0.3})
+    assert contributions_in_words(replace(summary, clusters=(equal, *rest)))[-1] == (
+        "No view contributes far more than the others to cluster 0."
+    )
+    assert contributions_in_words(replace(summary, clusters=(equal,))) == [
+        "No view contributes far more than the others to any cluster."
+    ]
     assert contributions_in_words(bare(summary)) == loss_in_words(bare(summary)) == []
     negative = replace(summary.clusters[0], contributions={"pixels": -0.1, "fourier": 0.05, "gradients": 0.0})
     assert contribution_fractions(negative) == {}

@@ -382,7 +382,7 @@ def test_stability_is_measured_printed_and_written(data, tmp_path, capsys):
     assert code == 0
     model = TMvKSCR(3, random_state=3).fit(data["train"])
     found = stability(model, data["train"], 4, random_state=3)
-    assert "4 models with the same settings, each of 45 samples, find these clusters again" in out
+    assert "In 4 models with the same settings, each of 45 samples: of 3 clusters, 3 are stable." in out
     assert re.search(r"cluster ┃ samples ┃ Jaccard index ┃ dissolved ┃ reading", out)
     summary = Summary.from_json((tmp_path / "run" / "summary.json").read_text())
     assert [cluster.stability for cluster in summary.clusters] == pytest.approx(

@@ -31,6 +31,7 @@ from coview.views import Array
 
 # Hennig: lower bounds of the mean Jaccard index of clusters that are doubtful, and of those that are stable.
 DOUBTFUL, STABLE = 0.6, 0.75
+READINGS = ("stable", "doubtful", "not to be trusted")
 DISSOLVED = 0.5  # Hennig: up to this Jaccard index, a cluster is not found again
 
 _LISTED = 20
@@ -43,7 +44,7 @@ def hennig_reading(jaccard: float | None) -> str:
     """Return how to read the stability of a cluster, as Hennig (2007) does; a dash if it is not known."""
     if jaccard is None:
         return "–"
-    return "stable" if jaccard >= STABLE else "doubtful" if jaccard >= DOUBTFUL else "not to be trusted"
+    return READINGS[(jaccard < STABLE) + (jaccard < DOUBTFUL)]
 
 
 @dataclass(frozen=True)

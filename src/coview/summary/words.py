@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from coview.certainty.stability import hennig_reading
+from coview.certainty.stability import READINGS, hennig_reading
 from coview.formats import decimals, listed, percent, plural
 from coview.summary.values import Cluster, Summary
 
 _MOST = 0.5  # fraction of the samples of a cluster
+_FAR_ABOVE_EQUAL = 1.5  # the contribution of a view over the mean of all views
 
 
 def refits_in_words(summary: Summary) -> list[str]:
@@ -18,11 +19,11 @@ def refits_in_words(summary: Summary) -> list[str]:
         return []
     known = [cluster.stability for cluster in summary.clusters if cluster.stability is not None]
     readings = Counter(map(hennig_reading, known))
-    by_reading = listed([f"{count} of {len(known)} {name}" for name, count in readings.items()])
+    words = [f"{n} {'is' if n == 1 else 'are'} {name}" for name in READINGS if (n := readings[name])]
     labelled = "" if refits.predicts else " that label it"
     return [
-        f"{plural(refits.n_repeats, 'model')} with the same settings, each of {plural(refits.n_drawn, 'sample')}, find "
-        f"these clusters again as follows: {by_reading}. On average, a sample stays in its cluster in "
+        f"In {plural(refits.n_repeats, 'model')} with the same settings, each of {plural(refits.n_drawn, 'sample')}: of "
+        f"{plural(len(known), 'cluster')}, {listed(words)}. On average, a sample stays in its cluster in "
         f"{percent(sum(stays) / len(stays))} of the models{labelled}."
     ]
 
@@ -38,18 +39,21 @@ def contributions_in_words(summary: Summary) -> list[str]:
     clusters = [cluster for cluster in summary.clusters if cluster.contributions and cluster.size]
     if not clusters:
         return []
-    carried, contradicted = defaultdict(list), defaultdict(list)
+    carried, contradicted, others = defaultdict(list), defaultdict(list), []
     for cluster in clusters:
-        carried[max(cluster.contributions, key=lambda name: cluster.contributions[name])].append(cluster)
+        fractions = contribution_fractions(cluster)
+        best = max(fractions, key=lambda name: fractions[name], default=None)
+        if best is not None and fractions[best] * len(fractions) >= _FAR_ABOVE_EQUAL:
+            carried[best].append(cluster)
+        else:
+            others.append(cluster)
         for name, fraction in cluster.contradicted.items():
             if fraction > _MOST:
                 contradicted[name].append(cluster)
-    if len(carried) == 1:
-        (view,) = carried
-        sentences = [f"View {view} contributes most to the labels of all clusters."]
-    else:
-        by_view = [f"{view} to {_clusters_by_number(some)}" for view, some in carried.items()]
-        sentences = [f"The views contribute most to the labels of different clusters: {'; '.join(by_view)}."]
+    sentences = [f"View {view} contributes most to {_clusters_by_number(some)}." for view, some in carried.items()]
+    if others:
+        where = _clusters_by_number(others) if carried else "any cluster"
+        sentences.append(f"No view contributes far more than the others to {where}.")
     for view, some in contradicted.items():
         numbers = _clusters_by_number(some)
         sentences.append(
