@@ -41,9 +41,9 @@ HalfLabels = tuple[Array, Labels]
 
 
 def hennig_reading(jaccard: float | None) -> str:
-    """Return how to read the stability of a cluster, as Hennig (2007) does; a dash if it is not known."""
+    """Return how to read the stability of a cluster, as Hennig (2007) does; nothing if it is not known."""
     if jaccard is None:
-        return "–"
+        return ""
     return READINGS[(jaccard < STABLE) + (jaccard < DOUBTFUL)]
 
 

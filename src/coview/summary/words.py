@@ -21,10 +21,10 @@ def refits_in_words(summary: Summary) -> list[str]:
     readings = Counter(map(hennig_reading, known))
     words = [f"{n} {'is' if n == 1 else 'are'} {name}" for name in READINGS if (n := readings[name])]
     labelled = "" if refits.predicts else " that label it"
+    models = f"{plural(refits.n_repeats, 'model')} with the same settings, each of {plural(refits.n_drawn, 'sample')}"
     return [
-        f"In {plural(refits.n_repeats, 'model')} with the same settings, each of {plural(refits.n_drawn, 'sample')}: of "
-        f"{plural(len(known), 'cluster')}, {listed(words)}. On average, a sample stays in its cluster in "
-        f"{percent(sum(stays) / len(stays))} of the models{labelled}."
+        f"In {models}: of {plural(len(known), 'cluster')}, {listed(words)}. On average, a sample stays in its cluster "
+        f"in {percent(sum(stays) / len(stays))} of the models{labelled}."
     ]
 
 
