@@ -80,7 +80,7 @@
 
   function save() {
     const lines = matching.map((row) => columns.map(({ values }) => csvCell(values[row])).join(","));
-    const header = columns.map(({ name }) => name.toLowerCase().replace("-", "_")).join(",");
+    const header = columns.map(({ name }) => name.toLowerCase().replace(/[- ]/g, "_")).join(",");
     const address = URL.createObjectURL(new Blob([[header, ...lines, ""].join("\r\n")], { type: "text/csv" }));
     Object.assign(document.createElement("a"), { href: address, download: "samples.csv" }).click();
     setTimeout(() => URL.revokeObjectURL(address), 1000);
