@@ -14,8 +14,11 @@ for assay, width in assays.items():
     lines = [",".join(["patient", *(f"{assay}{j}" for j in range(width))])]
     lines += [",".join([f"P{i:03d}", *(f"{value:.4f}" for value in table[i])]) for i in measured]
     Path(f"cohort/{assay}.csv").write_text("\n".join(lines) + "\n")
+stage = np.where(rng.random(150) < 0.7, subtype, rng.integers(0, 3, 150))
+clinic = [f"P{i:03d},{40 + 8 * subtype[i] + rng.normal(0, 6):.0f},{'I' * (1 + stage[i])}" for i in range(150)]
+Path("cohort/clinic.csv").write_text("\n".join(["patient,age,stage", *clinic]) + "\n")
 truth = ["patient,subtype", *(f"P{i:03d},{'ABC'[subtype[i]]}" for i in range(150))]
 Path("cohort/subtypes.csv").write_text("\n".join(truth) + "\n")
 
-files = " ".join(f"--view {assay}=cohort/{assay}.csv" for assay in assays)
-print(f"coview fit {files} --ids patient --align outer -k 3 -o cohort/run")
+files = " ".join(f"--view {name}=cohort/{name}.csv" for name in (*assays, "clinic"))
+print(f"coview fit {files} --ids patient --align outer --categories onehot -k 3 -o cohort/run")

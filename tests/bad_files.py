@@ -244,7 +244,7 @@ bad("names encoded as categories", "look like names", "(ids='y')", categories="o
     lines(*(f"s{i},1,name {i}" for i in range(N)))
 )
 bad("missing category", "no value in row 1, column 'y'; impute it", categories="onehot")(
-    lines("s0,1,red", "s1,2,", *ROWS[2:])
+    lines("s0,1,red", "s1,2,", *(f"s{i},1,{('red', 'blue')[i % 2]}" for i in range(2, N)))
 )
 bad("commas or semicolons", "may be separated by commas or by semicolons", "the decimal mark")(
     text(".csv", "sample;level (mg,dl)\n" + "".join(f"s{i};{i},5\n" for i in range(N)))
@@ -536,7 +536,7 @@ by_order("missing value in Parquet", "no value in row 1, column 'x'", needs="pya
     table(x=[1.0, None] + [3.0] * (N - 2), y=WHOLE[:, 0])
 )
 by_order("lists in Parquet", "column 'y' of values of type list", needs="pyarrow")(table(x=WHOLE[:, 0], y=[[1]] * N))
-by_order("dates in Parquet", "column 'y' of values of type", needs="pyarrow")(
+by_order("dates in Parquet", "column 'y' of dates or times", needs="pyarrow")(
     table(x=WHOLE[:, 0], y=np.full(N, np.datetime64("2020-02-02", "s")))
 )
 by_order("huge integers in Parquet", "2^53", "column 'y'", needs="pyarrow")(

@@ -390,3 +390,25 @@ def view_contributions(parts, weights, centres, label, others=()):
         None if part is None else sum(part * (p - q)) / math.sqrt(sum(score**2)) - w / weight * constant
         for w, part in zip(weights, parts, strict=True)
     ]
+
+
+def encoded_mixed(rows, kinds, training):
+    """Return rows of a mixed table as numbers, cell by cell; kinds are "number", "category", or a list of levels."""
+    columns = list(zip(*training, strict=True))
+    out = []
+    for row in rows:
+        encoded = []
+        for cell, kind, column in zip(row, kinds, columns, strict=True):
+            if kind == "category":
+                fractions = {value: column.count(value) / len(column) for value in set(column)}
+                gini = 1 - sum(p**2 for p in fractions.values())
+                encoded += [float(cell == value) / (gini**0.5 or 1.0) for value in sorted(fractions)]
+                continue
+            ranks = {value: float(i) for i, value in enumerate(kind)} if kind != "number" else None
+            known = [float(value) if ranks is None else ranks[value] for value in column]
+            mean = sum(known) / len(known)
+            deviation = (sum((value - mean) ** 2 for value in known) / len(known)) ** 0.5
+            value = mean if ranks is not None and cell not in ranks else float(cell) if ranks is None else ranks[cell]
+            encoded.append((value - mean) / (deviation or 1.0))
+        out.append(encoded)
+    return np.array(out)

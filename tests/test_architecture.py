@@ -23,6 +23,7 @@ RANKS = (
     "extras",
     "progress",
     "runtime",
+    "tables",
     "views",
     "blocks",
     "likely_mistakes",

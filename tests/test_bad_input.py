@@ -80,9 +80,13 @@ TABLES = {
     "column names equal as text": (beside(pd.DataFrame(TEXT, columns=[1, "b", "1"])), ["'text'", "'1'"]),
     "text in pandas": (beside(pd.DataFrame({"a": TEXT[:, 0], "colour": list("rgbrgb")})), ["'text'", "'colour'"]),
     "text in polars": (beside(pl.DataFrame({"a": TEXT[:, 0], "colour": list("rgbrgb")})), ["'text'", "'colour'"]),
-    "categories in pandas": (
-        beside(pd.DataFrame({"a": TEXT[:, 0], "colour": pd.Categorical(list("rgbrgb"))})),
+    "empty categories in pandas": (
+        beside(pd.DataFrame({"a": TEXT[:, 0], "colour": pd.Categorical([None] * 6)})),
         ["'text'", "'colour'"],
+    ),
+    "an empty category in pandas": (
+        beside(pd.DataFrame({"a": TEXT[:, 0], "colour": pd.Categorical(["r", None, "b", "r", "b", "r"])})),
+        ["'text'", "'colour'", "NaN"],
     ),
     "rows in another order": (
         {"text": pd.DataFrame(TEXT, index=list("pqrstu")), "image": pd.DataFrame(IMAGE, index=list("utsrqp"))},

@@ -142,9 +142,9 @@ TERMINAL = {
         ("view 'text' has the column 'target' with 3 different values, which looks like classes", "drop it, unless"),
         code=0,
     ),
-    "the known classes are one-hot encoded as features": Mistake(
+    "the known classes are categories among the features": Mistake(
         fit(*views(text="with_species.csv"), "--categories=onehot", "--truth=with_species.csv::species"),
-        ("one value for each known class (columns 'species=setosa', 'species=versicolor'", "drop them if"),
+        ("one value for each known class (column 'species')", "drop them if"),
         code=0,
     ),
     "the labels of an earlier run are a view": Mistake(

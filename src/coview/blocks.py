@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from coview.errors import InputError
+from coview.tables import Categories
 from coview.views import Array, Matrix, Views, places_of
 
 
@@ -43,16 +44,20 @@ def checked_block(
     empty_cells: Collection[str],
     where: Mapping[str, str],
     rows: Sequence[int] | NDArray[np.int64],
+    categories: Mapping[str, Mapping[str, Categories]] | None = None,
 ) -> Views:
     """Return a block of rows as validated views; cells may be NaN in the views that `empty_cells` names.
 
-    `where` is the name of each view in messages, and `rows` are the numbers of the rows.
+    `where` is the name of each view in messages, and `rows` are the numbers of the rows. `categories` are those of
+    columns that hold codes.
     """
     try:
         checked = Views(values, may_have_empty_cells=empty_cells.__contains__)
     except InputError as error:
         raise _explained(error, values, columns, empty_cells, where, rows) from None
-    return Views.trusted(checked, columns, present=checked.present, empty_cells=checked.empty_cells)
+    return Views.trusted(
+        checked, columns, present=checked.present, empty_cells=checked.empty_cells, categories=categories
+    )
 
 
 def _explained(

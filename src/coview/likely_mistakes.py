@@ -114,20 +114,16 @@ def _equal(x: Matrix, y: Matrix) -> bool:
 def _class_columns(where: str, x: Matrix, columns: tuple[str, ...] | None, *, alone: bool) -> Iterator[str]:
     """Yield a sentence on columns of a few integers that are named like classes, or are all that one view has."""
     if columns is None:
-        suspects = {} if alone or x.shape[1] > 1 else {"": [0]}
+        suspects = {} if alone or x.shape[1] > 1 else {"": 0}
     else:
-        # The columns colour=red and colour=blue are one-hot encoded from the column colour.
-        stems: dict[str, list[int]] = {}
-        for j, name in enumerate(columns):
-            stems.setdefault(name.partition("=")[0], []).append(j)
-        single = len(stems) == 1 and not alone
-        suspects = {stem: places for stem, places in stems.items() if single or _names_classes(stem)}
-    for name, places in suspects.items():
-        values = np.unique(x[:, places].toarray() if sp.issparse(x) else x[:, places])
+        single = len(columns) == 1 and not alone
+        suspects = {name: j for j, name in enumerate(columns) if single or _names_classes(name)}
+    for name, j in suspects.items():
+        values = np.unique(x[:, [j]].toarray() if sp.issparse(x) else x[:, j])
         if 2 <= len(values) <= x.shape[0] / 5 and np.array_equal(values, np.floor(values)):
-            column = f"the column {name!r}" if name else "one column"
+            found = f"the column {name!r}" if name else "one column"
             yield (
-                f"{where} has {column} with {max(len(values), len(places))} different values, which looks like classes "
+                f"{where} has {found} with {len(values)} different values, which looks like classes "
                 "or labels of an earlier clustering; drop it, unless it is a feature"
             )
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import pairwise
@@ -15,16 +13,12 @@ from numpy.typing import NDArray
 
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.html import first_few, html_table
-from coview.parameters import is_integer, short
+from coview.parameters import is_integer
+from coview.tables import Array as Array
+from coview.tables import Categories, Table, as_table
+from coview.tables import Matrix as Matrix
 
-Array: TypeAlias = NDArray[Any]
-Matrix: TypeAlias = Any  # a float ndarray or csr_array; SciPy's sparse arrays have no types
 Layout: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
-# Data frames keep the names of the cells, so cells that differ between views are refused; arrays have no names.
-_SCVERSE = {
-    "AnnData": "give its table with the names of the cells, as in {'rna': adata.to_df()}",
-    "MuData": "give a table of each modality with the names of the cells, as in {'rna': mdata['rna'].to_df()}",
-}
 
 
 def _never(name: str) -> bool:
@@ -34,7 +28,8 @@ def _never(name: str) -> bool:
 class Views(Mapping[str, Matrix]):
     """Validated, aligned views: a read-only mapping from view name to a float array or CSR array.
 
-    A sample lacks a view if its row is NaN throughout. Each sample needs at least one view.
+    A sample lacks a view if its row is NaN throughout. Each sample needs at least one view. Columns of categories hold
+    codes, which estimators encode when they are fitted (docs/columns.md).
 
     Parameters
     ----------
@@ -61,6 +56,10 @@ class Views(Mapping[str, Matrix]):
         Which samples have the view, for views that some samples lack; other views are not listed.
     empty_cells : frozenset of str
         The views with NaN in some cells of rows that are present, which `Preprocessed` fills.
+    categories : dict from view name to dict from column name to Categories
+        The categories of columns that hold codes; views without such columns are not listed.
+    encoded : frozenset of str
+        The views whose categories an estimator has encoded. Their columns have a common scale.
     dtype : numpy.dtype
         float32 if every view is float32, otherwise float64.
     """
@@ -69,6 +68,8 @@ class Views(Mapping[str, Matrix]):
     index: Any = None
     present: dict[str, Array]
     empty_cells: frozenset[str] = frozenset()
+    categories: dict[str, Mapping[str, Categories]]
+    encoded: frozenset[str] = frozenset()
     _matrices: dict[str, Matrix]
 
     def __init__(
@@ -81,8 +82,11 @@ class Views(Mapping[str, Matrix]):
         masks = _mapping_of_masks(present)
         if isinstance(tables, Views):
             before = tables
-            checked = {name: (matrix, before.columns[name]) for name, matrix in before.items()}
-            self.index = before.index
+            checked = {
+                name: Table(matrix, before.columns[name], before.categories.get(name, {}))
+                for name, matrix in before.items()
+            }
+            self.index, self.encoded = before.index, before.encoded
             self.present, self.empty_cells = _check_together(
                 checked,
                 {**before.present, **masks},
@@ -91,11 +95,12 @@ class Views(Mapping[str, Matrix]):
             )
         else:
             named = _with_names(tables)
-            checked = {name: _validated_table(f"view {name!r}", table) for name, table in named.items()}
+            checked = {name: as_table(f"view {name!r}", table) for name, table in named.items()}
             self.index = _common_index(named)
             self.present, self.empty_cells = _check_together(checked, masks, self.index, may_have_empty_cells)
-        self._matrices = {name: matrix for name, (matrix, _) in checked.items()}
-        self.columns = {name: columns for name, (_, columns) in checked.items()}
+        self._matrices = {name: table.matrix for name, table in checked.items()}
+        self.columns = {name: table.columns for name, table in checked.items()}
+        self.categories = {name: table.categories for name, table in checked.items() if table.categories}
 
     @classmethod
     def join(cls, tables: Mapping[str, Any], how: Literal["outer", "inner"] = "outer") -> Views:
@@ -154,9 +159,9 @@ class Views(Mapping[str, Matrix]):
         for name, table in named.items():
             place = table.index.get_indexer(index)
             present[name] = place >= 0
-            rows, columns = _validated_table(f"view {name!r}", table)
-            joined[name] = among_all(rows[place[present[name]]], present[name]), columns
-        return _views_of(joined, present, index, lambda name: True)
+            whole = as_table(f"view {name!r}", table)
+            joined[name] = whole._replace(matrix=among_all(whole.matrix[place[present[name]]], present[name]))
+        return views_of_tables(joined, present, index, lambda name: True)
 
     @classmethod
     def trusted(
@@ -166,10 +171,13 @@ class Views(Mapping[str, Matrix]):
         index: Any = None,
         present: Mapping[str, Array] | None = None,
         empty_cells: frozenset[str] = frozenset(),
+        categories: Mapping[str, Mapping[str, Categories]] | None = None,
+        encoded: frozenset[str] = frozenset(),
     ) -> Views:
         """Return views of matrices that have been validated before; of `present`, complete views are left out."""
         views = cls.__new__(cls)
-        views.empty_cells = empty_cells
+        views.empty_cells, views.encoded = empty_cells, encoded
+        views.categories = {name: found for name, found in (categories or {}).items() if found}
         views._matrices, views.columns, views.index = dict(matrices), dict(columns), index
         views.present = {name: mask for name, mask in (present or {}).items() if not mask.all()}
         return views
@@ -302,6 +310,8 @@ class Views(Mapping[str, Matrix]):
             self.index,
             {**self.present, **{name: np.zeros(n, dtype=bool) for name in widths}},
             self.empty_cells,
+            self.categories,
+            self.encoded,
         )
 
     def take(self, rows: Any) -> Views:
@@ -318,7 +328,7 @@ class Views(Mapping[str, Matrix]):
         index = None if self.index is None else self.index[rows]
         present = {name: mask[rows] for name, mask in self.present.items()}
         matrices = {name: x[rows] for name, x in self.items()}
-        return Views.trusted(matrices, self.columns, index, present, self.empty_cells)
+        return Views.trusted(matrices, self.columns, index, present, self.empty_cells, self.categories, self.encoded)
 
     def select(self, names: Sequence[str]) -> Views:
         """Return some of the views.
@@ -334,7 +344,11 @@ class Views(Mapping[str, Matrix]):
         """
         present = {name: self.present[name] for name in names if name in self.present}
         matrices, columns = ({name: of[name] for name in names} for of in (self, self.columns))
-        return Views.trusted(matrices, columns, self.index, present, self.empty_cells & {*names})
+        categories = {name: self.categories[name] for name in names if name in self.categories}
+        kept = {*names}
+        return Views.trusted(
+            matrices, columns, self.index, present, self.empty_cells & kept, categories, self.encoded & kept
+        )
 
     def rename(self, names: Sequence[str]) -> Views:
         """Return the same views with other names.
@@ -355,6 +369,8 @@ class Views(Mapping[str, Matrix]):
             self.index,
             {new[name]: mask for name, mask in self.present.items()},
             frozenset(new[name] for name in self.empty_cells),
+            {new[name]: found for name, found in self.categories.items()},
+            frozenset(new[name] for name in self.encoded),
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -391,9 +407,9 @@ def as_views(data: Any, views: Layout = None, may_have_empty_cells: Callable[[st
     Views(4 samples; view0: 2, view1: 3)
     """
     if not holds_several(data):
-        cut = _cut(*_validated_table("X", data), views)
+        cut = _cut(as_table("X", data), views)
         index = row_labels(data)
-        return _views_of(cut, {}, index, may_have_empty_cells)
+        return views_of_tables(cut, {}, index, may_have_empty_cells)
     if views is not None:
         raise InputError(
             "views= splits one stacked table, but the data are several views; leave views=None, or stack them first "
@@ -431,6 +447,11 @@ def stack_views(views: Any) -> tuple[Matrix, dict[str, slice]]:
     ((3, 3), {'view0': slice(0, 2, None), 'view1': slice(2, 3, None)})
     """
     checked = as_views(views)
+    for name, found in checked.categories.items():
+        raise InputError(
+            f"view {name!r} has categories in the column {next(iter(found))!r}, which a table of numbers cannot hold; "
+            "give the views as a mapping, or one data frame with views="
+        )
     ends = np.cumsum([0, *checked.n_features.values()]).tolist()
     layout = {name: slice(a, b) for name, (a, b) in zip(checked, pairwise(ends), strict=True)}
     sparse = [name for name, x in checked.items() if sp.issparse(x)]
@@ -520,101 +541,11 @@ def _with_names(data: Mapping[Any, Any] | Sequence[Any]) -> dict[str, Any]:
     return named
 
 
-def _validated_table(label: str, table: Any) -> tuple[Matrix, tuple[str, ...] | None]:
-    """Return one table as a float array or CSR array, and its column names if it has them."""
-    columns = None
-    if sp.issparse(table):
-        if table.ndim != 2:
-            raise _not_2d(label, table.ndim)
-        matrix: Any = sp.csr_array(table)
-        if not matrix.has_canonical_format:
-            matrix = matrix.copy()  # sum_duplicates works in place, and the buffers may be the caller's
-            matrix.sum_duplicates()
-    elif np.ma.isMaskedArray(table) and np.ma.getmaskarray(table).any():
-        raise InputError(f"{label} has masked values; impute them or drop those samples")
-    elif any(isinstance(each, (str, os.PathLike)) for each in (table if isinstance(table, (list, tuple)) else [table])):
-        raise InputTypeError(
-            f"{label} is {short(table)}, which may be the path of a file; read files with read_views, as in "
-            "read_views({'text': 'text.csv'}).views"
-        )
-    elif isinstance(table, (list, tuple)) and any(hasattr(row, "to_frame") for row in table):  # Series
-        raise InputTypeError(
-            f"{label} is a list of columns ({kind_of(table[0])}); give a 2-D table, such as frame[['a', 'b']]"
-        )
-    elif isinstance(table, (np.ndarray, list, tuple)) or np.isscalar(table) or table is None:
-        try:
-            matrix = np.asarray(table)
-        except ValueError:
-            raise InputError(
-                f"{label} has rows of different lengths; every row needs the same columns, and every view of a list "
-                "needs two dimensions, also for one sample, as in [text[:1], image[:1]]"
-            ) from None
-    else:
-        matrix, columns = _from_frame(label, table)
-    if matrix.ndim != 2:
-        raise _not_2d(label, matrix.ndim)
-    return _as_float(label, matrix), columns
-
-
-def _not_2d(label: str, ndim: int) -> InputError:
-    advice = "reshape(-1, 1) makes one column, reshape(1, -1) one sample"
-    if ndim > 2:
-        advice = "flatten each sample to a row, or give several views as a list of 2-D tables"
-    return InputError(f"{label} is {ndim}-D; expected a 2-D table, samples by features. Reshape your data: {advice}")
-
-
-def _from_frame(label: str, table: Any) -> tuple[Any, tuple[str, ...] | None]:
-    """Return a pandas, polars or Arrow table, or any other object that NumPy can read, as an array."""
-    if type(table).__name__ in _SCVERSE:
-        raise InputTypeError(f"{label} is {kind_of(table)}; {_SCVERSE[type(table).__name__]}")
-    import narwhals as nw
-
-    # narwhals refuses duplicate column names with a less specific message, or not at all, depending on the table.
-    labels = table.columns if nw.dependencies.is_pandas_dataframe(table) else getattr(table, "column_names", ())
-    twice = next((name for name, count in Counter(map(str, labels)).items() if count > 1), None)
-    if twice is not None:
-        raise InputError(f"{label} has two columns named {twice!r}; rename one")
-    frame = nw.from_native(table, pass_through=True)
-    if isinstance(frame, nw.LazyFrame):
-        raise InputError(f"{label} is a lazy table; collect() it first")
-    if not isinstance(frame, nw.DataFrame):
-        if not hasattr(table, "__array__"):
-            raise InputTypeError(f"{label} is {kind_of(table)}, which is not a table; give a 2-D array or data frame")
-        return np.asarray(table), None
-    for name, kind in frame.schema.items():
-        if not (kind.is_numeric() or isinstance(kind, (nw.Boolean, nw.Object, nw.Unknown))):
-            raise InputError(f"{label} has the column {name!r} of type {kind}; encode it as numbers or drop it")
-    matrix = frame.to_numpy()
-    if matrix.dtype.kind == "O":  # nullable booleans and other objects: missing values become NaN and are reported
-        matrix = frame.with_columns(nw.selectors.boolean().cast(nw.Float64)).to_numpy()
-    return matrix, tuple(str(name) for name in frame.columns)
-
-
-def _as_float(label: str, matrix: Any) -> Matrix:
-    kind = matrix.dtype.kind
-    if kind == "c":
-        raise InputError(f"Complex data not supported: {label} is {matrix.dtype}; give real features")
-    if kind not in "fiubO":
-        what = {"U": "strings", "S": "strings", "M": "dates", "m": "time differences"}.get(kind, str(matrix.dtype))
-        raise InputError(f"{label} holds {what}; encode them as numbers or drop those columns")
-    wanted: Any = np.float32 if kind == "f" and matrix.dtype.itemsize <= 4 else np.float64
-    try:
-        return matrix.astype(wanted, copy=False)
-    except TypeError as error:
-        raise InputTypeError(f"{label} holds objects that are not numbers ({error}); encode or drop them") from None
-    except OverflowError:
-        raise InputError(f"{label} holds numbers too large for a float; scale them down") from None
-    except ValueError:
-        raise InputError(f"{label} holds strings; encode them as numbers or drop those columns") from None
-
-
-def _cut(
-    matrix: Matrix, columns: tuple[str, ...] | None, views: Layout
-) -> dict[str, tuple[Matrix, tuple[str, ...] | None]]:
-    """Return the views of a stacked table, with their column names."""
-    width = matrix.shape[1]
+def _cut(table: Table, views: Layout) -> dict[str, Table]:
+    """Return the views of a stacked table."""
+    width = table.matrix.shape[1]
     if views is None:
-        return {"view0": (matrix, columns)}
+        return {"view0": table}
     if not isinstance(views, (Mapping, list, tuple, np.ndarray)) or len(views) == 0:
         raise InputError(f"views={views!r}: expected a list of widths, or a mapping from view name to columns")
     if not isinstance(views, Mapping) and all(map(is_integer, views)):
@@ -624,11 +555,10 @@ def _cut(
         views = [slice(a, b) for a, b in pairwise(ends)]
     tables = {}
     for name, chosen in _with_names(views).items():
-        positions = _positions(name, chosen, columns, width)
-        names = None if columns is None else tuple(columns[i] for i in positions)
+        positions = _positions(name, chosen, table.columns, width)
         contiguous = len(positions) > 0 and np.array_equal(positions, np.arange(positions[0], positions[-1] + 1))
-        keep = slice(positions[0], positions[-1] + 1) if contiguous else positions  # a slice does not copy
-        tables[name] = (matrix[:, keep], names)
+        # A slice does not copy.
+        tables[name] = table.take_columns(slice(positions[0], positions[-1] + 1) if contiguous else positions)
     return tables
 
 
@@ -660,7 +590,7 @@ def _positions(name: str, chosen: Any, columns: tuple[str, ...] | None, width: i
 
 
 def _check_together(
-    tables: Mapping[str, tuple[Matrix, tuple[str, ...] | None]],
+    tables: Mapping[str, Table],
     given: Mapping[str, Any],
     index: Any,
     may_have_empty_cells: Callable[[str], bool],
@@ -671,11 +601,11 @@ def _check_together(
     or if a sample has no view.
     """
     first = next(iter(tables))
-    expected = tables[first][0].shape[0]
-    for name, (x, _) in tables.items():
+    expected = tables[first].matrix.shape[0]
+    for name, (x, _, _) in tables.items():
         if x.shape[0] != expected:
             for one, count in ((name, expected), (first, x.shape[0])):
-                if tables[one][0].shape[1] == count:
+                if tables[one].matrix.shape[1] == count:
                     raise InputError(
                         f"view {name!r} has {x.shape[0]} samples but view {first!r} has {expected}; view {one!r} has "
                         f"{count} columns, which may be the samples: transpose it, as in {one}.T"
@@ -692,7 +622,7 @@ def _check_together(
     if unknown := [name for name in masks if name not in tables]:
         raise InputError(f"present names the view {unknown[0]!r}; expected names among {', '.join(tables)}")
     present, empty_cells = {}, set()
-    for name, (x, columns) in tables.items():
+    for name, (x, columns, _) in tables.items():
         allowed = may_have_empty_cells(name)
         mask, has_empty_cells = _present_rows(name, x, columns, masks.get(name), may_have_empty_cells=allowed)
         if mask is not None and not mask.all():
@@ -704,22 +634,28 @@ def _check_together(
         if len(without):
             row = f"row {without[0]}" if index is None else f"{index[without[0]]!r}"
             # One view with a value that is NaN is one case of this; scikit-learn expects the word NaN.
-            is_nan = any(not sp.issparse(x) and np.isnan(x[without[0]]).all() for x, _ in tables.values())
+            is_nan = any(not sp.issparse(x) and np.isnan(x[without[0]]).all() for x, _, _ in tables.values())
             reason = ", because they are NaN throughout" if is_nan else ""
             raise InputError(f"{len(without)} of {expected} samples have no view{reason} (first: {row}); drop them")
     return present, frozenset(empty_cells)
 
 
-def _views_of(
-    tables: Mapping[str, tuple[Matrix, tuple[str, ...] | None]],
+def views_of_tables(
+    tables: Mapping[str, Table],
     given: Mapping[str, Any],
-    index: Any,
-    may_have_empty_cells: Callable[[str], bool],
+    index: Any = None,
+    may_have_empty_cells: Callable[[str], bool] = _never,
 ) -> Views:
-    """Return views of matrices with their column names, after they are checked together."""
+    """Return views of tables of numbers, after they are checked together; `given` says which samples have a view."""
     present, empty_cells = _check_together(tables, given, index, may_have_empty_cells)
-    matrices, columns = ({name: pair[i] for name, pair in tables.items()} for i in range(2))
-    return Views.trusted(matrices, columns, index, present, empty_cells)
+    return Views.trusted(
+        {name: table.matrix for name, table in tables.items()},
+        {name: table.columns for name, table in tables.items()},
+        index,
+        present,
+        empty_cells,
+        {name: table.categories for name, table in tables.items()},
+    )
 
 
 def _mapping_of_masks(present: Any) -> dict[str, Any]:

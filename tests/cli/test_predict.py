@@ -92,6 +92,10 @@ def test_predict_encodes_categories_as_in_training(tmp_path, capsys):
     assert code == 0, err
     clusters = read_labels(tmp_path / "run" / "labels.csv", column="cluster")
     assert np.load(labels).tolist() == [int(clusters[0]), int(clusters[1])]
+    (tmp_path / "new.csv").write_text("colour,size\ngreen,0.1\nred,9.1\n")
+    code, _, err = call(capsys, "predict", tmp_path / "run", "--view", f"a={tmp_path}/new.csv", "-o", labels, "--force")
+    assert code == 0, err
+    assert "Note: view 'a' has categories that no training sample has ('colour = green')" in err
 
 
 def test_a_bad_value_in_a_late_block_leaves_nothing(data, fitted, tmp_path, capsys, monkeypatch):

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 import coview.runtime
 from coview import InputError
 from coview.io import cells, delimited, describe_file, read_labels, read_views, write_labels
+from coview.tables import Categories
 from tests.bad_files import BAD_FILES, WHOLE, N, annotated, cut, hdf5, lines, mat, npz, table
 
 X = np.random.default_rng(0).normal(size=(N, 3)).round(6) * np.array([1, 1e-9, 1e12])
@@ -441,8 +442,8 @@ def test_a_column_with_late_strings_is_read_as_strings(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"column 'u' \('b' in row 7\), which otherwise contains numbers"):
         csv_view(tmp_path, content)
     loaded = csv_view(tmp_path, content, categories="onehot")
-    assert loaded.views.columns["a"] == ("v", "u=0", "u=b")
-    np.testing.assert_array_equal(loaded.views["a"][:, 1], np.arange(10) < 7)
+    assert loaded.views.categories["a"] == {"u": Categories(("0", "b"))}
+    np.testing.assert_array_equal(loaded.views["a"][:, 1], np.arange(10) >= 7)
 
 
 def test_columns_with_late_strings_are_read_again_together(tmp_path, monkeypatch):
@@ -504,10 +505,11 @@ def test_kinds_of_arrow_columns(tmp_path):
         read_views({"a": path}, categories="onehot")
     columns["whole"] = pa.array([1, 2], pa.int8())
     loaded = read_views({"a": table(**columns)(tmp_path)}, categories="onehot")
-    expected = [[1, 1, 0.5, 1, 1, 0, 1, 0], [2, 0, 1.5, 2, 0, 1, 0, 1]]
-    np.testing.assert_array_equal(loaded.views["a"], expected)
-    columns = ("whole", "seen", "half", "exact", "words=u", "words=v", "views=u", "views=v")
-    assert loaded.views.columns["a"] == columns
+    np.testing.assert_array_equal(loaded.views["a"], [[1, 1, 0.5, 1, 0, 0], [2, 0, 1.5, 2, 1, 1]])
+    assert loaded.views.columns["a"] == ("whole", "seen", "half", "exact", "words", "views")
+    assert [*loaded.views.categories["a"]] == ["words", "views"]
+    with pytest.raises(InputError, match="strings in the column 'views'"):  # the type of words says what it is
+        read_views({"a": path})
     assert loaded.notes == (f"view 'a' ({path}): dropped the column 'nothing' without any value",)
 
 
@@ -666,11 +668,28 @@ def test_row_numbers_are_ids_if_another_file_has_them_in_another_order(tmp_path)
 # Columns
 
 
-def test_categories_are_one_hot_encoded(tmp_path):
+def test_strings_are_read_as_categories(tmp_path):
     content = "sample,x,colour\ns,1,red\nt,2,blue\nu,3,red\n"
     loaded = csv_view(tmp_path, content, ids="sample", categories="onehot")
-    assert loaded.views.columns["a"] == ("x", "colour=blue", "colour=red")
-    np.testing.assert_array_equal(loaded.views["a"], [[1, 0, 1], [2, 1, 0], [3, 0, 1]])
+    assert loaded.views.columns["a"] == ("x", "colour")
+    np.testing.assert_array_equal(loaded.views["a"], [[1, 1], [2, 0], [3, 1]])
+    assert loaded.views.categories == {"a": {"colour": Categories(("blue", "red"))}}
+
+
+def test_columns_of_categories_can_be_named(tmp_path):
+    content = "x,level,word\n1,2,u\n3,1,v\n5,2,u\n"
+    with pytest.raises(InputError, match="strings in the column 'word'"):
+        csv_view(tmp_path, content, categories={"a": ["level"]})
+    loaded = csv_view(tmp_path, content, categories={"a": ["level", "word"]})
+    assert loaded.views.categories["a"] == {"level": Categories(("1", "2")), "word": Categories(("u", "v"))}
+    with pytest.raises(InputError, match="categories names the view 'b', which has no file"):
+        csv_view(tmp_path, content, categories={"b": ["level"]})
+
+
+def test_dates_are_not_categories(tmp_path):
+    content = "x,day\n1,2020-01-01\n2,2020-01-02\n3,2020-01-01\n"
+    with pytest.raises(InputError, match=r"column 'day' .* which are dates; encode them as numbers, such as days"):
+        csv_view(tmp_path, content, categories="onehot")
 
 
 def test_constant_and_empty_columns_are_noted(tmp_path):
@@ -710,10 +729,10 @@ def test_columns_without_names_are_named_by_position_if_some_are_dropped(tmp_pat
 
 def test_strings_in_tables_without_column_names_can_be_encoded(tmp_path):
     loaded = csv_view(tmp_path, "5,1\n3,u\n4,1\n", categories="onehot")
-    assert loaded.views.columns["a"] == ("0", "column1=1", "column1=u")
-    np.testing.assert_array_equal(loaded.views["a"], [[5, 1, 0], [3, 0, 1], [4, 1, 0]])
-    again = csv_view(tmp_path, "6,1\n7,u\n", columns=loaded.views.columns)
-    np.testing.assert_array_equal(again.views["a"], [[6, 1, 0], [7, 0, 1]])
+    assert loaded.views.columns["a"] == ("0", "column1")
+    np.testing.assert_array_equal(loaded.views["a"], [[5, 0], [3, 1], [4, 0]])
+    again = csv_view(tmp_path, "6,1\n7,u\n", columns=loaded.views.columns, categories={"a": ["column1"]})
+    np.testing.assert_array_equal(again.views["a"], [[6, 0], [7, 1]])
 
 
 def test_long_lists_of_columns_are_cut(tmp_path):
@@ -722,31 +741,21 @@ def test_long_lists_of_columns_are_cut(tmp_path):
 
 
 def test_columns_of_a_model_are_found_by_name(tmp_path):
-    columns = {"a": ["y", "colour=blue", "colour=red", "x"]}
+    columns = {"a": ["y", "colour", "x"]}
     content = "x,extra,y,colour,word\n1,9,2,red,u\n3,9,4,green,v\n"
-    loaded = csv_view(tmp_path, content, columns=columns)
-    np.testing.assert_array_equal(loaded.views["a"], [[2, 0, 1, 1], [4, 0, 0, 3]])
+    loaded = csv_view(tmp_path, content, columns=columns, categories={"a": ["colour"]})
+    np.testing.assert_array_equal(loaded.views["a"], [[2, 1, 1], [4, 0, 3]])
     assert loaded.views.columns["a"] == tuple(columns["a"])
+    assert loaded.views.categories["a"] == {"colour": Categories(("green", "red"))}
     where = f"view 'a' ({tmp_path / 'x.csv'})"
-    assert loaded.notes == (
-        f"{where}: the column 'colour' has the category 'green' that the model was not trained on; they are "
-        "encoded as zeros",
-        f"{where}: dropped the 2 columns 'extra', 'word' that the model was not trained on",
-    )
+    assert loaded.notes == (f"{where}: dropped the 2 columns 'extra', 'word' that the model was not trained on",)
 
 
 def test_every_sample_may_have_its_own_category(tmp_path):
     categories = [f"c{i}" for i in range(20)]
     content = "x,c\n" + "".join(f"{i},{category}\n" for i, category in enumerate(categories))
-    loaded = csv_view(tmp_path, content, columns={"a": ["x", *(f"c={category}" for category in categories)]})
-    np.testing.assert_array_equal(loaded.views["a"], np.column_stack([np.arange(20), np.eye(20)]))
-
-
-def test_categories_that_would_not_fit_in_memory_are_refused(tmp_path, monkeypatch):
-    content = "x,c\n" + "".join(f"{i / 2},c{i % 400}\n" for i in range(1000))
-    monkeypatch.setattr(coview.runtime, "available_memory", lambda: 1_000_000)
-    with pytest.raises(InputError, match=r"view 'a' \(.*x.csv\): a table of 1000 x 801 values needs about"):
-        csv_view(tmp_path, content, categories="onehot")
+    loaded = csv_view(tmp_path, content, columns={"a": ["x", "c"]}, categories={"a": ["c"]})
+    assert loaded.views.categories["a"]["c"] == Categories(tuple(sorted(categories)))
 
 
 def test_columns_of_a_model_in_another_order_and_number(tmp_path):
@@ -764,29 +773,25 @@ def test_columns_of_a_model_in_another_order_and_number(tmp_path):
 
 
 def test_categories_that_look_like_numbers_are_categories_to_the_model(tmp_path):
-    loaded = csv_view(tmp_path, "x,level\n1,2\n3,1\n", columns={"a": ["x", "level=1", "level=2", "level=high"]})
-    np.testing.assert_array_equal(loaded.views["a"], [[1, 0, 1, 0], [3, 1, 0, 0]])
+    content = "x,level\n1,2\n3,1\n"
+    loaded = csv_view(tmp_path, content, columns={"a": ["x", "level"]}, categories={"a": ["level"]})
+    assert loaded.views.categories["a"] == {"level": Categories(("1", "2"))}
 
 
 @pytest.mark.parametrize(
     ("content", "columns", "message"),
     [
         ("x,y\n1,2\n", ["x", "z"], "lacks the column 'z' that the model was trained on"),
-        ("x,y\n1,2\n", ["x", "colour=red"], "lacks the column 'colour=red'"),
+        ("x,y\n1,2\n", ["x", "c"], "lacks the column 'c'"),
         ("x,y\n1,two\n", ["x", "y"], r"strings in the column 'y' \('two' in row 0\)"),
         ("x,y\n1,123456789012345678\n", ["x", "y"], "column 'y' of integers beyond 2\\^53"),
         ("x,y\n1,\n2,\n", ["x", "y"], "no value in 2 cells .*first: row 0, column 'y'"),
-        ("x,c\n1,red\n2,\n", ["x", "c=red"], "no value in row 1, column 'c'"),
+        ("x,c\n1,red\n2,\n", ["x", "c"], "no value in row 1, column 'c'"),
     ],
 )
 def test_columns_that_do_not_fit_the_model_are_refused(tmp_path, content, columns, message):
     with pytest.raises(InputError, match=rf"view 'a' \(.*x.csv\) .*{message}"):
-        csv_view(tmp_path, content, columns={"a": columns})
-
-
-def test_encoded_columns_may_not_collide_with_others(tmp_path):
-    with pytest.raises(InputError, match="two columns named 'c=red'"):
-        csv_view(tmp_path, "c=red,c\n1,red\n2,blue\n", categories="onehot")
+        csv_view(tmp_path, content, columns={"a": columns}, categories={"a": ["c"]})
 
 
 def test_wrong_arguments_are_explained(tmp_path):

@@ -398,8 +398,13 @@ def test_a_description_reads_only_the_beginning_of_the_file(path):
     described = describe_model(path)
     assert json.loads(json.dumps(described)) == described
     assert (described["class"], described["method"], described["n_clusters"]) == ("FixedSize", "TMvKSCR", 3)
-    assert described["views"][0] == {"name": "a", "n_features": 4, "columns": ["a0", "a1", "a2", "a3"]}
-    assert described["views"][2] == {"name": "c", "n_features": 3, "columns": None}
+    assert described["views"][0] == {
+        "name": "a",
+        "n_features": 4,
+        "columns": ["a0", "a1", "a2", "a3"],
+        "categories": [],
+    }
+    assert described["views"][2] == {"name": "c", "n_features": 3, "columns": None, "categories": []}
     assert described["parameters"]["select"] == "Stratified(groups='array')"
     settings = described["parameters"]["estimator"]["parameters"]["estimator"]["parameters"]
     assert settings["kernel"] == ["RBF(sigma2=2.0)", "rbf", "RBF(sigma2=3)"]

@@ -53,7 +53,7 @@ class ViewInputs:
         option(
             DATA,
             "--categories",
-            "Refuse columns of strings, or one-hot encode them. For example --categories onehot",
+            "Refuse columns of strings, or encode them as categories (one-hot). For example --categories onehot",
             CATEGORIES,
         ),
     ] = "refuse"
@@ -93,8 +93,8 @@ class ViewInputs:
         """Whether no sample is dropped, no column encoded and no table transposed, so that blocks can be read."""
         return (self.align, self.categories) == (ALIGNMENTS[0], CATEGORIES[0]) and not self.transpose
 
-    def read(self, columns: Any = None, empty_cells: Collection[str] = ()) -> Any:
-        """Return what `read_views` returns; `columns` are those that a model was trained on."""
+    def read(self, columns: Any = None, categories: Any = None, empty_cells: Collection[str] = ()) -> Any:
+        """Return what `read_views` returns; `columns` and `categories` are those that a model was trained on."""
         from coview.io import read_views
 
         check_name("--align", self.align, ALIGNMENTS)
@@ -109,7 +109,7 @@ class ViewInputs:
             self.files,
             ids=self.ids_or_false,
             align=self.align,
-            categories=self.categories,
+            categories=self.categories if categories is None else categories,
             columns=columns,
             decimal=self.decimal,
             transpose=self.transpose or (),

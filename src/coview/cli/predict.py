@@ -61,7 +61,9 @@ def predict_command(
         if absent:
             terminal.note(f"the samples lack the views of the model that are not given: {', '.join(absent)}")
         known = {name: view for name, view in known.items() if name in inputs.files}
-        widths, columns = ({name: view[key] for name, view in known.items()} for key in ("n_features", "columns"))
+        widths, columns, categories = (
+            {name: view[key] for name, view in known.items()} for key in ("n_features", "columns", "categories")
+        )
         terminal.note(*_interchangeable(known))
         reader = _block_reader(inputs, columns, trained)
         if reader is not None:
@@ -77,7 +79,7 @@ def predict_command(
             label_file(SimpleNamespace(predict=predict), reader, output)
         else:
             progress("reading the files", 0, 1)
-            loaded = inputs.read(columns, [name for name in known if trained._fills_cells(name)])
+            loaded = inputs.read(columns, categories, [name for name in known if trained._fills_cells(name)])
             terminal.note(*loaded.notes)
             _check_widths(inputs.files, loaded.views, widths)
             progress("labelling", 0, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from coview.errors import InputError, InputTypeError, kind_of
 from coview.methods.base import Seed
 from coview.methods.coverage import least_samples
 from coview.parameters import check_integer, is_integer, is_number
+from coview.preprocess.encode import Encoding, encoded
 from coview.state import OPTIONAL, FloatArray, IntegerArray, Sizes, require
 from coview.views import Array, Layout, Views
 
@@ -131,8 +133,11 @@ class FixedSize(Wrapper):
             self.__dict__.pop("labels_", None)
             if hasattr(source, "filled_by"):
                 source = source.filled_by(self)
-            self._views_to_fit(source.take(np.arange(1)))
-            self._train(source)
+            some = source.take(np.arange(1))
+            if some.categories:  # whose encoding is learnt from more rows
+                some = source.take(draw_rows(source.n_samples, _MORE_ROWS, self._generator()))
+            self._views_to_fit(some)
+            self._train(_EncodedRows(source, self._encodings) if self._encodings else source)
         except BaseException:
             self.__dict__ = before
             raise
@@ -203,6 +208,18 @@ class FixedSize(Wrapper):
                 "fraction of the samples within these bounds"
             )
         return count
+
+
+class _EncodedRows:
+    """A source whose categories are encoded."""
+
+    def __init__(self, source: RowSource, encodings: Mapping[str, Encoding]) -> None:
+        self.n_samples = source.n_samples
+        self._source, self._encodings = source, encodings
+
+    def take(self, rows: Rows) -> Views:
+        """Return these rows as encoded views."""
+        return encoded(self._source.take(rows), self._encodings)
 
 
 def _draw_among(candidates: Array, count: int, rng: np.random.Generator) -> Rows:

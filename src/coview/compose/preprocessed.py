@@ -81,7 +81,8 @@ class Preprocessed(Wrapper):
                 rows = np.empty((0, self.preprocessing_[name].width(self.view_n_features_[name])), dtype=views.dtype)
             changed[name] = among_all(rows, views.present[name]) if name in views.present else rows
         columns = {name: views.columns[name] if self.preprocessing_[name].keeps_columns else None for name in views}
-        return Views.trusted(changed, columns, views.index, views.present)
+        scaled = frozenset(name for name in views.encoded if self.preprocessing_[name].keeps_columns)
+        return Views.trusted(changed, columns, views.index, views.present, encoded=scaled)
 
     def _fills_cells(self, view: str) -> bool:
         if isinstance(self.steps, Mapping):
@@ -98,7 +99,9 @@ class Preprocessed(Wrapper):
         for name in views.present:
             if not views.n_present(name):
                 raise InputError(f"view {name!r} has no samples, because all of its rows are NaN; drop the view")
-        self.preprocessing_ = {name: steps[name].learn(views.observed(name), name) for name in views}
+        self.preprocessing_ = {
+            name: steps[name].learn(views.observed(name), name, standardised=name in views.encoded) for name in views
+        }
         self.estimator_ = clone(self.estimator).fit(self.inner_views(views))
         self.labels_ = self.estimator_.labels_
 

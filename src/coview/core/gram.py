@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from coview.core.sparse import SymmetricSparse
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
-from coview.kernels import GraphSimilarity, Kernel, Similarity
+from coview.kernels import GraphSimilarity, Kernel, Similarity, kernel_for
 from coview.runtime import Workers
 from coview.views import Array, Matrix, Views
 
@@ -113,8 +113,9 @@ class Grams:
         # One view after the other: in threads their temporaries would add up, for 2 % of the time.
         for name in views:
             x = views.observed(name)
-            kernels[name].check_training(name, x)
-            resolved[name] = kernels[name].resolve(x, np.random.default_rng(seed), name)
+            kernel = kernel_for(kernels[name], views, name)
+            kernel.check_training(name, x)
+            resolved[name] = kernel.resolve(x, np.random.default_rng(seed), name)
             similarities[name] = resolved[name].against(x, dtype, workers.map)
         return cls(similarities, resolved, views.n_samples, dtype, workers, report, views.present)
 

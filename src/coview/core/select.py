@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from coview.errors import InputError
-from coview.kernels import Kernel
+from coview.kernels import Kernel, kernel_for
 from coview.parameters import check_integer
 from coview.registry import SELECTORS, as_instance
 from coview.rows import column_statistics
@@ -152,7 +152,10 @@ class Entropy(ComparingSelector):
     def _choose(self, views: Views, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
         order = rng.permutation(views.n_samples)
         chosen, waiting = order[:count].copy(), order[count:]
-        kernels = {name: kernel.resolve(views[name][chosen], rng, name) for name, kernel in kernels.items()}
+        kernels = {
+            name: kernel_for(kernel, views, name).resolve(views[name][chosen], rng, name)
+            for name, kernel in kernels.items()
+        }
 
         def similarities(a: Rows, b: Rows) -> Array:
             total = np.zeros((len(a), len(b)))

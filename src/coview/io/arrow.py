@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from coview.extras import load_extra
-from coview.io.table import EXACT, TOO_LARGE, AsStrings, InputFile, RawTable, as_string, check_names
+from coview.io.table import EXACT, TOO_LARGE, AsStrings, InputFile, RawTable, check_names
+from coview.tables import as_string, category_order
 
 
 def read_parquet(source: InputFile, as_strings: AsStrings) -> RawTable:
@@ -56,10 +57,12 @@ def _from_arrow(source: InputFile, table: Any, as_strings: AsStrings) -> RawTabl
     numbers: dict[str, Any] = {}
     strings: dict[str, list[str | None]] = {}
     others: dict[str, str] = {}
+    categories: dict[str, list[str] | None] = {}
     row_names = None
     for name, column in zip(table.column_names, table.columns, strict=True):
-        if types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
+        stored = column.type
+        if types.is_dictionary(stored):
+            column = column.cast(stored.value_type)
         kind = column.type
         if index == {name}:  # a multi-index gives no row names
             row_names = tuple(as_string(value) or "" for value in column.to_pylist())
@@ -67,6 +70,9 @@ def _from_arrow(source: InputFile, table: Any, as_strings: AsStrings) -> RawTabl
             strings[name] = [as_string(value) for value in column.to_pylist()]
         elif name in index:
             continue
+        elif types.is_dictionary(stored):
+            strings[name] = [as_string(value) for value in column.to_pylist()]
+            categories[name] = category_order(table.column(name)) if stored.ordered else None
         elif any(is_kind(kind) for is_kind in numeric):
             limits = pc.min_max(column).as_py().values() if types.is_integer(kind) else ()
             if any(limit is not None and abs(limit) > EXACT for limit in limits):
@@ -76,12 +82,13 @@ def _from_arrow(source: InputFile, table: Any, as_strings: AsStrings) -> RawTabl
         elif types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view":
             strings[name] = column.to_pylist()
         else:
-            others[name] = f"values of type {kind}"
+            what = "dates or times" if types.is_temporal(kind) else "values"
+            others[name] = f"{what} of type {kind}"
     single = bool(numbers) and all(types.is_float32(x.type) or types.is_float16(x.type) for x in numbers.values())
     values = np.empty((table.num_rows, len(numbers)), np.float32 if single else np.float64)
     for j, column in enumerate(numbers.values()):
         values[:, j] = column.cast(pa.float32() if single else pa.float64(), safe=False).to_numpy()
-    return RawTable(values, tuple(numbers), strings, others, row_names)
+    return RawTable(values, tuple(numbers), strings, others, row_names, categories=categories)
 
 
 def index_columns(schema: Any) -> set[str]:

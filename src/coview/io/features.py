@@ -1,22 +1,22 @@
-"""From a table to the matrix of a view: columns are kept, encoded or refused."""
+"""From a file to the table of a view: columns are kept as numbers, kept as categories, or refused."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from coview.errors import InputError
-from coview.io.table import InputFile, RawTable, check_names
+from coview.io.table import InputFile, RawTable
+from coview.tables import Table, encoded_cells, look_like_names
 from coview.views import Array, Matrix, places_of
 
 Rows = NDArray[np.intp]
 _DATE = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{4}/\d\d/\d\d")
 _UNIT = re.compile(r"^[€$£¥]\s*|\s*(%|[€$£¥]|[a-zA-Zµμ]{1,3}(/[a-zA-Z]{1,3})?)$")  # of a number, such as % or mg/dl
-_MOST_CATEGORIES = 10  # with more, and more than one per two samples, they are refused as names
 
 
 class Features:
@@ -35,19 +35,20 @@ class Features:
         self._named = table.names is not None
         self._names = table.names if table.names is not None else tuple(map(str, range(table.numbers.shape[1])))
         self._strings = {name: [cells[i] for i in rows] for name, cells in table.strings.items()}
-        self._others = dict(table.others)
+        self._others, self._orders = dict(table.others), table.categories
         self._n_columns = len(self._names) + len(self._strings) + len(self._others)
 
-    def all(self, onehot: bool) -> tuple[Matrix, tuple[str, ...] | None]:
-        """Return all columns; empty ones are dropped, strings are refused or encoded."""
+    def all(self, is_categorical: Callable[[str], bool]) -> Table:
+        """Return all columns; empty ones are dropped, and strings are refused unless they are categories."""
         if self._others:
             name, what = next(iter(self._others.items()))
             raise self._error(
                 f"has the column {name!r} of {what}; encode it as numbers, drop it, or {_use_as_ids(name)}"
             )
         strings = {name: cells for name, cells in self._strings.items() if any(cell is not None for cell in cells)}
-        if strings and not onehot:
-            raise self._has_strings(*next(iter(strings.items())))
+        for name, cells in strings.items():
+            if name not in self._orders:
+                self._check_strings(name, cells, categorical=is_categorical(name))
         numbers, names = self._numbers, self._names
         lacking = _n_missing(numbers) == numbers.shape[0]
         if lacking.any():
@@ -57,79 +58,57 @@ class Features:
         empty = [name for name in (*self._names, *self._strings) if name not in filled]
         if empty:
             self.notes.append(f"{self._source.where}: dropped {listing('column', empty)} without any value")
-        categories = {name: self._categories(name, cells) for name, cells in strings.items()}
-        n_encoded = sum(map(len, categories.values()))
-        self._source.require_memory((numbers.shape[0], numbers.shape[1] + 2 * n_encoded))  # separate, then stacked
-        encoded = {
-            f"{name}={category}": _indicator(category, strings[name])
-            for name in strings
-            for category in categories[name]
-        }
-        if encoded:
-            numbers = np.column_stack([numbers, *encoded.values()])
-            names = (*names, *encoded)
-            check_names(self._source, names)
-        self._check(numbers, names)
-        constant = [names[j] for j in np.flatnonzero(_is_constant(numbers))]
-        if constant and numbers.shape[0] > 1:
+        table = self._with_categories(numbers, names, strings)
+        columns = table.columns or ()
+        constant = [columns[j] for j in np.flatnonzero(_is_constant(table.matrix))]
+        if constant and table.matrix.shape[0] > 1:
             verb = "is" if len(constant) == 1 else "are"
             self.notes.append(f"{self._source.where}: {listing('column', constant)} {verb} constant")
-        return numbers, names if self._named or names != self._names else None
+        return table if self._named or columns != self._names else table._replace(columns=None)
 
-    def chosen(self, wanted: Sequence[str]) -> tuple[Matrix, tuple[str, ...]]:
+    def chosen(self, wanted: Sequence[str], is_categorical: Callable[[str], bool]) -> Table:
         """Return the columns that a model was trained on, by name if the columns have names."""
         if not self._named and self._numbers.shape[1] == len(wanted):
             self._check(self._numbers, wanted)
-            return self._numbers, tuple(wanted)
+            return Table(self._numbers, tuple(wanted))
         if not self._named and not {*wanted} & {*self._names}:
             raise self._error(
                 f"has {self._numbers.shape[1]} columns, but the model was trained on {len(wanted)}; give the file with "
                 "the columns of the training data"
             )
         position = {name: j for j, name in enumerate(self._names)}
-        encoded: dict[str, Array] = {}
-        used = set(wanted)
-        for name, cells in self._strings.items():
-            known = [column.removeprefix(f"{name}=") for column in wanted if column.startswith(f"{name}=")]
-            if not known:
-                continue
-            used.add(name)
-            encoded |= {f"{name}={category}": _indicator(category, cells) for category in known}
-            unknown = sorted(self._present(name, cells) - {*known})
-            if unknown:
-                self.notes.append(
-                    f"{self._source.where}: the column {name!r} has {listing('category', unknown, 'categories')} "
-                    "that the model was not trained on; they are encoded as zeros"
-                )
+        strings = {name: self._strings[name] for name in wanted if name in self._strings and is_categorical(name)}
         for column in wanted:
-            if column not in position and column not in encoded:
+            if column not in position and column not in strings:
                 raise self._lacks(column)
+        used = {*wanted}
         unused = [name for name in (*position, *self._strings, *self._others) if name not in used]
         if unused:
             self.notes.append(
                 f"{self._source.where}: dropped {listing('column', unused)} that the model was not trained on"
             )
-        if not encoded:
-            numbers = self._numbers[:, [position[column] for column in wanted]]
-        else:
-            numbers = np.column_stack([self._numbers[:, position[c]] if c in position else encoded[c] for c in wanted])
-        self._check(numbers, wanted)
-        return numbers, tuple(wanted)
+        numbers = [column for column in wanted if column not in strings]
+        table = self._with_categories(
+            self._numbers[:, [position[column] for column in numbers]], tuple(numbers), strings
+        )
+        if not strings:
+            return table
+        place = {column: j for j, column in enumerate(table.columns or ())}
+        return table.take_columns([place[column] for column in wanted])
 
-    def _present(self, name: str, cells: Sequence[str | None]) -> set[str]:
-        missing = [i for i, cell in enumerate(cells) if cell is None]
-        if missing:
-            raise self._unusable("no value", np.array(missing), np.full(len(missing), name), "impute")
-        return {cell for cell in cells if cell is not None}
-
-    def _categories(self, name: str, cells: Sequence[str | None]) -> list[str]:
-        found = sorted(self._present(name, cells))
-        if len(found) > max(_MOST_CATEGORIES, len(cells) / 2):
-            raise self._error(
-                f"has {len(found)} different strings in the column {name!r} of {len(cells)} samples, which look like "
-                f"names rather than categories; drop it, or {_use_as_ids(name)}"
-            )
-        return found
+    def _with_categories(
+        self, numbers: Matrix, names: tuple[str, ...], strings: Mapping[str, Sequence[str | None]]
+    ) -> Table:
+        """Return a table of numbers, followed by the codes of columns of strings."""
+        self._source.require_memory((numbers.shape[0], numbers.shape[1] + 2 * len(strings)))  # separate, then stacked
+        codes, categories = {}, {}
+        for name, cells in strings.items():
+            codes[name], categories[name] = encoded_cells(cells, self._orders.get(name))
+        if codes:
+            numbers = np.column_stack([numbers, *codes.values()])
+            names = (*names, *codes)
+        self._check(numbers, names)
+        return Table(numbers, names, categories)
 
     def _check(self, numbers: Matrix, names: Sequence[str]) -> None:
         """Refuse empty matrices and values that are not finite."""
@@ -167,6 +146,17 @@ class Features:
             "samples or columns"
         )
 
+    def _check_strings(self, name: str, cells: Sequence[str | None], *, categorical: bool) -> None:
+        """Refuse a column of strings unless it is categorical; also dates, and names of the samples."""
+        known = [cell for cell in cells if cell is not None]
+        if not categorical or all(map(_DATE.match, known)):
+            raise self._has_strings(name, cells)
+        if look_like_names(len({*known}), len(known)):
+            raise self._error(
+                f"has {len({*known})} different strings in the column {name!r} of {len(known)} samples, which look "
+                f"like names rather than categories; drop it, or {_use_as_ids(name)}"
+            )
+
     def _has_strings(self, name: str, cells: Sequence[str | None]) -> InputError:
         present = [(i, cell) for i, cell in enumerate(cells) if cell is not None]
         words = [(i, cell) for i, cell in present if not _looks_numeric(cell)]
@@ -186,7 +176,8 @@ class Features:
         if len(words) < len(present):
             return self._error(f"{where}, which otherwise contains numbers; correct or drop it")
         return self._error(
-            f"{where}; encode it as numbers, drop it, {_use_as_ids(name)}, or one-hot encode it (categories='onehot')"
+            f"{where}; encode it as numbers, drop it, {_use_as_ids(name)}, or read strings as categories "
+            "(categories='onehot')"
         )
 
     def _lacks(self, column: str) -> InputError:
@@ -216,10 +207,6 @@ def listing(what: str, names: Sequence[str], plural: str | None = None) -> str:
 
 def _use_as_ids(name: str) -> str:
     return f"use it as the ids (ids={name!r})"
-
-
-def _indicator(category: str, cells: Iterable[str | None]) -> Array:
-    return np.array([cell == category for cell in cells], dtype=np.float64)
 
 
 def _looks_numeric(cell: str) -> bool:

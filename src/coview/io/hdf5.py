@@ -12,7 +12,8 @@ from coview.errors import InputError
 from coview.extras import load_extra
 from coview.io.arrays import from_array
 from coview.io.features import check_numbers
-from coview.io.table import AsStrings, InputFile, RawTable, as_string, check_names, shape_text
+from coview.io.table import AsStrings, InputFile, RawTable, check_names, shape_text
+from coview.tables import as_string
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 

@@ -122,8 +122,7 @@ def _candidates(table: RawTable, features: Collection[str], strings: bool) -> It
         if names[j] not in features and different_integers(column[:, None])[0]:
             yield names[j], np.sort(column)
     for name, cells in table.strings.items() if strings else ():
-        encoded = any(feature.startswith(f"{name}=") for feature in features)
-        if not encoded and None not in cells and len({*cells}) == n_samples:
+        if name not in features and None not in cells and len({*cells}) == n_samples:
             yield name, frozenset(map(str, cells))
 
 

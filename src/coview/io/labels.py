@@ -20,8 +20,9 @@ from coview.io.atomic import complete_or_absent
 from coview.io.features import listing
 from coview.io.formats import find, read_class_table
 from coview.io.identifiers import names_ids
-from coview.io.table import InputFile, RawTable, as_string
+from coview.io.table import InputFile, RawTable
 from coview.registry import CLUSTER_COLUMN
+from coview.tables import as_string
 from coview.views import Array
 
 _Blocks = Iterable[tuple[Any, Array]]  # ids of some samples, as a list or an Arrow array, and their labels

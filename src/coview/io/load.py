@@ -15,7 +15,8 @@ from coview.io.table import reading
 from coview.io.transpose import check_orientation, transposed
 from coview.likely_mistakes import likely_mistakes
 from coview.registry import ALIGNMENTS, CATEGORIES, check_name
-from coview.views import Views, among_all
+from coview.tables import Table, as_table
+from coview.views import Views, among_all, views_of_tables
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def read_views(
     *,
     ids: str | Literal[False] | None = None,
     align: str = "strict",
-    categories: str = "refuse",
+    categories: str | Mapping[str, Collection[str]] = "refuse",
     variables: Mapping[str, str] | None = None,
     columns: Mapping[str, Sequence[str] | None] | None = None,
     decimal: str | None = None,
@@ -64,12 +65,14 @@ def read_views(
     align : {"strict", "inner", "outer"}
         With ids: refuse samples that are not in every view, drop them with a note, or keep them, with a note on how
         many samples lack each view.
-    categories : {"refuse", "onehot"}
-        Refuse columns of strings, or one-hot encode them.
+    categories : {"refuse", "onehot"}, or mapping from view name to columns
+        Refuse columns of strings, or read them as categories, which estimators encode as one-hot columns; or the
+        columns of each view that are categories, also if their cells are numbers. Columns that a Parquet, Arrow or
+        Feather file stores as categories are read as such in any case.
     variables : mapping from view name to variable, optional
         The same as `::NAME`.
     columns : mapping from view name to column names, optional
-        The columns that a model was trained on, selected by name; `colour=red` is encoded from the column `colour`.
+        The columns that a model was trained on, selected by name.
     decimal : {".", ","}, optional
         The decimal mark of text tables; without it, a decimal comma is detected.
     transpose : sequence of view names
@@ -98,7 +101,9 @@ def read_views(
            [4., 5.]])
     """
     check_name("align", align, ALIGNMENTS)
-    check_name("categories", categories, CATEGORIES)
+    categorical = categories if isinstance(categories, Mapping) else {}
+    if not isinstance(categories, Mapping):
+        check_name("categories", categories, CATEGORIES)
     check_ids(ids)
     if isinstance(transpose, str):
         raise InputTypeError(f"transpose={transpose!r}: expected a list of views, such as [{transpose!r}]")
@@ -106,7 +111,13 @@ def read_views(
         raise InputTypeError(f"sources={sources!r}: expected a mapping from view name to the path of a file")
     if not sources:
         raise InputError("there are no views; give at least one file")
-    given_names = {"variables": variables, "columns": columns, "transpose": transpose, "empty_cells": empty_cells}
+    given_names = {
+        "categories": categorical,
+        "variables": variables,
+        "columns": columns,
+        "transpose": transpose,
+        "empty_cells": empty_cells,
+    }
     for parameter, given in given_names.items():
         for name in given or ():
             if name not in sources:
@@ -117,8 +128,7 @@ def read_views(
     found, tables = {}, {}
     ids_of: dict[str, Ids | None] = {}
     for name, path in sources.items():
-        wanted = (columns or {}).get(name)
-        strings = {*_encoded_columns(wanted), *((ids,) if ids else ())}
+        strings = {*categorical.get(name, ()), *((ids,) if ids else ())}
         found[name], kind = find(f"view {name!r}", path, (variables or {}).get(name), decimal)
         tables[name] = read_table(found[name], kind, strings.__contains__)
         check_numbers(found[name], tables[name])
@@ -128,9 +138,10 @@ def read_views(
     for name, source in found.items() if ids else ():
         tables[name], ids_of[name] = take_ids(source, tables[name], str(ids))
     if ids is None:
-        onehot = categories == "onehot" or columns is not None  # otherwise strings are refused anyway
+        stored = any(table.categories for table in tables.values())
+        strings_too = stored or categories != "refuse" or columns is not None  # otherwise strings are refused anyway
         where = {name: source.where for name, source in found.items()}
-        refuse_identifiers(where, tables, columns or {}, strings=onehot)
+        refuse_identifiers(where, tables, columns or {}, strings=strings_too)
         ids_of |= row_names_of_all(tables) or {}
     if ids_of:
         aligned = by_ids(found, tables, ids_of, align)
@@ -138,25 +149,20 @@ def read_views(
         raise InputError(f"align={align!r} matches samples by their ids; name the column of the ids (ids=…)")
     else:
         aligned = by_order(found, tables, compare=ids is None)
-    matrices, names, notes = {}, {}, aligned.notes
+    chosen: dict[str, Table] = {}
+    notes = aligned.notes
     for name, source in found.items():
         with reading(source.where):
             empty = name in empty_cells
             features = Features(source, tables.pop(name), aligned.rows[name], may_have_empty_cells=empty)
+            of_view = {*categorical.get(name, ())}
+            is_categorical = of_view.__contains__ if categories != "onehot" else lambda column: True
             wanted = (columns or {}).get(name)
-            if wanted is None:
-                matrices[name], names[name] = features.all(onehot=categories == "onehot")
-            else:
-                matrices[name], names[name] = features.chosen(wanted)
+            table = features.all(is_categorical) if wanted is None else features.chosen(wanted, is_categorical)
             notes += features.notes
+            matrix = as_table(source.where, table.matrix).matrix  # of floats
             if name in aligned.present:
-                matrices[name] = among_all(matrices[name], aligned.present[name])
-    checked = Views(matrices, present=aligned.present, may_have_empty_cells=empty_cells.__contains__)
-    views = Views.trusted(checked, names, present=checked.present, empty_cells=checked.empty_cells)
+                matrix = among_all(matrix, aligned.present[name])
+            chosen[name] = table._replace(matrix=matrix)
+    views = views_of_tables(chosen, aligned.present, may_have_empty_cells=empty_cells.__contains__)
     return Loaded(views, aligned.ids, (*notes, *likely_mistakes(views)))
-
-
-def _encoded_columns(wanted: Sequence[str] | None) -> set[str]:
-    """Return columns that may have been one-hot encoded, which are read as strings."""
-    stems = {column[:i] for column in wanted or () for i, letter in enumerate(column) if letter == "="}
-    return stems - set(wanted or ())

@@ -10,8 +10,9 @@ import numpy as np
 from coview.errors import InputError
 from coview.io.features import listing
 from coview.io.hdf5 import open_hdf5, read_dataset, read_index
-from coview.io.table import InputFile, RawTable, as_string
+from coview.io.table import InputFile, RawTable
 from coview.registry import suggestion
+from coview.tables import as_string
 
 
 def read_obs(source: InputFile, column: str | None) -> RawTable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from coview.errors import InputError, InputTypeError, kind_of
 from coview.extras import load_extra
 from coview.io.arrow import index_columns, load_arrow
 from coview.io.table import reading, refuse_url
+from coview.tables import Categories, as_string
 from coview.views import Array
 
 RowBlock = tuple[Array, Any]  # rows of one view, and their ids as an Arrow array or None
@@ -33,6 +34,7 @@ class RowReader(ABC):
     n_samples: int
     n_features: int
     columns: tuple[str, ...] | None = None
+    categories: Mapping[str, Categories] = {}
     id_type: Any = None
     index: str | None = None  # the column that stores the row names of a table
     files: tuple[Path, ...] = ()
@@ -96,6 +98,35 @@ def _release_pages(array: Any) -> None:
         pages.madvise(mmap.MADV_DONTNEED)
 
 
+class CategoryCodes:
+    """The codes of a column of categories, whose batches have dictionaries of their own."""
+
+    def __init__(self, where: str, column: str, *, ordered: bool) -> None:
+        self._where, self._column, self._ordered = where, column, ordered
+        self._code: dict[str, int] = {}
+
+    @property
+    def categories(self) -> Categories:
+        """The categories of all batches so far; codes do not change when more are read."""
+        return Categories(tuple(self._code), self._ordered)
+
+    def __call__(self, column: Any) -> Array:
+        """Return the codes of a batch of this column, NaN for empty cells."""
+        if not hasattr(column, "dictionary"):
+            raise _changed(self._where)
+        values = [str(as_string(value)) for value in column.dictionary.to_pylist()]
+        if self._ordered and self._code and not {*values} <= {*self._code}:
+            other = next(value for value in values if value not in self._code)
+            raise InputError(
+                f"{self._where} has the category {other!r} in the column {self._column!r}, whose place in the order is "
+                "unknown; store all ordered categories in each file"
+            )
+        codes = np.array([self._code.setdefault(value, len(self._code)) for value in values] or [0], dtype=float)
+        places = column.indices.to_numpy(zero_copy_only=False)
+        found: Array = codes[np.where(np.isnan(places), 0, places).astype(int)]
+        return np.where(np.isnan(places), np.nan, found)
+
+
 class TableRows(RowReader):
     """Parquet or Arrow files, read by record batches."""
 
@@ -113,12 +144,17 @@ class TableRows(RowReader):
         self.index = next(iter(index)) if len(index) == 1 else None
         self.columns = tuple(name for name in schemas[0].names if name not in {ids, *index})
         self._wanted = [*self.columns, *([] if ids is None else [ids])]
+        self._codes: dict[str, CategoryCodes] = {}
         for where, schema in zip(self._named, schemas, strict=True):
             self._check_columns(where, schema)
         self._types = [{name: schema.field(name).type for name in self._wanted} for schema in schemas]
         self.n_samples, self.n_features = sum(self._counts), len(self.columns)
         self._check_shape()
-        common = np.result_type(*(types[name].to_pandas_dtype() for types in self._types for name in self.columns))
+        numbers = [name for name in self.columns if name not in self._codes]
+        common = np.result_type(
+            *(types[name].to_pandas_dtype() for types in self._types for name in numbers),
+            *([np.float64] if self._codes else []),
+        )
         self._dtype = np.float32 if common.kind == "f" and common.itemsize <= 4 else np.float64  # as in Views
 
     def _check_columns(self, where: str, schema: Any) -> None:
@@ -130,9 +166,12 @@ class TableRows(RowReader):
             raise InputError(f"{where} has the column {unknown[0]!r}, which {self.files[0]} does not have; drop it")
         for name in self.columns or ():
             kind = schema.field(name).type
-            if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
+            if types.is_dictionary(kind):
+                self._codes.setdefault(name, CategoryCodes(where, name, ordered=kind.ordered))
+            elif not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
                 raise InputError(
-                    f"{where} has the column {name!r} of type {kind}; encode it as numbers, drop it, or name it by ids="
+                    f"{where} has the column {name!r} of type {kind}; encode it as numbers, drop it, name it by ids=, "
+                    "or store it as categories (dictionary in Arrow, category in pandas)"
                 )
         if self._ids is not None:
             kind = schema.field(self._ids).type
@@ -201,8 +240,13 @@ class TableRows(RowReader):
 
     def _fill(self, values: Array, batch: Any) -> None:
         """Write the features of a batch into values; empty cells are NaN."""
-        for j in range(self.n_features):
-            values[:, j] = batch.column(j).to_numpy(zero_copy_only=False)
+        for j, name in enumerate(self.columns or ()):
+            column = batch.column(j)
+            values[:, j] = self._codes[name](column) if name in self._codes else column.to_numpy(zero_copy_only=False)
+
+    @property
+    def categories(self) -> Mapping[str, Categories]:  # type: ignore[override]
+        return {name: codes.categories for name, codes in self._codes.items()}
 
     def _ids_of(self, batches: list[Any]) -> Any:
         if self._ids is None:

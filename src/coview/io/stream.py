@@ -184,7 +184,8 @@ class ViewsReader(BlocksOfViews):
         values = {name: part for name, (part, _) in parts.items()}
         columns = {name: reader.columns for name, reader in self._readers.items()}
         where = {name: reader.where for name, reader in self._readers.items()}
-        return checked_block(values, columns, self._empty_cells, where, rows), ids
+        categories = {name: reader.categories for name, reader in self._readers.items()}
+        return checked_block(values, columns, self._empty_cells, where, rows, categories), ids
 
 
 def label_file(model: Any, reader: ViewsReader, path: str | os.PathLike[str]) -> Path:

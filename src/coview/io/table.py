@@ -10,9 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
-from typing import IO, Any
-
-import numpy as np
+from typing import IO
 
 from coview.errors import InputError
 from coview.runtime import require_memory
@@ -33,6 +31,8 @@ class RawTable:
     others: Mapping[str, str] = field(default_factory=dict)  # columns of other types, and their types
     row_names: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()  # what the reader assumed
+    # Columns of strings that the file stores as categories, and the order of these, None if they have none.
+    categories: Mapping[str, Sequence[str] | None] = field(default_factory=dict)
 
     @property
     def row_ids(self) -> tuple[str, ...] | None:
@@ -150,14 +150,3 @@ def check_names(source: InputFile, names: Sequence[str]) -> None:
 def is_counting(names: Sequence[str]) -> bool:
     """Return whether the names are 0, 1, 2, ... or 1, 2, 3, ..., which programs write for rows without names."""
     return any(list(names) == [str(i) for i in range(a, a + len(names))] for a in (0, 1))
-
-
-def as_string(value: Any) -> str | None:
-    """Return an id or a class as a string, integers without a fraction, so that ids of several formats are equal."""
-    if value is None or (isinstance(value, (float, np.floating)) and np.isnan(value)):
-        return None
-    if isinstance(value, (float, np.floating)) and float(value).is_integer():
-        return str(int(value))
-    if isinstance(value, bytes):
-        return value.decode("utf-8")
-    return str(value)

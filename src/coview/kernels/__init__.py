@@ -4,7 +4,7 @@ from coview.kernels.auto import AutoKernel
 from coview.kernels.base import Kernel, Similarity
 from coview.kernels.fuzzy import FuzzyGraph
 from coview.kernels.graph import Graph, GraphSimilarity
-from coview.kernels.per_view import KernelParameter, by_view_name, kernel_per_view
+from coview.kernels.per_view import KernelParameter, by_view_name, kernel_for, kernel_per_view
 from coview.kernels.precomputed import Precomputed, PrecomputedSimilarity
 from coview.kernels.products import RBF, Cosine, Linear, NormalizedPolynomial, Polynomial
 from coview.kernels.self_tuning import NeighborGraph
@@ -26,5 +26,6 @@ __all__ = [
     "PrecomputedSimilarity",
     "Similarity",
     "by_view_name",
+    "kernel_for",
     "kernel_per_view",
 ]

@@ -23,6 +23,7 @@ class AutoKernel(Kernel):
     | at most 8 columns                                                  | seuclidean |
     | two columns have nearly all of the variance, as in different units | seuclidean |
     | all rows are multiples of one row                                  | seuclidean |
+    | categories, which are encoded to columns of a common scale         | euclidean  |
     | all others: dense, counts, binary, sparse                          | cosine     |
 
     The fitted attribute `kernels_` of a method holds the kernel that was chosen; new samples are compared by the same.
@@ -47,6 +48,9 @@ class AutoKernel(Kernel):
 
     def __post_init__(self) -> None:
         check_integer_parameter(self, "n_neighbors")
+
+    def on_common_scale(self) -> Kernel:
+        return FuzzyGraph(self.n_neighbors, metric="euclidean")
 
     def resolve(self, x: Matrix, rng: np.random.Generator | None = None, name: str = "x") -> Kernel:
         cosine = FuzzyGraph(self.n_neighbors, metric="cosine")

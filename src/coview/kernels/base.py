@@ -46,6 +46,10 @@ class Kernel(ABC):
         """
         return self
 
+    def on_common_scale(self) -> Kernel:
+        """Return the kernel for a view whose columns have a common scale, and are not standardised again."""
+        return self
+
     def check_training(self, name: str, x: Matrix) -> None:
         """Raise an InputError if this kernel cannot use the training rows x of the view `name`."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import frexp
 from typing import Annotated, Any, NamedTuple
@@ -51,6 +51,9 @@ class Graph(Kernel):
         self, rows: Matrix, scales: Array, near: Neighbors, dtype: type[np.floating[Any]]
     ) -> GraphSimilarity:
         """Return the similarity to training rows with these neighbours."""
+
+    def on_common_scale(self) -> Kernel:
+        return replace(self, metric="euclidean") if self.metric == "seuclidean" else self  # type: ignore[type-var]
 
     def check_training(self, name: str, x: Matrix) -> None:
         if x.shape[0] > 1 and self.is_constant(x):

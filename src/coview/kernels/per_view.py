@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from coview.errors import InputError
 from coview.kernels.base import Kernel
 from coview.registry import KERNELS, as_instance
+from coview.views import Views
 
 KernelParameter: TypeAlias = Kernel | str | Sequence[Kernel | str] | Mapping[str, Kernel | str]
 
@@ -25,6 +26,11 @@ def kernel_per_view(kernel: Any, names: tuple[str, ...]) -> dict[str, Kernel]:
     else:
         kernels = dict.fromkeys(names, kernel)
     return {name: as_instance("kernel", each, Kernel, KERNELS, "RBF(0.5)") for name, each in kernels.items()}
+
+
+def kernel_for(kernel: Kernel, views: Views, name: str) -> Kernel:
+    """Return the kernel for one of the views; the columns of an encoded view are not standardised again."""
+    return kernel.on_common_scale() if name in views.encoded else kernel
 
 
 def by_view_name(parameter: str, values: Mapping[Any, Any], names: tuple[str, ...]) -> dict[str, Any]:

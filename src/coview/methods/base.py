@@ -21,8 +21,9 @@ from coview.kernels import by_view_name
 from coview.likely_mistakes import warn_of_likely_mistakes
 from coview.methods.notebook import fitted_facts
 from coview.parameters import check_integer, check_number, is_number
+from coview.preprocess.encode import Encoding, encoded
 from coview.registry import check_name
-from coview.state import OPTIONAL, ByView, IntegerArray, Range, Size, Sizes, StringArray, require
+from coview.state import OPTIONAL, ByView, IntegerArray, Range, Size, Sizes, SomeViews, StringArray, require
 from coview.views import Array, Views, as_views, holds_several
 
 TrainingLabels: TypeAlias = Annotated[Labels, IntegerArray("train", least=0, below="train")]
@@ -64,6 +65,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
     n_features_in_: Annotated[int, Range(least=1), Size("stacked columns")]
     feature_names_in_: Annotated[Array, StringArray("stacked columns"), OPTIONAL]
     _view_columns: ByView[Annotated[tuple[str, ...], Size("features")] | None]
+    _encodings: SomeViews[Encoding]  # of views with categories
     _sklearn_output_config: Annotated[dict[str, Literal["default", "pandas", "polars"]], OPTIONAL]
     _fingerprint: str  # of the training samples
 
@@ -149,12 +151,14 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
 
     def _views_to_fit(self, X: Any) -> Views:
         """Return the validated views, and store their names and shapes."""
-        views = as_views(X, self.views, self._fills_cells)
+        views = given = as_views(X, self.views, self._fills_cells)
         self._check_missing(views)
-        if views is not X:  # otherwise a wrapper or reader has validated them
-            warn_of_likely_mistakes(views)
+        self._encodings = {name: Encoding.learn(views, name) for name in views.categories}
+        views = encoded(views, self._encodings)
+        if given is not X:  # otherwise a wrapper or reader has validated them
+            warn_of_likely_mistakes(given)
         self._check_n_clusters(views)
-        self._check_stacked_columns(X, views, reset=True)
+        self._check_stacked_columns(X, given, reset=True)
         self.view_names_ = views.names
         self.view_n_features_ = views.n_features
         self._view_columns = views.columns
@@ -192,6 +196,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
             views = as_views(views, None, self._fills_cells)
         self._check_stacked_columns(X, views, reset=False)
         self._check_missing(views)
+        views = self._encoded(views)
         given, known = set(views.names), set(self.view_names_)
         if named and self._samples_may_lack_views and given < known:
             absent = {name: self.view_n_features_[name] for name in self.view_names_ if name not in given}
@@ -218,6 +223,16 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
                     "fitted; use the same columns in the same order"
                 )
         return views.select(self.view_names_)
+
+    def _encoded(self, views: Views) -> Views:
+        """Return new views with their categories encoded as those of the training samples."""
+        for name, found in views.categories.items():
+            if name in self.view_names_ and name not in self._encodings:
+                raise InputError(
+                    f"view {name!r} has categories in the column {next(iter(found))!r}, but {type(self).__name__} was "
+                    "fitted on numbers; give the same columns"
+                )
+        return encoded(views, self._encodings)
 
     def _check_stacked_columns(self, X: Any, views: Views, *, reset: bool) -> None:
         """Record (reset) or compare the columns of one stacked table, as scikit-learn does."""

@@ -95,7 +95,8 @@ def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
     -------
     dict
         With the keys class, method (the class inside all wrappers, or Consensus), parameters, n_clusters, views (a list
-        of name, n_features and columns, which are None if they had no names), and the versions coview and format.
+        of name, n_features, columns, which are None if they had no names, and categories, the columns of categories),
+        and the versions coview and format.
     """
     with open_file(path) as file:
         document = read_document(file)
@@ -123,6 +124,12 @@ def _model_description(model: Mapping[str, Json]) -> dict[str, Any]:
     widths = view_widths(model["learnt"], tensors)
     read_columns = converter(state_hints(MultiViewClusterer)["_view_columns"])
     columns = read_columns(model["learnt"]["_view_columns"], tensors, Sizes(widths))
+    categories: dict[str, list[str]] = {name: [] for name in widths}
+    for name, encoding in model["learnt"]["_encodings"].items():  # the columns are those before the encoding
+        columns[name] = tuple(map(str, encoding["columns"]))
+        widths[name] = len(columns[name])
+        pairs = zip(columns[name], encoding["categories"], strict=True)
+        categories[name] = [column for column, found in pairs if found is not None]
     return {
         "class": model["class"],
         "method": method["class"],
@@ -131,7 +138,12 @@ def _model_description(model: Mapping[str, Json]) -> dict[str, Any]:
         if consensus
         else _parameter_text(method["parameters"]["n_clusters"]),
         "views": [
-            {"name": name, "n_features": width, "columns": columns[name] and list(columns[name])}
+            {
+                "name": name,
+                "n_features": width,
+                "columns": columns[name] and list(columns[name]),
+                "categories": categories[name],
+            }
             for name, width in widths.items()
         ],
     }

@@ -77,6 +77,11 @@ class Standardize(Step):
         deviation = np.where(np.isfinite(deviation), deviation, 1.0)
         return cls(np.zeros_like(mean) if sp.issparse(x) else mean, deviation)
 
+    @classmethod
+    def identity(cls, n_features: int) -> Self:
+        """Return the step that does not change rows with so many columns."""
+        return cls(np.zeros(n_features), np.ones(n_features))
+
     def __call__(self, x: Matrix) -> Matrix:
         if sp.issparse(x):
             if not self.means.any():
@@ -272,14 +277,21 @@ class Preprocessing:
         """The steps in words."""
         return ", ".join(step_spec(step).description for step in self.steps) or "as it is"
 
-    def learn(self, x: Matrix, view: str = "X") -> FittedPreprocessing:
-        """Return the preprocessing with all steps learnt from the rows of a view."""
+    def learn(self, x: Matrix, view: str = "X", *, standardised: bool = False) -> FittedPreprocessing:
+        """Return the preprocessing with all steps learnt from the rows of a view.
+
+        If its columns are standardised already, as those of encoded categories, "standard" does not change them.
+        """
         learnt: list[Step] = []
         x = _in_row_order(x)
         for i, name in enumerate(self.steps):
             if learnt:
                 x = _applied(self.steps[i - 1], learnt[-1], x, view)
-            learnt.append(_learn(name, x, view))
+            if standardised and step_spec(name).kind is Standardize:
+                learnt.append(Standardize.identity(x.shape[1]))
+            else:
+                learnt.append(_learn(name, x, view))
+                standardised &= learnt[-1].keeps_columns
         return FittedPreprocessing(self, tuple(learnt))
 
 

@@ -351,7 +351,7 @@ def _features(found: _Found) -> tuple[list[tuple[Feature, ...]], FeatureMeans | 
         if isinstance(kernels.get(name), Precomputed) or not found.views.n_present(name):
             continue  # columns are samples, or no sample has the view
         of_view = found.numbers[found.views.present.get(name, slice(None))]
-        for part in effects(_filled(found.views, name), of_view, n_clusters):
+        for part in effects(_in_units(found, name), of_view, n_clusters):
             constant[name] += part.columns[part.constant].tolist()
             for c in range(n_clusters):
                 order = np.argsort(-abs(part.values[c]), kind="stable")[:FEATURES]
@@ -383,15 +383,19 @@ def _feature_means(found: _Found, ranked: Sequence[Sequence[tuple[str, int]]]) -
         places = [i for i, (view, _) in enumerate(columns) if view == name]
         wanted = [columns[i][1] for i in places]
         of_view = found.numbers[found.views.present.get(name, slice(None))]
-        values[:, places] = effects_of_columns(_filled(found.views, name), wanted, of_view, n_clusters).standardised
+        values[:, places] = effects_of_columns(_in_units(found, name), wanted, of_view, n_clusters).standardised
     names = tuple(_column_name(found.views, view, column) for view, column in columns)
     return FeatureMeans(tuple(view for view, _ in columns), names, _as_tuples(values, digits=3))
 
 
-def _filled(views: Views, name: str) -> Matrix:
-    """Return the rows of the samples that have a view; empty cells have the median of the column."""
-    rows = views.observed(name)
-    return FillMedian.learn(rows)(rows) if name in views.empty_cells else rows
+def _in_units(found: _Found, name: str) -> Matrix:
+    """Return the rows of the samples that have a view, in the units of the data.
+
+    Empty cells have the median of the column. Columns of categories are fractions.
+    """
+    rows, encodings = found.views.observed(name), found.nested.models[0]._encodings
+    rows = FillMedian.learn(rows)(rows) if name in found.views.empty_cells else rows
+    return encodings[name].in_units(rows) if name in encodings else rows
 
 
 def _column_name(views: Views, view: str, column: int) -> str:
@@ -402,11 +406,13 @@ def _column_name(views: Views, view: str, column: int) -> str:
 def _column_notes(found: _Found, view: str, constant: Sequence[int]) -> tuple[str, ...]:
     if isinstance(found.nested.kernels.get(view), Precomputed):
         return ("The columns are similarities to samples, not features.",)
+    encodings = found.nested.models[0]._encodings
+    notes = (encodings[view].in_words,) if view in encodings else ()
     if not constant:
-        return ()
+        return notes
     named = ", ".join(_column_name(found.views, view, column) for column in constant[:5])
     more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
-    return (f"{len(constant)} of {found.views[view].shape[1]} columns are constant: {named}{more}",)
+    return (*notes, f"{len(constant)} of {found.views[view].shape[1]} columns are constant: {named}{more}")
 
 
 def _agreement(numbers: Numbers, theirs: Labels, n_clusters: int) -> Array:

@@ -42,7 +42,10 @@ def nested_name(model: Any) -> str:
 
 def describe_preprocessing(model: Any) -> dict[str, str]:
     """Return what a fitted model does to the rows of each view before its method sees them, in words."""
-    return {name: ", ".join(steps) or _UNCHANGED for name, steps in _steps_in_words(model).items()}
+    found = _steps_in_words(model)
+    for name in model._encodings:  # of the outermost model, before all steps
+        found[name].insert(0, "encoded categories")
+    return {name: ", ".join(steps) or _UNCHANGED for name, steps in found.items()}
 
 
 def _steps_in_words(model: Any) -> dict[str, list[str]]:

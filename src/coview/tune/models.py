@@ -35,7 +35,8 @@ def models_of(views: Views, n_components: int, **parameters: Any) -> dict[str, A
     are those of all columns if samples lack views.
     """
     profiles = {name: ViewProfile.of(views.observed(name)) for name in views}
-    by_direction = {name: not profile.no_direction for name, profile in profiles.items()}
+    # The rows of encoded categories have no direction: the origin is the mean of numbers, but not of categories.
+    by_direction = {name: not (profile.no_direction or name in views.encoded) for name, profile in profiles.items()}
     by_column = {name: not (sp.issparse(x) or profiles[name].word_counts) for name, x in views.items()}
 
     def fused(kernel: Kernel | Mapping[str, Kernel]) -> Any:

@@ -18,7 +18,7 @@ from coview.core.agreement import adjusted_rand, jaccard_indices
 from coview.core.assign import FEW_STARTS, Directions, Labels, as_assigner
 from coview.core.select import draw_rows
 from coview.errors import InputError
-from coview.kernels import AutoKernel, Graph, Kernel, Precomputed, kernel_per_view
+from coview.kernels import AutoKernel, Graph, Kernel, Precomputed, kernel_for, kernel_per_view
 from coview.methods.kernel_clusterer import KernelClusterer
 from coview.methods.tmvkscr import TMvKSCR
 from coview.preprocess.profile import varies
@@ -185,7 +185,7 @@ def _reference_stability(
     reference = Reference(compressed(known) if wide else known, given.n_samples)
 
     def stability(data: Views) -> list[float]:
-        data = Views.trusted(data, data.columns, present=given.present)
+        data = Views.trusted(data, data.columns, present=given.present, encoded=given.encoded)
         try:
             for wrapper in () if wide else wrappers:
                 data = wrapper.inner_views(data)
@@ -262,7 +262,7 @@ def _input_silhouette(views: Views, kernels: Mapping[str, Kernel], labels: Label
     for name in views:
         of_view = labels[views.present.get(name, slice(None))]
         if 1 < len(np.unique(of_view)) < len(of_view):
-            distances = _distances(views.observed(name), kernels[name])
+            distances = _distances(views.observed(name), kernel_for(kernels[name], views, name))
             found.append(silhouette_score(distances, of_view, metric="precomputed"))
     return float(np.mean(found)) if found else None
 

@@ -22,7 +22,9 @@ def rows_of(views: Views, rows: Array, kernels: Mapping[str, Kernel], training: 
         for name, x in views.items()
     }
     present = {name: mask[rows] for name, mask in views.present.items()}
-    return Views.trusted(chosen, dict.fromkeys(views), present=present, empty_cells=views.empty_cells)
+    return Views.trusted(
+        chosen, dict.fromkeys(views), present=present, empty_cells=views.empty_cells, encoded=views.encoded
+    )
 
 
 def labels_by_part(method: Any, views: Views, kernels: Mapping[str, Kernel], part: Array, shared: Array) -> Labels:

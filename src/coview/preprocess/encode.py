@@ -1,0 +1,205 @@
+"""Encoding of views with categories: numbers are standardised, and categories become one-hot columns or ranks."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Self
+
+import numpy as np
+
+from coview.errors import InputError
+from coview.rows import column_statistics
+from coview.runtime import require_memory
+from coview.state import FloatArray, Sizes, require
+from coview.tables import Array, Categories, as_string, encoded_cells, look_like_names
+from coview.views import Matrix, Views, among_all
+
+_LISTED = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """What the columns of a view with categories become; learnt from the training rows.
+
+    - Numbers, and the ranks 0, 1, … of ordered categories, are standardised: mean 0 and standard deviation 1.
+    - Other categories become one column of zeros and ones for each category of the training rows (one-hot), divided by
+      the square root of 1 - Σ p², where p are the fractions of the categories. The variances of these columns then add
+      up to 1, so two random rows differ by the same mean squared distance as in one standardised column.
+
+    Categories that no training row has become zeros: their squared distance to any other category is half of that
+    between two different categories. As a rank they become the mean.
+    """
+
+    columns: tuple[str, ...]  # of the view
+    categories: tuple[Categories | None, ...]  # of each column; None for numbers
+    means: Annotated[Array, FloatArray("features")]
+    scales: Annotated[Array, FloatArray("features", above=0)]
+
+    @classmethod
+    def learn(cls, views: Views, view: str) -> Self:
+        """Return the encoding of a view."""
+        x, columns, given = views.observed(view), views.columns[view] or (), views.categories[view]
+        categories, means, scales = [], [], []
+        for j, column in enumerate(columns):
+            known = x[:, j][~np.isnan(x[:, j])]
+            found = _occurring(view, column, given[column], known) if column in given else None
+            categories.append(found)
+            if found is None or found.ordered:
+                mean, deviation = _statistics(known)
+                means.append(mean)
+                scales.append(deviation)
+            else:
+                fractions = np.unique(known, return_counts=True)[1] / len(known)
+                means += [0.0] * len(fractions)
+                scales += [float(np.sqrt(1 - (fractions**2).sum())) if len(fractions) > 1 else 1.0] * len(fractions)
+        encoding = cls(tuple(columns), tuple(categories), np.array(means), np.array(scales))
+        twice = next((name for name, count in Counter(encoding.names).items() if count > 1), None)
+        if twice is not None:
+            raise InputError(f"view {view!r} has two columns named {twice!r} after categories are encoded; rename one")
+        return encoding
+
+    def _check_state(self, sizes: Sizes) -> None:
+        require(len(self.columns) == len(self.categories), "expected an entry of categories for each column")
+        require(len(self.names) == len(self.means), f"expected {len(self.names)} encoded columns")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the encoded columns, such as age and colour = red."""
+        return tuple(name for column, found in self._pairs() for name in _names_of(column, found))
+
+    @property
+    def categorical(self) -> tuple[str, ...]:
+        """The columns with categories."""
+        return tuple(column for column, found in self._pairs() if found is not None)
+
+    @property
+    def in_words(self) -> str:
+        """The encoding in words."""
+        listed = ", ".join(self.categorical[:_LISTED])
+        more = f" and {len(self.categorical) - _LISTED} more" if len(self.categorical) > _LISTED else ""
+        return (
+            f"{len(self.categorical)} of {len(self.columns)} columns are categories ({listed}{more}), encoded as "
+            f"{len(self.names)} columns in total."
+        )
+
+    def _pairs(self) -> zip[tuple[str, Categories | None]]:
+        return zip(self.columns, self.categories, strict=True)
+
+    def __call__(self, views: Views, view: str) -> Array:
+        """Return the encoded rows of the samples that have the view, and warn of unknown categories."""
+        x, given = views.observed(view), self._check_columns(views, view)
+        require_memory(
+            2 * 8 * x.shape[0] * len(self.names),  # the columns apart and together
+            f"view {view!r} with its categories encoded as {len(self.names)} columns of {x.shape[0]} samples",
+            "drop columns with many categories, or merge rare categories",
+        )
+        parts, unknown = [], []
+        for j, (column, found) in enumerate(self._pairs()):
+            if found is None:
+                parts.append(x[:, [j]])
+                continue
+            codes, now = (x[:, j], given[column]) if column in given else encoded_cells(list(map(as_string, x[:, j])))
+            codes, others = _translated(codes, now, found)
+            unknown += [f"{column} = {value}" for value in others]
+            parts.append(codes[:, None] if found.ordered else _one_hot(codes, len(found.values)))
+        if unknown:
+            listed = ", ".join(map(repr, unknown[:_LISTED]))
+            more = f" and {len(unknown) - _LISTED} more" if len(unknown) > _LISTED else ""
+            warnings.warn(
+                f"view {view!r} has categories that no training sample has ({listed}{more}); they count as none of the "
+                "known categories",
+                UserWarning,
+                stacklevel=6,
+            )
+        encoded = (np.hstack(parts) - self.means) / self.scales
+        # An unknown rank, which is infinite until here, is the mean.
+        return np.where(np.isinf(encoded), 0.0, encoded)
+
+    def in_units(self, encoded: Matrix) -> Array:
+        """Return encoded rows in the units of the data: numbers as they were, ranks, and zeros and ones."""
+        return encoded * self.scales + self.means
+
+    def _check_columns(self, views: Views, view: str) -> Mapping[str, Categories]:
+        """Return the categories of a view, after its columns are compared with those of the training rows."""
+        columns, given = views.columns[view], views.categories.get(view, {})
+        if columns is None:
+            raise InputError(
+                f"view {view!r} was fitted on a table with categories ({', '.join(self.categorical[:_LISTED])}); give "
+                "a data frame with the same columns"
+            )
+        if columns != self.columns:
+            missing = [name for name in self.columns if name not in columns]
+            other = [name for name in columns if name not in self.columns]
+            what = "has its columns in another order"
+            if missing or other:
+                what = f"lacks the column {missing[0]!r}" if missing else f"has the unknown column {other[0]!r}"
+            raise InputError(f"view {view!r} {what}; use the columns of the training data in the same order")
+        wrong = next((name for name, found in self._pairs() if found is None and name in given), None)
+        if wrong is not None:
+            raise InputError(f"view {view!r} has categories in the column {wrong!r}, which had numbers in training")
+        return given
+
+
+def encoded(views: Views, encodings: Mapping[str, Encoding]) -> Views:
+    """Return the views with their categories encoded; views that have been encoded before are not changed."""
+    todo = [name for name in views if name in encodings and name not in views.encoded]
+    if not todo:
+        return views
+    matrices = dict(views)
+    for name in todo:
+        rows = encodings[name](views, name)
+        matrices[name] = among_all(rows, views.present[name]) if name in views.present else rows
+    columns = {**views.columns, **{name: encodings[name].names for name in todo}}
+    others = {name: found for name, found in views.categories.items() if name not in todo}
+    return Views.trusted(
+        matrices, columns, views.index, views.present, views.empty_cells, others, views.encoded | {*todo}
+    )
+
+
+def _names_of(column: str, found: Categories | None) -> list[str]:
+    if found is None or found.ordered:
+        return [column]
+    return [f"{column} = {value}" for value in found.values]
+
+
+def _occurring(view: str, column: str, given: Categories, codes: Array) -> Categories:
+    """Return the categories of the training rows; all if they are ordered."""
+    if not len(codes):
+        raise InputError(f"view {view!r} has no value in the column {column!r}; drop it")
+    occurring = np.unique(codes).astype(int)
+    if given.ordered:
+        return given
+    if look_like_names(len(occurring), len(codes)):
+        raise InputError(
+            f"view {view!r} has {len(occurring)} different categories in the column {column!r} of {len(codes)} "
+            "samples, which look like names; drop it, or use it as the ids of the samples"
+        )
+    return Categories(tuple(given.values[i] for i in occurring))
+
+
+def _statistics(values: Array) -> tuple[float, float]:
+    """Return the mean and the standard deviation of a column, 1 if it is constant or has no value."""
+    if not len(values):
+        return 0.0, 1.0
+    (mean,), (deviation,) = column_statistics(values[:, None], ddof=0)
+    return float(mean), float(deviation) if np.isfinite(deviation) else 1.0
+
+
+def _translated(codes: Array, given: Categories, known: Categories) -> tuple[Array, list[str]]:
+    """Return the codes in the known categories, infinite for others, which are listed."""
+    position = {value: float(i) for i, value in enumerate(known.values)}
+    table = np.array([position.get(value, np.inf) for value in given.values] or [np.inf])
+    empty = np.isnan(codes)
+    used = np.where(empty, 0, codes).astype(int)
+    others = [given.values[i] for i in np.unique(used[~empty]) if given.values[i] not in position]
+    return np.where(empty, np.nan, table[used]), others
+
+
+def _one_hot(codes: Array, n_categories: int) -> Array:
+    """Return a column of zeros and ones for each category; an empty cell is NaN in all of them."""
+    indicators = (codes[:, None] == np.arange(n_categories)).astype(np.float64)
+    indicators[np.isnan(codes)] = np.nan
+    return indicators
