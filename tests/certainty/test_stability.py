@@ -306,8 +306,8 @@ def test_the_stability_is_described_in_words():
 
 def test_views_with_categories_have_stability_and_contributions():
     views, truth = make_blobs(90, spread=8.0)
-    kinds = pd.DataFrame({"kind": np.array(["x", "y", "z"])[truth], "size": views["a"][:, 0]})
-    mixed = {"clinic": kinds.astype({"kind": "category"}), "b": views["b"]}
+    kinds = pd.DataFrame({"colour": np.array(["x", "y", "z"])[truth], "size": views["a"][:, 0]})
+    mixed = {"clinic": kinds.astype({"colour": "category"}), "b": views["b"]}
     model = TMvKSCR(3, random_state=0).fit(mixed)
     found = stability(model, mixed, n_repeats=2, random_state=0)
     assert [each.jaccard for each in found.clusters] == pytest.approx([1.0] * 3)
