@@ -27,7 +27,7 @@ from coview import (
 )
 from coview.certainty.which_view import agreements_without, best_views
 from coview.compose.wrapper import nested_models
-from coview.summary import Summary
+from coview.summary import Summary, contributions
 from coview.summary.words import contribution_fractions, contributions_in_words, loss_in_words
 from tests import naive
 from tests.conftest import make_blobs
@@ -69,13 +69,13 @@ def decision_margins(model, views):
 def test_contributions_sum_to_the_decision_margin(name):
     views = overlapping()
     model = seeded(MODELS[name]).fit({view: x[:70] for view, x in views.items()})
-    contributions = model.view_contributions(views)  # training samples and new ones
-    assert list(contributions) == ["a", "b", "c"]
+    found = model.view_contributions(views)  # training samples and new ones
+    assert list(found) == ["a", "b", "c"]
     margins = decision_margins(model, views)
-    np.testing.assert_allclose(np.sum(list(contributions.values()), axis=0), margins, atol=1e-9)
+    np.testing.assert_allclose(np.sum(list(found.values()), axis=0), margins, atol=1e-9)
     if name != "codebook":  # which assigns by signs
         assert margins.min() > -1e-6
-    assert any((each < 0).any() for each in contributions.values())
+    assert any((each < 0).any() for each in found.values())
 
 
 def test_contributions_are_those_of_the_reference_implementation():
@@ -192,8 +192,8 @@ def test_float32_and_precomputed_kernels():
 def test_the_best_view_has_the_largest_contribution(model):
     views = as_views(overlapping())
     model = clone(model).fit(views)
-    contributions = model.view_contributions(views)
-    expected = [max(contributions, key=lambda name: contributions[name][i]) for i in range(90)]
+    by_view = model.view_contributions(views)
+    expected = [max(by_view, key=lambda name: by_view[name][i]) for i in range(90)]
     assert best_views(model, views) == tuple(expected)
     assert len(set(expected)) == 3
     assert best_views(model, views.take([7])) == (expected[7],)
@@ -246,7 +246,8 @@ def test_samples_without_another_view_do_not_count_for_the_loss():
 
 @pytest.mark.parametrize("model", [TMvKSCR(4, random_state=0), Tuned(4, random_state=0)], ids=repr)
 @pytest.mark.parametrize("lacking", [False, True])
-def test_a_summary_has_the_contributions_by_cluster(model, lacking):
+def test_a_summary_has_the_contributions_by_cluster(model, lacking, monkeypatch):
+    monkeypatch.setattr(contributions, "_BLOCK_ROWS", 32)
     views = overlapping()
     if lacking:
         views["a"][:20] = np.nan

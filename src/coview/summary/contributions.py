@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from coview.certainty.which_view import largest_contribution, several_contributions
 from coview.summary.margins import Numbers, indicators
 from coview.views import Array, Views
+
+_BLOCK_ROWS = 4096  # views may be files
 
 
 class Contributions(NamedTuple):
@@ -22,9 +25,13 @@ class Contributions(NamedTuple):
 
 def gather_contributions(model: Any, views: Views, numbers: Numbers, rows: Numbers, n_clusters: int) -> Contributions:
     """Return the contributions to the labels of these rows, whose clusters are the numbers."""
-    by_view = several_contributions(model, views.take(rows)) if n_clusters > 1 else {}
+    nothing = Contributions(({},) * n_clusters, ({},) * n_clusters, None)
+    if n_clusters < 2:
+        return nothing
+    blocks = [several_contributions(model, views.take(rows[part])) for part in gen_batches(len(rows), _BLOCK_ROWS)]
+    by_view = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
     if not by_view:
-        return Contributions(({},) * n_clusters, ({},) * n_clusters, None)
+        return nothing
     members = indicators(numbers[rows], n_clusters)
     means = {name: members @ np.nan_to_num(each) / members.sum(axis=1) for name, each in by_view.items()}
     fractions = {name: _negative(members, each) for name, each in by_view.items()}
