@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
@@ -314,3 +315,25 @@ def test_views_with_categories_have_stability_and_contributions():
     assert set(model.view_contributions(mixed)) == {"clinic", "b"}
     summary = summarize(model, mixed, stability=found)
     assert all(view.agreement_without > 0.9 for view in summary.views)
+
+
+def test_the_stability_of_a_single_cluster_is_not_reported():
+    rng = np.random.default_rng(0)
+    views = [rng.normal(size=(100, 5)), rng.normal(size=(100, 8))]
+    model = Tuned("auto", random_state=0).fit(views)
+    assert model.n_clusters_ == 1
+    found = stability(model, views, n_repeats=2, random_state=0)
+    assert found.clusters == (ClusterStability(0, 100, 1.0, 0),)
+    summary = summarize(model, views, stability=found)
+    assert summary.clusters[0].stability is None
+    assert refits_in_words(summary) == []
+
+
+def test_sparse_views_have_the_stability_of_dense_ones():
+    views, _ = make_blobs(60, spread=8.0)
+    counts = {name: np.round(np.abs(x)) for name, x in views.items()}
+    results = [
+        stability(TMvKSCR(3, kernel="cosine", random_state=0).fit(each), each, n_repeats=2, random_state=0)
+        for each in (counts, {name: sp.csr_array(x) for name, x in counts.items()})
+    ]
+    assert results[0] == results[1]

@@ -28,7 +28,7 @@ def print_stability(terminal: Terminal, summary: Summary) -> None:
     from coview.certainty.stability import hennig_reading
     from coview.summary.words import refits_in_words
 
-    if summary.refits is not None:
+    if summary.refits is not None and summary.n_clusters > 1:
         rows = [
             (str(each.label), str(each.size), decimals(each.stability), str(dissolved), hennig_reading(each.stability))
             for each, dissolved in zip(summary.clusters, summary.refits.dissolved, strict=True)

@@ -30,9 +30,11 @@ def check_stability(given: Any, labels: Labels, names: Labels) -> None:
 
 def stability_by_cluster(given: Stability | None, validity: Validity | None, n_clusters: int) -> Sequence[float | None]:
     """Return the mean Jaccard index of each cluster with the most similar cluster of models of half of the samples."""
+    if n_clusters < 2:  # any model finds a single cluster again
+        return [None] * n_clusters
     if given is not None:
         return [each.jaccard for each in given.clusters]
-    return validity.cluster_stability if validity is not None and n_clusters > 1 else [None] * n_clusters
+    return [None] * n_clusters if validity is None else validity.cluster_stability
 
 
 def refits_of(given: Stability | None) -> Refits | None:

@@ -15,9 +15,9 @@ _FAR_ABOVE_EQUAL = 1.5  # the contribution of a view over the mean of all views
 def refits_in_words(summary: Summary) -> list[str]:
     """Return how many clusters and samples models of half of the samples find again; nothing if it is not measured."""
     refits, stays = summary.refits, [each for each in summary.samples.stability or () if each is not None]
-    if refits is None or not stays:
-        return []
     known = [cluster.stability for cluster in summary.clusters if cluster.stability is not None]
+    if refits is None or not stays or not known:
+        return []
     readings = Counter(map(hennig_reading, known))
     words = [f"{n} {'is' if n == 1 else 'are'} {name}" for name in READINGS if (n := readings[name])]
     labelled = "" if refits.predicts else " that label it"
