@@ -23,14 +23,14 @@ def several_contributions(model: Any, views: Views) -> dict[str, Array]:
     return contributions
 
 
-def largest_contribution(contributions: Mapping[str, Array]) -> tuple[str, ...]:
+def largest_contribution(contributions: Mapping[str, Array]) -> Array:
     """Return for each sample the view that contributes most to its label; the first of equal ones."""
-    names = np.array(list(contributions), dtype=object)
+    names = np.array(list(contributions))
     table = np.nan_to_num(np.round(np.array(list(contributions.values())), _DECIMALS), nan=-np.inf)
-    return tuple(names[table.argmax(axis=0)].tolist())
+    return names[table.argmax(axis=0)]
 
 
-def best_views(model: Any, views: Views) -> tuple[str, ...] | None:
+def best_views(model: Any, views: Views) -> Array | None:
     """Return for each sample the view that contributes most to its label, alone and in any batch the same.
 
     Parameters
@@ -41,7 +41,7 @@ def best_views(model: Any, views: Views) -> tuple[str, ...] | None:
 
     Returns
     -------
-    tuple of str, or None if the model has one view or no contributions of each view
+    array of str of shape (n_samples,), or None if the model has one view or no contributions of each view
     """
     contributions = several_contributions(model, views)
     return largest_contribution(contributions) if contributions else None

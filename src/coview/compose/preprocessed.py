@@ -131,7 +131,7 @@ class Preprocessed(Wrapper):
         self.labels_ = self.estimator_.labels_
         return self
 
-    def _ask(self, method: str, views: Views, per_view: bool) -> Any:
+    def _ask(self, method: str, views: Views, per_view: bool = False) -> Any:
         """Work in blocks of rows, because a preprocessed copy of all rows may not fit into memory."""
         blocks = map(views.take, gen_batches(views.n_samples, _BLOCK_OF_ROWS))
         return _concatenate([super(Preprocessed, self)._ask(method, block, per_view) for block in blocks])

@@ -145,7 +145,7 @@ class Wrapper(OneEstimator):
             return getattr(self.estimator_, name)
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
-    def _ask(self, method: str, views: Views, per_view: bool) -> Any:
+    def _ask(self, method: str, views: Views, per_view: bool = False) -> Any:
         """Return what a method of the fitted estimator returns for these samples."""
         settings = {"per_view": True} if per_view else {}  # not all methods have this parameter
         return getattr(self.estimator_, method)(self.inner_views(views), **settings)
@@ -211,12 +211,12 @@ class Wrapper(OneEstimator):
             Arrays of shape (n_samples,) by view name: negative for views that contradict the label, NaN for samples
             that lack the view.
         """
-        contributions: dict[str, Array] = self._ask("view_contributions", self._views_to_predict(X), per_view=False)
+        contributions: dict[str, Array] = self._ask("view_contributions", self._views_to_predict(X))
         return contributions
 
     def _parts_of(self, views: Views) -> dict[str, Array]:
         """Return each view's summand of the scores."""
-        parts: dict[str, Array] = self._ask("_parts_of", views, per_view=False)
+        parts: dict[str, Array] = self._ask("_parts_of", views)
         return parts
 
     def _scores_of_views(self, views: Views) -> dict[str, Array]:

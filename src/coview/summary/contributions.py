@@ -35,7 +35,7 @@ def gather_contributions(model: Any, views: Views, numbers: Numbers, rows: Numbe
     members = indicators(numbers[rows], n_clusters)
     means = {name: members @ np.nan_to_num(each) / members.sum(axis=1) for name, each in by_view.items()}
     fractions = {name: _negative(members, each) for name, each in by_view.items()}
-    return Contributions(_by_cluster(means), _by_cluster(fractions), largest_contribution(by_view))
+    return Contributions(_by_cluster(means), _by_cluster(fractions), tuple(largest_contribution(by_view).tolist()))
 
 
 def _negative(members: Any, contributions: Array) -> Array:
