@@ -58,9 +58,9 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
         """Return each view's summand of the ensemble scores, which is NaN for samples that lack the view."""
 
     @property
+    @abstractmethod
     def _weights_of_views(self) -> dict[str, float]:
         """The weight of each view in the ensemble scores."""
-        return dict.fromkeys(self._scored_views, 1.0)
 
     @property
     def _centres_of_parts(self) -> Array:
