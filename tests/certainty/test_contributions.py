@@ -240,6 +240,8 @@ def test_samples_without_another_view_do_not_count_for_the_loss():
     rest = {name: x[20:] for name, x in views.items() if name != "a"}
     expected = adjusted_rand_score(model.labels_[20:], model.predict(rest))
     assert agreements_without(model, as_views(views), model.labels_)["a"] == pytest.approx(expected)
+    one_view = model._views_to_predict({"a": views["a"]})
+    assert list(agreements_without(model, one_view, model.predict(one_view))) == []
     only_a = TMvKSCR(4, beta=[1, 0, 0], random_state=0).fit(overlapping())
     assert list(agreements_without(only_a, as_views(overlapping()), only_a.labels_)) == ["b", "c"]
 

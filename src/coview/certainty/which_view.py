@@ -51,7 +51,8 @@ def agreements_without(model: Any, views: Views, labels: Labels) -> dict[str, fl
     """Return for each view the adjusted Rand index between the labels and those that are predicted without the view.
 
     The model is not fitted again: samples without a view are labelled by the views that they have. Samples that have no
-    other view are left out. The result is empty for models that need all views, and for a single cluster.
+    other view are left out, and so are views that no sample has, or without which no sample is left. The result is
+    empty for models that need all views, and for a single cluster.
     """
     if len(views) < 2 or not (hasattr(model, "predict") and model._samples_may_lack_views) or np.ptp(labels) == 0:
         return {}
@@ -59,6 +60,8 @@ def agreements_without(model: Any, views: Views, labels: Labels) -> dict[str, fl
     for name in views:
         others = views.select([each for each in views if each != name])
         rows = np.flatnonzero(others.has_any())
+        if not len(rows) or not views.n_present(name):
+            continue
         try:
             found[name] = adjusted_rand(labels[rows], model.predict(others.take(rows)))
         except InputError:  # the other views have no weight in the scores
