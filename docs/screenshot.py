@@ -1,4 +1,4 @@
-"""Write docs/report.png, the picture in the README: the top of a report and its scatter plot, in headless Chromium.
+"""Write docs/report.png, the picture in the README: the top of a report and its map, in headless Chromium.
 
     coview demo && python docs/screenshot.py demo-run/report.html docs/report.png
 
@@ -15,11 +15,9 @@ from pathlib import Path
 from PIL import Image
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
-from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
 WIDTH, PIXEL_RATIO = 1000, 1.5
-COMPONENTS = {"across": 2, "up": 6}  # positions in the menus; this pair separates most digits
 MARGIN = 16
 MAX_BYTES = 200_000
 
@@ -40,14 +38,11 @@ def open_report(report: Path) -> Chrome:
     browser.get(report.resolve().as_uri())
     wait = WebDriverWait(browser, 60)
     wait.until(lambda b: b.execute_script("return document.documentElement.dataset.ready !== undefined"))
-    for name, position in COMPONENTS.items():
-        Select(browser.find_element("id", name)).select_by_index(position)
-    browser.execute_script("document.activeElement.blur()")
     return browser
 
 
 def capture(browser: Chrome) -> Image.Image:
-    """Return the title with the key figures, and below it the section with the scatter plot."""
+    """Return the title with the key figures, and below it the section with the map."""
     parts = [
         (0, browser.find_element("css selector", "main section dl").rect),
         (browser.find_element("id", "samples").rect["y"], browser.find_element("id", "samples").rect),

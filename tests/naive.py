@@ -412,3 +412,28 @@ def encoded_mixed(rows, kinds, training):
             encoded.append((value - mean) / (deviation or 1.0))
         out.append(encoded)
     return np.array(out)
+
+
+def places_on_map(directions, arranged, positions, n_neighbours=5):
+    """The mean position of the nearest arranged samples, weighted by the inverse squares of their distances."""
+    found = []
+    for direction in directions:
+        distances = [math.sqrt(sum((a - b) ** 2 for a, b in zip(direction, other, strict=True))) for other in arranged]
+        last = sorted(distances)[:n_neighbours][-1]
+        near = [i for i, distance in enumerate(distances) if distance <= last]
+        weights = [1 / max(distances[i], 1e-5) ** 2 for i in near]
+        x, y = (sum(w * positions[i][axis] for w, i in zip(weights, near, strict=True)) for axis in (0, 1))
+        found.append((x / sum(weights), y / sum(weights)))
+    return np.array(found)
+
+
+def best_overlap(a, b):
+    """The largest number of samples in matched clusters, over all one-to-one matchings of two clusterings."""
+    rows, columns = sorted(set(a)), sorted(set(b))
+    shared = {(i, j): sum(x == i and y == j for x, y in zip(a, b, strict=True)) for i in rows for j in columns}
+    if len(rows) > len(columns):
+        return best_overlap(b, a)
+    return max(
+        sum(shared[i, j] for i, j in zip(rows, some, strict=True))
+        for some in itertools.permutations(columns, len(rows))
+    )

@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from coview.core.tree import Branch
 from coview.summary import (
     Cluster,
     Feature,
     FeatureMeans,
     Points,
     Refits,
+    SampleMap,
     Samples,
     Similarities,
     Summary,
@@ -39,6 +41,8 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
     sizes = np.bincount(labels, minlength=n_clusters)
     contingency = np.zeros((n_clusters, n_clusters), dtype=int)
     np.add.at(contingency, (labels, truth), 1)
+    places = rng.uniform(-0.9, 0.9, size=(n_clusters, 2))[labels[drawn]] + rng.normal(scale=0.03, size=(len(drawn), 2))
+    positions = tuple(map(tuple, np.round(places, 5).tolist()))
     compared = np.sort(labels[drawn[:60]])
     alike = np.where(compared[:, None] == compared, 0.8, 0.2) + 0.1 * rng.random((len(compared), len(compared)))
     return Summary(
@@ -47,6 +51,7 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
         n_samples=n_samples,
         n_train=min(n_samples, 2000),
         n_clusters=n_clusters,
+        of_training=True,
         views=tuple(
             View(
                 name,
@@ -90,6 +95,8 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
         eigenvalue_name="eigenvalue",
         explained_variance_ratio=tuple(float(x) for x in 0.1 / np.arange(1, max(n_clusters, 2))),
         further_eigenvalues=(0.05, 0.04, 0.03),
+        model_eigenvalues=None,
+        tree=make_tree(n_clusters) if n_clusters > 2 else None,
         feature_means=FeatureMeans(
             views=tuple(views) * 2,
             names=tuple(f"{name}_{j}" for j, name in enumerate(list(views) * 2)),
@@ -125,15 +132,31 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
             classes=tuple(map(str, truth[drawn])),
             margins=tuple(rng.random(len(drawn)).tolist()),
             scores=_rays(centres[labels[drawn]], rng),
+            positions=positions,
             view_labels={name: tuple(theirs[drawn].tolist()) for name, theirs in own.items()},
             view_scores={name: _rays(centres[labels[drawn]], rng) for name in views},
         ),
+        map=SampleMap(tuple(drawn[:1000].tolist()), positions[:1000]),
         similarities=Similarities("fused similarity", tuple(compared.tolist()), tuple(map(tuple, alike.tolist()))),
         tuning=None,
         notes=("2 samples of view pixels were dropped, because no other view has them.",),
         seconds={"read": 0.02, "fit": 3.5},
         versions={"coview": "0.1.0", "numpy": "2.0.0"},
         command="coview fit --view pixels=pixels.npy --view fourier=fourier.npz -k 10 -o run/",
+    )
+
+
+def make_tree(n_clusters):
+    """One cluster, the last, splits off cluster 0 at each step, and a sample of cluster 0 changes its cluster."""
+    return tuple(
+        branch
+        for k in range(2, n_clusters)
+        for branch in (
+            Branch(k, 0, k + 1, 0, 100 * (n_clusters - k)),
+            Branch(k, 0, k + 1, k, 100),
+            Branch(k, 0, k + 1, 1, 1),
+            *(Branch(k, c, k + 1, c, 100) for c in range(1, k)),
+        )
     )
 
 
@@ -147,7 +170,7 @@ def make_tuning(n_clusters=10, numbers=range(2, 13)):
             EvaluatedModel("stacked", 600, k, error="view 'text' has 3 samples with degree <= 0"),
             EvaluatedModel("each view", 600, k, 0.9, 0.8, 0.95, gap, weight=1.0),
             EvaluatedModel("each view (standardised)", 600, k, 0.7, 0.8, 0.96, gap, weight=0.6),
-            EvaluatedModel(CONSENSUS, 600, k, 0.92, 0.8, 0.97, gap, criterion=criterion),
+            EvaluatedModel(CONSENSUS, 600, k, 0.92, 0.8, 0.97, gap, criterion=criterion, criterion_spread=0.1),
         ]
 
     evaluations = tuple(row for k in numbers for row in rows(k))
@@ -190,6 +213,7 @@ def bare(summary):
         eigenvalues=None,
         explained_variance_ratio=None,
         further_eigenvalues=None,
+        tree=None,
         feature_means=None,
         uncertain=(),
         truth=None,
@@ -199,9 +223,11 @@ def bare(summary):
             classes=None,
             margins=None,
             scores=tuple(() for _ in summary.points.rows),
+            positions=(),
             view_labels={},
             view_scores={},
         ),
+        map=None,
         similarities=None,
         notes=(),
         seconds={},

@@ -188,6 +188,28 @@ def test_booleans_are_not_numbers(method, parameter):
 
 
 @NUMBER_GIVEN
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64])
+def test_integers_of_numpy_are_numbers_of_clusters(method, kind):
+    views, _ = views_for(method)
+    expected = make(method).fit(views)
+    model = make(method, kind(3)).fit(views)
+    np.testing.assert_array_equal(model.labels_, expected.labels_)
+    if hasattr(model, "predict"):
+        np.testing.assert_array_equal(model.predict(views), expected.predict(views))
+
+
+@METHOD
+def test_sparse_views_may_have_indices_of_64_bits(method):
+    sparse = {name: sp.csr_array(np.maximum(x, 0)) for name, x in views_for(method)[0].items()}
+    wide = {}
+    for name, x in sparse.items():
+        indices, ends = x.indices.astype(np.int64), x.indptr.astype(np.int64)
+        wide[name] = sp.csr_array((x.data, indices, ends), shape=x.shape)
+    np.testing.assert_array_equal(make(method).fit(wide).labels_, make(method).fit(sparse).labels_)
+    assert all(x.indices.dtype == np.int64 for x in wide.values())
+
+
+@NUMBER_GIVEN
 def test_the_message_about_n_clusters_gives_the_smallest_accepted_value(method):
     with pytest.raises(InputError, match=r"^n_clusters=0: expected an integer of at least 1$"):
         make(method, 0).fit(np.eye(9))

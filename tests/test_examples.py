@@ -66,7 +66,7 @@ def test_the_commands_of_the_readme_give_the_labels_of_the_python_api(tmp_path):
         command[0] = shutil.which(command[0], path=Path(sys.executable).parent) or command[0]
         subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=300)
 
-    written = ["labels.csv", "model.safetensors", "report.html", "summary.json", "tuning.csv"]
+    written = ["labels.csv", "map.csv", "model.safetensors", "report.html", "summary.json", "tuning.csv"]
     assert sorted(file.name for file in (tmp_path / "run").iterdir()) == written
     names = {"pixels": "pixels.csv", "fourier": "fourier.parquet", "gradients": "gradients.npy"}
     train, new = (

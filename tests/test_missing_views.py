@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
@@ -118,6 +119,54 @@ def test_fixed_size_keeps_enough_samples_of_each_view():
         few.fit(some)
 
 
+def _views_of_which_one_is_rare():
+    """Return views of which 20 of 1,500 samples have the last one; a draw of 60 has about one of these."""
+    views, truth = make_blobs(1500, spread=8.0, widths=WIDTHS)
+    rare = np.random.default_rng(3).permutation(1500)[:20]
+    views["c"][np.setdiff1d(np.arange(1500), rare)] = np.nan
+    return views, truth, rare
+
+
+def _sources(views, folder):
+    da = pytest.importorskip("dask.array")
+    from coview.distributed import DaskViews
+
+    for name, x in views.items():
+        np.save(folder / f"{name}.npy", x)
+        pd.DataFrame(x).rename(columns=str).to_parquet(folder / f"{name}.parquet")
+    yield ViewsReader({name: folder / f"{name}.npy" for name in views}, batch_size=64)
+    yield ViewsReader({name: folder / f"{name}.parquet" for name in views}, batch_size=999)
+    yield DaskViews({name: da.from_array(x, chunks=(400, -1)) for name, x in views.items()})
+
+
+def test_fixed_size_keeps_enough_samples_of_each_view_in_files_and_dask(tmp_path):
+    views, truth, rare = _views_of_which_one_is_rare()
+    for source in _sources(views, tmp_path):
+        np.testing.assert_array_equal(source.rows_with("c"), np.sort(rare))
+        assert len(source.rows_with("a")) == 1500
+        for seed in range(3):
+            model = FixedSize(TMvKSCR(3, random_state=0), n_train=60, n_repeats=2, random_state=seed).train(source)
+            assert len(np.unique(model.train_rows_)) == 60
+            assert np.isin(model.train_rows_, rare).sum() >= 6
+            again = FixedSize(TMvKSCR(3, random_state=0), n_train=60, n_repeats=2, random_state=seed).train(source)
+            np.testing.assert_array_equal(model.train_rows_, again.train_rows_)
+        assert adjusted_rand_score(truth, model.predict(views)) > 0.9
+        tuned = FixedSize(Tuned(range(2, 6), random_state=0), n_train=60, random_state=0).train(source)
+        assert np.isin(tuned.train_rows_, rare).sum() >= 10
+        with pytest.raises(InputError, match="view 'c' has 20 of 90 samples, and 12 clusters need at least 24"):
+            FixedSize(TMvKSCR(12, random_state=0), n_train=90, random_state=0).train(source)
+
+
+def test_fixed_size_reads_no_further_rows_if_each_view_has_enough_samples(tmp_path, monkeypatch):
+    def never(self, view):
+        raise AssertionError(view)
+
+    monkeypatch.setattr(ViewsReader, "rows_with", never)
+    complete, _ = make_blobs(300, widths=WIDTHS)
+    for views in (complete, with_missing(complete, 0.4)):
+        assert len(FixedSize(TMvKSCR(3), n_train=90, random_state=0).train(ViewsReader(views)).train_rows_) == 90
+
+
 @pytest.mark.parametrize("select", ["entropy", "kmeans"])
 @pytest.mark.parametrize("of", [lambda views: Views(views, may_have_empty_cells=lambda name: True), ViewsReader])
 def test_selectors_do_not_compare_samples_with_nan(complete, select, of):
@@ -223,15 +272,25 @@ def test_samples_of_one_view_are_summarised(complete):
     assert Summary.from_json(summary.to_json()) == summary
 
 
-@pytest.mark.parametrize("count", [20, 30])
-def test_tuned_finds_the_clusters_if_a_view_is_rare(count):
-    views, truth = make_blobs(120, spread=8.0, widths=WIDTHS)
-    views["c"][np.random.default_rng(0).permutation(120)[count:]] = np.nan
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("count", [6, 12, 30])
+def test_tuned_finds_the_clusters_if_a_view_is_rare(count, seed):
+    views, truth = make_blobs(120, spread=8.0, widths=WIDTHS, seed=seed)
+    views["c"][np.random.default_rng(seed).permutation(120)[count:]] = np.nan
     model = Tuned("auto", random_state=0).fit(views)
     assert model.n_clusters_ == 3
     assert adjusted_rand_score(truth, model.labels_) > 0.95
+    assert model.validity_.stability > 0.95  # halves may have fewer samples of the view than a fit needs
     with pytest.raises(InputError, match=f"view 'c' has {count} of 120 samples, and 40 clusters need at least 80"):
         Tuned(40).fit(views)
+
+
+@pytest.mark.parametrize("model", [Tuned("auto"), Tuned(2), Consensus([TMvKSCR(2)]), TMvKSCR(2)], ids=repr)
+def test_a_view_with_too_few_samples_for_two_clusters_is_refused(model):
+    views, _ = make_blobs(60, spread=8.0, widths=WIDTHS)
+    views["c"][3:] = np.nan
+    with pytest.raises(InputError, match=r"^view 'c' has 3 of 60 samples, and 2 clusters need at least 4; drop"):
+        model.fit(views)
 
 
 def test_a_view_without_samples_is_refused_by_tuned():

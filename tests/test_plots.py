@@ -19,7 +19,8 @@ matplotlib = pytest.importorskip("matplotlib")
 from matplotlib.colors import to_hex  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 
-OF_SUMMARIES = [plots.sorted_scores, plots.spectrum, plots.scatter, plots.similarity_matrix, plots.agreement]
+WITH_TICKS = [plots.sorted_scores, plots.spectrum, plots.scatter, plots.similarity_matrix, plots.agreement]
+OF_SUMMARIES = [*WITH_TICKS, plots.sample_map]
 RHO = {"rho": [0.0, 0.5, 1.0, 0.5], "ari": [0.1, 0.2, 0.3, 0.4], "nmi": [0.5, 0.6, 0.7, 0.8]}
 SIZES = {"n_train": [50, 500, 5000], "ari": [0.5, 0.7, 0.8]}
 KAPPA = [
@@ -49,7 +50,7 @@ def rendered(ax):
 
 
 @pytest.mark.parametrize("n_clusters", [2, 10, 100])
-@pytest.mark.parametrize("draw", OF_SUMMARIES)
+@pytest.mark.parametrize("draw", WITH_TICKS)
 def test_summaries_of_any_number_of_clusters_can_be_drawn(draw, n_clusters):
     ax = rendered(draw(summary_of(n_clusters)))
     written = [text for text in [*ax.get_xticklabels(), *ax.get_yticklabels()] if text.get_text()]
@@ -150,8 +151,13 @@ def test_views_can_have_fewer_components_than_the_mean():
 def test_spectrum_shows_the_explained_variance_and_its_cumulative_sum():
     summary = summary_of(10)
     ax = plots.spectrum(summary)
-    np.testing.assert_allclose([bar.get_height() for bar in ax.patches], summary.explained_variance_ratio)
-    np.testing.assert_allclose(ax.lines[0].get_ydata(), np.cumsum(summary.explained_variance_ratio))
+    used, further = ([bar.get_height() for bar in bars] for bars in ax.containers)
+    np.testing.assert_allclose(used, summary.explained_variance_ratio)
+    unit = summary.explained_variance_ratio[0] / summary.eigenvalues[0]
+    np.testing.assert_allclose(further, unit * np.array(summary.further_eigenvalues))
+    gap, cumulative = ax.lines
+    assert set(gap.get_xdata()) == {len(used) + 0.5}
+    np.testing.assert_allclose(cumulative.get_ydata(), np.cumsum(summary.explained_variance_ratio))
 
 
 def test_spectrum_shows_eigenvalues_if_there_is_no_explained_variance():
@@ -180,6 +186,20 @@ def test_scatter_shows_clusters_with_their_numbers_and_histograms(n_clusters):
         np.testing.assert_array_equal(np.sum(counts, axis=1), np.bincount(labels))
         np.testing.assert_array_equal(np.sum(counts, axis=0), np.histogram(values, 50)[0])
     assert (ax.get_legend() is not None) == (n_clusters <= 10)
+
+
+@pytest.mark.parametrize("n_clusters", [2, 12])
+def test_the_map_shows_samples_in_the_style_of_their_cluster(n_clusters):
+    summary = summary_of(n_clusters)
+    ax = rendered(plots.sample_map(summary))
+    labels, positions = np.array(summary.points.labels), np.array(summary.points.positions)
+    for c, dots in enumerate(ax.collections):
+        np.testing.assert_array_equal(dots.get_offsets(), positions[labels == c])
+        assert to_hex(dots.get_facecolor()[0]) == plots.PALETTE[c % 10]
+    assert [text.get_text() for text in ax.texts] == [str(c) for c in range(n_clusters)]
+    assert (ax.get_legend() is not None) == (n_clusters <= 10)
+    assert len(ax.get_xticks()) == len(ax.get_yticks()) == 0
+    assert ax.get_aspect() == 1
 
 
 def test_a_single_component_is_jittered():
@@ -219,7 +239,7 @@ def test_missing_parts_cannot_be_drawn():
     summary = summarize(OPMC(3, random_state=0).fit(views), views)
     for draw, message in zip(
         OF_SUMMARIES,
-        ["no scores", "no eigenvalues", "no scores", "no similarities", "no labels of single views"],
+        ["no scores", "no eigenvalues", "no scores", "no similarities", "no labels of single views", "no scores"],
         strict=True,
     ):
         with pytest.raises(InputError, match=f"OPMC has {message}"):
@@ -277,6 +297,9 @@ def test_the_criterion_is_drawn_with_stability_and_agreement():
         criterion = lines["criterion (relative to the best)"]
         np.testing.assert_array_equal(criterion.get_xdata(), range(2, 13))
         np.testing.assert_allclose(criterion.get_ydata()[7:], [2.8 / 3, 1, 2.8 / 3, 2.6 / 3])
+        band = ax.collections[0].get_paths()[0].vertices
+        at_best = band[band[:, 0] == 10][:, 1]
+        np.testing.assert_allclose([at_best.min(), at_best.max()], [1 - 0.1 / 3, 1 + 0.1 / 3])
         assert set(lines[word].get_xdata()) == {10}
 
 

@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 from coview.compare import Comparison, MethodResult
+from coview.core.tree import Branch
 from coview.report import render, write_report
 from coview.report.charts import MAX_SIMILARITIES, chart_data, pack
 from coview.report.page import as_script
 from coview.report.sentences import comparison_overview, overview, preprocessing_descriptions
-from coview.report.tables import cross_table, splits
+from coview.report.tables import cross_table, divisions, splits
 from coview.summary import Similarities, Truth, summarize
 from coview.validity.words import STATEMENTS, validity_in_words
 from tests.conftest import make_blobs
@@ -108,6 +109,7 @@ def test_the_page_has_every_section_in_order(page):
         "clusters",
         "samples",
         "spectrum",
+        "tree",
         "views",
         "features",
         "uncertain",
@@ -272,18 +274,53 @@ def test_a_view_can_have_fewer_components(summary):
     assert [len(space["components"]) for space in spaces] == [9, 2, 2, 2]
 
 
+def test_the_map_and_all_quantities_are_in_the_data(summary):
+    points = chart_data(summary)["points"]
+    np.testing.assert_allclose(
+        np.transpose([unpack(axis) for axis in points["map"]]), summary.points.positions, atol=1e-4
+    )
+    (margin,) = points["quantities"]
+    assert margin["name"] == "margin"
+    np.testing.assert_allclose(unpack(margin["values"]), summary.points.margins, atol=1e-4)
+    without = replace(summary, map=None, points=replace(summary.points, positions=(), margins=None))
+    assert chart_data(without)["points"]["map"] is None
+    assert chart_data(without)["points"]["quantities"] == []
+    assert "On the map" not in render(without)
+
+
+def test_small_branches_and_many_clusters_are_not_drawn(summary):
+    tree = (Branch(2, 0, 3, 0, 996), Branch(2, 0, 3, 2, 4), Branch(2, 1, 3, 1, 500), Branch(3, 0, 30, 0, 1500))
+    data = chart_data(replace(summary, tree=tree))["tree"]
+    assert data["nodes"] == [[2, 0], [3, 0], [2, 1], [3, 1]]
+    assert (data["sources"], data["targets"], data["sizes"]) == ([0, 2], [1, 3], [996, 500])
+    only_many = chart_data(replace(summary, tree=(Branch(2, 0, 30, 0, 5),)))["tree"]
+    assert only_many["nodes"] == [[2, 0], [30, 0]]
+
+
+def test_divided_clusters_have_two_parts_of_some_size():
+    tree = (
+        Branch(2, 0, 3, 0, 89),
+        Branch(2, 0, 3, 2, 11),
+        Branch(2, 1, 3, 1, 91),
+        Branch(2, 1, 3, 2, 9),
+        Branch(3, 0, 25, 0, 50),
+        Branch(3, 0, 25, 1, 50),
+    )
+    assert divisions(tree) == [(2, 3, 0, [(0, 0.89), (2, 0.11)])]
+
+
 def test_long_names_are_shortened_in_the_plots(summary):
     points = replace(summary.points, samples=("x" * 500, *summary.points.samples[1:]))
     assert chart_data(replace(summary, points=points))["points"]["samples"][0] == "x" * 40 + "…" + "x" * 39
 
 
-@pytest.mark.parametrize("n_clusters", [10, 100])
-def test_a_report_of_fifty_thousand_samples_is_small_and_states_how_many_it_plots(n_clusters, tmp_path):
-    big = make_summary(50_000, n_clusters)
+@pytest.mark.parametrize(("n_samples", "n_clusters"), [(20_000, 12), (50_000, 10), (50_000, 100)])
+def test_a_report_of_many_samples_is_small_and_states_how_many_it_plots(n_samples, n_clusters, tmp_path):
+    big = make_summary(n_samples, n_clusters)
     path = write_report(big, tmp_path / "report.html")
     assert path.stat().st_size < 8 * MEGABYTE
     page = Page(path.read_text(encoding="utf-8"))
-    assert "The plot shows 5,000 of 50,000 samples" in page.text
+    assert f"The plot shows 5,000 of {n_samples:,} samples" in page.text
     assert "trained on 2,000 samples. The labels of all other samples are predicted." in page.text
     assert len(page.data()["points"]["samples"]) == 5000
 
@@ -330,9 +367,9 @@ def test_models_and_numbers_of_clusters_have_tables_and_a_plot(summary):
     numbers = table_rows(html, "numbers-table")
     assert [row[0] for row in numbers] == [*map(str, range(2, 10)), "→ 10", "11", "12"]
     assert numbers[7:10] == [
-        ["9", "2.80", "93%", "0.92", "0.80"],
-        ["→ 10", "3.00", "100%", "0.92", "0.80"],
-        ["11", "2.80", "93%", "0.92", "0.80"],
+        ["9", "2.80", "93%", "± 3%", "0.92", "0.80"],
+        ["→ 10", "3.00", "100%", "± 3%", "0.92", "0.80"],
+        ["11", "2.80", "93%", "± 3%", "0.92", "0.80"],
     ]
     data = page.data()["numbers"]
     assert data["selected"] == 10

@@ -7,9 +7,11 @@ import shutil
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from coview.report import write_report
+from coview.summary import SampleMap
 from tests.summaries import make_summary, make_tuning
 from tests.test_report import NASTY, make_comparison
 
@@ -44,8 +46,7 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("reports")
+def summaries():
     small = make_summary(400, 10)
     nasty = replace(
         small,
@@ -56,14 +57,25 @@ def pages(tmp_path_factory):
     )
     tiny = make_summary(300, 2)
     tiny = replace(tiny, samples=replace(tiny.samples, stability=(None, *tiny.samples.stability[1:])))
-    summaries = {
+    return {
         "small": small,
         "nasty": nasty,
         "two": replace(tiny, explained_variance_ratio=(0.00004,), eigenvalues=(0.00003,), further_eigenvalues=None),
-        "tuned": replace(small, tuning=make_tuning(10)),
+        "tuned": replace(
+            small,
+            tuning=make_tuning(10),
+            eigenvalue_name="fraction of the squared norm",
+            model_eigenvalues={"each view": tuple(0.9**i for i in range(13)), "stacked": (1.0, 0.5, 0.25)},
+        ),
+        "new": replace(small, of_training=False, map=SampleMap((0, 1), ((-1.0, 0.5), (0.5, 1.0)))),
         "hundred": make_summary(4000, 100, n_components=10),
         "large": make_summary(50_000, 10),
     }
+
+
+@pytest.fixture(scope="module")
+def pages(summaries, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reports")
     made = {name: write_report(summary, folder / f"{name}.html") for name, summary in summaries.items()}
     made["comparison"] = write_report(make_comparison(), folder / "comparison.html")
     return made
@@ -108,7 +120,7 @@ def choose(browser, select, text):
 
 def trace(browser):
     """Return the data of the scatter plot."""
-    return run(browser, "const {x, y, marker} = document.getElementById('scatter').data[0]; return {x, y, marker}")
+    return run(browser, "const {x, y, marker} = document.getElementById('scatter').data.at(-1); return {x, y, marker}")
 
 
 def column(browser, table, number):
@@ -116,7 +128,7 @@ def column(browser, table, number):
     return [cell.text for cell in browser.find_elements("css selector", cells)]
 
 
-@pytest.mark.parametrize("name", ["small", "two", "tuned", "hundred", "large", "comparison"])
+@pytest.mark.parametrize("name", ["small", "two", "tuned", "new", "hundred", "large", "comparison"])
 def test_pages_open_without_errors_and_without_the_network(opened, pages, name):
     browser = opened(name)
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
@@ -166,8 +178,71 @@ def test_every_plot_is_drawn(opened, name):
     assert run(browser, "return document.querySelectorAll('#heatmap .heatmaplayer image').length") == 1
 
 
+def boxes(browser, selector):
+    """Return left, right, top and bottom of all elements of a selector."""
+    return run(
+        browser,
+        f"""return [...document.querySelectorAll("{selector}")].map((each) => {{
+          const {{left, right, top, bottom}} = each.getBoundingClientRect();
+          return [left, right, top, bottom];
+        }})""",
+    )
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 1280), ("light", 360)])
+def test_the_tree_of_clusters_is_drawn(opened, summaries, theme, width):
+    browser = opened("small", theme=theme, width=width)
+    tree = summaries["small"].tree
+    nodes = {(b.n_clusters, b.cluster) for b in tree} | {(b.next_n_clusters, b.next_cluster) for b in tree}
+    bars = boxes(browser, "#sankey .node-rect")
+    assert len(bars) == len(nodes) == sum(range(2, 11))
+    assert len({round(left) for left, *_ in bars}) == 9  # a column for each number of clusters
+    drawn = [branch for branch in tree if branch.size > 1]  # not those of a single sample of a thousand
+    assert len(boxes(browser, "#sankey .sankey-link")) == len(drawn)
+    titles = [each.text for each in browser.find_elements("css selector", "#sankey .annotation-text")]
+    assert titles == [str(k) for k in range(2, 11)]
+    ends = [right for _, right, *_ in boxes(browser, "#sankey .annotation-text")]
+    assert all(
+        end < start for end, (start, *_) in zip(ends, boxes(browser, "#sankey .annotation-text")[1:], strict=False)
+    )
+    left, right, *_ = boxes(browser, "#sankey")[0]
+    for one, other, *_ in boxes(browser, "#sankey .annotation-text, #sankey .node-label"):
+        assert left <= one < other <= right + 1
+    labels = {each.text for each in browser.find_elements("css selector", "#sankey .node-label")}
+    assert labels == {str(c) for c in range(10)}
+
+
+def test_clusters_that_split_are_listed(opened):
+    browser = opened("small")
+    assert column(browser, "divisions", 1) == [f"{k} → {k + 1}" for k in range(2, 10)]
+    assert column(browser, "divisions", 3)[-1].split() == ["0", "50%,", "9", "50%"]
+
+
+def test_hovering_over_the_tree_counts_samples(opened):
+    from selenium.webdriver import ActionChains
+
+    browser = opened("small")
+    run(browser, "document.getElementById('sankey').scrollIntoView({block: 'center', behavior: 'instant'})")
+    bar = browser.find_element("css selector", "#sankey .node-rect")
+    ActionChains(browser).move_to_element(bar).perform()
+    wait_for(browser, "document.querySelector('#sankey .hovertext') !== null")
+    text = run(browser, "return document.querySelector('#sankey .hovertext').textContent")
+    assert "cluster 0 of 2: " in text
+    assert "samples" in text
+
+
+def test_the_gap_is_marked_in_the_spectrum(opened):
+    place = "return document.getElementById('{}').layout.shapes.map(({{x0, x1}}) => [x0, x1])"
+    assert run(opened("small"), place.format("decay")) == [[9.5, 9.5]]
+    browser = opened("tuned")
+    assert run(browser, place.format("models")) == [[9.5, 9.5]]
+    assert run(browser, "return document.querySelectorAll('#models .scatterlayer .js-line').length") == 2
+    assert len(boxes(browser, "#models .shapelayer path")) == 1
+
+
 def test_the_numbers_of_clusters_are_drawn(opened):
     browser = opened("tuned")
+    assert run(browser, "return document.querySelectorAll('#numbers .errorbar .yerror').length") == 11
     assert run(browser, "return document.querySelectorAll('#numbers .scatterlayer .js-line').length") == 3
     assert run(browser, "return document.querySelectorAll('#numbers .scatterlayer .point').length") == 3 * 11
     assert column(browser, "numbers-table", 3)[7:10] == ["93%", "100%", "93%"]
@@ -189,13 +264,46 @@ def test_tick_labels_of_the_spectrum_differ(opened):
         assert ticks(browser, plot, "x") == ["1"]
         labels = ticks(browser, plot, "y")
         assert len(set(labels)) == len(labels) > 2, labels
+    choose(browser, "space", "scores of all views")
     title = run(browser, "return document.querySelector('#scatter .xtitle').textContent")
     assert title == "component 1 (0.004% of the variance)"
     assert ticks(opened("small"), "decay", "x") == [str(i) for i in range(1, 13)]
 
 
+@pytest.mark.parametrize(
+    ("name", "theme", "width"), [("small", "light", 1280), ("small", "dark", 360), ("large", "dark", 1280)]
+)
+def test_the_map_is_shown_first(opened, summaries, name, theme, width):
+    browser = opened(name, theme=theme, width=width)
+    expected = np.array(summaries[name].points.positions)
+    shown = trace(browser)
+    np.testing.assert_allclose(np.column_stack([shown["x"], shown["y"]]), expected, atol=1e-3)  # packed in two bytes
+    assert not browser.find_element("id", "across").is_displayed()
+    names = [each.text for each in browser.find_elements("css selector", "#scatter .annotation-text")]
+    assert names == [str(label) for label in range(10)]
+    one, other = run(
+        browser,
+        """const {xaxis, yaxis} = document.getElementById("scatter")._fullLayout;
+        return [xaxis, yaxis].map((axis) => Math.abs(axis.l2p(1) - axis.l2p(0)))""",
+    )
+    assert one == pytest.approx(other)  # the same unit along both axes
+
+
+def test_new_samples_are_drawn_before_the_training_samples(opened):
+    browser = opened("new")
+    read = "return document.getElementById('scatter').data.map(({x, y}) => [x, y])"
+    (x, y), new = run(browser, read)
+    np.testing.assert_allclose([x, y], [[-1, 0.5], [0.5, 1]], atol=1e-4)
+    assert len(new[0]) == 400
+    assert "the grey points are training samples" in browser.find_element("id", "samples").text
+    choose(browser, "space", "scores of all views")
+    assert len(run(browser, read)) == 1
+    assert "grey" not in opened("small").find_element("id", "samples").text
+
+
 def test_components_and_colours_change_the_plot(opened):
     browser = opened("small")
+    choose(browser, "space", "scores of all views")
     before = trace(browser)
     choose(browser, "across", "component 4")
     moved = trace(browser)
@@ -203,13 +311,18 @@ def test_components_and_colours_change_the_plot(opened):
     assert moved["y"] == before["y"]
     choose(browser, "up", "component 1")
     assert trace(browser)["y"] == before["x"]
-    choose(browser, "space", "fourier")
+    choose(browser, "space", "scores of fourier")
     assert trace(browser)["y"] != before["x"]
     choose(browser, "colour", "known class")
     by_class = trace(browser)["marker"]["color"]
     assert by_class != before["marker"]["color"]
     choose(browser, "colour", "view pixels")
     assert trace(browser)["marker"]["color"] not in (by_class, before["marker"]["color"])
+    for space in ("map (t-SNE)", "scores of all views"):
+        choose(browser, "space", space)
+        for each in browser.find_elements("css selector", "#colour option"):
+            choose(browser, "colour", each.text)
+            assert len(trace(browser)["x"]) == len(before["x"])
     choose(browser, "colour", "margin")
     assert trace(browser)["marker"]["colorscale"] is not None
     assert len(set(map(str, trace(browser)["marker"]["color"]))) > 100
@@ -255,6 +368,7 @@ def test_hovering_shows_the_name_of_the_sample_literally(opened, name, sample):
 
 def test_two_clusters_are_jittered_along_one_component(opened):
     browser = opened("two")
+    choose(browser, "space", "scores of all views")
     assert run(browser, "return document.getElementById('up').value") == "jitter"
     y = trace(browser)["y"]
     assert 0 <= min(y) < 0.1
@@ -514,7 +628,7 @@ def test_the_tab_key_moves_the_focus_from_top_to_bottom(opened):
         if top is not None:
             tops.append(top)
     assert names[:2] == ["#content", "theme"]
-    assert {"clusters-table-filter", "colour", "across", "up", "all"} <= set(names)
+    assert {"clusters-table-filter", "colour", "space", "all"} <= set(names)
     assert tops == sorted(tops)
 
 

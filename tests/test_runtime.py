@@ -73,13 +73,14 @@ def test_no_task_is_refused_if_the_available_memory_is_unknown(monkeypatch):
 
 
 def test_the_limit_of_a_container_counts_less_its_use(monkeypatch, tmp_path):
-    real = runtime.Path
-    monkeypatch.setattr(runtime, "Path", lambda path: tmp_path if path == "/sys/fs/cgroup" else real(path))
+    # The free memory of the system changes between two calls, so it is a file of the test as well.
+    places = {"/sys/fs/cgroup": tmp_path, "/proc/meminfo": tmp_path / "meminfo"}
+    monkeypatch.setattr(runtime, "Path", places.__getitem__)
+    (tmp_path / "meminfo").write_text("MemTotal:  9 kB\nMemAvailable:  5 kB\n")
     (tmp_path / "memory.current").write_text("400\n")
-    (tmp_path / "memory.max").write_text("1000\n")
-    assert runtime.available_memory() == 600
-    (tmp_path / "memory.max").write_text("max\n")
-    assert runtime.available_memory() == runtime._free()
+    for limit, available in (("1000\n", 600), ("max\n", 5 * 1024), ("300\n", 0), ("900000\n", 5 * 1024)):
+        (tmp_path / "memory.max").write_text(limit)
+        assert runtime.available_memory() == available
 
 
 def test_systems_without_proc_use_sysconf(monkeypatch, tmp_path):

@@ -711,3 +711,54 @@ def test_joined_rows_are_those_of_the_reindexed_tables(first, second, seed):
     else:
         with pytest.raises(InputError, match="no row label is in all tables"):
             Views.join(tables, how="inner")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    first=st.lists(st.integers(0, 6) | st.none(), min_size=1, max_size=6),
+    second=st.lists(st.integers(0, 6) | st.none(), min_size=1, max_size=6),
+    how=st.sampled_from(["outer", "inner"]),
+)
+def test_row_labels_that_occur_twice_or_are_missing_are_refused(first, second, how):
+    labels = {"a": first, "b": second}
+    tables = {name: pd.DataFrame({"x": np.arange(len(each))}, index=each) for name, each in labels.items()}
+    bad = [name for name, each in labels.items() if None in each or len(set(each)) < len(each)]
+    if bad:
+        with pytest.raises(InputError, match=f"^view {bad[0]!r} has (the row label .* twice|a row label .* missing)"):
+            Views.join(tables, how=how)
+    elif how == "outer" or set(first) & set(second):
+        assert set(Views.join(tables, how=how).index) == (
+            set(first) | set(second) if how == "outer" else set(first) & set(second)
+        )
+
+
+SCALARS = st.booleans() | st.integers(-1, 2) | st.floats() | st.none() | st.text(max_size=3)
+
+
+@settings(max_examples=150, deadline=None)
+@given(mask=SCALARS | st.lists(SCALARS, max_size=6) | st.lists(st.lists(st.booleans(), max_size=4), max_size=4))
+def test_any_mask_of_a_view_is_used_or_refused_in_words(mask):
+    if isinstance(mask, list) and len(mask) == 4 and all(isinstance(each, bool) for each in mask):
+        views = Views({"text": TEXT, "image": IMAGE}, present={"text": mask})
+        np.testing.assert_array_equal(views.present.get("text", np.ones(4, bool)), mask)
+        return
+    with pytest.raises(InputError, match=r"^present\['text'\] .*; give one boolean for each of the 4 samples$"):
+        Views({"text": TEXT, "image": IMAGE}, present={"text": mask})
+
+
+@settings(max_examples=100, deadline=None)
+@given(lacks=st.lists(st.tuples(st.booleans(), st.booleans()), min_size=4, max_size=4))
+def test_the_first_sample_without_any_view_is_named(lacks):
+    tables = {
+        name: np.where(np.array(lacks)[:, [v]], np.nan, table.astype(float))
+        for v, (name, table) in enumerate({"text": TEXT, "image": IMAGE}.items())
+    }
+    without = [i for i, each in enumerate(lacks) if all(each)]
+    if without:
+        message = f"^{len(without)} of 4 samples have no view.*first: row {without[0]}"
+        with pytest.raises(InputError, match=message):
+            Views(tables)
+    else:
+        views = Views(tables)
+        for v, name in enumerate(tables):
+            np.testing.assert_array_equal(views.present.get(name, np.ones(4, bool)), ~np.array(lacks)[:, v])

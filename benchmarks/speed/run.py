@@ -45,6 +45,14 @@ def make_views(n: int, widths: tuple[int, ...] = WIDTHS, dtype: str = "float64",
     ]
 
 
+def without_some(views: list[np.ndarray], rate: float = 0.3, seed: int = 0) -> list[np.ndarray]:
+    """Return the views with missing rows; each sample keeps at least one view."""
+    rng = np.random.default_rng(seed)
+    lacks = rng.random((len(views[0]), len(views))) < rate
+    lacks[lacks.all(axis=1), 0] = False
+    return [np.where(lacks[:, [v]], x.dtype.type(np.nan), x) for v, x in enumerate(views)]
+
+
 def bandwidths(views: list[np.ndarray]) -> list[float]:
     return [2 * x.shape[1] * float(x.var()) for x in views]
 
@@ -181,6 +189,7 @@ def child(task: str, *arguments: str) -> None:
         views = make_views(n, (width,) * n_views, dtype)
         fitted = model(views, dtype=dtype)
         model([x[:50] for x in views], dtype=dtype).fit([x[:50] for x in views])
+        views = without_some(views, float(arguments[4])) if len(arguments) > 4 else views
         print(growth(partial(fitted.fit, views)))
     elif task == "predict":
         n, m = int(arguments[0]), int(arguments[1])
@@ -227,6 +236,7 @@ def measure(quick: bool) -> list[tuple[str, str, str]]:
     add_memory(add, quick)
     add_others(add, quick, repeats, views)
     add_tuned(add, quick, repeats)
+    add_missing(add, quick, repeats)
     return rows
 
 
@@ -325,6 +335,27 @@ def add_tuned(add: Callable[..., None], quick: bool, repeats: int) -> None:
         min(repeats, 3),
     )
     add(f"Tuned, N={n}, V=5: search and fit / one fit of TMvKSCR", f"{searched:.0f}", "at most 25")
+
+
+def add_missing(add: Callable[..., None], quick: bool, repeats: int) -> None:
+    n = 1000 if quick else 4000
+    views = make_views(n)
+    some = without_some(views)
+    for rho in (0.5, 1.0):
+        dense = model(views, dtype="float32").set_params(rho=rho)
+        longer = ratio(lambda dense=dense: dense.fit(some), lambda dense=dense: dense.fit(views), 3 * repeats)
+        what = f"fit, N={n}, V=5, float32, rho={rho:g}: 30 % of missing views / complete"
+        add(what, f"{longer:.2f}", "at most 1.2")
+    n = 2000 if quick else 20_000
+    views = make_views(n, (10,) * 3)
+    some = without_some(views)
+    graphs = TMvKSCR(CLUSTERS, random_state=0)
+    longer = ratio(lambda: graphs.fit(some), lambda: graphs.fit(views), repeats)
+    add(f"fit, N={n}, V=3, neighbour graphs: 30 % of missing views / complete", f"{longer:.2f}", "at most 1.2")
+    n = 4000 if quick else 8000
+    peaks = [peak_memory("fit", n, 5, 130, "float32", *rate)["bytes"] for rate in ([0.3], [])]
+    what = f"fit, N={n}, V=5, float32: peak memory with 30 % of missing views / complete"
+    add(what, f"{peaks[0] / peaks[1]:.2f}", "at most 1.1")
 
 
 def describe_machine() -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any, Self
 
@@ -15,7 +16,7 @@ from coview.tables import Categories
 from coview.views import Array, Matrix, Views, places_of
 
 
-class BlocksOfViews:
+class BlocksOfViews(ABC):
     """Views that are loaded as blocks of rows. Empty cells are refused, except for a model that fills them."""
 
     names: Any  # of the views
@@ -36,6 +37,31 @@ class BlocksOfViews:
         new, fills = copy(self), getattr(model, "_fills_cells", lambda view: False)  # other libraries fill none
         new._empty_cells = self._empty_cells | frozenset(filter(fills, self.names))
         return new
+
+    def rows_with(self, view: str) -> NDArray[np.int64]:
+        """Return the numbers of the rows that have a view, in one pass over this view only.
+
+        Parameters
+        ----------
+        view : str
+
+        Returns
+        -------
+        array of int
+            Row numbers in increasing order.
+        """
+        return np.concatenate([np.arange(0), *self._rows_with(view)])
+
+    @abstractmethod
+    def _rows_with(self, view: str) -> Iterable[NDArray[np.int64]]:
+        """Return the same row numbers block by block."""
+
+
+def rows_with_values(x: Any) -> NDArray[np.int64]:
+    """Return the numbers of the rows of a block of a view that are not NaN throughout."""
+    if sp.issparse(x) or x.dtype.kind != "f":
+        return np.arange(x.shape[0])
+    return np.flatnonzero(~np.isnan(x).all(axis=1))
 
 
 def checked_block(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from copy import copy
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from coview._version import __version__
-from coview.blocks import BlocksOfViews, checked_block
+from coview.blocks import BlocksOfViews, checked_block, rows_with_values
 from coview.compose import FixedSize
 from coview.core.select import Rows, as_selector
 from coview.errors import InputError, InputTypeError, kind_of
@@ -116,7 +117,6 @@ class DaskViews(BlocksOfViews):
         Views
         """
         import dask
-        from dask.delayed import Delayed
 
         wanted, places = np.unique(rows, return_inverse=True)
         numbers = np.ndim(rows) == 1 and wanted.size > 0 and wanted.dtype.kind in "iu"
@@ -128,12 +128,27 @@ class DaskViews(BlocksOfViews):
             inside = wanted[slice(*np.searchsorted(wanted, [start, stop]))]
             if len(inside):
                 tasks[name, i] = self._task(i, "_pick", [tuple(self._empty_cells), inside - start])
-        graph = self._graph(name, tasks)
-        pieces = dask.compute(*(Delayed(key, graph, layer=name) for key in tasks))
+        pieces = self._computed(name, tasks)
         gathered = {view: _stack([piece[v] for piece in pieces]) for v, view in enumerate(self.names)}
         checked = Views(gathered, may_have_empty_cells=self._empty_cells.__contains__)
         views = Views.trusted(checked, self._example.columns, present=checked.present, empty_cells=checked.empty_cells)
         return views.take(places)
+
+    def _rows_with(self, view: str) -> Sequence[Rows]:
+        alone = copy(self)
+        alone._tasks = [self._tasks[self.names.index(view)]]
+        name = f"coview-rows-{alone._token[0]}"
+        tasks: Graph = {(name, i): alone._task(i, "_with_values", []) for i in range(len(self._heights))}
+        return alone._computed(name, tasks)
+
+    def _computed(self, name: str, tasks: Graph) -> Sequence[Any]:
+        """Return the results of the tasks."""
+        import dask
+        from dask.delayed import Delayed
+
+        graph = self._graph(name, tasks)
+        results: Sequence[Any] = dask.compute(*(Delayed(key, graph, layer=name) for key in tasks))
+        return results
 
     @property
     def _token(self) -> list[Key]:
@@ -165,6 +180,8 @@ def select_rows(
     kernel: Any = RBF(),  # noqa: B008 - a frozen value
 ) -> Rows:
     """Return the numbers of the rows that `FixedSize` would train on, in increasing order.
+
+    `FixedSize` exchanges some of them if they have too few samples of a view for its number of clusters.
 
     Parameters
     ----------
@@ -387,6 +404,13 @@ def _pick(parts: list[Any], empty_cells: Sequence[str], chosen: Rows, *given: An
     blocks, rows = _compute_block(parts, given)
     some = {view: block[chosen] for view, block in blocks.items()}
     return list(_checked(some, empty_cells, chosen + rows[0]).values())
+
+
+def _with_values(parts: list[Any], *given: Any) -> Rows:
+    """Return the numbers of the rows of one block that have its view."""
+    blocks, rows = _compute_block(parts, given)
+    (block,) = blocks.values()
+    return rows_with_values(block) + rows[0]
 
 
 def _compute(parts: list[Any], *given: Any) -> Any:

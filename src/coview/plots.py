@@ -18,7 +18,7 @@ from coview.extras import load_extra
 from coview.formats import decimals, percent, shortened
 from coview.parameters import is_integer
 from coview.summary.values import Summary
-from coview.tune.record import EvaluatedModel, Tuning, evaluated_numbers, relative_criteria
+from coview.tune.record import EvaluatedModel, Tuning, evaluated_numbers, relative_criteria, relative_spreads
 from coview.views import Array
 
 if TYPE_CHECKING:
@@ -99,7 +99,8 @@ def sorted_scores(summary: Summary, component: int = 0, ax: Axes | None = None) 
 def spectrum(summary: Summary, ax: Axes | None = None) -> Axes:
     """Return a plot of the explained variance per component and in total, or else of the eigenvalues.
 
-    The bars of a consensus are fractions of the squared norm of its scores.
+    Hatched bars are the next components, which the method does not use; a dashed line marks the gap before them. The
+    bars of a consensus are fractions of the squared norm of its scores.
 
     Parameters
     ----------
@@ -120,15 +121,23 @@ def spectrum(summary: Summary, ax: Axes | None = None) -> Axes:
     numbers = np.arange(1, len(heights) + 1)
     name = "explained variance" if ratio else summary.eigenvalue_name
     ax.bar(numbers, heights, color=PALETTE[0], label=name)
+    further = np.array(summary.further_eigenvalues or ())
+    if ratio and summary.eigenvalues and len(further):
+        further = further * ratio[0] / summary.eigenvalues[0]  # both are proportional
+    if len(further):
+        beyond = len(numbers) + np.arange(1, len(further) + 1)
+        ax.bar(beyond, further, color="white", edgecolor=PALETTE[0], hatch="///", linewidth=0.8, label="not used")
+        ax.axvline(len(numbers) + 0.5, color="black", linestyle="--", linewidth=1, label="gap")
     if ratio:
         total = np.cumsum(ratio)
         marker = "o" if len(numbers) <= 30 else None
         ax.plot(numbers, total, color="black", marker=marker, markersize=4, label="cumulative")
         ax.yaxis.set_major_formatter(_matplotlib("ticker").PercentFormatter(1))
-        ax.legend(frameon=False, loc="upper left")
         ax.set_ylim(0, 1.25 * total[-1])
+    if ratio or len(further):
+        ax.legend(frameon=False, loc="upper left", ncols=2)
     ax.xaxis.set_major_locator(_matplotlib("ticker").MaxNLocator(integer=True, min_n_ticks=1))
-    ax.set(xlabel="component", ylabel=name, xlim=(0.1, len(numbers) + 0.9))
+    ax.set(xlabel="component", ylabel=name, xlim=(0.1, len(numbers) + len(further) + 0.9))
     return ax
 
 
@@ -154,16 +163,7 @@ def scatter(summary: Summary, x: int = 0, y: int = 1, ax: Axes | None = None) ->
     jitter = len(summary.points.scores[0]) == 1 and y == 1
     up = np.random.default_rng(0).random(len(across)) if jitter else _score_component(summary, "y", y)
     ax = _axes_or_new(ax, width=6.4, height=6.0)
-    labels = np.array(summary.points.labels)
-    present = [cluster.label for cluster in summary.clusters if cluster.label in summary.points.labels]
-    size = float(np.clip(20_000 / len(across), 6, 30))
-    # A white edge keeps black text readable on any colour.
-    edge = [_matplotlib("patheffects").withStroke(linewidth=2.5, foreground="white")]
-    text: dict[str, Any] = {"ha": "center", "va": "center", "fontweight": "bold", "path_effects": edge}
-    for label in present:
-        (colour, marker), xs, ys = cluster_style(label), across[labels == label], up[labels == label]
-        ax.scatter(xs, ys, s=size, c=colour, marker=marker, alpha=0.7, linewidths=0, label=str(label))
-        ax.text(np.median(xs), np.median(ys), str(label), fontsize=10 if len(present) <= 20 else 7, **text)
+    labels, present = _draw_samples(ax, summary, across, up)
     _stacked_histogram(ax.inset_axes((0, 1.01, 1, 0.16), sharex=ax), across, labels, present, "vertical")
     if not jitter:
         _stacked_histogram(ax.inset_axes((1.01, 0, 0.16, 1), sharey=ax), up, labels, present, "horizontal")
@@ -171,10 +171,60 @@ def scatter(summary: Summary, x: int = 0, y: int = 1, ax: Axes | None = None) ->
     ax.set(xlabel=f"score {x + 1}", ylabel="" if jitter else f"score {y + 1}")
     if jitter:
         ax.set_yticks([])
-    if len(present) <= len(PALETTE):
-        beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01 if jitter else 1.18, 1.0)}
-        ax.legend(title="cluster", frameon=False, markerscale=(36 / size) ** 0.5, **beside)
+    _list_clusters(ax, present, len(across), 1.01 if jitter else 1.18)
     return ax
+
+
+def sample_map(summary: Summary, ax: Axes | None = None) -> Axes:
+    """Return the map of the samples, coloured by cluster: samples with similar scores are close to each other.
+
+    The positions are those of t-SNE, so the axes, the distances between groups and their sizes have no meaning.
+
+    Parameters
+    ----------
+    summary : Summary
+        A summary with scores.
+    ax : matplotlib axes, optional
+        By default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    if not summary.points.positions:
+        raise InputError(f"{summary.method} has no scores to map; use a method with a score space, such as TMvKSCR")
+    ax = _axes_or_new(ax, width=6.4, height=5.4)
+    across, up = np.array(summary.points.positions).T
+    _, present = _draw_samples(ax, summary, across, up)
+    ax.set(xticks=[], yticks=[], aspect="equal")
+    ax.spines[:].set_visible(False)
+    _list_clusters(ax, present, len(across), 1.01)
+    return ax
+
+
+def _draw_samples(ax: Axes, summary: Summary, across: Array, up: Array) -> tuple[Array, list[int]]:
+    """Draw the samples in the style of their cluster, with its number at the median; return labels and clusters."""
+    labels = np.array(summary.points.labels)
+    present = [cluster.label for cluster in summary.clusters if cluster.label in summary.points.labels]
+    # A white edge keeps black text readable on any colour.
+    edge = [_matplotlib("patheffects").withStroke(linewidth=2.5, foreground="white")]
+    text: dict[str, Any] = {"ha": "center", "va": "center", "fontweight": "bold", "path_effects": edge}
+    for label in present:
+        (colour, marker), xs, ys = cluster_style(label), across[labels == label], up[labels == label]
+        ax.scatter(xs, ys, s=_dot_size(len(across)), c=colour, marker=marker, alpha=0.7, linewidths=0, label=str(label))
+        ax.text(np.median(xs), np.median(ys), str(label), fontsize=10 if len(present) <= 20 else 7, **text)
+    return labels, present
+
+
+def _dot_size(n_samples: int) -> float:
+    return float(np.clip(20_000 / n_samples, 6, 30))
+
+
+def _list_clusters(ax: Axes, present: Sequence[int], n_samples: int, right: float) -> None:
+    """Add a legend beside the axes, unless there are more clusters than colours."""
+    if len(present) <= len(PALETTE):
+        beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (right, 1.0)}
+        ax.legend(title="cluster", frameon=False, markerscale=(36 / _dot_size(n_samples)) ** 0.5, **beside)
 
 
 def similarity_matrix(summary: Summary, ax: Axes | None = None) -> Axes:
@@ -332,6 +382,8 @@ def kappa_surface(table: Any, value: str | None = None, ax: Axes | None = None) 
 def tuning_clusters(table: Any, ax: Axes | None = None) -> Axes:
     """Return a plot of the criterion, the stability and the agreement between models against the number of clusters.
 
+    The band around the criterion is its standard deviation over the subsets on which the stability is measured.
+
     Parameters
     ----------
     table : Tuning, or sequence of EvaluatedModel
@@ -353,6 +405,8 @@ def tuning_clusters(table: Any, ax: Axes | None = None) -> Axes:
         size: dict[str, Any] = {"markersize": 4.5} if i else {"linewidth": 2.5}  # the criterion stands out
         style: dict[str, Any] = {"color": PALETTE[i], "marker": MARKERS[i], "linestyle": _LINES[i]}
         ax.plot(list(by_number), list(by_number.values()), label=name, **style, **size)
+    middle, spread = np.array(list(relative.values())), np.array(list(relative_spreads(rows).values()))
+    ax.fill_between(list(relative), middle - spread, middle + spread, color=PALETTE[0], alpha=0.15, linewidth=0)
     best = selected.n_clusters if selected else max(relative, key=lambda number: relative[number])
     ax.axvline(best, color="black", linewidth=1, zorder=0, label="selected" if selected else "best")
     ax.xaxis.set_major_locator(_matplotlib("ticker").MaxNLocator(integer=True, min_n_ticks=1))

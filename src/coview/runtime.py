@@ -115,16 +115,16 @@ def _controller() -> Any:
 
 
 @cache
-def _controller_of_kmeans() -> Any:
-    import sklearn.cluster  # noqa: F401 - loads the OpenMP library that k-means uses
+def _controller_of_sklearn() -> Any:
+    import sklearn.cluster  # noqa: F401 - loads its OpenMP library
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 
 
-def one_kmeans_thread() -> Any:
-    """Return a context in which k-means of scikit-learn runs in one thread."""
-    return _controller_of_kmeans().limit(limits=1)
+def one_sklearn_thread() -> Any:
+    """Return a context in which compiled loops of scikit-learn, as in k-means and t-SNE, run in one thread."""
+    return _controller_of_sklearn().limit(limits=1)
 
 
 def available_memory() -> int | None:

@@ -34,6 +34,7 @@ OPTIONAL = "optional"  # the attribute may be missing
 PARAMETER = "parameter"  # a value that a caller gives to a constructor, with the types that the caller gave
 FITTED = "fitted"  # a fitted estimator
 CHAIN = "chain"  # each entry has as many features as the one before returns, by its method `width`
+CACHE = "cache"  # a dictionary of results that are computed when they are first used; it is not saved
 BY_VIEW = "by view"
 SOME_VIEWS = "some views"
 

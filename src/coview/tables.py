@@ -65,6 +65,10 @@ def as_table(label: str, table: Any) -> Table:
         if not matrix.has_canonical_format:
             matrix = matrix.copy()  # sum_duplicates works in place, and the buffers may be the caller's
             matrix.sum_duplicates()
+        if matrix.indices.dtype.itemsize > 4 and max(matrix.nnz, *matrix.shape) < 2**31:
+            # scikit-learn accepts indices of 32 bits only.
+            indices, ends = (part.astype(np.int32) for part in (matrix.indices, matrix.indptr))
+            matrix = sp.csr_array((matrix.data, indices, ends), shape=matrix.shape)
     elif np.ma.isMaskedArray(table) and np.ma.getmaskarray(table).any():
         raise InputError(f"{label} has masked values; impute them or drop those samples")
     elif any(isinstance(each, (str, os.PathLike)) for each in (table if isinstance(table, (list, tuple)) else [table])):
@@ -118,11 +122,11 @@ def _from_frame(label: str, table: Any) -> Table:
         return Table(np.asarray(table))
     names = tuple(str(name) for name in frame.columns)
     codes, categories = {}, {}
-    for name, kind in frame.schema.items():
+    for (name, kind), column in zip(frame.schema.items(), frame.iter_columns(), strict=True):
         if isinstance(kind, (nw.Categorical, nw.Enum)):
-            codes[name], categories[str(name)] = _codes_of(frame[name])
+            codes[name], categories[str(name)] = _codes_of(label, column)
         elif not (kind.is_numeric() or isinstance(kind, (nw.Boolean, nw.Object, nw.Unknown))):
-            raise InputError(_refused_column(label, name, kind, frame[name]))
+            raise InputError(_refused_column(label, str(name), kind, column))
     numbers = frame.drop(list(codes))
     matrix = numbers.to_numpy()
     if matrix.dtype.kind == "O":  # nullable booleans and other objects: missing values become NaN and are reported
@@ -135,10 +139,15 @@ def _from_frame(label: str, table: Any) -> Table:
     return Table(together, names, categories)
 
 
-def _codes_of(series: Any) -> tuple[Array, Categories]:
+def _codes_of(label: str, series: Any) -> tuple[Array, Categories]:
     """Return the codes and the categories of a categorical column."""
-    order = _declared_order(series)
-    return encoded_cells([as_string(cell) for cell in series.to_list()], order)
+    try:
+        order = _declared_order(series)
+    except InputError as error:
+        raise InputError(f"{label} has {error} in the column {str(series.name)!r}") from None
+    empty = series.is_null().to_list()  # None, NaN, NA or NaT
+    cells = [None if lacks else as_string(cell) for lacks, cell in zip(empty, series.to_list(), strict=True)]
+    return encoded_cells(cells, order)
 
 
 def encoded_cells(cells: Sequence[str | None], order: Sequence[str] | None = None) -> tuple[Array, Categories]:
@@ -162,21 +171,33 @@ def _declared_order(series: Any) -> list[str] | None:
     """
     native = series.to_native()
     kind = native.type if hasattr(native, "unify_dictionaries") else native.dtype
-    if not getattr(kind, "ordered", hasattr(kind, "categories") and type(kind).__name__ == "Enum"):
+    if getattr(kind, "pyarrow_dtype", None) is not None:  # a dictionary of Arrow in pandas
+        native, kind = series.to_arrow(), kind.pyarrow_dtype
+    if not getattr(kind, "ordered", type(kind).__name__ == "Enum"):
         return None
-    if hasattr(native, "unify_dictionaries"):
-        return category_order(native)
-    return _different(kind.categories)
+    return _different(kind.categories) if hasattr(kind, "categories") else category_order(native)
 
 
 def category_order(column: Any) -> list[str]:
-    """Return the categories of a dictionary column of Arrow in their order."""
-    chunks = column.unify_dictionaries().chunks
-    return _different(chunks[0].dictionary.to_pylist() if chunks else [])
+    """Return the categories of an ordered column of Arrow, whose chunks may have different dictionaries."""
+    order: list[str] = []
+    for chunk in getattr(column, "chunks", [column]):
+        order = extended_order(order, _different(chunk.dictionary.to_pylist()))
+    return order
+
+
+def extended_order(known: Sequence[str], more: Sequence[str]) -> list[str]:
+    """Return the order of both; one must contain all categories of the other, in the same order."""
+    short_one, long_one = sorted((list(known), list(more)), key=len)
+    places = [long_one.index(value) if value in long_one else -1 for value in short_one]
+    if -1 in places or places != sorted(places):
+        raise InputError(f"categories in contradictory orders ({', '.join(known)}; {', '.join(more)})")
+    return long_one
 
 
 def _different(values: Iterable[Any]) -> list[str]:
-    return list(dict.fromkeys(str(as_string(value)) for value in values))
+    found = (as_string(value) for value in values)
+    return list(dict.fromkeys(value for value in found if value is not None))
 
 
 def _refused_column(label: str, name: str, kind: Any, cells: Any) -> str:
@@ -207,7 +228,7 @@ def as_string(value: Any) -> str | None:
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
     if isinstance(value, bytes):
-        return value.decode("utf-8")
+        return value.decode("utf-8", errors="replace")
     return str(value)
 
 

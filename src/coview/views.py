@@ -58,8 +58,9 @@ class Views(Mapping[str, Matrix]):
         The views with NaN in some cells of rows that are present, which `Preprocessed` fills.
     categories : dict from view name to dict from column name to Categories
         The categories of columns that hold codes; views without such columns are not listed.
-    encoded : frozenset of str
-        The views whose categories an estimator has encoded. Their columns have a common scale.
+    encoded : dict from view name to tuple of int
+        The views whose categories an estimator has encoded, so that their columns have a common scale; the number of
+        columns that each column of the table has become.
     dtype : numpy.dtype
         float32 if every view is float32, otherwise float64.
     """
@@ -69,7 +70,7 @@ class Views(Mapping[str, Matrix]):
     present: dict[str, Array]
     empty_cells: frozenset[str] = frozenset()
     categories: dict[str, Mapping[str, Categories]]
-    encoded: frozenset[str] = frozenset()
+    encoded: Mapping[str, tuple[int, ...]]
     _matrices: dict[str, Matrix]
 
     def __init__(
@@ -96,7 +97,7 @@ class Views(Mapping[str, Matrix]):
         else:
             named = _with_names(tables)
             checked = {name: as_table(f"view {name!r}", table) for name, table in named.items()}
-            self.index = _common_index(named)
+            self.index, self.encoded = _common_index(named), {}
             self.present, self.empty_cells = _check_together(checked, masks, self.index, may_have_empty_cells)
         self._matrices = {name: table.matrix for name, table in checked.items()}
         self.columns = {name: table.columns for name, table in checked.items()}
@@ -172,11 +173,11 @@ class Views(Mapping[str, Matrix]):
         present: Mapping[str, Array] | None = None,
         empty_cells: frozenset[str] = frozenset(),
         categories: Mapping[str, Mapping[str, Categories]] | None = None,
-        encoded: frozenset[str] = frozenset(),
+        encoded: Mapping[str, tuple[int, ...]] | None = None,
     ) -> Views:
         """Return views of matrices that have been validated before; of `present`, complete views are left out."""
         views = cls.__new__(cls)
-        views.empty_cells, views.encoded = empty_cells, encoded
+        views.empty_cells, views.encoded = empty_cells, encoded or {}
         views.categories = {name: found for name, found in (categories or {}).items() if found}
         views._matrices, views.columns, views.index = dict(matrices), dict(columns), index
         views.present = {name: mask for name, mask in (present or {}).items() if not mask.all()}
@@ -345,10 +346,8 @@ class Views(Mapping[str, Matrix]):
         present = {name: self.present[name] for name in names if name in self.present}
         matrices, columns = ({name: of[name] for name in names} for of in (self, self.columns))
         categories = {name: self.categories[name] for name in names if name in self.categories}
-        kept = {*names}
-        return Views.trusted(
-            matrices, columns, self.index, present, self.empty_cells & kept, categories, self.encoded & kept
-        )
+        encoded = {name: self.encoded[name] for name in names if name in self.encoded}
+        return Views.trusted(matrices, columns, self.index, present, self.empty_cells & {*names}, categories, encoded)
 
     def rename(self, names: Sequence[str]) -> Views:
         """Return the same views with other names.
@@ -370,7 +369,7 @@ class Views(Mapping[str, Matrix]):
             {new[name]: mask for name, mask in self.present.items()},
             frozenset(new[name] for name in self.empty_cells),
             {new[name]: found for name, found in self.categories.items()},
-            frozenset(new[name] for name in self.encoded),
+            {new[name]: widths for name, widths in self.encoded.items()},
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -669,12 +668,13 @@ def _mapping_of_masks(present: Any) -> dict[str, Any]:
 
 
 def _checked_mask(name: str, mask: Any, n_samples: int) -> Array:
-    found = np.array(mask)  # a copy: the caller may change the mask later
+    advice = f"give one boolean for each of the {n_samples} samples"
+    try:
+        found = np.array(mask)  # a copy: the caller may change the mask later
+    except ValueError:
+        raise InputError(f"present[{name!r}] has lists of different lengths; {advice}") from None
     if found.shape != (n_samples,) or found.dtype != bool:
-        raise InputError(
-            f"present[{name!r}] has shape {found.shape} and type {found.dtype}; give one boolean for each of the "
-            f"{n_samples} samples"
-        )
+        raise InputError(f"present[{name!r}] has shape {found.shape} and type {found.dtype}; {advice}")
     return found
 
 
@@ -696,6 +696,9 @@ def _present_rows(
         if len(empty):
             mask = np.ones(x.shape[0], dtype=bool) if mask is None else mask.copy()
             mask[empty] = False
+            with np.errstate(over="ignore", invalid="ignore"):
+                if np.isfinite(x.sum(axis=1, dtype=np.float64)[mask]).all():  # as above, for the rows that are present
+                    return mask, False
     empty_rows, _ = _present_places(np.isnan, x, mask)
     bad_rows, bad_columns = _present_places(np.isinf, x, mask)
     what, advice = "infinity (inf)", "replace them"

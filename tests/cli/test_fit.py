@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 import typer
+from sklearn.neighbors import NearestNeighbors
 
 from coview import KSC, METHODS, RBF, Concat, FixedSize, TMvKSCR, Tuned, stability
 from coview.cli import main
@@ -50,7 +51,7 @@ def test_fit_prints_tables(data, tmp_path, capsys):
     assert "Adjusted Rand index between each view's labels and the joint labels: a " in out
     assert "samples, 3 views; fitted in" in out
     assert "Method: tuned, the consensus of 2 models\n" in out
-    assert f"Written to {tmp_path / 'run'}/: model.safetensors, labels.csv, summary.json, tuning.csv" in out
+    assert f"Written to {tmp_path / 'run'}/: model.safetensors, labels.csv, map.csv, summary.json, tuning.csv" in out
 
 
 @pytest.mark.parametrize("method", ["tuned", "opmc"])
@@ -115,7 +116,7 @@ def test_fit_prints_json(data, tmp_path, capsys):
     largest = answer["truth"].pop("largest_class")
     assert largest == pytest.approx(np.bincount(data["truth"]).max() / len(data["truth"]), rel=1e-4)
     assert answer["truth"] == {"ari": 1.0, "nmi": 1.0, "accuracy": 1.0, "purity": 1.0}
-    assert answer["files"] == ["model.safetensors", "labels.parquet", "summary.json", "tuning.csv"]
+    assert answer["files"] == ["model.safetensors", "labels.parquet", "map.csv", "summary.json", "tuning.csv"]
     assert set(answer["tuning"]["weights"]) == {"each view", "stacked"}
     assert answer["tuning"]["reason"].startswith("3 clusters, the consensus of 2 models")
     assert parquet.read_table(tmp_path / "run" / "labels.parquet").column_names == ["id", "cluster"]
@@ -175,7 +176,7 @@ def test_a_method_without_predict_saves_no_model(data, tmp_path, capsys):
     code, out, err = call(capsys, *command)
     assert code == 0
     assert "Note: CoReg cannot label new samples, so no model is saved" in err
-    assert "labels.csv, summary.json" in out
+    assert "labels.csv, map.csv, summary.json" in out
     assert not (tmp_path / "run" / "model.safetensors").exists()
 
 
@@ -234,7 +235,7 @@ def test_an_earlier_run_is_replaced_only_on_request(data, tmp_path, capsys):
     assert code == 2
     assert "has results of an earlier run" in err
     assert call(capsys, *command, "--force", "--labels-format=parquet", "--method=tmvkscr")[0] == 0
-    assert {path.name for path in run.iterdir()} == {"model.safetensors", "labels.parquet", "summary.json"}
+    assert {path.name for path in run.iterdir()} == {"model.safetensors", "labels.parquet", "map.csv", "summary.json"}
 
 
 def press_ctrl_c(*_, **__):
@@ -250,7 +251,7 @@ def abort(*_, **__):
 @pytest.mark.parametrize("stop", [press_ctrl_c, abort])
 def test_ctrl_c_leaves_nothing(data, tmp_path, capsys, monkeypatch, stop):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("coview.summary.summarize", stop)
+    monkeypatch.setattr("coview.summary.gather.summarize_with_positions", stop)
     found = call(capsys, "fit", *data["train_files"], *RBF_3, "-o", "run")
     assert found == (130, "", "Stopped: nothing was written.\n")
     assert list(tmp_path.iterdir()) == []
@@ -263,7 +264,7 @@ def test_a_terminated_run_leaves_nothing(data, tmp_path, monkeypatch):
 
     before = signal.getsignal(signal.SIGTERM)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("coview.summary.summarize", end)
+    monkeypatch.setattr("coview.summary.gather.summarize_with_positions", end)
     monkeypatch.setattr("sys.argv", ["coview", "fit", *data["train_files"], *RBF_3, "-o", "run"])
     try:
         with pytest.raises(SystemExit) as stop:
@@ -276,7 +277,7 @@ def test_a_terminated_run_leaves_nothing(data, tmp_path, monkeypatch):
 
 def test_a_failure_leaves_nothing_and_debug_prints_the_traceback(data, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("coview.summary.summarize", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("coview.summary.gather.summarize_with_positions", lambda *_, **__: 1 / 0)
     command = ["fit", *data["train_files"], *RBF_3, "-o", "run"]
     err = refused(capsys, *command, code=1)
     assert err == "Error: ZeroDivisionError: division by zero; run it again with --debug to see the traceback\n"
@@ -291,7 +292,7 @@ def test_a_full_disk_is_a_failure(data, tmp_path, capsys, monkeypatch):
         raise OSError(28, "No space left on device", "run/summary.json")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("coview.summary.summarize", full)
+    monkeypatch.setattr("coview.summary.gather.summarize_with_positions", full)
     err = refused(capsys, "fit", *data["train_files"], *RBF_3, "-o", "run", code=1)
     assert err == "Error: run/summary.json: No space left on device\n"
 
@@ -326,6 +327,15 @@ def test_the_demo_writes_the_numbers_it_prints(tmp_path, capsys):
     with (tmp_path / "run" / "labels.csv").open() as file:
         labels = [int(row["cluster"]) for row in csv.DictReader(file)]
     assert len(labels) == summary["n_samples"] == 1797
+    with (tmp_path / "run" / "map.csv").open() as file:
+        on_map = list(csv.DictReader(file))
+    assert [int(row["sample"]) for row in on_map] == list(range(1797))
+    assert [int(row["cluster"]) for row in on_map] == labels
+    positions = np.array([[float(row["x"]), float(row["y"])] for row in on_map])
+    np.testing.assert_allclose(positions, summary["points"]["positions"], atol=1e-4)
+    # Ten groups: the nearest samples on the map nearly always have the same cluster.
+    near = NearestNeighbors(n_neighbors=6).fit(positions).kneighbors(return_distance=False)
+    assert (np.array(labels)[near] == np.array(labels)[:, None]).mean() > 0.95
     assert [labels.count(label) for label in range(10)] == [cluster["size"] for cluster in summary["clusters"]]
     assert f"ARI {summary['truth']['ari']:.3f}, NMI {summary['truth']['nmi']:.3f}" in out
     assert "(largest class alone: 10%)" in out
@@ -358,7 +368,8 @@ def test_every_method_makes_a_complete_run(name, data, tmp_path, capsys):
     assert sum(answer["sizes"]) == answer["n_samples"] == 90
     model = ["model.safetensors"] if name == "tuned" or hasattr(METHODS[name], "predict") else []
     tuning = ["tuning.csv"] if name == "tuned" else []
-    assert answer["files"] == [*model, "labels.csv", "summary.json", *tuning, "report.html"]
+    scores = [] if name in ("opmc", "sfmc", "tsvdmsc", "comic") else ["map.csv"]
+    assert answer["files"] == [*model, "labels.csv", *scores, "summary.json", *tuning, "report.html"]
     if model:
         labels = tmp_path / "labels.npy"
         assert call(capsys, "predict", tmp_path / "run", *data["train_files"], "--ids=id", "-o", labels, "-q")[0] == 0

@@ -1,12 +1,14 @@
 """`coview predict`: labels of new samples, from whole files or in blocks."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
 
 from coview.io import read_labels, write_labels
 from coview.persist import load
+from coview.summary import Summary
 from tests.cli.running import call, refused
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="tables need pyarrow: pip install 'coview[io]'")
@@ -141,3 +143,44 @@ def with_ids(data):
     """Return the rows of an array as lines with ids."""
     rows = zip(data["new_names"], data["new"]["b"].tolist(), strict=True)
     return [",".join([name, *map(repr, row)]) for name, row in rows]
+
+
+def test_a_report_places_new_samples_on_the_map_of_the_run(data, fitted, tmp_path, capsys, monkeypatch):
+    drawn = []
+    monkeypatch.setattr("coview.cli.predict.draw_report", lambda summary, path, _: drawn.append((summary, path)))
+    monkeypatch.setattr("coview.cli.predict._IN_MEMORY", 0)  # also files that could be read in blocks are read whole
+    report = tmp_path / "new.html"
+    options = ["--ids=id", "-o", tmp_path / "labels.csv", "--report", report]
+    assert call(capsys, "predict", fitted, *data["new_files"], *options)[0] == 0
+    ((summary, path),) = drawn
+    assert path == report
+    of_run = Summary.from_json((fitted / "summary.json").read_text())
+    assert summary.map == of_run.map
+    assert summary.points.samples == tuple(data["new_names"])
+    assert summary.command.startswith("coview predict")
+    np.testing.assert_array_equal(summary.points.labels, load(fitted / "model.safetensors").predict(data["new"]))
+
+
+@pytest.mark.parametrize("summary", [None, "{}"])
+def test_a_report_needs_no_summary_of_the_run(data, fitted, tmp_path, capsys, summary):
+    shutil.copy(fitted / "model.safetensors", tmp_path / "copy.safetensors")
+    if summary is not None:
+        (tmp_path / "summary.json").write_text(summary)
+    report = tmp_path / "new.html"
+    options = ["--ids=id", "-o", tmp_path / "labels.csv", "--report", report]
+    code, out, err = call(capsys, "predict", tmp_path / "copy.safetensors", *data["new_files"], *options)
+    assert code == 0
+    assert ("is not a summary of this version" in err) == (summary is not None)
+    assert f"Written: {tmp_path / 'labels.csv'}, {report}, the labels of 30 samples" in out
+    assert "Map of the samples" in report.read_text()
+    (tmp_path / "labels.csv").unlink()
+    assert f"{report} exists" in refused(capsys, "predict", fitted, *data["new_files"], *options)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("new.txt", "ends in .html"), ("none/new.html", "its folder must exist")]
+)
+def test_reports_that_cannot_be_written_are_refused(data, fitted, tmp_path, capsys, name, message):
+    options = ["--ids=id", "-o", tmp_path / "labels.csv", "--report", tmp_path / name]
+    assert message in refused(capsys, "predict", fitted, *data["new_files"], *options)
+    assert not (tmp_path / "labels.csv").exists()

@@ -33,7 +33,7 @@ def test_tune_writes_the_results_of_the_library(data, tmp_path, capsys):
     assert "Numbers of clusters" in out
     assert re.search(r"│ → 3 +│ [\d.]+ +│ 100% ", out)
     assert "ARI 1.000" in out
-    assert f"{run}/: model.safetensors, labels.csv, summary.json, tuning.csv, report.html" in out
+    assert f"{run}/: model.safetensors, labels.csv, map.csv, summary.json, tuning.csv, report.html" in out
     loaded = load(run / "model.safetensors")
     assert repr(loaded) == repr(model)
     assert loaded.progress is loaded.estimator_.estimators_[0].progress is None

@@ -351,13 +351,24 @@ def test_each_step_has_the_columns_that_the_step_before_returns(saved, path):
 
 def test_a_tuned_model_holds_a_consensus(saved, path):
     def replace_inner(model, arrays):
+        kept = {name: arrays[model["learnt"][name]["tensor"]] for name in ("_searched_rows", "_searched_labels")}
         model["learnt"]["estimator_"] = taken_apart(saved[10][0])[0]["model"]
         arrays.clear()
-        arrays.update(taken_apart(saved[10][0])[1])
+        arrays.update(taken_apart(saved[10][0])[1], **kept)
+        model["learnt"].update({name: {"tensor": name} for name in kept})
         model["learnt"]["labels_"] = model["learnt"]["estimator_"]["learnt"]["labels_"]
 
     changed(saved[11][0], replace_inner, path)
     with pytest.raises(ModelFileError, match="expected Consensus as estimator_"):
+        load(path)
+
+
+def test_a_tuned_model_has_labels_of_its_own_samples_for_each_number(saved, path):
+    def move_rows(model, arrays):
+        arrays[model["learnt"]["_searched_rows"]["tensor"]] += 10**6
+
+    changed(saved[11][0], move_rows, path)
+    with pytest.raises(ModelFileError, match="_searched_labels: expected labels of training samples for"):
         load(path)
 
 

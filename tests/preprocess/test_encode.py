@@ -1,17 +1,21 @@
 """Views with categories: encoded at fit, and new samples like the training samples."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
+from sklearn.model_selection import GridSearchCV, train_test_split
 
 import coview.runtime
 from coview import (
     RBF,
+    Concat,
     CoReg,
     FixedSize,
     FuzzyGraph,
@@ -25,11 +29,14 @@ from coview import (
     as_views,
     label_file,
     load,
+    read_views,
     save,
     stack_views,
     summarize,
 )
 from coview.preprocess.encode import Encoding, encoded
+from coview.tables import Categories
+from coview.validity.reference import Reference
 from tests import naive
 
 pd = pytest.importorskip("pandas")
@@ -63,7 +70,11 @@ def encode(frame, rows=None):
 
 
 CELLS = st.tuples(
-    st.floats(-1e6, 1e6), st.sampled_from("abcd"), st.sampled_from(LEVELS), st.booleans(), st.sampled_from("xy")
+    st.integers(-(10**9), 10**9).map(lambda value: value / 1000),
+    st.sampled_from("abcd"),
+    st.sampled_from(LEVELS),
+    st.booleans(),
+    st.sampled_from("xy"),
 )
 
 
@@ -237,7 +248,7 @@ def test_empty_cells_of_categories_are_filled():
         assert adjusted_rand_score(TRUTH, model.labels_) > 0.9
         np.testing.assert_array_equal(model.predict(views), model.labels_)
     filled = model.inner_views(model._views_to_predict(views))
-    assert filled.encoded == {"clinic"}
+    assert filled.encoded == {"clinic": (1, 3, 1, 1)}
     assert np.isfinite(filled["clinic"]).all()
 
 
@@ -285,7 +296,10 @@ def test_ordered_categories_of_blocks_need_a_known_order(tmp_path):
     for i, levels in enumerate((["low", "high"], ["low", "middle"])):
         column = pd.Categorical(levels, categories=levels, ordered=True)
         pd.DataFrame({"stage": column, "age": [1.0, 2.0]}).to_parquet(folder / f"{i}.parquet")
-    with pytest.raises(InputError, match="has the category 'middle' in the column 'stage', whose place in the order"):
+    with pytest.raises(
+        InputError,
+        match=r"ordered categories in the column 'stage' \(low, middle\) that are not a part of those before",
+    ):
         list(ViewsReader({"clinic": folder}, ids=False))
 
 
@@ -336,6 +350,156 @@ def test_encoded_views_are_not_encoded_again():
     views = model._views_to_predict({"clinic": clinic, "image": image})
     assert encoded(views, model._encodings) is views
     for same in (views.take(slice(5)), views.select(["clinic"]), views.rename(["clinic", "other"]), Views(views)):
-        assert same.encoded == {"clinic"}
+        assert same.encoded == {"clinic": (1, 3, 1, 1)}
         assert not same.categories
     np.testing.assert_array_equal(model.predict(views), model.labels_)
+
+
+@pytest.mark.parametrize("names", [[0, 1, 2, 3], [0.5, 1.5, 2.5, 3.5], [("a", 1), ("a", 2), ("b", 1), ("b", 2)]])
+def test_names_of_columns_may_be_of_any_type(names):
+    clinic, _ = cohort()
+    clinic.columns = pd.MultiIndex.from_tuples(names) if isinstance(names[0], tuple) else names
+    encoding, _ = encode(clinic)
+    assert encoding.categorical == (str(names[1]), str(names[2]))
+    with pytest.raises(InputError, match="view 'clinic' has strings in the column"):
+        as_views({"clinic": clinic.astype({names[1]: str})})
+
+
+@pytest.mark.parametrize("kind", ["string", "string[pyarrow]", "datetime64[ns]"])
+def test_missing_categories_of_any_type_are_empty_cells(kind):
+    cells = pd.Series(["2020-01-01", "2021-01-01", None] * 10, dtype=kind).astype("category")
+    with pytest.raises(InputError, match="view 'a' contains NaN in 10 of 30 samples"):
+        as_views({"a": pd.DataFrame({"c": cells, "x": np.arange(30.0)})})
+
+
+def test_categories_without_clusters_are_not_supported():
+    """References have the categories of the samples; continuous ones would never be as stable."""
+    levels = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        table = pd.DataFrame({f"c{j}": pd.Categorical(rng.integers(0, 3, 300).astype(str)) for j in range(3)})
+        levels.append(summarize(TMvKSCR(3, random_state=0).fit({"a": table}), {"a": table}).validity.level)
+    assert set(levels) <= {"none", "weak"}
+    clinic, image = cohort()
+    views = {"clinic": clinic, "image": image}
+    assert summarize(TMvKSCR(3, random_state=0).fit(views), views).validity.level in ("moderate", "strong")
+
+
+def test_references_keep_one_category_in_each_row():
+    views = encoded(as_views({"clinic": cohort()[0]}), {"clinic": encode(cohort()[0])[0]})
+    reference, rng = Reference(views), np.random.default_rng(0)
+    for drawn in (reference.draw("normal", rng)["clinic"], reference.permute(rng)["clinic"]):
+        assert ((drawn[:, 1:4] > 0).sum(axis=1) == 1).all()
+        np.testing.assert_allclose(np.unique(drawn[:, 1:4]), np.unique(views["clinic"][:, 1:4]))
+        assert {*np.unique(drawn[:, 4])} <= {*views["clinic"][:, 4]}
+
+
+@pytest.mark.parametrize(
+    ("training", "new"),
+    [([True, False] * 10, [1.0, 0.0]), ([0, 10] * 10, ["0.0", "10.0"]), ([0, 10] * 10, [0.0, 10.0])],
+)
+def test_categories_may_be_spelt_differently(training, new):
+    table = pd.DataFrame({"c": pd.Categorical(training), "x": np.arange(20.0)})
+    cells = new if isinstance(new[0], float) else pd.Categorical(new)
+    _, expected = encode(table)
+    _, found = encode(table, pd.DataFrame({"c": cells, "x": [0.0, 1.0]}))
+    np.testing.assert_array_equal(found, expected[:2])
+
+
+def test_categories_of_numbers_survive_parquet(tmp_path):
+    clinic, _ = cohort()
+    clinic["code"] = pd.Categorical(TRUTH * 7)
+    clinic.to_parquet(tmp_path / "clinic.parquet", index=False, row_group_size=13)
+    loaded = read_views({"clinic": tmp_path / "clinic.parquet"}, ids=False).views
+    (block,) = ViewsReader({"clinic": tmp_path / "clinic.parquet"}, ids=False)
+    for views in (loaded, block):
+        assert {*views.categories["clinic"]} == {"colour", "stage", "code"}
+        assert views.categories["clinic"]["stage"] == Categories(tuple(LEVELS), ordered=True)
+        assert {*views.categories["clinic"]["code"].values} == {"0", "7", "14"}
+
+
+def test_files_of_polars_with_categories_are_read(tmp_path):
+    clinic, _ = cohort()
+    pl.from_pandas(clinic).write_ipc(tmp_path / "clinic.arrow")
+    loaded = read_views({"clinic": tmp_path / "clinic.arrow"}, ids=False).views
+    assert "colour" in loaded.categories["clinic"]
+
+
+def test_contradictory_orders_are_refused(tmp_path):
+    chunks = [pa.DictionaryArray.from_arrays([0, 1], values, ordered=True) for values in (["lo", "hi"], ["hi", "lo"])]
+    table = pa.table({"stage": pa.chunked_array(chunks)})
+    with pytest.raises(InputError, match=r"view 'a' has categories in contradictory orders \(lo, hi; hi, lo\)"):
+        as_views({"a": table})
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for i, column in enumerate((pd.Categorical(["a", "b"]), pd.Categorical(["a", "b"], ordered=True))):
+        pd.DataFrame({"stage": column}).to_parquet(folder / f"{i}.parquet")
+    with pytest.raises(InputError, match=r"has ordered categories in the column 'stage', but .* has categories; store"):
+        ViewsReader({"a": folder}, ids=False)
+
+
+def test_ordered_categories_of_arrow_in_pandas_are_ranks():
+    kind = pd.ArrowDtype(pa.dictionary(pa.int8(), pa.string(), ordered=True))
+    column = pd.Series(pa.DictionaryArray.from_arrays(pa.array([0, 1, 2], pa.int8()), LEVELS, ordered=True), dtype=kind)
+    encoding, _ = encode(pd.DataFrame({"stage": column}))
+    assert encoding.categories == (Categories(tuple(LEVELS), ordered=True),)
+
+
+def test_numbers_far_from_the_training_samples_are_refused():
+    table = pd.DataFrame({"c": pd.Categorical(["r", "s"] * 5), "x": np.arange(10) * 1e-10})
+    with pytest.raises(InputError, match="view 'clinic' has numbers in the column 'x' that are too far from"):
+        encode(table, table.assign(x=1e307))
+
+
+def test_a_view_that_no_sample_has_is_refused_as_such():
+    clinic, image = cohort()
+    empty = pd.DataFrame({"colour": pd.Categorical([None] * 90)})
+    with pytest.raises(InputError, match="view 'clinic' has 0 of 90 samples"):
+        TMvKSCR(3).fit({"clinic": empty, "image": image})
+    model = TMvKSCR(3, random_state=0).fit({"clinic": clinic, "image": image})
+    absent = np.full((90, 4), np.nan)
+    np.testing.assert_array_equal(model.predict({"clinic": absent, "image": image}), model.predict({"image": image}))
+
+
+def test_stacked_views_are_not_standardised_again():
+    clinic, _ = cohort()
+    views = {"clinic": clinic, "other": clinic[["stage", "age"]]}
+    model = Concat(TMvKSCR(3, random_state=0)).fit(views)
+    assert model.estimator_.kernels_["all"].metric == "euclidean"
+    np.testing.assert_array_equal(model.predict(views), model.labels_)
+    assert len(Concat(KMeans(3, n_init=1)).fit({"clinic": clinic}).labels_) == 90
+
+
+def test_searches_of_scikit_learn_split_data_frames():
+    clinic, _ = cohort()
+    train, test = train_test_split(clinic, random_state=0)
+    search = GridSearchCV(TMvKSCR(), {"n_clusters": [2, 3]}, scoring=lambda model, x: len(np.unique(model.predict(x))))
+    search.fit(train)
+    assert search.best_params_ == {"n_clusters": 3}
+    assert len(search.predict(test)) == len(test)
+
+
+def test_arguments_of_read_views_are_checked(tmp_path):
+    path = tmp_path / "c.csv"
+    path.write_text("code,x\n1,2\n2,3\n1,4\n")
+    for categories, message in [
+        ({"c": "code"}, r"categories\['c'\]='code': expected a list of columns"),
+        ({"c": ["colour"]}, "has no column 'colour', which categories names"),
+        (["code"], "expected 'refuse', 'onehot', or a mapping from view name to columns"),
+    ]:
+        with pytest.raises((InputError, TypeError), match=message):
+            read_views({"c": path}, categories=categories)
+
+
+def test_forged_encodings_are_refused(tmp_path):
+    clinic, image = cohort()
+    for change, message in [
+        ({"columns": ("age", "age", "stage", "smoker")}, "different columns and categories"),
+        ({"categories": (None, Categories(("red", "red", "green")), Categories(("low",), True), None)}, "different"),
+        ({"categories": (None, None, None, None)}, "expected 4 encoded columns"),
+        ({"columns": ("years", "colour", "stage", "smoker")}, "expected the encoded columns of view 'clinic'"),
+    ]:
+        model = TMvKSCR(3, random_state=0).fit({"clinic": clinic, "image": image})
+        model._encodings["clinic"] = replace(model._encodings["clinic"], **change)
+        with pytest.raises(InputError, match=message):
+            save(model, tmp_path / "model.safetensors")

@@ -8,10 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.metrics import adjusted_rand_score
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import check_estimator
 
-from coview import KSC, Concat, FixedSize, InputError, Preprocessed, TMvKSCR, Tuned, load, save, summarize
+from coview import KSC, OPMC, Concat, FixedSize, InputError, Preprocessed, TMvKSCR, Tuned, load, save, summarize
 from coview.preprocess.impute import FillNearest
 from coview.preprocess.steps import parse_steps
 from coview.views import as_views
@@ -103,6 +107,81 @@ def test_empty_cells_are_refused_in_views_that_are_not_filled(steps, blobs):
         TMvKSCR(3).fit(as_views(views, None, lambda name: True))
 
 
+def test_an_inner_preprocessing_fills_cells_of_views_that_the_outer_one_leaves(blobs, tmp_path):
+    views, truth = blobs
+    model = Preprocessed(Preprocessed(TMvKSCR(3, random_state=0), {"a": "median+standard"}), {"b": "standard"})
+    model.fit(views)
+    assert adjusted_rand_score(truth, model.labels_) > 0.95
+    np.testing.assert_array_equal(model.predict(views), model.labels_)
+    once = Preprocessed(TMvKSCR(3, random_state=0), {"a": "median+standard", "b": "standard"}).fit(views)
+    np.testing.assert_array_equal(model.labels_, once.labels_)
+    save(model, tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(load(tmp_path / "model.safetensors").predict(views), model.labels_)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (Preprocessed(TMvKSCR(3), {"a": "standard+median"}), "'standard' is applied before 'median' fills them"),
+        (Preprocessed(TMvKSCR(3), "l2+nearest+pca2"), "'l2' is applied before 'nearest' fills them"),
+        (Preprocessed(TMvKSCR(3), ["standard+median", "none"]), "'standard' is applied before 'median' fills them"),
+        (
+            Preprocessed(Preprocessed(TMvKSCR(3), {"a": "median"}), {"a": "standard"}),
+            "'standard' is applied before the inner Preprocessed fills them",
+        ),
+        (
+            FixedSize(Preprocessed(FixedSize(Preprocessed(TMvKSCR(3), "median")), {"a": "l2"})),
+            "'l2' is applied before the inner FixedSize fills them",
+        ),
+    ],
+    ids=str,
+)
+def test_a_step_before_the_one_that_fills_cells_is_named(model, message, blobs):
+    views = list(blobs[0].values()) if isinstance(getattr(model, "steps", None), list) else blobs[0]
+    with pytest.raises(InputError, match=rf"has empty cells \(NaN\), and the step {message}; fill them first, as in '"):
+        model.fit(views)
+
+
+@pytest.mark.parametrize(
+    ("model", "allow_nan"),
+    [
+        (Preprocessed(TMvKSCR(2), "median"), True),
+        (Preprocessed(TMvKSCR(2), ["nearest+standard"]), True),
+        (FixedSize(Preprocessed(TMvKSCR(2), "median"), n_train=0.9), True),
+        (Preprocessed(TMvKSCR(2), "standard+median"), False),
+        (Preprocessed(TMvKSCR(2), {"lab": "median"}), False),
+        (Preprocessed(OPMC(2), "median"), False),
+        (Preprocessed(TMvKSCR(2), "unknown"), False),
+        (TMvKSCR(2), False),
+    ],
+    ids=lambda each: " ".join(repr(each).split()),
+)
+def test_the_tag_of_nan_follows_the_steps(model, allow_nan):
+    tags = get_tags(model).input_tags
+    assert tags.allow_nan == allow_nan
+    if allow_nan:
+        assert not tags.sparse
+        check_estimator(model, on_skip=None)
+
+
+def test_the_order_that_the_message_suggests_is_accepted(blobs):
+    views, truth = blobs
+    with pytest.raises(InputError, match="fill them first, as in 'nearest\\+l2\\+pca2'"):
+        Preprocessed(TMvKSCR(3), {"a": "l2+nearest+pca2"}).fit(views)
+    model = Preprocessed(TMvKSCR(3, random_state=0), {"a": "nearest+l2+pca2"}).fit(views)
+    assert adjusted_rand_score(truth, model.labels_) > 0.9
+
+
+def test_new_samples_with_empty_cells_need_a_first_step_that_fills_them(blobs):
+    views = blobs[0]
+    complete = {name: np.nan_to_num(x) for name, x in views.items()}
+    model = Preprocessed(TMvKSCR(3, random_state=0), {"a": "standard+median"}).fit(complete)
+    with pytest.raises(InputError, match="'standard' is applied before 'median' fills them"):
+        model.predict(views)
+    with pytest.raises(InputError, match="view 'b' contains NaN"):
+        model.predict({"a": complete["a"], "b": np.where(np.eye(150, 9) > 0, np.nan, views["b"])})
+
+
 def test_columns_without_values_infinite_values_and_sparse_views_are_refused(blobs):
     views = blobs[0]
     empty = {"a": np.column_stack([views["a"], np.full(150, np.nan)]), "b": views["b"]}
@@ -173,3 +252,25 @@ def test_forged_donors_are_refused(changes, message, blobs, tmp_path):
     model.preprocessing_["a"] = replace(learnt, steps=(forged,))
     with pytest.raises(InputError, match=message):
         save(model, tmp_path / "model.safetensors")
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    empty=st.sets(st.integers(0, 5)),
+    rate=st.floats(0, 0.5),
+    seed=st.integers(0, 100),
+    step=st.sampled_from(["median", "nearest"]),
+)
+def test_empty_columns_are_named_and_other_cells_are_filled(empty, rate, seed, step, blobs):
+    views = {"a": with_holes(blobs[0]["b"][:60, :6], rate, seed), "b": blobs[0]["b"][:60]}
+    views["a"][:, sorted(empty)] = np.nan
+    model = Preprocessed(TMvKSCR(3, random_state=0), {"a": step})
+    if len(empty) == 6:
+        message = "view 'a' has no samples, because all of its rows are NaN"
+    elif empty:
+        message = rf"view 'a' has no value in {len(empty)} of 6 columns \(first: column {min(empty)}\)"
+    else:
+        assert np.isfinite(model.fit(views).transform(views)).all()
+        return
+    with pytest.raises(InputError, match=f"^{message}.*; drop"):
+        model.fit(views)

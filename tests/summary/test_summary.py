@@ -36,6 +36,7 @@ from coview.core.fingerprint import fingerprint
 from coview.methods.base import is_training_set
 from coview.methods.kernel_clusterer import OneViewKernelClusterer
 from coview.summary import Summary, gather, space, summarize
+from coview.summary.drawn import draw_by_cluster
 from coview.summary.margins import shortened_directions
 from coview.summary.settings import n_training_samples, parameters
 from coview.tune.record import relative_criteria
@@ -431,7 +432,7 @@ def test_similarities_of_training_samples_are_those_of_the_graph_of_the_model(bl
     views, _ = blobs
     monkeypatch.setattr(gather, "COMPARED", 40)
     fitted = wrap(model(kernel=NeighborGraph(), rho=1.0)).fit(views)
-    drawn = np.sort(gather._draw_by_cluster(np.unique(fitted.labels_, return_inverse=True)[1], 40))
+    drawn = np.sort(draw_by_cluster(fitted.labels_, 40))
     some = drawn[np.argsort(fitted.labels_[drawn], kind="stable")]
     *_, method = nested_models(fitted)
     grams = [each.similarity.gram[some][:, some].toarray() for each in method._score_maps.values()]

@@ -13,7 +13,7 @@ from coview.core.assign import Directions
 from coview.preprocess.profile import ViewProfile
 from coview.tune.criterion import Constants, criterion, model_weights
 from coview.tune.models import models_of
-from coview.tune.record import CONSENSUS, evaluated_models
+from coview.tune.record import CONSENSUS, evaluated_models, evaluated_numbers
 from coview.tune.search import Search
 from tests.conftest import make_blobs
 
@@ -123,12 +123,31 @@ def test_the_measures_are_those_of_the_fitted_models():
     ]
     assert first.model == "each view"
     assert first.stability == pytest.approx(np.mean(stability), abs=0.03)  # initialisations of k-means differ
+    assert first.stability_spread == pytest.approx(np.std(stability, ddof=1), abs=0.03)
     others = [labels(model, views) for name, model in models.items() if name != "each view"]
     assert first.agreement == pytest.approx(np.mean([adjusted_rand_score(whole, each) for each in others]), abs=0.03)
     assert consensus.model == CONSENSUS
     weights = [each.weight for each in evaluations[:-1]]
     together = Consensus(list(models.values()), 3, weights=weights, random_state=0).fit(views)
     assert adjusted_rand_score(search.labels(evaluations, 3), together.labels_) > 0.95
+
+
+def test_the_spread_of_the_criterion_is_that_over_the_subsets():
+    views, _ = blobs(150, spread=1.2)
+    search, numbers = run(views), [2, 3]
+    result = search.evaluate(numbers)
+    found = evaluated_numbers(result.evaluations)
+    by_subset = []
+    for part, rows in enumerate(search.subsets, start=1):
+        stability = []
+        for each in found:
+            weights = {e.model: e.weight for e in evaluated_models(result.evaluations, each.n_clusters)}
+            labels = search._consensus(part, weights, each.n_clusters)
+            stability.append(adjusted_rand_score(np.array(result.labels[each.n_clusters])[rows], labels))
+        others = ([getattr(each, name) for each in found] for name in ("agreement", "size_entropy", "eigengap"))
+        by_subset.append(criterion(np.array(numbers), *map(np.array, (stability, *others))))
+    np.testing.assert_allclose([each.criterion for each in found], np.mean(by_subset, axis=0))
+    np.testing.assert_allclose([each.criterion_spread for each in found], np.std(by_subset, axis=0, ddof=1))
 
 
 def test_one_fit_serves_all_numbers_of_clusters():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -26,7 +25,7 @@ from coview.parameters import check_integer, is_integer
 from coview.progress import ProgressParameter, reporting
 from coview.runtime import Workers
 from coview.tune import Tuned
-from coview.validity.refits import labels_by_part
+from coview.validity.refits import labels_by_part, without_warnings
 from coview.views import Array
 
 # Hennig: lower bounds of the mean Jaccard index of clusters that are doubtful, and of those that are stable.
@@ -197,7 +196,8 @@ def stability(
         half, seed = task
         shared = np.arange(n) if predicts else half
         try:
-            found = labels_by_part(_unfitted_on(model, half, seed), checked, kernels, half, shared)
+            with without_warnings(model):  # about halves of the samples
+                found = labels_by_part(_unfitted_on(model, half, seed), checked, kernels, half, shared)
         except ValueError as error:  # also of methods of other libraries
             return error
         finally:
@@ -205,8 +205,7 @@ def stability(
                 report("stability", next(done), n_repeats)
         return shared, found
 
-    with reporting(progress) as report, warnings.catch_warnings(), Workers(n_jobs) as workers:
-        warnings.simplefilter("ignore")  # about halves of the samples
+    with reporting(progress) as report, Workers(n_jobs) as workers:
         results = workers.map(fit, tasks)
     fitted = [each for each in results if not isinstance(each, ValueError)]
     if not fitted:

@@ -14,6 +14,7 @@ from coview.cli.inputs import LabelledInputs
 from coview.cli.model import ModelOptions
 from coview.cli.options import OUTPUT, Clusters, Impute, NTrain, RunPath, Seed, Select, StabilityRepeats, option
 from coview.cli.output import (
+    check_report,
     describe_method,
     describe_truth,
     print_clusters,
@@ -168,10 +169,7 @@ def report_command(
     if source.is_file() and source.suffix != ".json":
         raise InputError(f"{source} is not the summary.json of a run; give the folder that coview fit has written")
     target = source.with_name("report.html") if output is None else output
-    if target.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"-o {target}: expected a name that ends in .html, because the report is a web page")
-    if not target.parent.is_dir() or target.is_dir():
-        raise InputError(f"{target} cannot be written: its folder must exist, and it must not be a folder itself")
+    check_report(target)
     try:
         summary = Summary.from_json(source.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coview.cli.terminal import Terminal
+from coview.errors import InputError
 from coview.formats import decimals, number_range, percent, plural, shortened_apart
 
 if TYPE_CHECKING:
@@ -124,6 +125,14 @@ def describe_method(summary: Summary, name: str) -> str:
         f"{line}; {selected} clusters selected from {number_range(list(relative))}; the criterion of {number} clusters "
         f"is {percent(value)} of that of {selected}"
     )
+
+
+def check_report(path: Path) -> None:
+    """Refuse, before any work, a file that a report cannot be written to."""
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{path}: expected a name that ends in .html, because the report is a web page")
+    if not path.parent.is_dir() or path.is_dir():
+        raise InputError(f"{path} cannot be written: its folder must exist, and it must not be a folder itself")
 
 
 def draw_report(result: Summary | Comparison, path: Path, terminal: Terminal) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from shlex import quote
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +13,7 @@ import typer
 
 from coview.cli.inputs import ViewInputs
 from coview.cli.options import OUTPUT, option
+from coview.cli.output import check_report, draw_report
 from coview.cli.parse import match_views
 from coview.cli.terminal import Terminal
 from coview.errors import InputError
@@ -21,12 +22,14 @@ from coview.formats import percent
 if TYPE_CHECKING:
     from coview.core.assign import Labels
     from coview.io import ViewsReader
+    from coview.summary import Summary
     from coview.views import Views
 
 _IN_MEMORY = 2**29  # bytes of views up to which files are read whole, because that reads more formats and aligns ids
 
 
 def predict_command(
+    context: typer.Context,
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="A saved model, such as run/model.safetensors, or its folder")
     ],
@@ -38,7 +41,16 @@ def predict_command(
             OUTPUT, "--output -o FILE", "The file of labels: .csv, .tsv, .parquet or .npy. For example -o labels.csv"
         ),
     ] = Path("labels.csv"),
-    force: Annotated[bool, option(OUTPUT, "--force", "Replace the file if it exists.")] = False,
+    report: Annotated[
+        Path | None,
+        option(
+            OUTPUT,
+            "--report FILE",
+            "Also write a report of these samples, with their places on the map of the training samples. The files are "
+            "then read whole. For example --report new.html",
+        ),
+    ] = None,
+    force: Annotated[bool, option(OUTPUT, "--force", "Replace the files if they exist.")] = False,
 ) -> None:
     """Label new samples with a saved model.
 
@@ -50,6 +62,11 @@ def predict_command(
     from coview.persist import describe_model, load
 
     _check_output(output, inputs.files, force=force)
+    if report is not None:
+        check_report(report)
+        if report.exists() and not force:
+            raise InputError(f"{report} exists; name another file, or replace it with --force")
+    written = [output]
     sizes: Counter[int] = Counter()
     with terminal.working() as progress:
         progress("reading the model", 0, 1)
@@ -65,7 +82,7 @@ def predict_command(
             {name: view[key] for name, view in known.items()} for key in ("n_features", "columns", "categories")
         )
         terminal.note(*_interchangeable(known))
-        reader = _block_reader(inputs, columns, trained)
+        reader = None if report is not None else _block_reader(inputs, columns, trained)
         if reader is not None:
             _check_widths(inputs.files, reader, widths)
             terminal.note(*reader.notes)
@@ -86,12 +103,30 @@ def predict_command(
             labels = trained.predict(loaded.views)
             write_labels(output, labels, ids=loaded.ids, name=inputs.ids or "sample")
             sizes.update(labels.tolist())
+            if report is not None:
+                progress("report", 0, 1)
+                summary = _summary_on_map(trained, loaded, path, terminal, shlex.join(context.obj))
+                draw_report(summary, report, terminal)
+                written += [report] if report.exists() else []
     total = sizes.total()
     rows = [(str(label), str(size), percent(size / total)) for label, size in sorted(sizes.items())]
     terminal.table("Clusters", ("cluster", "samples", "fraction"), rows)
-    terminal.line(f"Written: {output}, the labels of {total} samples")
+    terminal.line(f"Written: {', '.join(map(str, written))}, the labels of {total} samples")
     by_label = {str(label): size for label, size in sorted(sizes.items())}
-    terminal.print_json({"n_samples": total, "sizes": by_label, "files": [str(output)]})
+    terminal.print_json({"n_samples": total, "sizes": by_label, "files": list(map(str, written))})
+
+
+def _summary_on_map(trained: Any, loaded: Any, path: Path, terminal: Terminal, command: str) -> Summary:
+    """Return the summary of new samples, on the map in the summary.json beside the model if there is one."""
+    from coview.summary import Summary, summarize
+
+    beside, on_map = path.with_name("summary.json"), None
+    if beside.is_file():
+        try:
+            on_map = Summary.from_json(beside.read_bytes()).map
+        except InputError:
+            terminal.note(f"{beside} is not a summary of this version, so the map is computed again from the model")
+    return summarize(trained, loaded.views, ids=loaded.ids, notes=tuple(terminal.notes), command=command, on_map=on_map)
 
 
 def _check_output(output: Path, files: Mapping[str, str], *, force: bool) -> None:
@@ -142,6 +177,6 @@ def _check_widths(files: Mapping[str, str], new: Views | ViewsReader, trained: M
         if new.n_features[name] != width:
             remedy = "give the file with the columns of the training data"
             if new.n_samples == width:
-                remedy = f"it has {width} rows, which may be the columns: add --transpose {quote(name)}"
+                remedy = f"it has {width} rows, which may be the columns: add --transpose {shlex.quote(name)}"
             found = f"view {name!r} ({files[name]}) has {new.n_features[name]} columns"
             raise InputError(f"{found}, but the model was trained on {width}; {remedy}")

@@ -19,11 +19,20 @@ from coview.progress import Progress
 from coview.registry import check_name
 
 if TYPE_CHECKING:
+    from coview.core.assign import Labels
     from coview.summary import Summary
-    from coview.views import Views
+    from coview.views import Array, Views
 
-# All files that a run may write: one of the two files of labels, and tuning.csv of tuned.
-RUN_FILES = ("model.safetensors", "labels.csv", "labels.parquet", "summary.json", "tuning.csv", "report.html")
+# All files that a run may write: one of the two files of labels, map.csv of methods with scores, tuning.csv of tuned.
+RUN_FILES = (
+    "model.safetensors",
+    "labels.csv",
+    "labels.parquet",
+    "map.csv",
+    "summary.json",
+    "tuning.csv",
+    "report.html",
+)
 LABEL_FORMATS = ("csv", "parquet")
 TRUTH_MEASURES = ("ari", "nmi", "accuracy", "largest_class", "purity")
 
@@ -91,7 +100,7 @@ def run(
     from coview.compose.wrapper import nested_models
     from coview.io import write_labels
     from coview.persist import save
-    from coview.summary import summarize
+    from coview.summary.gather import summarize_with_positions
 
     seconds, start = dict(seconds or {}), perf_counter()
     progress("fitting", 1, 4)
@@ -110,7 +119,7 @@ def run(
         else:
             *_, method = nested_models(model)
             terminal.note(f"{type(method).__name__} cannot label new samples, so no model is saved")
-        summary = summarize(
+        summary, positions = summarize_with_positions(
             model,
             views,
             ids=ids,
@@ -121,6 +130,8 @@ def run(
             stability=stability,
         )
         (folder / "summary.json").write_text(summary.to_json(), encoding="utf-8")
+        if positions is not None:
+            _write_map(folder / "map.csv", ids_name or "sample", ids, positions, model.labels_)
         _write_tuning(summary, folder / "tuning.csv")
         if run_folder.draw:
             progress("report", 3, 4)
@@ -145,6 +156,16 @@ def _fit_with_stages(estimator: Any, views: Views, progress: Progress) -> Any:
 def _report_to(stage: Any, estimator: Any) -> None:
     known = [key for key in estimator.get_params() if key == "progress" or key.endswith("__progress")]
     estimator.set_params(**dict.fromkeys(known, stage))
+
+
+def _write_map(path: Path, ids_name: str, ids: Any, positions: Array, labels: Labels) -> None:
+    """Write the position of each sample on the map, and its cluster."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow([ids_name, "x", "y", "cluster"])
+        names = range(len(labels)) if ids is None else ids
+        for name, (x, y), label in zip(names, positions.tolist(), labels.tolist(), strict=True):
+            table.writerow([name, f"{x:.5f}", f"{y:.5f}", label])
 
 
 def _write_tuning(summary: Summary, path: Path) -> None:

@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 from coview.compose.wrapper import OneEstimator, inner_has, nested_models, require_clusterer, warn_for_other_libraries
 from coview.core.assign import Labels
+from coview.methods.base import MultiViewClusterer
 from coview.state import Sizes, require
 from coview.views import Layout, Views, stack_views
 
@@ -48,7 +49,17 @@ class Concat(OneEstimator):
     def inner_views(self, views: Views) -> Views:
         # The stacked table as one view, under the name by which the estimator knows it.
         name = getattr(self.estimator_, "view_names_", ("all",))[0]
-        return Views.trusted({name: stack_views(views)[0]}, {name: None}, views.index)
+        # If all views are encoded, so is the table.
+        widths = tuple(width for each in views.encoded.values() for width in each)
+        encoded = {name: widths} if {*views.encoded} == {*views} else {}
+        return Views.trusted({name: stack_views(views)[0]}, {name: None}, views.index, encoded=encoded)
+
+    def _table(self, views: Views) -> Any:
+        """Return the stacked table, with what is known of its columns for methods of this library."""
+        known = self.inner_views(views)
+        if known.encoded and isinstance(self.estimator_, MultiViewClusterer):
+            return known
+        return next(iter(known.values()))
 
     def _check_n_clusters(self, views: Views) -> None:
         """The wrapped estimator checks it; those of other libraries do not warn."""
@@ -63,7 +74,7 @@ class Concat(OneEstimator):
         require_clusterer(self.estimator)
         views = self._views_to_fit(X)
         self.estimator_ = clone(self.estimator)
-        self.labels_ = self.estimator_.fit_predict(stack_views(views)[0])
+        self.labels_ = self.estimator_.fit_predict(self._table(views))
 
     @inner_has("predict")
     def predict(self, X: Any) -> Labels:
@@ -77,8 +88,8 @@ class Concat(OneEstimator):
         -------
         array of shape (n_samples,)
         """
-        views = self._views_to_predict(X)
-        return self.estimator_.predict(stack_views(views)[0])
+        table = self._table(self._views_to_predict(X))
+        return self.estimator_.predict(table)
 
     @inner_has("transform")
     def transform(self, X: Any) -> Any:
@@ -92,8 +103,8 @@ class Concat(OneEstimator):
         -------
         array of shape (n_samples, n_components)
         """
-        views = self._views_to_predict(X)
-        return self.estimator_.transform(stack_views(views)[0])
+        table = self._table(self._views_to_predict(X))
+        return self.estimator_.transform(table)
 
 
 def stacks_views(model: Any) -> bool:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from coview.compose.concat import stacks_views
@@ -18,17 +16,17 @@ from coview.core.contributions import normalised_parts
 from coview.core.eigen import with_fixed_signs
 from coview.errors import InputError
 from coview.methods.base import MultiViewClusterer, Seed, require_enough_samples, warn_if_many_clusters
+from coview.methods.coverage import check_coverage
 from coview.methods.kernel_clusterer import KernelClusterer
 from coview.methods.score_clusterer import ScoreClusterer
 from coview.parameters import check_integer, check_number, is_integer, short
+from coview.parts import part_of_fit
 from coview.rows import l2_normalize
 from coview.state import FITTED, FloatArray, Range, Sizes, require
 from coview.views import Array, Layout, Views
 
 _DECIMALS = 6  # of scores, some of which may be computed in float32
 _DIFFUSION = 3  # the power of the eigenvalues by which scores are multiplied; scores contain their first power
-# Warnings about the number of clusters of a model, whose scores alone are used.
-_OF_MODELS = (r"found \d+ distinct clusters", r"\d+ clusters are requested")
 
 
 class Consensus(ScoreClusterer):
@@ -150,9 +148,8 @@ class Consensus(ScoreClusterer):
         self._weights = self._checked_weights()
         require_enough_samples(n_clusters, views.n_samples)
         warn_if_many_clusters(n_clusters, views.n_samples)
-        with warnings.catch_warnings():
-            for message in _OF_MODELS:
-                warnings.filterwarnings("ignore", message, ConvergenceWarning)
+        check_coverage(views, n_clusters, {})
+        with part_of_fit():  # the scores of the models are used, and not their clusters
             self.estimators_ = [clone(each).fit(views) for each in self.estimators]
         rng = self._generator()
         kept = [_kept_scores(model, views.n_samples) for model in self.estimators_]
@@ -175,7 +172,7 @@ class Consensus(ScoreClusterer):
         self._assignment = assigner.fit(rotated, n_clusters, rng, _DECIMALS)
         self.labels_ = self._assignment.assign(rotated)
         self._view_assigner = Deferred(assigner, n_clusters, _DECIMALS, seed=int(rng.integers(2**31)))
-        self._view_assignments = {}
+        self._view_assignments, self._computed = {}, {}
         self._warn_if_fewer(self._assignment.n_found, self.n_clusters_)
 
     def _number_of_clusters(self) -> int:
@@ -218,6 +215,17 @@ class Consensus(ScoreClusterer):
         roots = np.sqrt(self._weights / self._weights.sum())
         models = zip(roots, np.split(self._diffusion, np.cumsum(self._widths)[:-1]), scores, strict=True)
         return np.hstack([root * l2_normalize(each * diffusion) for root, diffusion, each in models])
+
+    def _first_components(self, scores: Array, n_dropped: int) -> Array:
+        """Return the scores of all models without the last components of each, normalised and side by side."""
+        parts = np.split(scores @ self._axes.T, np.cumsum(self._widths)[:-1], axis=1)
+        roots = np.sqrt(self._weights / self._weights.sum())
+        return np.hstack(
+            [
+                root * l2_normalize(super(Consensus, self)._first_components(part, n_dropped))
+                for root, part in zip(roots, parts, strict=True)
+            ]
+        )
 
     def _ensemble(self, views: Views) -> Array:
         scores = [_scores_by(model, width, views) for model, width in zip(self.estimators_, self._widths, strict=True)]

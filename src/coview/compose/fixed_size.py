@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -154,8 +154,8 @@ class FixedSize(Wrapper):
         count, rng, selector = self._n_selected(source.n_samples), self._generator(), as_selector(self.select)
         trained = []
         for _ in range(n_repeats):
-            rows = self._selected(source, count, rng, selector)
-            trained.append((rows, clone(self.estimator).fit(source.take(rows))))
+            rows, views = self._selected(source, count, rng, selector)
+            trained.append((rows, clone(self.estimator).fit(views)))
         more = hasattr(self.estimator, "recluster") and count < min(source.n_samples, _MORE_ROWS)
         some = source.take(draw_rows(source.n_samples, _MORE_ROWS, rng)) if more or len(trained) > 1 else None
         if more:
@@ -166,14 +166,37 @@ class FixedSize(Wrapper):
             self.agreements_ = mean_agreements([estimator.predict(some) for _, estimator in trained])
         self.train_rows_, self.estimator_ = trained[int(self.agreements_.argmax())]
 
-    def _selected(self, source: RowSource, count: int, rng: np.random.Generator, selector: Selector) -> Rows:
-        """Return the training rows.
+    def _selected(
+        self, source: RowSource, count: int, rng: np.random.Generator, selector: Selector
+    ) -> tuple[Rows, Views]:
+        """Return the training rows and their views.
 
-        If samples in memory lack views, half of the rows are among the samples with all views, which relate the views
-        to each other. The others are random, except that each view has the samples that it needs.
+        If samples are not in memory, it is not known which views they lack. Rows are then drawn; if a view has too few
+        samples among them, its rows are found in one pass, and rows that have it are exchanged for others.
         """
-        if not isinstance(source, Views) or source.complete or isinstance(selector, Stratified):
-            return selector.rows(source, count, rng, self._kernels())
+        if isinstance(source, Views) and not (source.complete or isinstance(selector, Stratified)):
+            rows = self._selected_in_memory(source, count, rng, selector)
+            return rows, source.take(rows)
+        rows = selector.rows(source, count, rng, self._kernels())
+        views = source.take(rows)
+        least = self._least_samples_of_a_view()
+        rare = [name for name in views.present if views.n_present(name) < least]
+        rows_with = getattr(source, "rows_with", None)
+        if not rare or isinstance(selector, Stratified) or rows_with is None:
+            return rows, views
+        for name in rare:
+            known = rows_with(name)
+            rows = np.union1d(rows, known[draw_rows(len(known), least, rng)])
+        views = source.take(rows)
+        kept = self._selected_in_memory(views, count, rng, selector)
+        return rows[kept], views.take(kept)
+
+    def _selected_in_memory(self, source: Views, count: int, rng: np.random.Generator, selector: Selector) -> Rows:
+        """Return the training rows among samples of which some lack views.
+
+        Half of the rows are among the samples with all views, which relate the views to each other. The others are
+        random, except that each view has the samples that it needs.
+        """
         complete = np.flatnonzero(source.has_all())
         wanted = min(len(complete), max(count // 2, count - (source.n_samples - len(complete))))
         chosen = np.zeros(source.n_samples, dtype=bool)
@@ -181,7 +204,7 @@ class FixedSize(Wrapper):
             chosen[complete[selector.rows(source.take(complete), wanted, rng, self._kernels())]] = True
         for name in sorted(source.present, key=source.n_present):
             has = source.present[name]
-            needed = max(0, least_samples(self._n_clusters()) - int((chosen & has).sum()))
+            needed = max(0, self._least_samples_of_a_view() - int((chosen & has).sum()))
             chosen[_draw_among(has & ~chosen, min(needed, count - int(chosen.sum())), rng)] = True
         chosen[_draw_among(~chosen, count - int(chosen.sum()), rng)] = True
         return np.flatnonzero(chosen)
@@ -194,6 +217,12 @@ class FixedSize(Wrapper):
     def _n_clusters(self) -> int:
         n_clusters = setting(self.estimator, "n_clusters", 1)
         return int(n_clusters) if is_integer(n_clusters) else 1  # the method itself refuses other values
+
+    def _least_samples_of_a_view(self) -> int:
+        """Return how many training samples need to have a view, for the largest number of clusters if it is tuned."""
+        wanted = setting(self.estimator, "n_clusters", 2)
+        several = isinstance(wanted, Iterable) and not isinstance(wanted, str)
+        return least_samples(max(int(k) for k in [2, *(wanted if several else [wanted])] if is_integer(k)))
 
     def _n_selected(self, n: int) -> int:
         wanted, n_clusters = self.n_train, self._n_clusters()
@@ -215,6 +244,7 @@ class _EncodedRows:
 
     def __init__(self, source: RowSource, encodings: Mapping[str, Encoding]) -> None:
         self.n_samples = source.n_samples
+        self.rows_with = getattr(source, "rows_with", None)
         self._source, self._encodings = source, encodings
 
     def take(self, rows: Rows) -> Views:

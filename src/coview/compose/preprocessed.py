@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from operator import ne
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -11,7 +13,7 @@ from sklearn.utils import gen_batches
 
 from coview.compose.wrapper import Wrapper, inner_has
 from coview.errors import InputError
-from coview.preprocess.steps import FittedPreprocessing, parse_steps, preprocessing_per_view
+from coview.preprocess.steps import FittedPreprocessing, Preprocessing, parse_steps, preprocessing_per_view, step_spec
 from coview.state import ByView, Sizes, require
 from coview.views import Layout, Views, among_all, as_views
 
@@ -71,6 +73,17 @@ class Preprocessed(Wrapper):
         self.steps = steps
         self.views = views
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        steps = self.steps if isinstance(self.steps, (list, tuple)) else [self.steps]
+        try:
+            fills = bool(steps) and all(parse_steps(each).fills_cells for each in steps)
+        except InputError:  # of unknown steps, or steps by view name: cells of views that are not named are refused
+            fills = False
+        tags.input_tags.allow_nan = fills and self._samples_may_lack_views
+        tags.input_tags.sparse &= not fills  # cells of sparse views are not filled
+        return tags
+
     def inner_views(self, views: Views) -> Views:
         # The preprocessed views.
         changed = {}
@@ -81,20 +94,44 @@ class Preprocessed(Wrapper):
                 rows = np.empty((0, self.preprocessing_[name].width(self.view_n_features_[name])), dtype=views.dtype)
             changed[name] = among_all(rows, views.present[name]) if name in views.present else rows
         columns = {name: views.columns[name] if self.preprocessing_[name].keeps_columns else None for name in views}
-        scaled = frozenset(name for name in views.encoded if self.preprocessing_[name].keeps_columns)
-        return Views.trusted(changed, columns, views.index, views.present, encoded=scaled)
+        scaled = {name: widths for name, widths in views.encoded.items() if self.preprocessing_[name].keeps_columns}
+        unchanged = frozenset(name for name in views.empty_cells if not self.preprocessing_[name].steps)
+        return Views.trusted(changed, columns, views.index, views.present, unchanged, encoded=scaled)
 
     def _fills_cells(self, view: str) -> bool:
-        if isinstance(self.steps, Mapping):
-            return parse_steps(self.steps.get(view, "none")).fills_cells
-        # The steps of a list belong to the views in their order, and are compared with these after validation.
-        steps = self.steps if isinstance(self.steps, (list, tuple)) else [self.steps]
-        return any(parse_steps(each).fills_cells for each in steps)
+        # The steps of a list belong to the views in their order; they are compared with these, and with the order of
+        # the steps, after validation.
+        steps: Any = self.steps
+        if isinstance(steps, Mapping):
+            steps = steps.get(view, "none")
+        several = steps if isinstance(steps, (list, tuple)) else [steps]
+        return any(_filling_step(parse_steps(each)) for each in several) or super()._fills_cells(view)
+
+    def _check_cells(self, views: Views, steps: Mapping[str, Preprocessing]) -> None:
+        """Raise an InputError if a step would see empty cells that are filled later, or not at all."""
+        for name in views.empty_cells:
+            own, filling = steps[name].steps, _filling_step(steps[name])
+            later = super()._fills_cells(name)
+            if steps[name].fills_cells or (later and not own):
+                continue
+            if filling is None and not later:
+                as_views(views, None, partial(ne, name))  # refuses the cells
+            by = repr(filling) if filling else f"the inner {type(self.estimator).__name__}"
+            order = "+".join([filling or "median", *(step for step in own if step != filling)])
+            raise InputError(
+                f"view {name!r} has empty cells (NaN), and the step {own[0]!r} is applied before {by} fills them; fill "
+                f"them first, as in {order!r}"
+            )
+
+    def _views_to_predict(self, X: Any) -> Views:
+        views = super()._views_to_predict(X)
+        self._check_cells(views, {name: each.preprocessing for name, each in self.preprocessing_.items()})
+        return views
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
         steps = preprocessing_per_view(self.steps, views.names)
-        views = as_views(views, None, lambda view: steps[view].fills_cells)
+        self._check_cells(views, steps)
         self._require_method("preprocesses the views of")
         for name in views.present:
             if not views.n_present(name):
@@ -135,6 +172,11 @@ class Preprocessed(Wrapper):
         """Work in blocks of rows, because a preprocessed copy of all rows may not fit into memory."""
         blocks = map(views.take, gen_batches(views.n_samples, _BLOCK_OF_ROWS))
         return _concatenate([super(Preprocessed, self)._ask(method, block, per_view) for block in blocks])
+
+
+def _filling_step(preprocessing: Preprocessing) -> str | None:
+    """Return the first step that fills empty cells, if there is one."""
+    return next((step for step in preprocessing.steps if step_spec(step).kind.fills_cells), None)
 
 
 def _concatenate(blocks: Sequence[Any]) -> Any:

@@ -104,6 +104,13 @@ class OneEstimator(MultiViewClusterer):
 class Wrapper(OneEstimator):
     """A wrapper that predicts, transforms and has the fitted attributes as its fitted estimator does."""
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if isinstance(getattr(self, "estimator", None), MultiViewClusterer):
+            inner = get_tags(self.estimator).input_tags
+            tags.input_tags.allow_nan, tags.input_tags.sparse = inner.allow_nan, inner.sparse
+        return tags
+
     @property
     def _samples_may_lack_views(self) -> bool:
         return isinstance(self.estimator, MultiViewClusterer) and self.estimator._samples_may_lack_views

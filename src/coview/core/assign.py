@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from coview.parameters import check_integer
 from coview.registry import ASSIGNERS, as_instance
 from coview.rows import l2_normalize, l2_norms, squared_norms
-from coview.runtime import one_kmeans_thread
+from coview.runtime import one_sklearn_thread
 from coview.state import PARAMETER, FloatArray, Range
 from coview.views import Array
 
@@ -141,7 +141,7 @@ class Directions(Assigner):
             some = directions[rng.choice(len(directions), _START_ROWS, replace=False)]
         seed = int(rng.integers(2**31))
         # One thread: arrays of a few columns are too small for more, and sums then have a fixed order.
-        with one_kmeans_thread():
+        with one_sklearn_thread():
             centres = KMeans(n_clusters, n_init=self.n_init, random_state=seed).fit(some).cluster_centers_
             if some is not directions:
                 centres = KMeans(n_clusters, init=centres, n_init=1).fit(directions).cluster_centers_

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import scipy.linalg
 from sklearn.exceptions import ConvergenceWarning
 
+from coview.parts import warn
 from coview.views import Array
 
 # Residuals relative to the largest eigenvalue. Products in float32 have errors of about 1e-7, so less is not reached.
@@ -152,7 +152,7 @@ def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array,
         new = residuals[:, errors > tolerance / 10]
     if n <= _DENSE_FALLBACK:
         return _solve_dense(problem, k)
-    warnings.warn(
+    warn(
         f"the {k} largest eigenvalues are nearly equal to others (relative residual {worst[-1]:.0e} after {_PASSES} "
         "passes), as with a bandwidth that is far too small; kept the approximation",
         ConvergenceWarning,

@@ -30,8 +30,9 @@ def fingerprint(views: Views) -> str:
             block = x[some] if len(rows) == n else x[rows[some]]
             block = block.toarray() if sp.issparse(block) else block
             if name in views.present:  # what a sample has in the place of a view that it lacks does not count
-                block = np.where(views.present[name][rows[some], None], block, 0)
-            checksum = crc32(_as_float32(block).data, checksum)
+                block = block[views.present[name][rows[some]]]
+            if len(block):
+                checksum = crc32(_as_float32(block).data, checksum)
     return f"{checksum:08x}"
 
 

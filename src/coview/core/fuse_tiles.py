@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 
 from coview.core.eigen import Problem
 from coview.core.gram import Centering, Gram, Grams
@@ -189,11 +190,12 @@ def _typical_exponent(source: SymmetricTiles, centering: Centering) -> int:
 def _centre_and_average(source: SymmetricTiles, centering: Centering) -> float:
     """Centre all tiles in place; return the mean absolute entry of pairs of samples that have the view."""
     assert centering.present is not None
+    sum_of_absolute_values = scipy.linalg.get_blas_funcs("asum", dtype=source.dtype)  # without a temporary array
 
     def one(t: int, rows: slice, columns: slice) -> float:
         tile = source.tiles[t]
         centering.centre(tile, rows, columns)
-        return float(np.abs(tile).sum(dtype=np.float64)) * (1 if rows == columns else 2)
+        return float(sum_of_absolute_values(tile.ravel())) * (1 if rows == columns else 2)
 
     return sum(source.for_each(one)) / np.count_nonzero(centering.present) ** 2
 

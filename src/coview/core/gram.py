@@ -188,17 +188,21 @@ def _fill_tiles(matrix: SymmetricTiles, similarity: Similarity, present: Array |
 
 def _fill_present(tile: Array, rows: slice, columns: slice, similarity: Similarity, present: Array) -> None:
     """Write the similarities between samples that have the view, and zeros for all others."""
-    places = [np.flatnonzero(present[part]) for part in (rows, columns)]
-    starts = [np.count_nonzero(present[: part.start]) for part in (rows, columns)]
-    some_rows, some_columns = (slice(a, a + len(place)) for a, place in zip(starts, places, strict=True))
-    tile.fill(0)
-    if not (len(places[0]) and len(places[1])):
+    has_rows, has_columns = present[rows], present[columns]
+    starts = [int(np.count_nonzero(present[: part.start])) for part in (rows, columns)]
+    counts = [int(np.count_nonzero(mask)) for mask in (has_rows, has_columns)]
+    if not all(counts):
+        tile.fill(0)
         return
-    some = np.empty((len(places[0]), len(places[1])), tile.dtype)
+    some = np.empty(counts, tile.dtype)
+    some_rows, some_columns = (slice(a, a + count) for a, count in zip(starts, counts, strict=True))
     similarity.tile(some_rows, some_columns, out=some)
-    wide = np.zeros((len(places[0]), tile.shape[1]), tile.dtype)
-    wide[:, places[1]] = some
-    tile[places[0]] = wide
+    # A column of a sample that lacks the view is first a copy of the one before, which is faster than writing the
+    # others to their places.
+    wide = some.take(np.maximum(np.cumsum(has_columns) - 1, 0), axis=1)
+    wide *= has_columns.astype(tile.dtype)
+    tile[has_rows] = wide
+    tile[~has_rows] = 0
 
 
 def embedded(gram: Matrix, present: Array) -> Matrix:
@@ -243,16 +247,15 @@ class Centering:
         """Centre these rows and columns of the training Gram matrix, in place."""
         tile -= (self.means[rows] - self.mean).astype(tile.dtype)[:, None]
         tile -= self.means[columns].astype(tile.dtype)
-        if self.present is not None:  # products are faster than a selection of columns
-            tile *= self.present[rows].astype(tile.dtype)[:, None]
+        if self.present is not None:  # a product is faster than a selection of columns
             tile *= self.present[columns].astype(tile.dtype)
+            tile[~self.present[rows]] = 0
 
     def fill_missing(self, tile: Array, rows: slice, columns: slice, value: float) -> None:
         """Write a value to the pairs of samples of which one lacks the view, in place; they are zero before."""
         if self.present is not None:
-            present = self.present[rows].astype(tile.dtype)[:, None] * tile.dtype.type(-value)
-            tile += tile.dtype.type(value)
-            tile += present * self.present[columns].astype(tile.dtype)
+            tile += np.where(self.present[columns], 0, value).astype(tile.dtype)
+            tile[~self.present[rows]] = value
 
     def centred_diagonal(self, diagonal: Array) -> Array:
         """Return the diagonal of the centred training Gram matrix."""

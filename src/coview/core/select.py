@@ -16,7 +16,7 @@ from coview.kernels import Kernel, kernel_for
 from coview.parameters import check_integer
 from coview.registry import SELECTORS, as_instance
 from coview.rows import column_statistics
-from coview.runtime import one_kmeans_thread
+from coview.runtime import one_sklearn_thread
 from coview.views import Array, Views
 
 Rows = NDArray[np.int64]
@@ -214,7 +214,7 @@ class KMeansRows(ComparingSelector):
 
         table = np.hstack([_standardised_projection(x, rng) for x in views.values()])
         seed = int(rng.integers(2**31))
-        with one_kmeans_thread():
+        with one_sklearn_thread():
             means = MiniBatchKMeans(count, n_init=1, batch_size=max(1024, 2 * count), random_state=seed).fit(table)
         nearest = np.unique(pairwise_distances_argmin(means.cluster_centers_, table))
         # Two centres may have the same nearest row; random rows then complete the number.

@@ -53,16 +53,13 @@ def _from_arrow(source: InputFile, table: Any, as_strings: AsStrings) -> RawTabl
     numeric = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
     table.validate(full=True)  # offsets out of range would crash the process
     check_names(source, table.column_names)
-    index = index_columns(table.schema)
+    index, numbered = index_columns(table.schema), numbered_categories(table.schema)
     numbers: dict[str, Any] = {}
     strings: dict[str, list[str | None]] = {}
     others: dict[str, str] = {}
     categories: dict[str, list[str] | None] = {}
     row_names = None
     for name, column in zip(table.column_names, table.columns, strict=True):
-        stored = column.type
-        if types.is_dictionary(stored):
-            column = column.cast(stored.value_type)
         kind = column.type
         if index == {name}:  # a multi-index gives no row names
             row_names = tuple(as_string(value) or "" for value in column.to_pylist())
@@ -70,9 +67,9 @@ def _from_arrow(source: InputFile, table: Any, as_strings: AsStrings) -> RawTabl
             strings[name] = [as_string(value) for value in column.to_pylist()]
         elif name in index:
             continue
-        elif types.is_dictionary(stored):
+        elif types.is_dictionary(kind) or name in numbered:
             strings[name] = [as_string(value) for value in column.to_pylist()]
-            categories[name] = category_order(table.column(name)) if stored.ordered else None
+            categories[name] = category_order(column) if types.is_dictionary(kind) and kind.ordered else None
         elif any(is_kind(kind) for is_kind in numeric):
             limits = pc.min_max(column).as_py().values() if types.is_integer(kind) else ()
             if any(limit is not None and abs(limit) > EXACT for limit in limits):
@@ -94,6 +91,14 @@ def _from_arrow(source: InputFile, table: Any, as_strings: AsStrings) -> RawTabl
 def index_columns(schema: Any) -> set[str]:
     """Return the columns that store the index of a pandas data frame."""
     return {name for name in (schema.pandas_metadata or {}).get("index_columns", ()) if isinstance(name, str)}
+
+
+def numbered_categories(schema: Any) -> set[str]:
+    """Return the columns of numbers that were categories of pandas without an order; Parquet stores their numbers."""
+    described = (schema.pandas_metadata or {}).get("columns", ())
+    of_pandas = {each.get("name"): each for each in described if each.get("pandas_type") == "categorical"}
+    ordered = {name for name, each in of_pandas.items() if (each.get("metadata") or {}).get("ordered")}
+    return {name for name in schema.names if name in of_pandas and name not in ordered}
 
 
 def load_arrow(module: str = "pyarrow", purpose: str = "reading Parquet, Feather and Arrow files") -> Any:

@@ -73,7 +73,7 @@ def _describe_table(table: RawTable) -> dict[str, Any]:
     for name, cells in table.strings.items():
         present = [cell for cell in cells if cell is not None]
         about_strings = {"missing": len(cells) - len(present), "different": len(set(present)), "examples": present[:3]}
-        columns.append({"name": name, "type": "string"} | about_strings)
+        columns.append({"name": name, "type": "category" if name in table.categories else "string"} | about_strings)
     columns += [{"name": name, "type": what} for name, what in table.others.items()]
     about["columns"] = columns
     if numbers.dtype.kind == "f":

@@ -78,6 +78,9 @@ class Features:
             )
         position = {name: j for j, name in enumerate(self._names)}
         strings = {name: self._strings[name] for name in wanted if name in self._strings and is_categorical(name)}
+        for name, cells in strings.items():
+            if all(_DATE.match(cell) for cell in cells if cell is not None):
+                raise self._has_strings(name, cells)
         for column in wanted:
             if column not in position and column not in strings:
                 raise self._lacks(column)
@@ -181,6 +184,8 @@ class Features:
         )
 
     def _lacks(self, column: str) -> InputError:
+        if column in self._orders:
+            return self._error(f"has categories in the column {column!r}, which had numbers in training")
         if column in self._strings:
             return self._has_strings(column, self._strings[column])
         if column in self._others:

@@ -102,8 +102,15 @@ def read_views(
     """
     check_name("align", align, ALIGNMENTS)
     categorical = categories if isinstance(categories, Mapping) else {}
-    if not isinstance(categories, Mapping):
+    if not isinstance(categories, (Mapping, str)):
+        raise InputTypeError(
+            f"categories={categories!r}: expected 'refuse', 'onehot', or a mapping from view name to columns"
+        )
+    if isinstance(categories, str):
         check_name("categories", categories, CATEGORIES)
+    for name, listed in categorical.items():
+        if isinstance(listed, str):
+            raise InputTypeError(f"categories[{name!r}]={listed!r}: expected a list of columns, such as [{listed!r}]")
     check_ids(ids)
     if isinstance(transpose, str):
         raise InputTypeError(f"transpose={transpose!r}: expected a list of views, such as [{transpose!r}]")
@@ -132,6 +139,9 @@ def read_views(
         found[name], kind = find(f"view {name!r}", path, (variables or {}).get(name), decimal)
         tables[name] = read_table(found[name], kind, strings.__contains__)
         check_numbers(found[name], tables[name])
+        unknown = [column for column in categorical.get(name, ()) if column not in tables[name].columns]
+        if unknown and columns is None:  # a missing column of a model is reported with the others
+            raise InputError(f"{found[name].where} has no column {unknown[0]!r}, which categories names")
         if name in transpose:
             tables[name] = transposed(found[name], tables[name])
     check_orientation(found, tables, transpose, ids or None, columns or {})

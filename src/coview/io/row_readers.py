@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.extras import load_extra
-from coview.io.arrow import index_columns, load_arrow
+from coview.io.arrow import index_columns, load_arrow, numbered_categories
 from coview.io.table import reading, refuse_url
 from coview.tables import Categories, as_string
 from coview.views import Array
@@ -112,19 +112,25 @@ class CategoryCodes:
 
     def __call__(self, column: Any) -> Array:
         """Return the codes of a batch of this column, NaN for empty cells."""
-        if not hasattr(column, "dictionary"):
-            raise _changed(self._where)
-        values = [str(as_string(value)) for value in column.dictionary.to_pylist()]
-        if self._ordered and self._code and not {*values} <= {*self._code}:
-            other = next(value for value in values if value not in self._code)
+        column = column if hasattr(column, "dictionary") else column.dictionary_encode()
+        values = [as_string(value) for value in column.dictionary.to_pylist()]
+        known = [value for value in values if value is not None]
+        if self._ordered and self._code and not _is_part([self._code.get(value, -1) for value in known]):
             raise InputError(
-                f"{self._where} has the category {other!r} in the column {self._column!r}, whose place in the order is "
-                "unknown; store all ordered categories in each file"
+                f"{self._where} has ordered categories in the column {self._column!r} ({', '.join(known)}) that are "
+                f"not a part of those before ({', '.join(self._code)}); store all of them in each file"
             )
-        codes = np.array([self._code.setdefault(value, len(self._code)) for value in values] or [0], dtype=float)
+        for value in known:
+            self._code.setdefault(value, len(self._code))
+        codes = np.array([np.nan if value is None else self._code[value] for value in values] or [np.nan])
         places = column.indices.to_numpy(zero_copy_only=False)
         found: Array = codes[np.where(np.isnan(places), 0, places).astype(int)]
         return np.where(np.isnan(places), np.nan, found)
+
+
+def _is_part(places: list[int]) -> bool:
+    """Return whether these places of categories among others, -1 if they are not, are in increasing order."""
+    return -1 not in places and places == sorted(places)
 
 
 class TableRows(RowReader):
@@ -145,6 +151,7 @@ class TableRows(RowReader):
         self.columns = tuple(name for name in schemas[0].names if name not in {ids, *index})
         self._wanted = [*self.columns, *([] if ids is None else [ids])]
         self._codes: dict[str, CategoryCodes] = {}
+        self._stored: dict[str, str] = {}  # what each column holds, in words
         for where, schema in zip(self._named, schemas, strict=True):
             self._check_columns(where, schema)
         self._types = [{name: schema.field(name).type for name in self._wanted} for schema in schemas]
@@ -164,10 +171,20 @@ class TableRows(RowReader):
             raise InputError(f"{where} has no column {missing[0]!r}; every table of the view needs it")
         if unknown:
             raise InputError(f"{where} has the column {unknown[0]!r}, which {self.files[0]} does not have; drop it")
+        numbered = numbered_categories(schema)
         for name in self.columns or ():
             kind = schema.field(name).type
-            if types.is_dictionary(kind):
-                self._codes.setdefault(name, CategoryCodes(where, name, ordered=kind.ordered))
+            ordered = types.is_dictionary(kind) and kind.ordered
+            stored = "ordered categories" if ordered else "categories"
+            if not (types.is_dictionary(kind) or name in numbered):
+                stored = "other values"
+            if self._stored.setdefault(name, stored) != stored:
+                raise InputError(
+                    f"{where} has {stored} in the column {name!r}, but {self.files[0]} has {self._stored[name]}; store "
+                    "it alike in all files"
+                )
+            if stored != "other values":
+                self._codes.setdefault(name, CategoryCodes(where, name, ordered=ordered))
             elif not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
                 raise InputError(
                     f"{where} has the column {name!r} of type {kind}; encode it as numbers, drop it, name it by ids=, "

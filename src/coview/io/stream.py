@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from coview.blocks import BlocksOfViews, checked_block
+from coview.blocks import BlocksOfViews, checked_block, rows_with_values
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.io.align import check_counts, check_ids, notes_on_order
 from coview.io.arrow import load_arrow
@@ -140,6 +140,12 @@ class ViewsReader(BlocksOfViews):
         if wanted[0] < 0 or wanted[-1] >= self.n_samples or not (np.diff(wanted) > 0).all():
             raise InputError(f"rows: expected different row numbers below {self.n_samples} in increasing order")
         return self._aligned({name: reader.take(wanted) for name, reader in self._readers.items()}, wanted)[0]
+
+    def _rows_with(self, view: str) -> Iterator[NDArray[np.int64]]:
+        start = 0
+        for block, _ in self._readers[view].blocks(self.batch_size):
+            yield rows_with_values(block) + start
+            start += len(block)
 
     def _refuse_identifiers(self) -> None:
         """Refuse columns whose first values look like ids; the others are not read for this."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeAlias
@@ -21,6 +20,7 @@ from coview.kernels import by_view_name
 from coview.likely_mistakes import warn_of_likely_mistakes
 from coview.methods.notebook import fitted_facts
 from coview.parameters import check_integer, check_number, is_number
+from coview.parts import is_part_of_fit, warn
 from coview.preprocess.encode import Encoding, encoded
 from coview.registry import check_name
 from coview.state import OPTIONAL, ByView, IntegerArray, Range, Size, Sizes, SomeViews, StringArray, require
@@ -84,6 +84,11 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
     def _samples_may_lack_views(self) -> bool:
         """Whether samples need not have all views."""
         return False
+
+    @property
+    def _k(self) -> int:
+        """The number of clusters as an integer of Python: small integers of NumPy overflow."""
+        return int(self.n_clusters)
 
     def _fills_cells(self, view: str) -> bool:
         """Return whether empty cells of a view are filled; they are refused otherwise."""
@@ -153,7 +158,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         """Return the validated views, and store their names and shapes."""
         views = given = as_views(X, self.views, self._fills_cells)
         self._check_missing(views)
-        self._encodings = {name: Encoding.learn(views, name) for name in views.categories}
+        # A view that no sample has is refused later.
+        self._encodings = {name: Encoding.learn(views, name) for name in views.categories if views.n_present(name)}
         views = encoded(views, self._encodings)
         if given is not X:  # otherwise a wrapper or reader has validated them
             warn_of_likely_mistakes(given)
@@ -182,8 +188,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
             check_integer("n_clusters", self.n_clusters, 1)
         else:
             check_integer("n_clusters", self.n_clusters, 2, or_else=f" for {len(views)} views")
-        require_enough_samples(self.n_clusters, views.n_samples)
-        warn_if_many_clusters(self.n_clusters, views.n_samples)
+        require_enough_samples(self._k, views.n_samples)
+        warn_if_many_clusters(self._k, views.n_samples)
 
     def _views_to_predict(self, X: Any) -> Views:
         """Return new views in the order of fit, after they are compared with the views of fit."""
@@ -248,6 +254,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
     def _check_state(self, sizes: Sizes) -> None:
         """Check relations between learnt attributes, before saving and after loading."""
         require(self.view_names_ == tuple(self.view_n_features_), "expected one number of features for each view")
+        for name, encoding in self._encodings.items():
+            require(self._view_columns[name] == encoding.names, f"expected the encoded columns of view {name!r}")
 
     def _generator(self) -> np.random.Generator:
         """Return the only source of randomness of a fit."""
@@ -263,7 +271,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         self.objective_ = loop.objective
         self.n_iter_ = len(loop.objective)
         if not loop.settled:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} has not converged after max_iter={self.max_iter} iterations; "
                 f"increase max_iter, or tol above {self.tol:g}",
                 ConvergenceWarning,
@@ -277,9 +285,9 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         return order
 
     def _warn_if_fewer(self, found: int, wanted: int | None = None) -> None:
-        wanted = self.n_clusters if wanted is None else wanted
-        if found < wanted:
-            warnings.warn(
+        wanted = self._k if wanted is None else wanted
+        if found < wanted and not is_part_of_fit():
+            warn(
                 f"found {found} distinct clusters instead of n_clusters={wanted}: the samples may not differ enough",
                 ConvergenceWarning,
                 stacklevel=4,
@@ -292,7 +300,7 @@ def as_generator(random_state: Seed) -> np.random.Generator:
     if isinstance(seed, np.random.RandomState):
         seed = seed.randint(2**31)
     try:
-        if isinstance(seed, (bool, np.bool_)):
+        if isinstance(seed, (bool, np.bool_, np.random.SeedSequence)):  # a SeedSequence could not be saved
             raise TypeError
         return np.random.default_rng(seed)
     except (TypeError, ValueError):
@@ -349,8 +357,8 @@ def many_clusters(n_clusters: int, n_samples: int) -> str | None:
 def warn_if_many_clusters(n_clusters: int, n_samples: int) -> None:
     """Warn if there are more clusters than half of the samples."""
     message = many_clusters(n_clusters, n_samples)
-    if message is not None:
-        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+    if message is not None and not is_part_of_fit():
+        warn(message, ConvergenceWarning, stacklevel=4)
 
 
 def weights_per_view(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +18,7 @@ from coview.errors import InputError
 from coview.methods.base import MultiViewClusterer, Seed
 from coview.methods.comic_graph import Numbers, cosine_neighbors, linked_by_majority, mutual_edges, squared_lengths
 from coview.parameters import check_above, check_choice, check_integer, check_number
+from coview.parts import warn
 from coview.rows import l2_normalize
 from coview.runtime import Workers, require_memory
 from coview.views import Array, Layout, Matrix, Views
@@ -287,7 +287,7 @@ class COMIC(MultiViewClusterer):
         self._store_objective(loop)
         self.n_clusters_ = len(self._store_labels(labels))
         if 2 * self.n_clusters_ > n:
-            warnings.warn(
+            warn(
                 f"found {self.n_clusters_} clusters for {n} samples, so some clusters have only one sample; a "
                 f"threshold above {self.threshold:g} gives fewer clusters",
                 ConvergenceWarning,

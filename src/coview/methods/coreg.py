@@ -196,7 +196,7 @@ class CoReg(MultiViewClusterer):
                 sweep = partial(pairwise_sweep, similarities, weights[0])
             else:
                 sweep = partial(centroid_sweep, similarities, weights)
-            start = embed_each(similarities, self.n_clusters)
+            start = embed_each(similarities, self._k)
             loop = alternate(sweep, start, max_iter=self.max_iter, settled=steady(self.tol))
             embeddings = loop.state.views
             # The authors take the labels from the U* at the start of the last sweep; this is the U* of its result.
@@ -207,7 +207,7 @@ class CoReg(MultiViewClusterer):
         self.eigenvalue_sums_ = loop.state.eigenvalue_sums
         self.embeddings_ = dict(zip(views, embeddings, strict=True))
         rows = self.consensus_ if chosen is None else embeddings[chosen]
-        self._store_labels(Directions().fit(rows, self.n_clusters, rng).assign(rows))
+        self._store_labels(Directions().fit(rows, self._k, rng).assign(rows))
 
     def _weights(self, views: Views) -> Array:
         """Return the coupling of each view, after the scheme is checked."""

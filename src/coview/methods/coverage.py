@@ -7,7 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from coview.errors import InputError
+from coview.formats import plural
 from coview.kernels import Kernel, Precomputed
+from coview.parts import is_part_of_fit
 from coview.views import Views
 
 _LEAST_PER_CLUSTER = 2  # samples with a view
@@ -19,14 +21,18 @@ def least_samples(n_clusters: int) -> int:
 
 
 def check_coverage(views: Views, n_clusters: int, kernels: Mapping[str, Kernel]) -> None:
-    """Raise an InputError if a view has too few samples, or if no sample connects some views with the others."""
+    """Raise an InputError if a view has too few samples, or if no sample connects some views with the others.
+
+    A part of another fit may have more components than clusters, or fewer samples: it needs those of one cluster.
+    """
+    n_clusters = 1 if is_part_of_fit() else n_clusters
+    least = least_samples(n_clusters)
     for name in views.present:
-        least = least_samples(n_clusters)
         if views.n_present(name) < least:
             raise InputError(
-                f"view {name!r} has {views.n_present(name)} of {views.n_samples} samples, and {n_clusters} clusters "
-                f"need at least {least}; drop the view, or give more samples that have it (if n_train is set, increase "
-                "it)"
+                f"view {name!r} has {views.n_present(name)} of {views.n_samples} samples, and "
+                f"{plural(n_clusters, 'cluster')} {'need' if n_clusters > 1 else 'needs'} at least {least}; drop the "
+                "view, or give more samples that have it (if n_train is set, increase it)"
             )
         if isinstance(kernels.get(name), Precomputed):
             raise InputError(

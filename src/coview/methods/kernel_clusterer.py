@@ -31,7 +31,7 @@ from coview.methods.base import Seed, ViewWeights
 from coview.methods.score_clusterer import ScoreClusterer
 from coview.parameters import check_integer
 from coview.progress import Progress, ProgressParameter, reporting
-from coview.runtime import Workers, require_memory
+from coview.runtime import Map, Workers, require_memory
 from coview.state import (
     OPTIONAL,
     PARAMETER,
@@ -51,7 +51,7 @@ _BLOCK_BYTES = 2**21
 _FURTHER = 3  # eigenvalues beyond those of the components, to show the gap
 _SOLVER_VECTORS = 16  # for each component
 _FEWEST_COMPLETE = 5  # training samples with all views, from which the loadings of the views are computed
-_MOST_COMPLETE = 1000  # of these, because the scores of each view take long with dense kernels
+_MOST_COMPLETE = 256  # of these, because the scores of each view take long with dense kernels
 _LEAST_LOADING = 1e-3  # of a view that is unrelated to the ensemble
 _SAMPLES_OF_A_COMPONENT = 10  # the reciprocal of the fraction of a mean cluster that may dominate a component
 
@@ -104,7 +104,8 @@ class KernelClusterer(ScoreClusterer):
     kernels_: ByView[Annotated[Kernel, PARAMETER]]
     _beta: ViewWeights
     _score_maps: ByView[ScoreMap]
-    # Of views that some training samples lack: the rows of the others. The scores of a view are of these.
+    # Of views that some training samples lack: the rows of the others. The scores of a view are of these; they are
+    # stored if they cannot be computed again.
     _present_rows: SomeViews[Annotated[Array, IntegerArray("_observed", least=0, increasing=True)]]
     _view_scores: SomeViews[Annotated[Array, FloatArray("_observed", "components")]]
     _view_loadings: SomeViews[Annotated[float, Range(above=0)]]  # see `_loadings`
@@ -136,7 +137,7 @@ class KernelClusterer(ScoreClusterer):
             graphs = [kernel for kernel in kernels.values() if isinstance(kernel, (Graph, AutoKernel))]
             entries = sum(2 * min(graph.n_neighbors, n) + 1 for graph in graphs)
             rows = 12 * sum(views.n_features.values())
-            return int(n * (entries * (2 * itemsize + 24) + rows + 8 * _SOLVER_VECTORS * (self.n_clusters + 6)))
+            return int(n * (entries * (2 * itemsize + 24) + rows + 8 * _SOLVER_VECTORS * (self._k + 6)))
         rows = n * sum(views.n_features.values()) * itemsize
         return int(self._n_matrices(views) * SymmetricTiles.nbytes(n, dtype) + rows)
 
@@ -167,7 +168,7 @@ class KernelClusterer(ScoreClusterer):
         )
         with Workers(self.n_jobs) as workers:
             grams = Grams.learn(views, kernels, dtype, rng, workers, report)
-            space = self._latent_space(grams, max(1, self.n_clusters - 1))
+            space = self._latent_space(grams, max(1, self._k - 1))
             report("eigenvectors")
             maps = {}
             for name, similarity in grams.similarities.items():
@@ -176,6 +177,7 @@ class KernelClusterer(ScoreClusterer):
             scores = space.scores
             if scores is None:
                 of_views = {name: each.of_training_samples(workers.map) for name, each in maps.items()}
+            of_complete = {} if views.complete else _scores_of_complete_samples(views, maps, workers.map)
 
         self.kernels_ = dict(grams.kernels)
         self.eigenvalues_ = space.eigenvalues
@@ -189,7 +191,7 @@ class KernelClusterer(ScoreClusterer):
         else:
             tolerance = np.sum([self._beta[name] * each.tolerance for name, each in maps.items()], axis=0)
         if not views.complete:
-            self._view_loadings = self._learn_loadings(views, maps)
+            self._view_loadings = self._loadings_of(of_complete)
             scores, tolerance = self._divided(views, scores, tolerance)
         self._store_latent(space, views.dtype)
         scores = zero_within(scores, tolerance)
@@ -197,10 +199,10 @@ class KernelClusterer(ScoreClusterer):
         report("scores")
 
         decimals = min(DECIMALS[each.similarity.dtype] for each in maps.values())
-        self._assignment = assigner.fit(scores, self.n_clusters, rng, decimals)
+        self._assignment = assigner.fit(scores, self._k, rng, decimals)
         self.labels_ = self._assignment.assign(scores)
-        self._view_assigner = Deferred(assigner, int(self.n_clusters), decimals, seed=int(rng.integers(2**31)))
-        self._view_assignments = {}
+        self._view_assigner = Deferred(assigner, self._k, decimals, seed=int(rng.integers(2**31)))
+        self._view_assignments, self._computed = {}, {}
         # A precomputed Gram matrix of the training samples is not stored, so the scores of its view are.
         self._score_maps = {
             name: replace(each, similarity=each.similarity.forget_training()) for name, each in maps.items()
@@ -247,11 +249,14 @@ class KernelClusterer(ScoreClusterer):
 
     def _scores_with_view(self, name: str) -> Array:
         """Return a view's own scores of the training samples that have it, computed when they are first used."""
-        if name not in self._view_scores:
+        scores = self._view_scores.get(name)
+        if scores is None:
             score_map = self._score_maps[name]
-            self._view_scores[name] = zero_within(score_map.of_training_samples(), score_map.tolerance)
-        self._require_finite(name, self._view_scores[name])
-        return self._view_scores[name]
+            scores = self._once(
+                ("scores", name), lambda: zero_within(score_map.of_training_samples(), score_map.tolerance)
+            )
+        self._require_finite(name, scores)
+        return scores
 
     def _ensemble(self, views: Views) -> Array:
         """Return the ensemble scores of a block: the weighted sum of the views' scores."""
@@ -335,27 +340,20 @@ class KernelClusterer(ScoreClusterer):
         divisors: Array = np.where(views.has_all(), 1.0, np.maximum(total, _LEAST_LOADING))[:, None]
         return divisors
 
-    def _learn_loadings(self, views: Views, maps: Mapping[str, ScoreMap]) -> dict[str, float]:
-        """Return the loadings from the scores of some training samples that have all views."""
-        complete = np.flatnonzero(views.has_all())
-        some = views.take(complete[_spread_rows(len(complete), _MOST_COMPLETE)])
-        enough = some.n_samples >= _FEWEST_COMPLETE
-        return self._loadings_of({name: maps[name].with_tolerance(some[name])[0] for name in views} if enough else {})
-
     def _loadings(self) -> dict[str, float]:
         """Return for each view <e_v, e> / <e, e>, with e the ensemble scores of training samples with all views.
 
         The loadings times beta sum to 1, up to a lower bound of a loading. A model of complete data computes them when
         samples first lack views.
         """
-        if not self._view_loadings:
-            rows = _spread_rows(len(self.labels_), _MOST_COMPLETE)
-            self._view_loadings = self._loadings_of(
-                {name: self._scores_with_view(name)[rows] for name in self.view_names_}
-                if len(rows) >= _FEWEST_COMPLETE
-                else {}
-            )
-        return self._view_loadings
+        return self._view_loadings or self._once("loadings", self._loadings_of_complete_data)
+
+    def _loadings_of_complete_data(self) -> dict[str, float]:
+        rows = _spread_rows(len(self.labels_), _MOST_COMPLETE)
+        enough = len(rows) >= _FEWEST_COMPLETE
+        return self._loadings_of(
+            {name: self._scores_with_view(name)[rows] for name in self.view_names_} if enough else {}
+        )
 
     def _loadings_of(self, of_views: Mapping[str, Array]) -> dict[str, float]:
         """Return the loadings from each view's own scores of the same samples; equal ones if there are none."""
@@ -427,6 +425,16 @@ class OneViewKernelClusterer(KernelClusterer):
 def _spread_rows(n: int, most: int) -> Array:
     """Return the numbers of evenly spaced rows, all if there are few."""
     return np.linspace(0, n - 1, min(n, most)).astype(int)
+
+
+def _scores_of_complete_samples(views: Views, maps: Mapping[str, ScoreMap], map_views: Map) -> dict[str, Array]:
+    """Return each view's own scores of some samples that have all views; none if there are too few."""
+    complete = np.flatnonzero(views.has_all())
+    some = views.take(complete[_spread_rows(len(complete), _MOST_COMPLETE)])
+    if some.n_samples < _FEWEST_COMPLETE:
+        return {}
+    scores = map_views(lambda name: maps[name].with_tolerance(some[name])[0], list(views))
+    return dict(zip(views, scores, strict=True))
 
 
 def _mask(rows: Array, n: int) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
+from coview.parts import warn
 from coview.views import Array
 
 _TOLERANCE = {np.float64: 1e-10, np.float32: 1e-5}  # residuals relative to the largest eigenvalue
@@ -71,7 +71,7 @@ def _solve(matrices: Sequence[SymmetricTiles], shrink: Array, k: int) -> tuple[A
         return values, images
     dense = rows <= _DENSE_FALLBACK_ROWS
     outcome = "used the dense solver" if dense else "kept the approximation"
-    warnings.warn(
+    warn(
         f"the {k} largest coupled eigenvalues are nearly equal to others or to zero (relative residual "
         f"{error:.0e}), as with a bandwidth that is far too small or too large; {outcome}",
         ConvergenceWarning,

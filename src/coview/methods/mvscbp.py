@@ -19,7 +19,7 @@ from coview.methods.base import MultiViewClusterer, Seed, ViewWeights
 from coview.methods.bipartite import Triplets, leading_triplets, weighted_graph
 from coview.parameters import check_above, check_choice, check_integer, is_integer
 from coview.rows import l2_normalize
-from coview.runtime import Workers, one_kmeans_thread
+from coview.runtime import Workers, one_sklearn_thread
 from coview.state import ByView, DenseOrSparse, FloatArray, IntegerArray, ListByView, Range, Size, Sizes, require
 from coview.views import Array, Layout, Matrix, Views
 
@@ -40,7 +40,7 @@ def salient_points(views: Views, count: int, rng: np.random.Generator) -> dict[s
     # Random starts, because k-means++ would cost more than the rest if there are many centres.
     kmeans = KMeans(count, init="random", n_init=1, max_iter=30, random_state=int(rng.integers(2**31)))
     # One thread, so that sums have one order.
-    with one_kmeans_thread(), warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
+    with one_sklearn_thread(), warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct samples than centres
         centres = kmeans.fit(together).cluster_centers_
     # Centres of duplicate rows differ by rounding; one of them is kept. + 0.0 makes -0.0 and 0.0 one number.
@@ -273,12 +273,12 @@ class MVSCBP(MultiViewClusterer):
             self._spreads = [a.mean_distance(x) or 1.0 for a, x in zip(self._anchors, views.values(), strict=True)]
             graphs = [salient_graph(*view, len(self._anchors[0])) for view in zip(nearest, self._spreads, strict=True)]
             loop = learn_embedding(
-                graphs, self.n_clusters, self.weight_exponent, weighting, max_iter=self.max_iter, tol=self.tol
+                graphs, self._k, self.weight_exponent, weighting, max_iter=self.max_iter, tol=self.tol
             )
         self._store_objective(loop)
         self.view_weights_ = dict(zip(views.names, loop.state.weights.tolist(), strict=True))
         self.embedding_, _, anchor_embedding = loop.state.embedding
-        clusters = Directions().fit(np.vstack([self.embedding_, anchor_embedding]), self.n_clusters, rng)
+        clusters = Directions().fit(np.vstack([self.embedding_, anchor_embedding]), self._k, rng)
         order = self._store_labels(clusters.assign(self.embedding_))
         # Anchors and new samples are assigned only to clusters that have training samples.
         self.anchor_labels_ = replace(clusters, centres=clusters.centres[order]).assign(anchor_embedding)
@@ -316,7 +316,7 @@ class MVSCBP(MultiViewClusterer):
         require(self._n_votes <= len(self.anchor_labels_), "expected at most one vote per anchor")
 
     def _count_anchors(self, n_samples: int) -> int:
-        least = min(self.n_clusters + 1, n_samples)
+        least = min(self._k + 1, n_samples)
         if isinstance(self.n_anchors, str) and self.n_anchors == "auto":
             return max(least, min(int(5 * np.sqrt(n_samples)), n_samples // 2, 1000))
         if not (is_integer(self.n_anchors) and least <= self.n_anchors <= n_samples):

@@ -211,8 +211,8 @@ class OPLFMVC(MultiViewClusterer):
         )
         with Workers(self.n_jobs) as workers:
             grams = Grams.learn(views, kernels, np.float64, rng, workers)
-            partitions, average = base_partitions(grams, self.n_clusters)
-        rotations, centres = aligned_start(partitions, average, self.n_clusters, rng)
+            partitions, average = base_partitions(grams, self._k)
+        rotations, centres = aligned_start(partitions, average, self._k, rng)
         loop = late_fusion(partitions, rotations, centres, max_iter=self.max_iter, tol=self.tol)
         self._store_objective(loop)
         self.kernels_ = dict(grams.kernels)

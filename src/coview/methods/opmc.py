@@ -304,10 +304,10 @@ class OPMC(MultiViewClusterer):
         equal = np.full(len(views), 1 / len(views))
         weigh = partial(learnt_weights, totals=totals) if self.learn_weights else lambda losses: equal
         # The authors draw C_v at random; the centroids after the first pass do not depend on it.
-        latent_centroids = [np.eye(self.n_clusters)] * len(views)
+        latent_centroids = [np.eye(self._k)] * len(views)
 
         def start() -> Alternation[Pass]:
-            labels = STARTS[self.init](views, self.n_clusters, rng)
+            labels = STARTS[self.init](views, self._k, rng)
             return refine(views, labels, latent_centroids, weigh, max_iter=self.max_iter, tol=self.tol)
 
         best = start()
@@ -331,7 +331,7 @@ class OPMC(MultiViewClusterer):
         """
         views = self._views_to_predict(X)
         labels = np.empty(views.n_samples, dtype=np.int64)
-        width = self.n_clusters * len(views) + sum(x.shape[1] for x in views.values() if not sp.issparse(x))
+        width = self._k * len(views) + sum(x.shape[1] for x in views.values() if not sp.issparse(x))
         for rows in row_blocks(views.n_samples, width):
             labels[rows], _ = nearest_centroids(self._standardised(views.take(rows)), self._centroids, self._weights)
         return labels

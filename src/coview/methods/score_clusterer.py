@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, Self, overload
+from dataclasses import replace
+from typing import Annotated, Any, Literal, Self, TypeVar, overload
 
 import numpy as np
 from sklearn import get_config
@@ -15,8 +16,10 @@ from coview.core.assign import Assignment, Deferred, Labels
 from coview.core.contributions import decision_margins, first_and_second, normalised_parts
 from coview.errors import InputError
 from coview.methods.base import MultiViewClusterer
-from coview.state import FloatArray, Size, SomeViews
+from coview.state import CACHE, FloatArray, Size, SomeViews
 from coview.views import Array, Views, row_labels
+
+Computed = TypeVar("Computed")
 
 
 class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer):
@@ -30,7 +33,8 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
     _n_features_out: Annotated[int, Size("components")]
     _assignment: Assignment
     _view_assigner: Deferred
-    _view_assignments: SomeViews[Assignment]
+    _view_assignments: SomeViews[Assignment]  # learnt by `recluster`; the others follow from the training samples
+    _computed: Annotated[dict[Any, Any], CACHE]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -202,10 +206,30 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
 
     def _view_assignment(self, name: str) -> Assignment:
         """Return a view's own clusters, learnt when they are first used."""
-        if name not in self._view_assignments:
+        if name in self._view_assignments:
+            return self._view_assignments[name]
+
+        def learn() -> Assignment:
             scores = self._training_scores(name)
-            self._view_assignments[name] = self._view_assigner.fit(scores[_is_known(scores)])
-        return self._view_assignments[name]
+            return self._view_assigner.fit(scores[_is_known(scores)])
+
+        return self._once(("assignment", name), learn)
+
+    def _once(self, key: Any, compute: Callable[[], Computed]) -> Computed:
+        """Return a result that is computed when it is first used; it is not saved."""
+        if key not in self._computed:
+            self._computed[key] = compute()
+        found: Computed = self._computed[key]
+        return found
+
+    def _fewer_clusters(self, scores: Array, n_clusters: int) -> Labels:
+        """Return the labels of these scores for fewer clusters, from the components that are used for that number."""
+        used = self._first_components(scores, self._view_assigner.n_clusters - n_clusters)
+        return replace(self._view_assigner, n_clusters=n_clusters).fit(used).assign(used)
+
+    def _first_components(self, scores: Array, n_dropped: int) -> Array:
+        """Return the scores without the last components, as many as there are fewer clusters; at least one stays."""
+        return scores[:, : max(1, scores.shape[1] - n_dropped)]
 
     def recluster(self, X: Any) -> Self:
         """Learn the clusters again, from the scores of these samples; the scores do not change.

@@ -237,24 +237,24 @@ class SFMC(MultiViewClusterer):
         self.anchor_indices_ = self._choose_anchors(views)
         with Workers(1):  # many small products, for which BLAS is faster in one thread
             graphs = bipartite_graphs(views, self.anchor_indices_, self.n_neighbors)
-            loop = learn_graph_weights(graphs, self.n_clusters, max_iter=self.max_iter, tol=self.tol)
-            self.graph_ = structured_graph(weighted_graph(graphs, loop.state), self.n_clusters)
+            loop = learn_graph_weights(graphs, self._k, max_iter=self.max_iter, tol=self.tol)
+            self.graph_ = structured_graph(weighted_graph(graphs, loop.state), self._k)
         self.view_weights_ = dict(zip(views.names, loop.state.tolist(), strict=True))
         # No warning if the weights have not converged: ten iterations are the published method, and more do not help.
         self.objective_, self.n_iter_ = loop.objective, len(loop.objective)
-        self._store_labels(join_nearest(components(self.graph_), views, self.n_clusters))
+        self._store_labels(join_nearest(components(self.graph_), views, self._k))
 
     def _choose_anchors(self, views: Views) -> Labels:
         given, n = np.asarray(self.anchors), views.n_samples
         if given.ndim == 0 and given.dtype.kind == "f" and 0 < given <= 1:
-            return alternate_sampling(salience(views), max(int(given * n), self.n_clusters))
-        if given.ndim == 0 and given.dtype.kind in "iu" and self.n_clusters <= given <= n:
+            return alternate_sampling(salience(views), max(int(given * n), self._k))
+        if given.ndim == 0 and given.dtype.kind in "iu" and self._k <= given <= n:
             return alternate_sampling(salience(views), int(given))
-        if given.ndim == 1 and given.dtype.kind in "iu" and len(given) >= self.n_clusters:
+        if given.ndim == 1 and given.dtype.kind in "iu" and len(given) >= self._k:
             anchors = np.unique(given).astype(np.int64)
             if len(anchors) == len(given) and anchors[0] >= 0 and anchors[-1] < n:
                 return anchors
         raise InputError(
             f"anchors={self.anchors!r}: expected a fraction above 0 and at most 1, an integer from n_clusters="
-            f"{self.n_clusters} to n_samples={n}, or as many different sample numbers"
+            f"{self._k} to n_samples={n}, or as many different sample numbers"
         )

@@ -184,7 +184,7 @@ class TMvKSCR(KernelClusterer):
 
     def _views_to_fit(self, X: Any) -> Views:
         views = super()._views_to_fit(X)
-        check_coverage(views, self.n_clusters, kernel_per_view(self.kernel, views.names))
+        check_coverage(views, self._k, kernel_per_view(self.kernel, views.names))
         check_number("rho", self.rho, 0, 1, or_else=" (0: product of the views, 1: sum of the views)")
         self._kappa = weights_per_view("kappa", self.kappa, views.names, default=1.0, unnamed=1.0)
         self._beta = weights_per_view("beta", self.beta, views.names, default=1 / len(views))

@@ -267,6 +267,6 @@ class TSVDMSC(MultiViewClusterer):
             for z in loop.state.representation:
                 total += np.abs(z)
             self.affinity_ = (total + total.T)[np.ix_(back, back)]
-            vectors = top_eigenpairs(Problem.of(normalised(self.affinity_, workers)), self.n_clusters).vectors
+            vectors = top_eigenpairs(Problem.of(normalised(self.affinity_, workers)), self._k).vectors
         self._store_objective(loop)
-        self._store_labels(Directions().fit(vectors, self.n_clusters, rng).assign(vectors))
+        self._store_labels(Directions().fit(vectors, self._k, rng).assign(vectors))

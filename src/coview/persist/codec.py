@@ -34,6 +34,7 @@ from coview.persist.parameters import (
 )
 from coview.state import (
     BY_VIEW,
+    CACHE,
     CHAIN,
     FITTED,
     OPTIONAL,
@@ -109,12 +110,22 @@ def converter(hint: Any) -> Convert:
 def state_hints(cls: Any) -> dict[str, Any]:
     """Return the type hints of the state of a class, by name."""
     declared = get_type_hints(cls, include_extras=True)
-    hints = {name: hint for name, hint in declared.items() if get_origin(hint) is not ClassVar}
+    hints = {name: hint for name, hint in declared.items() if get_origin(hint) is not ClassVar and not _is_cache(hint)}
     if is_dataclass(cls):
         return {field.name: hints[field.name] for field in fields(cls)}
     if hasattr(cls, "get_params"):  # the others are parameters
         return {name: hint for name, hint in hints.items() if name.startswith("_") or name.endswith("_")}
     return hints
+
+
+@cache
+def _caches(cls: Any) -> tuple[str, ...]:
+    """Return the names of attributes with results that are not saved, because they can be computed again."""
+    return tuple(name for name, hint in get_type_hints(cls, include_extras=True).items() if _is_cache(hint))
+
+
+def _is_cache(hint: Any) -> bool:
+    return CACHE in getattr(hint, "__metadata__", ())
 
 
 def convert_model(item: Any, tensors: Tensors, sizes: Sizes | None = None) -> Any:
@@ -125,7 +136,8 @@ def convert_model(item: Any, tensors: Tensors, sizes: Sizes | None = None) -> An
         model = read_object(node, tensors)
     else:
         model, node = item, write_object(item, tensors)
-        not_learnt = {*node["parameters"], *NOT_SAVED}
+        kind: Any = type(item)
+        not_learnt = {*node["parameters"], *NOT_SAVED, *_caches(kind)}
         learnt = {key: value for key, value in vars(item).items() if key not in not_learnt}
     require(hasattr(model, "predict"), "expected an estimator that can predict")
     cls: Any = type(model)
@@ -138,7 +150,7 @@ def convert_model(item: Any, tensors: Tensors, sizes: Sizes | None = None) -> An
     sizes = Sizes(view_widths(learnt, tensors))
     done = _convert_attributes(hints, learnt, tensors, sizes)
     if tensors.reading:
-        vars(model).update(done)
+        vars(model).update(done, **{name: {} for name in _caches(cls)})
     _check_relations(model, sizes)
     return model if tensors.reading else {**node, "learnt": done}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Annotated, Self
 import numpy as np
 
 from coview.errors import InputError
+from coview.parts import warn
 from coview.rows import column_statistics
 from coview.runtime import require_memory
 from coview.state import FloatArray, Sizes, require
@@ -64,6 +64,8 @@ class Encoding:
     def _check_state(self, sizes: Sizes) -> None:
         require(len(self.columns) == len(self.categories), "expected an entry of categories for each column")
         require(len(self.names) == len(self.means), f"expected {len(self.names)} encoded columns")
+        for each in (self.columns, self.names, *(found.values for found in self.categories if found is not None)):
+            require(len({*each}) == len(each) > 0, "expected different columns and categories")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -85,38 +87,56 @@ class Encoding:
             f"{len(self.names)} columns in total."
         )
 
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """The number of columns that each column becomes."""
+        return tuple(len(_names_of(column, found)) for column, found in self._pairs())
+
     def _pairs(self) -> zip[tuple[str, Categories | None]]:
         return zip(self.columns, self.categories, strict=True)
 
     def __call__(self, views: Views, view: str) -> Array:
         """Return the encoded rows of the samples that have the view, and warn of unknown categories."""
-        x, given = views.observed(view), self._check_columns(views, view)
+        x, n_columns = views.observed(view), len(self.names)
+        if not len(x):
+            return np.empty((0, n_columns))
+        given = self._check_columns(views, view)
         require_memory(
-            2 * 8 * x.shape[0] * len(self.names),  # the columns apart and together
-            f"view {view!r} with its categories encoded as {len(self.names)} columns of {x.shape[0]} samples",
+            2 * 8 * len(x) * n_columns,
+            f"view {view!r} with its categories encoded as {n_columns} columns of {len(x)} samples",
             "drop columns with many categories, or merge rare categories",
         )
-        parts, unknown = [], []
+        encoded, unknown, start = np.empty((len(x), n_columns)), [], 0
         for j, (column, found) in enumerate(self._pairs()):
+            stop = start + self.widths[j]
             if found is None:
-                parts.append(x[:, [j]])
-                continue
-            codes, now = (x[:, j], given[column]) if column in given else encoded_cells(list(map(as_string, x[:, j])))
-            codes, others = _translated(codes, now, found)
-            unknown += [f"{column} = {value}" for value in others]
-            parts.append(codes[:, None] if found.ordered else _one_hot(codes, len(found.values)))
+                encoded[:, start] = x[:, j]
+            else:
+                codes, now = (
+                    (x[:, j], given[column])
+                    if column in given
+                    else encoded_cells([as_string(cell) for cell in x[:, j].tolist()])
+                )
+                codes, others = _translated(codes, now, found)
+                unknown += [f"{column} = {value}" for value in others]
+                if found.ordered:
+                    encoded[:, start] = np.where(codes < 0, self.means[start], codes)
+                else:
+                    encoded[:, start:stop] = codes[:, None] == np.arange(stop - start)
+                    encoded[np.isnan(codes), start:stop] = np.nan
+            start = stop
         if unknown:
-            listed = ", ".join(map(repr, unknown[:_LISTED]))
-            more = f" and {len(unknown) - _LISTED} more" if len(unknown) > _LISTED else ""
-            warnings.warn(
-                f"view {view!r} has categories that no training sample has ({listed}{more}); they count as none of the "
-                "known categories",
-                UserWarning,
-                stacklevel=6,
+            _warn_of_unknown(view, unknown)
+        with np.errstate(over="ignore"):
+            encoded -= self.means
+            encoded /= self.scales
+        too_large = np.flatnonzero(np.isinf(encoded).any(axis=0))
+        if len(too_large):
+            raise InputError(
+                f"view {view!r} has numbers in the column {self.names[too_large[0]]!r} that are too far from those of "
+                "the training samples to compute with; check their unit"
             )
-        encoded = (np.hstack(parts) - self.means) / self.scales
-        # An unknown rank, which is infinite until here, is the mean.
-        return np.where(np.isinf(encoded), 0.0, encoded)
+        return encoded
 
     def in_units(self, encoded: Matrix) -> Array:
         """Return encoded rows in the units of the data: numbers as they were, ranks, and zeros and ones."""
@@ -154,9 +174,8 @@ def encoded(views: Views, encodings: Mapping[str, Encoding]) -> Views:
         matrices[name] = among_all(rows, views.present[name]) if name in views.present else rows
     columns = {**views.columns, **{name: encodings[name].names for name in todo}}
     others = {name: found for name, found in views.categories.items() if name not in todo}
-    return Views.trusted(
-        matrices, columns, views.index, views.present, views.empty_cells, others, views.encoded | {*todo}
-    )
+    widths = {**views.encoded, **{name: encodings[name].widths for name in todo}}
+    return Views.trusted(matrices, columns, views.index, views.present, views.empty_cells, others, widths)
 
 
 def _names_of(column: str, found: Categories | None) -> list[str]:
@@ -189,17 +208,29 @@ def _statistics(values: Array) -> tuple[float, float]:
 
 
 def _translated(codes: Array, given: Categories, known: Categories) -> tuple[Array, list[str]]:
-    """Return the codes in the known categories, infinite for others, which are listed."""
-    position = {value: float(i) for i, value in enumerate(known.values)}
-    table = np.array([position.get(value, np.inf) for value in given.values] or [np.inf])
+    """Return the codes in the known categories, -1 for others, which are listed."""
+    position = {value: i for i, value in enumerate(known.values)}
+    alike = {_spelling(value): i for value, i in reversed(position.items())}
+    table = np.array([position.get(value, alike.get(_spelling(value), -1)) for value in given.values] or [-1])
     empty = np.isnan(codes)
     used = np.where(empty, 0, codes).astype(int)
-    others = [given.values[i] for i in np.unique(used[~empty]) if given.values[i] not in position]
+    others = [given.values[i] for i in np.unique(used[~empty]) if table[i] < 0]
     return np.where(empty, np.nan, table[used]), others
 
 
-def _one_hot(codes: Array, n_categories: int) -> Array:
-    """Return a column of zeros and ones for each category; an empty cell is NaN in all of them."""
-    indicators = (codes[:, None] == np.arange(n_categories)).astype(np.float64)
-    indicators[np.isnan(codes)] = np.nan
-    return indicators
+def _spelling(value: str) -> str:
+    """Return one spelling of a category that files write in several ways: True, true and 1, or 10 and 10.0."""
+    value = {"true": "1", "false": "0"}.get(value.lower(), value)
+    whole, _, fraction = value.partition(".")
+    return whole if fraction.strip("0") == "" and whole.lstrip("-").isdigit() else value
+
+
+def _warn_of_unknown(view: str, unknown: list[str]) -> None:
+    listed = ", ".join(map(repr, unknown[:_LISTED]))
+    more = f" and {len(unknown) - _LISTED} more" if len(unknown) > _LISTED else ""
+    warn(
+        f"view {view!r} has categories that no training sample has ({listed}{more}); they count as none of the known "
+        "categories",
+        UserWarning,
+        stacklevel=7,
+    )

@@ -23,6 +23,7 @@ class FillMedian(Step):
     medians: Annotated[Array, FloatArray("features")]
 
     fills_cells = True
+    keeps_scale = True
 
     @classmethod
     def learn(cls, x: Matrix) -> Self:
@@ -46,6 +47,7 @@ class FillNearest(Step):
     empty: Annotated[Array, IntegerArray("_empty", least=0, increasing=True, empty=True)]  # positions of these
 
     fills_cells = True
+    keeps_scale = True
 
     @classmethod
     def learn(cls, x: Matrix) -> Self:

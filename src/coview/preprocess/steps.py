@@ -31,6 +31,7 @@ class Step(ABC):
     """A learnt step: call it with any block of rows."""
 
     keeps_columns: ClassVar[bool] = True  # whether the columns are the same features afterwards
+    keeps_scale: ClassVar[bool] = False  # whether the standard deviations of columns keep their ratios
     fills_cells: ClassVar[bool] = False  # whether the rows may have empty cells, that is, NaN
     refused: ClassVar[str] = ""  # values that the step cannot transform, for messages
 
@@ -153,6 +154,8 @@ class BlockScale(Step):
     """
 
     size: Annotated[float, Range(above=0)]
+
+    keeps_scale = True
 
     @classmethod
     def learn(cls, x: Matrix) -> Self:
@@ -291,7 +294,7 @@ class Preprocessing:
                 learnt.append(Standardize.identity(x.shape[1]))
             else:
                 learnt.append(_learn(name, x, view))
-                standardised &= learnt[-1].keeps_columns
+                standardised &= learnt[-1].keeps_scale
         return FittedPreprocessing(self, tuple(learnt))
 
 

@@ -10,10 +10,13 @@ import numpy as np
 
 from coview.formats import percent, shortened, shortened_apart
 from coview.plots import CRITERION, PALETTE, cluster_style, criteria_by_number
+from coview.report.tables import drawn_branches
 from coview.summary.values import reading_order
+from coview.tune.record import relative_spreads
 from coview.views import Array
 
 if TYPE_CHECKING:
+    from coview.core.tree import Branch
     from coview.summary import Similarities, Summary
     from coview.tune.record import Tuning
 
@@ -53,11 +56,25 @@ def chart_data(summary: Summary) -> dict[str, Any] | None:
         "variance": _variance_data(summary.explained_variance_ratio) if summary.explained_variance_ratio else None,
         "similarities": _heatmap_data(summary.similarities) if summary.similarities else None,
         "numbers": _numbers_data(summary.tuning) if summary.tuning else None,
+        "models": summary.model_eigenvalues,
+        "tree": _tree_data(summary.tree) if summary.tree else None,
     }
     if not any(data.values()):
         return None
     shapes = [{"name": name, "path": path} for name, path in SHAPES.values()]
-    return {**data, "eigenvalue_name": summary.eigenvalue_name, "colours": PALETTE, "shapes": shapes}
+    return {
+        **data,
+        "n_clusters": model_clusters(summary),
+        "eigenvalue_name": summary.eigenvalue_name,
+        "colours": PALETTE,
+        "shapes": shapes,
+    }
+
+
+def model_clusters(summary: Summary) -> int:
+    """Return the number of clusters of the model, of which the summarised samples may have fewer."""
+    tuning = summary.tuning
+    return summary.n_clusters if tuning is None else tuning.evaluations[tuning.selected].n_clusters
 
 
 def has_scores(summary: Summary) -> bool:
@@ -103,17 +120,32 @@ def _scatter_data(summary: Summary) -> dict[str, Any]:
         shown = [_LACKS if label < 0 and name in lacking else label for label in labels]
         groupings[f"view {name}"] = shown
     sizes = _group_sizes(summary)
+    # Numbers that colour the samples: a new one is one line here.
+    quantities = {
+        "margin": points.margins,
+    }
     return {
         "samples": [shortened(points.samples[row], MAX_ID_LENGTH) for row in drawn],
         "groupings": [
             _grouping(name, values, drawn, sizes.get(name)) for name, values in groupings.items() if values is not None
         ],
-        "margins": pack(np.asarray(points.margins)[drawn]) if points.margins is not None else None,
+        "quantities": [
+            {"name": name, "values": pack(np.asarray(values, dtype=float)[drawn])}
+            for name, values in quantities.items()
+            if values is not None
+        ],
+        "training": _axes_data(summary.map.positions) if summary.map and not summary.of_training else None,
+        "map": _axes_data(np.asarray(points.positions)[drawn]) if points.positions else None,
         "spaces": [
             {"name": name, "components": [pack(column) for column in np.asarray(scores)[drawn, :n_components].T]}
             for name, scores in spaces.items()
         ],
     }
+
+
+def _axes_data(positions: Any) -> list[dict[str, Any]]:
+    """The horizontal and the vertical coordinates on the map."""
+    return [pack(axis) for axis in np.asarray(positions).T]
 
 
 def _group_sizes(summary: Summary) -> dict[str, Mapping[Any, int]]:
@@ -157,6 +189,23 @@ def _heatmap_data(similarities: Similarities) -> dict[str, Any]:
     }
 
 
+def _tree_data(tree: Sequence[Branch]) -> dict[str, Any]:
+    """The clusters of each number as nodes of a Sankey diagram, and the samples that they share as links."""
+    shown = drawn_branches(tree)
+    nodes = dict.fromkeys(
+        node
+        for branch in shown
+        for node in ((branch.n_clusters, branch.cluster), (branch.next_n_clusters, branch.next_cluster))
+    )
+    place = {node: i for i, node in enumerate(nodes)}
+    return {
+        "nodes": [list(node) for node in nodes],
+        "sources": [place[branch.n_clusters, branch.cluster] for branch in shown],
+        "targets": [place[branch.next_n_clusters, branch.next_cluster] for branch in shown],
+        "sizes": [branch.size for branch in shown],
+    }
+
+
 def _numbers_data(tuning: Tuning) -> dict[str, Any] | None:
     """The criterion and measures by number of clusters, or None if only one number was evaluated."""
     curves = criteria_by_number(tuning.evaluations)
@@ -165,4 +214,5 @@ def _numbers_data(tuning: Tuning) -> dict[str, Any] | None:
     return {
         "selected": tuning.evaluations[tuning.selected].n_clusters,
         "lines": {name: [list(by_number), list(by_number.values())] for name, by_number in curves.items()},
+        "spreads": list(relative_spreads(tuning.evaluations).values()),
     }

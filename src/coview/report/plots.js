@@ -64,6 +64,8 @@
     variance: { width: 320, height: 260 },
     heatmap: { width: 560, height: 500 },
     numbers: { width: 560, height: 320 },
+    models: { width: 320, height: 260 },
+    sankey: { width: 560, height: 420 },
   };
 
   function show(id, traces, more) {
@@ -80,15 +82,16 @@
   })();
 
   function scatter() {
-    const { samples, groupings, margins, spaces } = data.points;
+    const { samples, groupings, spaces } = data.points;
     const unpacked = new Map();
     const component = (space, number) => {
       const key = `${space} ${number}`;
-      if (!unpacked.has(key)) unpacked.set(key, unpack(spaces[space].components[number]));
+      const packed = space === "map" ? data.points.map : spaces[Number(space)].components;
+      if (!unpacked.has(key)) unpacked.set(key, unpack(packed[number]));
       return unpacked.get(key);
     };
     const jitter = Float64Array.from(samples, (_, i) => (i * 0.6180339887) % 1);
-    const margin = margins && unpack(margins);
+    const quantities = data.points.quantities.map(({ name, values }) => ({ name, values: unpack(values) }));
     const [colourBy, space, across, up] = ["colour", "space", "across", "up"].map(element);
     const list = element("legend").querySelector("ul");
     const clusterStyle = (number) => ({
@@ -102,32 +105,37 @@
       select.replaceChildren(...names.map(([value, text]) => new Option(text, value)));
       select.value = names.some(([value]) => value === old) ? old : otherwise;
     }
-    options(colourBy, groupings.map(({ name }, i) => [String(i), name]), "0");
-    if (margin) colourBy.add(new Option("margin", "margin"));
-    options(space, spaces.map(({ name }, i) => [String(i), name]), "0");
+    const colourings = [...groupings, ...quantities];
+    options(colourBy, colourings.map(({ name }, i) => [String(i), name]), "0");
+    const colouring = () => colourings[Number(colourBy.value)];
+    const byGroup = () => Number(colourBy.value) < groupings.length;
+    const onMap = () => space.value === "map";
+    const numberedSpaces = spaces.map(({ name }, i) => [String(i), `scores of ${name}`]);
+    options(space, data.points.map ? [["map", "map (t-SNE)"], ...numberedSpaces] : numberedSpaces, "map");
+    if (!space.value) space.value = "0";
     // A view can have fewer components than all views together.
     function listComponents() {
-      const n = spaces[Number(space.value)].components.length;
+      for (const select of [across, up]) select.closest("div").hidden = onMap();
+      const n = onMap() ? 2 : spaces[Number(space.value)].components.length;
       const numbered = Array.from({ length: n }, (_, i) => [String(i), `component ${i + 1}`]);
       options(across, numbered, "0");
       options(up, [...numbered, ["jitter", "none (jitter)"]], n > 1 ? "1" : "jitter");
     }
     listComponents();
-    space.closest("div").hidden = spaces.length === 1;
+    space.closest("div").hidden = space.options.length === 1;
 
     let hidden = new Set();
 
     function legend() {
       hidden = new Set();
-      const byMargin = colourBy.value === "margin";
-      element("legend").querySelector(".buttons").hidden = byMargin;
-      if (byMargin) {
+      element("legend").querySelector(".buttons").hidden = !byGroup();
+      if (!byGroup()) {
         const item = document.createElement("li");
-        item.textContent = "All samples; the colour bar shows the margin.";
+        item.textContent = `All samples; the colour bar shows the ${colouring().name}.`;
         list.replaceChildren(item);
         return;
       }
-      const { names, short_names, numbers, counts } = groupings[Number(colourBy.value)];
+      const { names, short_names, numbers, counts } = colouring();
       list.replaceChildren(...names.map((name, i) => {
         const { colour: fill, shape } = clusterStyle(numbers[i]);
         const item = document.createElement("li");
@@ -157,32 +165,36 @@
 
     function hoverText(i) {
       const lines = groupings.map(({ name, names, codes }) => `${plain(name)}: ${plain(names[codes[i]])}`);
-      if (margin) lines.push(`margin: ${margin[i].toPrecision(4)}`);
+      for (const { name, values } of quantities) {
+        if (!Number.isNaN(values[i])) lines.push(`${plain(name)}: ${values[i].toPrecision(4)}`);
+      }
       return `<b>${plain(samples[i])}</b><br>${lines.join("<br>")}`;
     }
     const texts = samples.map((_, i) => hoverText(i));
 
+    const coordinates = (select) =>
+      select.value === "jitter" ? jitter : component(space.value, Number(select.value));
+
     // One trace for all groups: with one trace per group, the last group would cover the others.
     function trace() {
-      const byMargin = colourBy.value === "margin";
-      const grouping = byMargin ? null : groupings[Number(colourBy.value)];
-      const kept = [...samples.keys()].filter((i) => byMargin || !hidden.has(grouping.codes[i]));
-      const x = component(Number(space.value), Number(across.value));
-      const y = up.value === "jitter" ? jitter : component(Number(space.value), Number(up.value));
-      const styles = byMargin ? null : grouping.numbers.map(clusterStyle);
+      const { codes, numbers, values } = colouring();
+      const kept = [...samples.keys()].filter((i) => !byGroup() || !hidden.has(codes[i]));
+      const [x, y] = [across, up].map(coordinates);
+      const styles = byGroup() && numbers.map(clusterStyle);
       const marker = { size: samples.length > 2000 ? 5 : 6.5, opacity: 0.85 };
-      if (byMargin) {
+      if (byGroup()) {
+        marker.color = kept.map((i) => styles[codes[i]].colour);
+        marker.symbol = styles.some(({ shape }) => shape !== styles[0].shape)
+          ? kept.map((i) => styles[codes[i]].shape.name)
+          : styles[0].shape.name;
+      } else {
+        const title = { text: plain(colouring().name) };
         Object.assign(marker, {
-          color: kept.map((i) => margin[i]),
+          color: kept.map((i) => values[i]),
           colorscale: "Cividis",
           showscale: true,
-          colorbar: { thickness: 10, outlinewidth: 0, title: { text: "margin" }, tickfont: { color: theme().quiet } },
+          colorbar: { thickness: 10, outlinewidth: 0, title, tickfont: { color: theme().quiet } },
         });
-      } else {
-        marker.color = kept.map((i) => styles[grouping.codes[i]].colour);
-        marker.symbol = styles.some(({ shape }) => shape !== styles[0].shape)
-          ? kept.map((i) => styles[grouping.codes[i]].shape.name)
-          : styles[0].shape.name;
       }
       return {
         type: webgl ? "scattergl" : "scatter",
@@ -195,6 +207,15 @@
       };
     }
 
+    // The training samples behind new samples on the map.
+    const training = data.points.training?.map(unpack);
+    function background() {
+      if (!training || !onMap()) return [];
+      const [x, y] = training.map((axis) => Array.from(axis));
+      const marker = { size: 5, color: theme().quiet, opacity: 0.25 };
+      return [{ type: webgl ? "scattergl" : "scatter", mode: "markers", x, y, hoverinfo: "skip", marker }];
+    }
+
     function axisTitle(select) {
       if (select.value === "jitter") return "jitter (no meaning)";
       const ratio = data.variance?.shown[Number(select.value)];
@@ -202,12 +223,36 @@
         (ratio == null || space.value !== "0" ? "" : ` (${ratio} of the variance)`);
     }
 
+    // The name of each group at the median of its samples, which is inside of compact groups.
+    function groupNames() {
+      if (!onMap() || !byGroup() || colouring().names.length > 30) return [];
+      const { codes, short_names } = colouring();
+      const [x, y] = [across, up].map(coordinates);
+      const { ink, paper } = theme();
+      const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
+      return short_names.flatMap((name, code) => {
+        const members = [...samples.keys()].filter((i) => codes[i] === code);
+        if (!members.length || hidden.has(code)) return [];
+        return {
+          x: median(members.map((i) => x[i])), y: median(members.map((i) => y[i])), text: plain(name),
+          showarrow: false, bgcolor: paper, borderpad: 2, opacity: 0.85, font: { size: 12, color: ink },
+        };
+      });
+    }
+
+    const bare = { visible: false };
+
     function draw() {
-      const colouring = colourBy.selectedOptions[0].textContent;
-      element("scatter").setAttribute("aria-label", `Scatter plot of the scores, coloured by ${colouring}`);
-      return show("scatter", [trace()], {
+      const drawn = onMap() ? "Map of the samples" : "Scatter plot of the scores";
+      element("scatter").setAttribute("aria-label", `${drawn}, coloured by ${colouring().name}`);
+      const jittered = up.value === "jitter";
+      const axes = onMap() ? { xaxis: bare, yaxis: { ...bare, scaleanchor: "x" }, annotations: groupNames() } : {
         xaxis: { title: { text: axisTitle(across) } },
-        yaxis: { title: { text: axisTitle(up) }, showticklabels: up.value !== "jitter", showgrid: up.value !== "jitter" },
+        yaxis: { title: { text: axisTitle(up) }, showticklabels: !jittered, showgrid: !jittered },
+        annotations: [],
+      };
+      return show("scatter", [...background(), trace()], {
+        ...axes,
         hovermode: "closest",
         dragmode: "pan",
         uirevision: `${space.value} ${across.value} ${up.value}`,
@@ -244,6 +289,18 @@
     title: { text: "component" }, tick0: 1, dtick: Math.ceil(n / 12), range: [0.4, n + 0.6], showgrid: false,
   });
 
+  // A dashed line after the components that separate the clusters.
+  const gapAfter = (n) => ({
+    shapes: [{
+      type: "line", x0: n + 0.5, x1: n + 0.5, yref: "paper", y0: 0, y1: 1,
+      line: { color: theme().ink, width: 1, dash: "dash" },
+    }],
+    annotations: [{
+      x: n + 0.5, xanchor: "left", yref: "paper", y: 1, yanchor: "top", text: "gap", showarrow: false,
+      font: { color: theme().quiet },
+    }],
+  });
+
   function decay() {
     const { high, heat } = theme();
     const values = [...data.eigenvalues, ...data.further];
@@ -263,6 +320,63 @@
       xaxis: components(values.length),
       yaxis: { title: { text: data.eigenvalue_name }, rangemode: "tozero", exponentformat: "power" },
       bargap: 0.35,
+      ...(data.further.length ? gapAfter(data.eigenvalues.length) : {}),
+    });
+  }
+
+  const symbols = ["circle", "square", "diamond", "triangle-up"];
+  const dashes = ["solid", "dash", "dot", "dashdot"];
+  const named = { showlegend: true, legend: { orientation: "h", x: 0, y: -0.2, yanchor: "top" } };
+
+  function models() {
+    const lines = Object.entries(data.models);
+    return show("models", lines.map(([name, values], i) => ({
+      type: "scatter",
+      mode: "lines+markers",
+      name: plain(name),
+      x: numbers(values),
+      y: values,
+      line: { color: data.colours[i % data.colours.length], width: 1.5, dash: dashes[i % dashes.length] },
+      marker: { size: 6, symbol: symbols[i % symbols.length] },
+      hovertemplate: `component %{x}, ${plain(name)}: %{y:.4~g}<extra></extra>`,
+    })), {
+      ...named,
+      xaxis: components(Math.max(...lines.map(([, values]) => values.length))),
+      yaxis: { title: { text: "relative eigenvalue" } },
+      ...(data.n_clusters > 1 ? gapAfter(data.n_clusters - 1) : {}),
+    });
+  }
+
+  function tree() {
+    const { nodes, sources, targets, sizes } = data.tree;
+    const { ink, paper, quiet } = theme();
+    const levels = [...new Set(nodes.map(([number]) => number))].sort((a, b) => a - b);
+    const fill = ([, cluster]) => data.colours[cluster % data.colours.length];
+    return show("sankey", [{
+      type: "sankey",
+      arrangement: "snap",
+      node: {
+        label: nodes.map(([, cluster]) => String(cluster)),
+        color: nodes.map(fill),
+        customdata: nodes.map(([number, cluster]) => `cluster ${cluster} of ${number}`),
+        hovertemplate: "%{customdata}: %{value:,} samples<extra></extra>",
+        pad: 12, thickness: 14, line: { width: 0 },
+      },
+      link: {
+        source: sources,
+        target: targets,
+        value: sizes,
+        color: targets.map((target) => `${fill(nodes[target])}66`),
+        hovertemplate: "%{source.customdata} → %{target.customdata}: %{value:,} samples<extra></extra>",
+      },
+      textfont: { color: ink, shadow: `0 0 2px ${paper}, 0 0 2px ${paper}` },
+    }], {
+      margin: { l: 24, r: 32, t: 64, b: 12 },
+      annotations: levels.map((number, i) => ({
+        xref: "paper", x: levels.length > 1 ? i / (levels.length - 1) : 0, xanchor: "center",
+        yref: "paper", y: 1, yanchor: "bottom", yshift: 6, showarrow: false,
+        text: String(number), font: { color: quiet },
+      })),
     });
   }
 
@@ -331,20 +445,17 @@
     });
   }
 
-  const named = { showlegend: true, legend: { orientation: "h", x: 0, y: -0.2, yanchor: "top" } };
-  const symbols = ["circle", "square", "diamond", "triangle-up"];
-
   function clusterNumbers() {
-    const { lines, selected } = data.numbers;
+    const { lines, selected, spreads } = data.numbers;
     const count = Object.values(lines)[0][0].length;
     const { ink } = theme();
-    const dashes = ["solid", "dash", "dot", "dashdot"];
     return show("numbers", Object.entries(lines).map(([name, [places, values]], i) => ({
       type: "scatter",
       mode: "lines+markers",
       name,
       x: places,
       y: values,
+      ...(i ? {} : { error_y: { type: "data", array: spreads, thickness: 1.5, width: 4 } }),
       line: { color: data.colours[i], width: i ? 1.5 : 3, dash: dashes[i] },
       marker: { size: i ? 6 : 9, symbol: symbols[i] },
       hovertemplate: `%{x} clusters, ${name}: %{y:.5~g}<extra></extra>`,
@@ -359,7 +470,9 @@
   const draws = [
     data.points && scatter(),
     data.eigenvalues && decay,
+    data.models && models,
     data.variance && variance,
+    data.tree && tree,
     data.similarities && similarities,
     data.numbers && clusterNumbers,
   ].filter(Boolean);

@@ -7,14 +7,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coview.formats import shortened, shortened_apart
-from coview.tune.record import evaluated_models, evaluated_numbers, relative_criteria
+from coview.tune.record import evaluated_models, evaluated_numbers, relative_criteria, relative_spreads
 
 if TYPE_CHECKING:
+    from coview.core.tree import Branch
     from coview.summary import Samples, Summary, Truth
     from coview.tune.record import Tuning
 
 MAX_CLASSES = 40  # columns of the contingency table; a wider table is unreadable
 MAX_SPLITS = 5
+MAX_TREE_CLUSTERS = 20  # more are too narrow to draw
+LEAST_BRANCH = 0.005  # fraction of all samples; smaller branches are not drawn
+LEAST_PART = 0.1  # fraction of a cluster; a cluster with two larger parts is divided
 MAX_NAME_LENGTH = 200  # of a sample or class in the table of samples
 
 
@@ -35,6 +39,15 @@ class Split(NamedTuple):
     label: int
     largest: float
     second: float
+
+
+class Division(NamedTuple):
+    """A cluster that is divided as the number of clusters grows, and the fractions of its parts, the largest first."""
+
+    n_clusters: int
+    next_n_clusters: int
+    cluster: int
+    parts: list[tuple[int, float]]
 
 
 def short_names(summary: Summary) -> dict[str, dict[str, str]]:
@@ -96,6 +109,30 @@ def splits(summary: Summary) -> dict[str, list[Split]]:
     return found
 
 
+def drawn_branches(tree: Sequence[Branch]) -> list[Branch]:
+    """Return the branches that a diagram has room for."""
+    n_samples = sum(branch.size for branch in tree if branch.n_clusters == tree[0].n_clusters)
+    narrow = [b for b in tree if b.size >= LEAST_BRANCH * n_samples and b.next_n_clusters <= MAX_TREE_CLUSTERS]
+    return narrow or [branch for branch in tree if branch.n_clusters == tree[0].n_clusters]
+
+
+def divisions(tree: Sequence[Branch]) -> list[Division]:
+    """Return the clusters with at least two parts of some size, in increasing number of clusters."""
+    parts: dict[tuple[int, int, int], dict[int, int]] = defaultdict(dict)
+    for branch in tree:
+        if branch.next_n_clusters <= MAX_TREE_CLUSTERS:
+            place = branch.n_clusters, branch.next_n_clusters, branch.cluster
+            parts[place][branch.next_cluster] = branch.size
+    found = []
+    for place, sizes in parts.items():
+        ranked = sorted(sizes.items(), key=lambda part: -part[1])
+        large = [(label, size / sum(sizes.values())) for label, size in ranked]
+        large = [(label, fraction) for label, fraction in large if fraction >= LEAST_PART]
+        if len(large) > 1:
+            found.append(Division(*place, large))
+    return found
+
+
 def tuning_table(tuning: Tuning) -> dict[str, Any]:
     """Return the models for the selected number of clusters, and all numbers with their criterion over the largest."""
     selected = tuning.evaluations[tuning.selected]
@@ -104,6 +141,7 @@ def tuning_table(tuning: Tuning) -> dict[str, Any]:
         "models": evaluated_models(tuning.evaluations, selected.n_clusters),
         "numbers": evaluated_numbers(tuning.evaluations),
         "relative": relative_criteria(tuning.evaluations),
+        "spreads": relative_spreads(tuning.evaluations),
     }
 
 

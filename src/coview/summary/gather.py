@@ -23,11 +23,14 @@ from coview.methods.base import MultiViewClusterer, labels_of
 from coview.methods.tmvkscr import TMvKSCR
 from coview.preprocess.impute import FillMedian
 from coview.summary.contributions import Contributions, gather_contributions
+from coview.summary.drawn import draw_by_cluster
 from coview.summary.effects import effects, effects_of_columns
+from coview.summary.map import ARRANGED, arrange, place
 from coview.summary.margins import Numbers, margins, shortened_directions
 from coview.summary.refitted import check_stability, refits_of, stability_by_cluster
 from coview.summary.settings import describe_preprocessing, n_training_samples, nested_name, parameters, versions
-from coview.summary.space import Nested, all_scores, view_labels, view_scores
+from coview.summary.space import Nested, all_scores, kept_scores, view_labels, view_scores
+from coview.summary.tree import tree_of
 from coview.summary.values import (
     EIGENVALUE,
     SQUARED_NORM,
@@ -35,6 +38,7 @@ from coview.summary.values import (
     Feature,
     FeatureMeans,
     Points,
+    SampleMap,
     Samples,
     Similarities,
     Summary,
@@ -44,7 +48,7 @@ from coview.summary.values import (
     reading_order,
 )
 from coview.tune import Tuned
-from coview.tune.record import Tuning
+from coview.tune.record import Tuning, evaluated_models
 from coview.validity import Validity, measure_validity
 from coview.views import Array, Matrix, Views, check_row_labels
 
@@ -67,6 +71,7 @@ def summarize(
     seconds: Mapping[str, float] | None = None,
     notes: Iterable[str] = (),
     command: str | None = None,
+    on_map: SampleMap | None = None,
     stability: Stability | None = None,
 ) -> Summary:
     """Return what a fitted model found in these views: clusters, their separation and their distinguishing features.
@@ -89,6 +94,9 @@ def summarize(
         Further notes for the reader.
     command : str, optional
         The command that repeats the run.
+    on_map : SampleMap, optional
+        `summary.map` of the training samples, on which new samples are placed. By default it is computed again from the
+        scores of the training samples that the model keeps.
     stability : Stability, optional
         The result of `coview.stability` for this model and these views. The stability of the clusters is by default
         that of a few models of at most 200 samples, and there is none of the samples.
@@ -109,6 +117,32 @@ def summarize(
     >>> [cluster.size for cluster in summary.clusters], summary.truth.ari
     ([20, 20, 20], 1.0)
     """
+    return summarize_with_positions(
+        model,
+        views,
+        ids=ids,
+        truth=truth,
+        seconds=seconds,
+        notes=notes,
+        command=command,
+        on_map=on_map,
+        stability=stability,
+    )[0]
+
+
+def summarize_with_positions(
+    model: Any,
+    views: Any,
+    *,
+    ids: Sequence[Any] | None = None,
+    truth: Sequence[Any] | None = None,
+    seconds: Mapping[str, float] | None = None,
+    notes: Iterable[str] = (),
+    command: str | None = None,
+    on_map: SampleMap | None = None,
+    stability: Stability | None = None,
+) -> tuple[Summary, Array | None]:
+    """Return the summary, and the positions of all samples on the map; it has those of the plotted ones only."""
     if not isinstance(model, MultiViewClusterer):
         raise InputTypeError(f"model is {kind_of(model)}; give a fitted method or wrapper of this library")
     views = model._views_to_predict(views)
@@ -122,14 +156,16 @@ def summarize(
     features, means, constant = _features(found)
     known, method = None if classes is None else _truth(found, classes), found.nested.method
     validity, k = _validity(model, found), len(found.names)
-    listed = _draw_by_cluster(found.numbers, LISTED)
+    arranged, positions = _map_positions(found, on_map)
+    listed = draw_by_cluster(found.numbers, LISTED)
     contributions = gather_contributions(model, views, found.numbers, listed, k)
-    return Summary(
+    summary = Summary(
         method=nested_name(model),
         parameters=parameters(model),
         n_samples=views.n_samples,
         n_train=n_training_samples(model, views.n_samples),
         n_clusters=k,
+        of_training=found.fitted,
         views=_describe_views(model, found, constant),
         clusters=_describe_clusters(
             found, separation, features, known, stability_by_cluster(stability, validity, k), contributions
@@ -142,11 +178,14 @@ def summarize(
         eigenvalue_name=SQUARED_NORM if isinstance(method, Consensus) else EIGENVALUE,
         explained_variance_ratio=_significant_numbers(getattr(method, "explained_variance_ratio_", None)),
         further_eigenvalues=_significant_numbers(getattr(method, "_further_eigenvalues", None)),
+        model_eigenvalues=_model_eigenvalues(model, method),
+        tree=tree_of(model),
         feature_means=means,
         uncertain=_uncertain(found, separation),
         truth=known,
         samples=_listed(found, listed, separation, classes, stability, contributions.best_views),
-        points=_plotted(found, separation, classes),
+        points=_plotted(found, separation, positions, classes),
+        map=arranged,
         similarities=_sample_similarities(found),
         tuning=_tuning_record(model),
         notes=(*map(str, notes), *_notes(found), *_notes_on_missing(found, separation)),
@@ -154,13 +193,14 @@ def summarize(
         versions=versions(),
         command=command,
     )
+    return summary, positions
 
 
 def training_silhouette(model: MultiViewClusterer, views: Views) -> float | None:
     """Return the mean silhouette of the training samples, as `summarize` does; None without a score space."""
     numbers = np.unique(model.labels_, return_inverse=True)[1]
     scores = all_scores(Nested(model), views, fitted=True)
-    return _separation(scores, numbers, _draw_by_cluster(numbers, DRAWN)).silhouette
+    return _separation(scores, numbers, draw_by_cluster(numbers, DRAWN)).silhouette
 
 
 class _Found(NamedTuple):
@@ -183,7 +223,7 @@ def _find(model: Any, views: Views, samples: tuple[str, ...]) -> _Found:
     nested = Nested(model)
     labels, fitted = labels_of(model, views)
     names, numbers = np.unique(labels, return_inverse=True)
-    drawn = _draw_by_cluster(numbers, DRAWN)
+    drawn = draw_by_cluster(numbers, DRAWN)
     scores = all_scores(nested, views, fitted)
     by_view, labelled = view_labels(model, views, fitted, drawn)
     return _Found(views, samples, fitted, labels, names, numbers, drawn, nested, scores, by_view, labelled)
@@ -199,19 +239,6 @@ def _names(parameter: str, given: Any, n: int) -> tuple[str, ...]:
         if value is None or value != value:  # NaN
             raise InputError(f"{parameter} has no entry in row {i} ({value}); give one for each sample")
     return tuple(map(str, values))
-
-
-def _draw_by_cluster(numbers: Numbers, most: int) -> Numbers:
-    """Return at most this many rows, at random but with some of every cluster, in increasing order."""
-    if len(numbers) <= most:
-        return np.arange(len(numbers))
-    mixed = np.random.default_rng(0).permutation(len(numbers))
-    by_cluster = mixed[np.argsort(numbers[mixed], kind="stable")]
-    sizes = np.bincount(numbers)
-    place = np.arange(len(numbers)) - np.repeat(np.cumsum(sizes) - sizes, sizes)  # within the cluster
-    first = place < max(1, most // (4 * len(sizes)))
-    drawn = np.concatenate([by_cluster[first], mixed[~np.isin(mixed, by_cluster[first])]])
-    return np.sort(drawn[:most])
 
 
 class _Separation(NamedTuple):
@@ -487,7 +514,21 @@ def _listed(
     )
 
 
-def _plotted(found: _Found, separation: _Separation, classes: Sequence[str] | None) -> Points:
+def _map_positions(found: _Found, given: SampleMap | None) -> tuple[SampleMap | None, Array | None]:
+    """Return the map of the training samples, and the positions of all samples on it; None without score space."""
+    if found.scores is None:
+        return None, None
+    method, of_training = found.nested.method, kept_scores(found.nested)
+    if given is not None and (of_training is None or not set(given.rows) <= set(range(len(of_training)))):
+        raise InputError("on_map is not a map of this model; give the map of the summary of its training samples")
+    scores = found.scores if of_training is None else of_training
+    if given is None:
+        rows = draw_by_cluster(found.labels if of_training is None else method.labels_, ARRANGED)
+        given = SampleMap(tuple(rows.tolist()), _as_tuples(arrange(scores[rows])))
+    return given, place(found.scores, scores[list(given.rows)], np.array(given.positions))
+
+
+def _plotted(found: _Found, separation: _Separation, positions: Array | None, classes: Sequence[str] | None) -> Points:
     drawn, rows = found.drawn, found.drawn.tolist()
     places = np.searchsorted(found.labelled, drawn)
     by_view = view_scores(found.nested, found.views, found.fitted, drawn)
@@ -499,6 +540,7 @@ def _plotted(found: _Found, separation: _Separation, classes: Sequence[str] | No
         classes=None if classes is None else tuple(classes[row] for row in rows),
         margins=_significant_numbers(None if separation.margins is None else separation.margins[drawn]),
         scores=() if found.scores is None else _as_tuples(found.scores[drawn, :COMPONENTS]),
+        positions=() if positions is None else _as_tuples(positions[drawn]),
         view_labels={name: tuple(theirs[places].tolist()) for name, theirs in found.view_labels.items()},
         view_scores={name: _known_or_none(theirs[:, :view_components]) for name, theirs in by_view.items()},
     )
@@ -519,7 +561,7 @@ def _sample_similarities(found: _Found) -> Similarities | None:
     drawn = found.drawn[found.views.has_all()[found.drawn]]
     if len(drawn) < 2:
         return None
-    some = drawn[_draw_by_cluster(found.numbers[drawn], COMPARED)]
+    some = drawn[draw_by_cluster(found.numbers[drawn], COMPARED)]
     some = some[np.argsort(found.numbers[some], kind="stable")]
     if isinstance(found.nested.method, Consensus) and found.scores is not None:
         scores, labels = found.scores[some], tuple(found.labels[some].tolist())
@@ -619,6 +661,25 @@ def _notes_on_missing(found: _Found, separation: _Separation) -> list[str]:
         medians = [decimals(float(np.median(separation.margins[rows]))) for rows in (~complete, complete)]
         notes.append(f"Their median margin is {medians[0]}, that of samples with all views is {medians[1]}.")
     return notes
+
+
+def _model_eigenvalues(model: Any, method: Any) -> dict[str, tuple[float, ...]] | None:
+    """Return the eigenvalues of each model of a consensus, used or not, relative to its largest one."""
+    if not isinstance(method, Consensus):
+        return None
+    tuning = _tuning_record(model)
+    names = [f"model {number}" for number in range(1, len(method.estimators_) + 1)]
+    if tuning is not None:
+        evaluated = evaluated_models(tuning.evaluations, tuning.evaluations[tuning.selected].n_clusters)
+        weighted = [each.model for each in evaluated if each.weight is not None]
+        names = weighted if len(weighted) == len(names) else names
+    found = {}
+    for name, each in zip(names, method.estimators_, strict=True):
+        *_, inner = nested_models(each)
+        values = np.append(getattr(inner, "eigenvalues_", ()), getattr(inner, "_further_eigenvalues", ()))
+        if len(values) and 0 < values[0] < np.inf:
+            found[name] = tuple(_significant(value) for value in values / values[0])
+    return found or None
 
 
 def _dominant_rows(method: Any) -> list[int]:

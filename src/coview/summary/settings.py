@@ -43,9 +43,10 @@ def nested_name(model: Any) -> str:
 def describe_preprocessing(model: Any) -> dict[str, str]:
     """Return what a fitted model does to the rows of each view before its method sees them, in words."""
     found = _steps_in_words(model)
+    words = {name: ", ".join(steps) or _UNCHANGED for name, steps in found.items()}
     for name in model._encodings:  # of the outermost model, before all steps
-        found[name].insert(0, "encoded categories")
-    return {name: ", ".join(steps) or _UNCHANGED for name, steps in found.items()}
+        words[name] = f"encoded categories, then {words[name]}" if found[name] else "encoded categories"
+    return words
 
 
 def _steps_in_words(model: Any) -> dict[str, list[str]]:

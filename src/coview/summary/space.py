@@ -45,13 +45,17 @@ class Nested:
         return views if isinstance(self.method, MultiViewClusterer) else next(iter(views.values()))
 
 
+def kept_scores(nested: Nested) -> Array | None:
+    """Return the scores of the samples that the method is fitted on, if it keeps them."""
+    kept = (getattr(nested.method, name, None) for name in ("scores_", "consensus_", "embedding_"))
+    return next((np.asarray(scores) for scores in kept if scores is not None), None)
+
+
 def all_scores(nested: Nested, views: Views, fitted: bool) -> Array | None:
     """Return the scores of the samples, which the method may keep if it is fitted on them; None without score space."""
-    method = nested.method
-    for name in ("scores_", "consensus_", "embedding_"):
-        known = getattr(method, name, None)
-        if fitted and known is not None and len(known) == views.n_samples:
-            return np.asarray(known)
+    method, known = nested.method, kept_scores(nested)
+    if fitted and known is not None and len(known) == views.n_samples:
+        return known
     if not hasattr(method, "transform"):
         return None
     transform = _with_array_output(method).transform

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from coview.core.tree import Branch
 from coview.errors import InputError
 from coview.formats import count, decimals, percent, plural, shortened
 from coview.html import html_table
@@ -17,7 +18,7 @@ from coview.persist.file import refuse_nan
 from coview.tune.record import Tuning, is_complete
 from coview.validity import Validity
 
-_FORMAT = "coview summary 9"
+_FORMAT = "coview summary 10"
 _LISTED = 20
 EIGENVALUE = "eigenvalue"
 SQUARED_NORM = "fraction of the squared norm"  # of the scores; what `Consensus` has as eigenvalues
@@ -141,12 +142,24 @@ class Points:
     classes: tuple[str, ...] | None
     margins: tuple[float, ...] | None  # from -1 to 1; below 0 if the runner-up is nearer than the own cluster
     scores: tuple[tuple[float, ...], ...]  # one row per sample, one column per component
+    positions: tuple[tuple[float, ...], ...]  # x and y of each sample on the map
     view_labels: dict[str, tuple[int, ...]]
     view_scores: dict[str, tuple[tuple[float | None, ...], ...]]  # None for samples that lack the view
 
     def __repr__(self) -> str:
         components = len(self.scores[0]) if self.scores else 0
         return f"Points({len(self.rows)} samples, {components} components)"
+
+
+@dataclass(frozen=True, repr=False)
+class SampleMap:
+    """The training samples that t-SNE has arranged in two dimensions; others are placed by the nearest of these."""
+
+    rows: tuple[int, ...]  # among the training samples of the method, or all samples if it does not keep their scores
+    positions: tuple[tuple[float, ...], ...]  # x and y of each, from -1 to 1
+
+    def __repr__(self) -> str:
+        return f"SampleMap({len(self.rows)} arranged samples)"
 
 
 @dataclass(frozen=True, repr=False)
@@ -178,6 +191,8 @@ class Summary:
         The class, with the classes inside wrappers.
     parameters : dict
     n_samples, n_train, n_clusters : int
+    of_training : bool
+        Whether these are the samples of the fit, and not new ones.
     views : tuple of View
     clusters : tuple of Cluster
     validity : Validity or None
@@ -194,6 +209,11 @@ class Summary:
         What the eigenvalues are. For a consensus, they are fractions of the squared norm of the scores.
     further_eigenvalues : tuple of float, or None
         The next few eigenvalues, which the method does not use.
+    model_eigenvalues : dict, or None
+        For a consensus, the eigenvalues of each model by name, relative to the largest: those of its components, and
+        the next few.
+    tree : tuple of Branch, or None
+        Which cluster splits into which as the number of clusters grows; pandas.DataFrame(summary.tree) is a table.
     feature_means : FeatureMeans or None
     uncertain : tuple of Uncertain
         The samples of smallest margin.
@@ -201,6 +221,8 @@ class Summary:
         Comparison with known classes, if they are given.
     samples : Samples
     points : Points
+    map : SampleMap or None
+        The arranged samples of the map, on which `summarize` can place new samples; None without scores.
     similarities : Similarities or None
     tuning : Tuning or None
         The models of the consensus and how the number of clusters was selected, for `Tuned`.
@@ -216,6 +238,7 @@ class Summary:
     n_samples: int
     n_train: int
     n_clusters: int
+    of_training: bool
     views: tuple[View, ...]
     clusters: tuple[Cluster, ...]
     validity: Validity | None
@@ -226,11 +249,14 @@ class Summary:
     eigenvalue_name: str
     explained_variance_ratio: tuple[float, ...] | None
     further_eigenvalues: tuple[float, ...] | None
+    model_eigenvalues: dict[str, tuple[float, ...]] | None
+    tree: tuple[Branch, ...] | None
     feature_means: FeatureMeans | None
     uncertain: tuple[Uncertain, ...]
     truth: Truth | None
     samples: Samples
     points: Points
+    map: SampleMap | None
     similarities: Similarities | None
     tuning: Tuning | None
     notes: tuple[str, ...]
@@ -335,6 +361,7 @@ def _check_lengths(summary: Summary) -> None:
     means = summary.feature_means
     n, names, labels = len(points.rows), {v.name for v in summary.views}, {c.label for c in summary.clusters}
     drawn: list[Any] = [points.samples, points.labels, points.classes, points.margins, points.scores or None]
+    drawn += [points.positions] if summary.map is not None else []
     drawn += [*points.view_labels.values(), *points.view_scores.values()]
     listed: list[Any] = [samples.names, samples.labels, samples.classes, samples.runners_up, samples.margins]
     listed += [samples.best_views, samples.stability]
@@ -356,6 +383,9 @@ def _check_lengths(summary: Summary) -> None:
     }
     if summary.refits is not None:
         holds["refits"] = len(summary.refits.dissolved) == len(labels) and samples.stability is not None
+    if summary.map is not None:
+        positions = (*summary.map.positions, *points.positions)
+        holds["map"] = len(summary.map.rows) == len(summary.map.positions) and {len(xy) for xy in positions} <= {2}
     if means is not None:
         widths = {len(means.views), len(means.names), *map(len, means.values)}
         holds["feature_means"] = len(means.values) == len(labels) and len(widths) == 1 and set(means.views) <= names

@@ -12,7 +12,6 @@ from coview.compose import Concat, Preprocessed
 from coview.core.fuse import fuses_sparse
 from coview.core.tiles import SymmetricTiles
 from coview.kernels import AutoKernel, FuzzyGraph, Kernel, NeighborGraph
-from coview.methods.coverage import most_clusters
 from coview.methods.tmvkscr import TMvKSCR
 from coview.preprocess.profile import ViewProfile
 from coview.runtime import fits_in_memory
@@ -21,9 +20,13 @@ from coview.views import Views
 EACH_VIEW = "each view"
 
 
-def most_components(views: Views) -> int:
-    """Return the largest number of components for which models can be fitted, also if samples lack views."""
-    return max(1, min(views.n_samples, most_clusters(views)) - 1)
+def number_of_components(n_clusters: int, n_samples: int) -> int:
+    """Return the number of components of the models: one for each cluster, if there are more samples than that.
+
+    A view that few samples have does not limit it: with fewer components than clusters, the directions of the scores
+    would divide clusters in the same way in all subsets, and such clusters would seem to be stable.
+    """
+    return max(1, min(n_clusters, n_samples - 1))
 
 
 def models_of(views: Views, n_components: int, **parameters: Any) -> dict[str, Any]:

@@ -27,6 +27,8 @@ class EvaluatedModel:
     weight: float | None = None  # of the model in the consensus; None for the consensus
     criterion: float | None = None  # by which numbers of clusters are compared; only of the consensus
     error: str | None = None  # why the model cannot be fitted
+    stability_spread: float | None = None  # standard deviation over the subsets
+    criterion_spread: float | None = None  # standard deviation over the subsets, by which the stability varies
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,13 @@ def relative_criteria(evaluations: Sequence[EvaluatedModel]) -> dict[int, float]
     criteria = {each.n_clusters: each.criterion or 0.0 for each in evaluated_numbers(evaluations)}
     best = max(criteria.values(), default=0.0)
     return {number: value / best if best > 0 else 1.0 for number, value in criteria.items()}
+
+
+def relative_spreads(evaluations: Sequence[EvaluatedModel]) -> dict[int, float]:
+    """Return the spread of the criterion of each number of clusters as a fraction of the largest criterion."""
+    numbers = evaluated_numbers(evaluations)
+    best = max((each.criterion or 0.0 for each in numbers), default=0.0)
+    return {each.n_clusters: (each.criterion_spread or 0.0) / best if best > 0 else 0.0 for each in numbers}
 
 
 def is_complete(evaluations: Sequence[EvaluatedModel], selected: int) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -12,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from coview.compose.consensus import diffusion_weights
 from coview.compose.wrapper import nested_models
@@ -20,12 +18,13 @@ from coview.core.agreement import adjusted_rand, mean_agreements, size_entropy
 from coview.core.assign import FEW_STARTS, Directions, Labels
 from coview.core.select import draw_rows
 from coview.errors import InputError
+from coview.parts import part_of_fit
 from coview.preprocess.profile import varies
 from coview.progress import Progress
 from coview.rows import l2_normalize
 from coview.runtime import Workers
 from coview.tune.criterion import criterion, model_weights
-from coview.tune.models import models_of, most_components
+from coview.tune.models import models_of, number_of_components
 from coview.tune.record import CONSENSUS, EvaluatedModel, evaluated_models
 from coview.views import Array, Views
 
@@ -43,6 +42,7 @@ class SearchResult(NamedTuple):
     evaluations: tuple[EvaluatedModel, ...]
     selected: int
     weights: dict[str, float]  # of the models that can be fitted
+    labels: dict[int, tuple[int, ...]]  # of the rows of the search by the consensus, by number of clusters
 
     @property
     def n_clusters(self) -> int:
@@ -88,8 +88,7 @@ class Search:
             int(np.clip(round(_SUBSETS_TIMES_SAMPLES / n), _SUBSETS, _MOST_SUBSETS)) if n >= _LEAST_SAMPLES else 0
         )
         subsets = [np.sort(rng.permutation(n)[: int(_FRACTION * n)]) for _ in range(n_subsets)]
-        parts = [some, *(some.take(part) for part in subsets)]
-        n_components = min(max(numbers), *(most_components(part) for part in parts))
+        n_components = number_of_components(max(numbers), min(map(len, [rows, *subsets])))
         models = models_of(some, n_components, assigner=Directions(n_init=1), n_jobs=1, random_state=seed)
         final = models_of(views, 1)  # all samples may need more memory, or have another profile
         models = {name: model for name, model in models.items() if name in final}
@@ -103,13 +102,7 @@ class Search:
                 progress(f"models of {n} samples", next(done), len(tasks))
             return found
 
-        with (
-            warnings.catch_warnings(),
-            config_context(transform_output="default"),
-            Workers(n_jobs) as workers,
-        ):
-            # The measures include what these warnings report: close eigenvalues, and fewer clusters in a subset.
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with config_context(transform_output="default"), Workers(n_jobs) as workers:
             results = workers.map(fit, tasks)
         by_model = {name: results[i :: len(models)] for i, name in enumerate(models)}
         errors = {name: str(each[0]) for name, each in by_model.items() if isinstance(each[0], InputError)}
@@ -124,7 +117,7 @@ class Search:
 
     def evaluate(self, numbers: Sequence[int]) -> SearchResult:
         """Return the measures for each number of clusters, and select one."""
-        by_number = [self._evaluated(k) for k in numbers]
+        by_number, labels = zip(*(self._evaluated(k) for k in numbers), strict=True)
         measures = [
             np.array([getattr(each[-1], name) or 0.0 for each in by_number])
             for name in ("stability", "agreement", "size_entropy", "eigengap")
@@ -132,13 +125,23 @@ class Search:
         if any(each[-1].eigengap is None for each in by_number):  # too few components for the larger numbers
             measures[-1] = np.zeros(len(numbers))
         values = criterion(np.array(numbers), *measures)
+        # The criterion is linear in the stability, so this is its standard deviation over the subsets.
+        spreads = np.array([each[-1].stability_spread or 0.0 for each in by_number])
+        spreads = criterion(np.array(numbers), measures[0] + spreads, *measures[1:]) - values
         evaluations = [
-            replace(each, criterion=float(value)) if each.model == CONSENSUS else each
-            for some, value in zip(by_number, values, strict=True)
+            self._with_criterion(each, float(value), float(spread)) if each.model == CONSENSUS else each
+            for some, value, spread in zip(by_number, values, spreads, strict=True)
             for each in some
         ]
         selected = sum(len(some) for some in by_number[: int(values.argmax()) + 1]) - 1
-        return SearchResult(tuple(evaluations), selected, _known_weights(by_number[int(values.argmax())]))
+        weights = _known_weights(by_number[int(values.argmax())])
+        by_consensus = {k: tuple(each.tolist()) for k, each in zip(numbers, labels, strict=True)}
+        return SearchResult(tuple(evaluations), selected, weights, by_consensus)
+
+    @staticmethod
+    def _with_criterion(evaluated: EvaluatedModel, value: float, spread: float) -> EvaluatedModel:
+        known = evaluated.stability_spread is not None
+        return replace(evaluated, criterion=value, criterion_spread=spread if known else None)
 
     def labels(self, evaluations: Sequence[EvaluatedModel], n_clusters: int) -> Labels:
         """Return the labels of the consensus for one of the evaluated numbers of clusters, of all rows."""
@@ -146,12 +149,12 @@ class Search:
         assert labels is not None
         return labels
 
-    def _evaluated(self, k: int) -> list[EvaluatedModel]:
-        """Return the evaluations of all models and of their consensus for one number of clusters."""
+    def _evaluated(self, k: int) -> tuple[list[EvaluatedModel], Labels]:
+        """Return the evaluations of all models and of their consensus for one number of clusters, and its labels."""
         n = len(self.rows)
         labels = {name: [each and each.labels(k) for each in parts] for name, parts in self.found.items()}
         stability = {name: self._stability(parts) for name, parts in labels.items()}
-        weights = dict(zip(labels, model_weights(list(stability.values())), strict=True))
+        weights = dict(zip(labels, model_weights([_mean(each) for each in stability.values()]), strict=True))
         whole: dict[str, Labels] = {name: parts[0] for name, parts in labels.items() if parts[0] is not None}
         agreements = mean_agreements(list(whole.values())) if len(whole) > 1 else [None]
         evaluated = [EvaluatedModel(name, n, k, error=error) for name, error in self.errors.items()]
@@ -165,7 +168,8 @@ class Search:
                     name,
                     n,
                     k,
-                    stability=stability[name],
+                    stability=_mean(stability[name]),
+                    stability_spread=_spread(stability[name]),
                     agreement=None if agreement is None else float(agreement),
                     size_entropy=size_entropy(whole[name], k),
                     eigengap=gaps[-1],
@@ -175,25 +179,27 @@ class Search:
         known_gaps = [gap for gap in gaps if gap is not None]
         together = [self._consensus(part, weights, k) for part in range(len(self.subsets) + 1)]
         assert together[0] is not None
+        stability_together = self._stability(together)
         evaluated.append(
             EvaluatedModel(
                 CONSENSUS,
                 n,
                 k,
-                stability=self._stability(together),
+                stability=_mean(stability_together),
+                stability_spread=_spread(stability_together),
                 agreement=float(np.mean([a for a in agreements if a is not None])) if len(whole) > 1 else None,
                 size_entropy=size_entropy(together[0], k),
                 eigengap=float(np.mean(known_gaps)) if len(known_gaps) == len(gaps) else None,
             )
         )
-        return evaluated
+        return evaluated, together[0]
 
-    def _stability(self, parts: Sequence[Labels | None]) -> float | None:
-        """Return the mean agreement of the labels of all rows with those of the subsets."""
+    def _stability(self, parts: Sequence[Labels | None]) -> list[float]:
+        """Return the agreement of the labels of all rows with those of each subset."""
         whole, *others = parts
         assert whole is not None
         known = [(rows, part) for rows, part in zip(self.subsets, others, strict=True) if part is not None]
-        return float(np.mean([adjusted_rand(whole[rows], part) for rows, part in known])) if known else None
+        return [adjusted_rand(whole[rows], part) for rows, part in known]
 
     def _consensus(self, part: int, weights: Mapping[str, float], k: int) -> Labels | None:
         """Return the labels of the consensus, as `Consensus` finds them, in all rows or in a subset."""
@@ -205,7 +211,9 @@ class Search:
 def _fitted(model: Any, views: Views) -> _Scores | InputError:
     """Return the scores of a model of these samples, or why it cannot be fitted."""
     try:
-        *_, method = nested_models(model.fit(views))
+        # The measures include what warnings would report: close eigenvalues, and fewer clusters in a subset.
+        with part_of_fit(warns=False):
+            *_, method = nested_models(model.fit(views))
     except InputError as error:
         return error
     return _Scores(method.scores_ * diffusion_weights(method, method.scores_), method.eigenvalues_)
@@ -213,6 +221,15 @@ def _fitted(model: Any, views: Views) -> _Scores | InputError:
 
 def _labels(scores: Array, k: int) -> Labels:
     return FEW_STARTS.fit(scores, k, np.random.default_rng(0)).assign(scores)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return float(np.mean(values)) if values else None
+
+
+def _spread(values: Sequence[float]) -> float | None:
+    """Return the standard deviation, if there are at least two values."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
 def _known_weights(evaluated: Sequence[EvaluatedModel]) -> dict[str, float]:

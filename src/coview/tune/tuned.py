@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
+
 from coview.compose import Consensus, Preprocessed
 from coview.compose.wrapper import Wrapper
 from coview.core.assign import Labels
@@ -18,9 +20,9 @@ from coview.methods.tmvkscr import TMvKSCR
 from coview.parameters import check_number, is_integer, short
 from coview.preprocess.profile import varies
 from coview.progress import Progress, ProgressParameter, reporting
-from coview.state import Range, Sizes, require
+from coview.state import IntegerArray, Range, Sizes, require
 from coview.tune.final import fall_in_words, final_measures
-from coview.tune.models import models_of, most_components
+from coview.tune.models import models_of, number_of_components
 from coview.tune.record import EvaluatedModel, FinalMeasures, evaluated_numbers, is_complete
 from coview.tune.search import Search, SearchResult
 from coview.validity import Validity, measure_validity
@@ -104,6 +106,9 @@ class Tuned(Wrapper):
     final_: FinalMeasures | None
     validity_: Validity | None
     reason_: str
+    # What the search has found for each number of clusters, for the tree of clusters.
+    _searched_rows: Annotated[Array, IntegerArray("_searched", least=0, empty=True)]
+    _searched_labels: Annotated[Array, IntegerArray("_numbers", "_searched", least=0, empty=True)]
     if TYPE_CHECKING:  # what `Wrapper` reads from the fitted estimator, for type checkers
         estimator_: Any
         scores_: Array
@@ -137,17 +142,21 @@ class Tuned(Wrapper):
         views = self._views_to_fit(X)
         verbose = check_number("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
         seed = int(self._generator().integers(2**31))
-        numbers = self._cluster_numbers(views)
         _require_variation(views)
+        numbers = self._cluster_numbers(views)
         if numbers == [1]:
             self._fit_one_cluster(views, seed)
             self.evaluations_, self.selected_, self.final_, self.validity_ = (), 0, None, None
+            self._searched_rows, self._searched_labels = np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.int64)
             self.reason_ = "One cluster needs no selection."
         else:
             with reporting(self.progress) as report:
                 several = [k for k in numbers if k > 1]
                 search = Search.run(views, several, _SEARCH_SEED, self.n_jobs, _printing(report, verbose))
-            self._fit_selected(search.evaluate(several), views, seed, may_be_one=1 in numbers)
+            result = search.evaluate(several)
+            self._fit_selected(result, views, seed, may_be_one=1 in numbers)
+            self._searched_rows = search.rows
+            self._searched_labels = np.array([result.labels[k] for k in several])
         if verbose:
             print(f"[Tuned] {self.reason_}")
 
@@ -187,7 +196,7 @@ class Tuned(Wrapper):
         # In float32 the eigensolver is faster: the last component often has no gap to the next one.
         return models_of(
             views,
-            min(n_clusters, most_components(views)),
+            number_of_components(n_clusters, views.n_samples),
             dtype="float32",
             n_jobs=self.n_jobs,
             progress=self.progress,
@@ -203,10 +212,18 @@ class Tuned(Wrapper):
             require(self.n_clusters_ == 1 and not self.evaluations_, "final_: expected measures of the consensus")
             return
         require(is_complete(self.evaluations_, self.selected_), "evaluations_: expected a selected consensus")
+        n, n_numbers = len(self.estimator_.labels_), len(evaluated_numbers(self.evaluations_))
+        fits = len(self._searched_labels) == n_numbers and self._searched_rows.max(initial=-1) < n
+        require(fits, f"_searched_labels: expected labels of training samples for {n_numbers} numbers of clusters")
         selected = self.evaluations_[self.selected_].n_clusters
         require(
             self.n_clusters_ in (1, selected), f"selected_ has {selected} clusters, not n_clusters_={self.n_clusters_}"
         )
+
+    def _tree_labels(self) -> tuple[Array, dict[int, Labels]]:
+        """Return the samples of the search, as rows of the training samples, and their labels by number of clusters."""
+        numbers = (each.n_clusters for each in evaluated_numbers(self.evaluations_))
+        return self._searched_rows, dict(zip(numbers, self._searched_labels, strict=True))
 
     def _cluster_numbers(self, views: Views) -> list[int]:
         """Return the numbers of clusters to select from, in increasing order."""
@@ -215,6 +232,7 @@ class Tuned(Wrapper):
         if n < 2:
             raise InputError(f"n_samples={n} is too few to find clusters; give more samples")
         if isinstance(wanted, str) and wanted == "auto":
+            check_coverage(views, 2, {})
             # Clusters of a single sample are not expected, nor more clusters than a view has enough samples for.
             return [k for k in _AUTO if k <= 2 or (2 * k <= n and k <= most_clusters(views))]
         several = isinstance(wanted, Iterable) and not isinstance(wanted, str)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -24,7 +23,7 @@ from coview.methods.tmvkscr import TMvKSCR
 from coview.preprocess.profile import varies
 from coview.rows import as_float64
 from coview.validity.reference import DISTRIBUTIONS, Reference, compressed
-from coview.validity.refits import labels_by_part, rows_of
+from coview.validity.refits import labels_by_part, rows_of, without_warnings
 from coview.validity.values import STRONG, Validity
 from coview.views import Array, Matrix, Views
 
@@ -73,8 +72,7 @@ def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) ->
     for wrapper in wrappers:
         samples = wrapper.inner_views(samples)
         of_views = samples if len(samples) == len(of_views) else of_views
-    with warnings.catch_warnings(), config_context(transform_output="default"):
-        warnings.simplefilter("ignore")  # about parts of the samples
+    with without_warnings(method), config_context(transform_output="default"):  # about parts of the samples
         refits = _refits(_unfitted(method, seed), samples, own_kernels, _SPLITS, rng)
         if not refits:
             return None

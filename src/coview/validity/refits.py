@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,25 @@ from sklearn.base import clone
 from coview.core.assign import Labels
 from coview.kernels import Kernel, Precomputed
 from coview.methods.base import MultiViewClusterer
+from coview.parts import part_of_fit
 from coview.views import Array, Views
+
+
+@contextmanager
+def without_warnings(method: Any) -> Iterator[None]:
+    """Return a context in which fits of the method, and of methods inside it, give no warnings."""
+    with part_of_fit(warns=False), ExitStack() as filters:
+        if not _is_own(method):
+            filters.enter_context(warnings.catch_warnings())
+            warnings.simplefilter("ignore")
+        yield
+
+
+def _is_own(estimator: Any) -> bool:
+    """Return whether an estimator and those inside it are of this library."""
+    inner = getattr(estimator, "estimators", getattr(estimator, "estimator", []))
+    several = inner.values() if isinstance(inner, Mapping) else inner if isinstance(inner, (list, tuple)) else [inner]
+    return isinstance(estimator, MultiViewClusterer) and all(map(_is_own, several))
 
 
 def rows_of(views: Views, rows: Array, kernels: Mapping[str, Kernel], training: Array | None = None) -> Views:
