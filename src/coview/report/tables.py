@@ -81,14 +81,13 @@ def sample_table(samples: Samples) -> list[dict[str, Any]]:
 
 
 def _coded(kind: str, values: Sequence[Any]) -> dict[str, Any]:
-    """Return the values of a column; names that occur often are listed once, and the values are their places."""
-    if kind != "text":
+    """Return the values of a column; if few differ, these are listed once as names, and the values are their places."""
+    if kind == "text":
+        values = [shortened(text, MAX_NAME_LENGTH) for text in values]
+    place = {name: i for i, name in enumerate(dict.fromkeys(values))}
+    if kind == "cluster" or 2 * len(place) > len(values):
         return {"values": values}
-    texts = [shortened(text, MAX_NAME_LENGTH) for text in values]
-    place = {name: i for i, name in enumerate(dict.fromkeys(texts))}
-    if 2 * len(place) > len(texts):
-        return {"values": texts}
-    return {"values": [place[text] for text in texts], "names": list(place)}
+    return {"values": [place[value] for value in values], "names": list(place)}
 
 
 def splits(summary: Summary) -> dict[str, list[Split]]:
