@@ -385,6 +385,51 @@ def smallest_of_each(query, numbers, k, n_queries):
     return np.array([own[np.argsort(numbers[own], kind="stable")[:k]] for own in places])
 
 
+def stability(labels, halves):
+    """Mean Jaccard index of each cluster's best match, and the fraction of models in which each sample stays.
+
+    A half is a dictionary from sample to the label by one model. Clusters are matched one to one by trying all ways.
+    """
+    names = sorted(set(labels))
+    indices, stays = {name: [] for name in names}, {i: [] for i in range(len(labels))}
+    for found in halves:
+        theirs = sorted(set(found.values()))
+        members = {name: {i for i in found if labels[i] == name} for name in names}
+        other = {name: {i for i in found if found[i] == name} for name in theirs}
+        jaccard = {(a, b): len(members[a] & other[b]) / len(members[a] | other[b]) for a in names for b in theirs}
+        for name in names:
+            if members[name]:
+                indices[name].append(max(jaccard[name, each] for each in theirs))
+        nothing = [None] * len(names)
+        ways = itertools.permutations([*theirs, *nothing], len(names))
+        best = max(ways, key=lambda way: sum(jaccard.get(pair, 0) for pair in zip(names, way, strict=True)))
+        match = dict(zip(names, best, strict=True))
+        for i in found:
+            stays[i].append(match[labels[i]] == found[i])
+    means = [sum(each) / len(each) if each else None for each in indices.values()]
+    return means, [sum(each) / len(each) if each else None for each in stays.values()]
+
+
+def view_contributions(parts, weights, centres, label, others=()):
+    """The contribution of each view to the label of one sample, from its summand of the score; None if it is absent.
+
+    The score may have further summands, of no view, in other coordinates: these count for the nearest cluster only.
+    """
+    known = [part for part in parts if part is not None]
+    score = sum([*known, *others])
+    direction = score / math.sqrt(sum(score**2))
+    far = {c: sum((direction - centre) ** 2) for c, centre in enumerate(centres) if c != label}
+    second = min(far, key=far.get)
+    seen = sum(known) != 0  # the coordinates to which the views contribute
+    p, q = centres[label] * seen, centres[second] * seen
+    weight = sum(w for w, part in zip(weights, parts, strict=True) if part is not None)
+    constant = (sum(p**2) - sum(q**2)) / 2
+    return [
+        None if part is None else sum(part * (p - q)) / math.sqrt(sum(score**2)) - w / weight * constant
+        for w, part in zip(weights, parts, strict=True)
+    ]
+
+
 def encoded_mixed(rows, kinds, training):
     """Return rows of a mixed table as numbers, cell by cell; kinds are "number", "category", or a list of levels."""
     columns = list(zip(*training, strict=True))

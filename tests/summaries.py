@@ -10,6 +10,7 @@ from coview.summary import (
     Feature,
     FeatureMeans,
     Points,
+    Refits,
     SampleMap,
     Samples,
     Similarities,
@@ -61,6 +62,7 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
                 "RBF(sigma2=9.277343749999998)",
                 1.0 + i,
                 0.85 - 0.25 * i,
+                0.6 + 0.1 * i,
                 tuple(np.bincount(own[name], minlength=n_clusters).tolist()),
                 (),
             )
@@ -75,6 +77,8 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
                 silhouette=0.2 + 0.6 * c / n_clusters,
                 margin=0.1 + 0.5 * c / n_clusters,
                 agreement={name: float(np.mean(theirs[labels == c] == c)) for name, theirs in own.items()},
+                contributions={name: 0.3 - 0.1 * ((i + c) % 3) for i, name in enumerate(views)},
+                contradicted={name: 0.05 + 0.1 * ((i + c) % 3) for i, name in enumerate(views)},
                 features=tuple(
                     Feature(name, f"{name}_{c}_{j}", (-1) ** j * (3 - 0.3 * j), 1.5, 0.25)
                     for j, name in enumerate(list(views) * 2)
@@ -84,6 +88,7 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
             for c in range(n_clusters)
         ),
         validity=Validity(400, 0.8, 0.2, 0.3, None, 0.6, 50.0, 3.0, None, None, 0.12, (0.9,) * n_clusters),
+        refits=Refits(20, (n_samples + 1) // 2, True, (1,) * n_clusters),
         silhouette=0.42,
         rho=0.5,
         eigenvalues=tuple(float(x) for x in 1 / np.arange(1, max(n_clusters, 2))),
@@ -117,6 +122,8 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
             classes=tuple(map(str, truth[listed])),
             runners_up=tuple(((labels[listed] + 1) % n_clusters).tolist()),
             margins=tuple(float(x) for x in np.round(rng.random(len(listed)), 5)),
+            best_views=tuple(list(views)[row % len(views)] for row in listed.tolist()),
+            stability=tuple(row % 21 / 20 for row in listed.tolist()),
         ),
         points=Points(
             rows=tuple(drawn.tolist()),
@@ -181,12 +188,26 @@ def bare(summary):
     """The same summary without its optional parts."""
     return replace(
         summary,
-        views=tuple(replace(view, kernel=None, kappa=None, agreement=None, sizes=None) for view in summary.views),
+        views=tuple(
+            replace(view, kernel=None, kappa=None, agreement=None, agreement_without=None, sizes=None)
+            for view in summary.views
+        ),
         clusters=tuple(
-            replace(c, stability=None, silhouette=None, margin=None, agreement={}, features=(), classes=None)
+            replace(
+                c,
+                stability=None,
+                silhouette=None,
+                margin=None,
+                agreement={},
+                contributions={},
+                contradicted={},
+                features=(),
+                classes=None,
+            )
             for c in summary.clusters
         ),
         validity=None,
+        refits=None,
         silhouette=None,
         rho=None,
         eigenvalues=None,
@@ -196,7 +217,7 @@ def bare(summary):
         feature_means=None,
         uncertain=(),
         truth=None,
-        samples=replace(summary.samples, classes=None, runners_up=None, margins=None),
+        samples=replace(summary.samples, classes=None, runners_up=None, margins=None, best_views=None, stability=None),
         points=replace(
             summary.points,
             classes=None,

@@ -218,7 +218,7 @@ def test_names_are_escaped_in_text_and_data(summary):
     assert page.data()["points"]["groupings"][-1]["name"] == f"view {NASTY}"
     assert page.text.count(NASTY) > 10
     assert "alert(1)</script>" not in html
-    assert json.loads(page.scripts[1])[0]["values"][7] == NASTY
+    assert json.loads(page.scripts[1])[0]["names"] == [NASTY]  # of all samples
     assert not set("<>&\u2028\u2029") & set(page.scripts[0] + page.scripts[1])
 
 
@@ -654,8 +654,12 @@ def test_the_table_of_samples_states_how_many_it_has():
     page = Page(render(big))
     assert "The table has 20,000 of 30,000 samples" in page.text
     columns = json.loads(page.scripts[1])
-    assert [column["name"] for column in columns] == ["Sample", "Row", "Cluster", "Runner-up", "Margin", "Class"]
+    assert [column["name"] for column in columns] == [
+        *("Sample", "Row", "Cluster", "Runner-up", "Margin", "Best view", "Stays", "Class")
+    ]
     assert {len(column["values"]) for column in columns} == {20_000}
+    best = next(column for column in columns if column["name"] == "Best view")
+    assert [best["names"][place] for place in best["values"]] == list(big.samples.best_views)
     assert "The table has" not in Page(render(make_summary(300, 3))).text
 
 
@@ -750,3 +754,29 @@ def test_a_comparison_of_one_method_names_no_fastest_or_second():
     assert "1 method with default settings assigns 60 samples to 3 clusters" in text
     assert "fastest" not in text
     assert "followed" not in text
+
+
+def test_contributions_are_a_table_of_views_by_clusters(summary):
+    table = Page(render(summary)).text.partition("Contributions\n")[2]
+    assert "50%" in table  # 0.3 of 0.6
+    assert "the same model predicts without the view" in table
+    contrary = replace(summary.clusters[0], contributions={"pixels": 0.5, "fourier": 0.1, "gradients": -0.1})
+    contrary = replace(contrary, contradicted={"pixels": 0.0, "fourier": 0.2, "gradients": 0.8})
+    text = Page(render(replace(summary, clusters=(contrary, *summary.clusters[1:])))).text
+    assert "\N{MINUS SIGN}20% 80%" in text
+    assert (
+        "View gradients contradicts the labels of most samples of cluster 0: it is nearer to another cluster." in text
+    )
+    without = Page(render(bare(summary))).text
+    assert "Contributions" not in without
+    assert "predicts without the view" not in without
+
+
+def test_the_stability_has_its_reading_in_words(summary):
+    unstable = replace(summary.clusters[0], stability=0.55)
+    text = Page(render(replace(summary, clusters=(unstable, *summary.clusters[1:])))).text
+    assert "0.55 not to be trusted" in text
+    assert "0.90 stable" in text
+    assert "(20 models, 200 samples each)" in text
+    assert "Cluster 0 has a stability below 0.6, too low to be trusted." in text
+    assert "(six models of at most 200 samples)" in Page(render(replace(summary, refits=None))).text

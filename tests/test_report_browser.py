@@ -56,6 +56,7 @@ def summaries():
         notes=(NASTY,),
     )
     tiny = make_summary(300, 2)
+    tiny = replace(tiny, samples=replace(tiny.samples, stability=(None, *tiny.samples.stability[1:])))
     return {
         "small": small,
         "nasty": nasty,
@@ -465,11 +466,30 @@ def test_the_table_of_samples_is_saved_as_csv(opened, tmp_path):
     browser = opened("small")
     choose(browser, "samples-cluster", "4")
     header, *rows = download(browser, tmp_path)
-    assert header == ["sample", "row", "cluster", "runner_up", "margin", "class"]
+    assert header == ["sample", "row", "cluster", "runner_up", "margin", "best_view", "stays", "class"]
     assert len(rows) > 20
     assert {row[2] for row in rows} == {"4"}
     assert shown(browser).endswith(f"of {len(rows)}")
     assert all(row[0] == f"image {row[1]}" and 0 <= float(row[4]) <= 1 for row in rows)
+
+
+def test_samples_without_stability_have_a_dash_and_an_empty_cell(opened, tmp_path):
+    browser = opened("two")
+    assert column(browser, "samples-table", 7)[:3] == ["–", "0.050", "0.100"]
+    assert download(browser, tmp_path)[1][5:7] == ["pixels", ""]
+    button = browser.find_element("css selector", "#samples-table th:nth-child(7) button")
+    button.click()
+    assert column(browser, "samples-table", 7)[:2] == ["–", "0"]
+    button.click()
+    assert column(browser, "samples-table", 7)[0] == "1"
+
+
+def test_the_contributions_of_the_views_are_coloured(opened):
+    browser = opened("small")
+    cells = browser.find_elements("css selector", "#contributions tbody tr:first-child td")
+    assert [cell.text.split()[0] for cell in cells[:4]] == ["50%", "33%", "17%", "50%"]
+    colours = [cell.value_of_css_property("background-color") for cell in cells[:3]]
+    assert len(set(colours)) == 3
 
 
 def test_names_in_the_csv_file_are_not_formulas(opened, tmp_path):

@@ -7,6 +7,7 @@ from coview._version import __version__ as __version__
 from coview.registry import ASSIGNERS, KERNELS, METHODS, SELECTORS
 
 if TYPE_CHECKING:
+    from coview.certainty.stability import stability
     from coview.compose import Concat, Consensus, FixedSize, PerView, Preprocessed
     from coview.core.assign import Codebook, Directions
     from coview.core.select import Entropy, KMeansRows, Stratified, Uniform
@@ -62,6 +63,7 @@ _HOME_OF = {
     "load": "coview.persist",
     "read_views": "coview.io",
     "save": "coview.persist",
+    "stability": "coview.certainty.stability",
     "stack_views": "coview.views",
     "summarize": "coview.summary",
 }
@@ -110,6 +112,7 @@ __all__ = [
     "load",
     "read_views",
     "save",
+    "stability",
     "stack_views",
     "summarize",
 ]

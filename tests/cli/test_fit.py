@@ -13,7 +13,7 @@ import pytest
 import typer
 from sklearn.neighbors import NearestNeighbors
 
-from coview import KSC, METHODS, RBF, Concat, FixedSize, TMvKSCR, Tuned
+from coview import KSC, METHODS, RBF, Concat, FixedSize, TMvKSCR, Tuned, stability
 from coview.cli import main
 from coview.cli.run import RUN_FILES
 from coview.compose import Preprocessed
@@ -394,3 +394,29 @@ def test_gram_matrices_are_precomputed_kernels(data, tmp_path, capsys):
     assert code == 0, err
     expected = TMvKSCR(3, kernel=RBF(9.0), random_state=0).fit(data["train"]).labels_
     assert read_labels(tmp_path / "run" / "labels.csv", column="cluster") == tuple(map(str, expected.tolist()))
+
+
+def test_stability_is_measured_printed_and_written(data, tmp_path, capsys):
+    command = ["fit", *data["train_files"], *RBF_3, "--stability", "4", "--seed", "3", "-o"]
+    code, out, _ = call(capsys, *command, tmp_path / "run")
+    assert code == 0
+    model = TMvKSCR(3, random_state=3).fit(data["train"])
+    found = stability(model, data["train"], 4, random_state=3)
+    assert "In 4 models with the same settings, each of 45 samples: of 3 clusters, 3 are stable." in out
+    assert re.search(r"cluster ┃ samples ┃ Jaccard index ┃ dissolved ┃ reading", out)
+    summary = Summary.from_json((tmp_path / "run" / "summary.json").read_text())
+    assert [cluster.stability for cluster in summary.clusters] == pytest.approx(
+        [each.jaccard for each in found.clusters], rel=1e-4
+    )
+    assert summary.samples.stability == pytest.approx(found.samples, rel=1e-4)
+    assert summary.refits.n_repeats == 4
+    assert "stability" in summary.seconds
+    code, out, _ = call(capsys, *command, tmp_path / "again", "--json", "--no-report")
+    assert json.loads(out)["stability"]["clusters"] == [cluster.stability for cluster in summary.clusters]
+
+
+def test_stability_needs_a_number(data, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sentence = "--stability 0: expected an integer of at least 1"
+    assert sentence in refused(capsys, "fit", *data["train_files"], *RBF_3, "--stability", "0")
+    assert sentence in refused(capsys, "tune", *data["train_files"], "--ids=id", "--stability", "0")

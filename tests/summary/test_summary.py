@@ -33,6 +33,7 @@ from coview import (
 from coview.compose import Preprocessed
 from coview.compose.wrapper import nested_models
 from coview.core.fingerprint import fingerprint
+from coview.methods.base import is_training_set
 from coview.methods.kernel_clusterer import OneViewKernelClusterer
 from coview.summary import Summary, gather, space, summarize
 from coview.summary.drawn import draw_by_cluster
@@ -330,7 +331,7 @@ def test_another_batch_that_mostly_shares_its_labels_is_not_taken_for_the_traini
 def test_training_samples_have_one_fingerprint_in_every_form(form, blobs):
     views, _ = blobs
     fitted = OPMC(3, random_state=0).fit(views)
-    assert space.is_training_set(fitted, fitted._views_to_predict(form(views)))
+    assert is_training_set(fitted, fitted._views_to_predict(form(views)))
 
 
 def test_training_samples_have_one_fingerprint_on_file_and_after_loading(tmp_path, blobs):
@@ -341,8 +342,8 @@ def test_training_samples_have_one_fingerprint_on_file_and_after_loading(tmp_pat
     for name, x in views.items():
         np.save(tmp_path / f"{name}.npy", x)
     mapped = {name: np.load(tmp_path / f"{name}.npy", mmap_mode="r") for name in views}
-    assert space.is_training_set(loaded, as_views(mapped))
-    assert not space.is_training_set(loaded, as_views({name: x[::-1] for name, x in views.items()}))
+    assert is_training_set(loaded, as_views(mapped))
+    assert not is_training_set(loaded, as_views({name: x[::-1] for name, x in views.items()}))
 
 
 @pytest.mark.parametrize("row", [1, 700, 1998])

@@ -1,1 +1,1 @@
-"""How certain the results for each sample are."""
+"""How certain clusters are: for each cluster, for each sample and by each view."""

@@ -12,12 +12,14 @@ import typer
 from coview.cli.folder import check_folder
 from coview.cli.inputs import LabelledInputs
 from coview.cli.model import ModelOptions
-from coview.cli.options import OUTPUT, Clusters, Impute, NTrain, RunPath, Seed, Select, option
+from coview.cli.options import OUTPUT, Clusters, Impute, NTrain, RunPath, Seed, Select, StabilityRepeats, option
 from coview.cli.output import (
     check_report,
     describe_method,
     describe_truth,
     print_clusters,
+    print_contributions,
+    print_stability,
     print_tuning,
     print_validity,
 )
@@ -46,6 +48,8 @@ def fit_command(
     summary, written = run_files(model, inputs, folder, terminal, shlex.join(context.obj))
     print_validity(terminal, summary)
     print_clusters(terminal, summary)
+    print_contributions(terminal, summary)
+    print_stability(terminal, summary)
     terminal.line(describe_method(summary, model.method))
     _print_files(terminal, summary, folder.output, written)
 
@@ -60,6 +64,7 @@ def tune_command(
     select: Select = None,
     impute: Impute = None,
     seed: Seed = "0",
+    stability: StabilityRepeats = None,
 ) -> None:
     """Select the number of clusters, and fit.
 
@@ -69,12 +74,16 @@ def tune_command(
 
     Example: coview tune --view text=text.parquet --view image=image.npy -k 2..8 -o run
     """
-    model = ModelOptions(n_clusters=n_clusters, n_train=n_train, select=select, impute=impute, seed=seed)
+    model = ModelOptions(
+        n_clusters=n_clusters, n_train=n_train, select=select, impute=impute, seed=seed, stability=stability
+    )
     summary, written = run_files(model, inputs, folder, terminal, shlex.join(context.obj))
     print_validity(terminal, summary)
     if summary.tuning is not None:
         print_tuning(terminal, summary.tuning)
     print_clusters(terminal, summary)
+    print_contributions(terminal, summary)
+    print_stability(terminal, summary)
     _print_files(terminal, summary, folder.output, written)
 
 

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from coview.cli.options import MODEL, Clusters, Impute, NTrain, Preprocess, Seed, Select, option, summaries
+from coview.cli.options import (
+    MODEL,
+    Clusters,
+    Impute,
+    NTrain,
+    Preprocess,
+    Seed,
+    Select,
+    StabilityRepeats,
+    option,
+    summaries,
+)
 from coview.cli.parse import (
     parse_imputation,
     parse_integer,
@@ -19,7 +30,12 @@ from coview.cli.parse import (
     parse_weights,
 )
 from coview.errors import InputError
+from coview.progress import Progress
 from coview.registry import ASSIGNERS, KERNELS, METHODS, SELECTORS, check_name, methods_and_tuned
+
+if TYPE_CHECKING:
+    from coview.certainty.stability import Stability
+    from coview.views import Views
 
 
 @dataclass(frozen=True)
@@ -79,6 +95,20 @@ class ModelOptions:
     preprocess: Preprocess = None
     impute: Impute = None
     seed: Seed = "0"
+    stability: StabilityRepeats = None
+
+    def measure_stability(self) -> Callable[..., Any] | None:
+        """Return the function of a model, views and progress that measures the stability; None without --stability."""
+        if self.stability is None:
+            return None
+        n_repeats, seed = parse_integer("--stability", self.stability, 1), self._random_state
+
+        def measure(model: Any, views: Views, progress: Progress) -> Stability:
+            from coview.certainty.stability import stability
+
+            return stability(model, views, n_repeats, progress=progress, random_state=seed)
+
+        return measure
 
     def estimator(self, names: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
         """Return the estimator for views of these names, and notes about it."""

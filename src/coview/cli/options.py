@@ -126,5 +126,14 @@ Select = Annotated[
         SELECTORS,
     ),
 ]
+StabilityRepeats = Annotated[
+    str | None,
+    option(
+        MODEL,
+        "--stability COUNT",
+        "Fit the same settings on halves of the samples, so many times, and report how stable each cluster and sample "
+        "is. For example --stability 20",
+    ),
+]
 RunPath = Annotated[Path, option(OUTPUT, "--output -o FOLDER", "Folder for the results. For example -o run")]
 Force = Annotated[bool, option(OUTPUT, "--force", "Replace the results of an earlier run in the folder.")]

@@ -24,6 +24,28 @@ def print_validity(terminal: Terminal, summary: Summary) -> None:
         terminal.line(" ".join([*found, *validity_in_words(summary.validity)]))
 
 
+def print_stability(terminal: Terminal, summary: Summary) -> None:
+    """Print the stability of the clusters, if it was measured with --stability."""
+    from coview.certainty.stability import hennig_reading
+    from coview.summary.words import refits_in_words
+
+    if summary.refits is not None and summary.n_clusters > 1:
+        rows = [
+            (str(each.label), str(each.size), decimals(each.stability), str(dissolved), hennig_reading(each.stability))
+            for each, dissolved in zip(summary.clusters, summary.refits.dissolved, strict=True)
+        ]
+        terminal.table("Stability", ("cluster", "samples", "Jaccard index", "dissolved", "reading"), rows)
+        terminal.line(" ".join(refits_in_words(summary)))
+
+
+def print_contributions(terminal: Terminal, summary: Summary) -> None:
+    """Print which views contribute most to which clusters, and what is lost without each view."""
+    from coview.summary.words import contributions_in_words, loss_in_words
+
+    for sentence in (*contributions_in_words(summary), *loss_in_words(summary)):
+        terminal.line(sentence)
+
+
 def print_clusters(terminal: Terminal, summary: Summary) -> None:
     """Print the clusters and their distinguishing features."""
     known = summary.truth is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from time import perf_counter
@@ -58,6 +59,7 @@ def run_files(
     check_name("--labels-format", folder.labels_format, LABEL_FORMATS)
     require_writer(f".{folder.labels_format}")
     estimator, notes = options.estimator(tuple(inputs.files))
+    measure_stability = options.measure_stability()
     check_folder(folder.output, RUN_FILES, force=folder.force)
     with terminal.working() as progress:
         progress("reading the files", 0, 4)
@@ -76,6 +78,7 @@ def run_files(
             truth=classes,
             command=command,
             seconds={"read": perf_counter() - start},
+            measure_stability=measure_stability,
         )
 
 
@@ -91,6 +94,7 @@ def run(
     truth: Any = None,
     command: str | None = None,
     seconds: dict[str, float] | None = None,
+    measure_stability: Callable[..., Any] | None = None,
 ) -> tuple[Summary, list[str]]:
     """Fit, summarise and write the folder; return the summary and the names of the files."""
     from coview.certainty.columns import sample_columns
@@ -103,6 +107,11 @@ def run(
     progress("fitting", 1, 4)
     model = _fit_with_stages(estimator, views, progress)
     seconds["fit"] = perf_counter() - start
+    stability = None
+    if measure_stability is not None:
+        start = perf_counter()
+        stability = measure_stability(model, views, progress)
+        seconds["stability"] = perf_counter() - start
     progress("summary", 2, 4)
     with complete_folder(run_folder.output, RUN_FILES) as folder:
         name, columns = ids_name or "sample", sample_columns(model, views, model.labels_)
@@ -114,7 +123,14 @@ def run(
             *_, method = nested_models(model)
             terminal.note(f"{type(method).__name__} cannot label new samples, so no model is saved")
         summary, positions = summarize_with_positions(
-            model, views, ids=ids, truth=truth, seconds=seconds, notes=tuple(terminal.notes), command=command
+            model,
+            views,
+            ids=ids,
+            truth=truth,
+            seconds=seconds,
+            notes=tuple(terminal.notes),
+            command=command,
+            stability=stability,
         )
         (folder / "summary.json").write_text(summary.to_json(), encoding="utf-8")
         if positions is not None:
@@ -179,8 +195,12 @@ def brief(summary: Summary) -> dict[str, Any]:
         "n_clusters": summary.n_clusters,
         "sizes": [cluster.size for cluster in summary.clusters],
         "validity": summary.validity and {"level": summary.validity.level, **asdict(summary.validity)},
+        "stability": summary.refits
+        and {**asdict(summary.refits), "clusters": [cluster.stability for cluster in summary.clusters]},
         "silhouette": summary.silhouette,
         "agreement": {view.name: view.agreement for view in summary.views},
+        "agreement_without": {view.name: view.agreement_without for view in summary.views},
+        "contributions": [cluster.contributions for cluster in summary.clusters],
         "tuning": _brief_tuning(summary),
         "truth": truth and {name: getattr(truth, name) for name in TRUTH_MEASURES},
         "seconds": summary.seconds,

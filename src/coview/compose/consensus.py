@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from coview.compose.concat import stacks_views
 from coview.compose.wrapper import nested_models, require_clusterer, require_method, setting
 from coview.core.assign import FEW_STARTS, Assigner, Deferred, Labels, as_assigner
+from coview.core.contributions import normalised_parts
 from coview.core.eigen import with_fixed_signs
 from coview.errors import InputError
 from coview.methods.base import MultiViewClusterer, Seed, require_enough_samples, warn_if_many_clusters
@@ -242,6 +243,36 @@ class Consensus(ScoreClusterer):
             name: self._of_view([None if scores is None else scores[name] for scores in found], views.n_samples)
             for name in self._scored_views
         }
+
+    def _parts_of(self, views: Views) -> dict[str, Array]:
+        """Return each view's summand of the scores, in the components of the models that have scores of each view."""
+        complete, roots = views.has_all()[:, None], np.sqrt(self._weights / self._weights.sum())
+        diffusions = np.split(self._diffusion, np.cumsum(self._widths)[:-1])
+        of_models = []
+        for model, method, root, diffusion in zip(
+            self.estimators_, self._methods_of_views(), roots, diffusions, strict=True
+        ):
+            if method is None:
+                of_models.append(dict.fromkeys(self._scored_views, np.zeros((views.n_samples, len(diffusion)))))
+                continue
+            parts = {name: part * diffusion for name, part in model._parts_of(views).items()}
+            if not model._samples_may_lack_views:  # as in `_scores_by`
+                parts = {name: np.where(complete, part, 0.0) for name, part in parts.items()}
+            whole = np.sum([np.nan_to_num(part) for part in parts.values()], axis=0)
+            of_models.append({name: root * part for name, part in normalised_parts(parts, whole).items()})
+        return {name: np.hstack([parts[name] for parts in of_models]) @ self._axes for name in self._scored_views}
+
+    @property
+    def _weights_of_views(self) -> dict[str, float]:
+        methods = zip(self._weights, self._methods_of_views(), strict=True)
+        betas = [(weight / sum(each._beta.values()), each._beta) for weight, each in methods if each is not None]
+        return {name: float(sum(weight * beta[name] for weight, beta in betas)) for name in self._scored_views}
+
+    @property
+    def _centres_of_parts(self) -> Array:
+        kept = np.repeat([method is not None for method in self._methods_of_views()], self._widths)
+        centres: Array = (self._assignment.centres @ self._axes.T * kept) @ self._axes
+        return centres
 
     def _training_scores(self, name: str) -> Array:
         scores = [None if method is None else method._training_scores(name) for method in self._methods_of_views()]

@@ -260,6 +260,28 @@ class Wrapper(OneEstimator):
         """
         return self._ask("transform", self._views_to_predict(X), **_by_view(per_view))
 
+    @inner_has("view_contributions")
+    def view_contributions(self, X: Any) -> dict[str, Array]:
+        """Return how much each view contributes to the cluster of each sample, as the fitted estimator computes it.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+
+        Returns
+        -------
+        dict
+            Arrays of shape (n_samples,) by view name: negative for views that contradict the label, NaN for samples
+            that lack the view.
+        """
+        contributions: dict[str, Array] = self._ask("view_contributions", self._views_to_predict(X))
+        return contributions
+
+    def _parts_of(self, views: Views) -> dict[str, Array]:
+        """Return each view's summand of the scores."""
+        parts: dict[str, Array] = self._ask("_parts_of", views)
+        return parts
+
     def _scores_of_views(self, views: Views) -> dict[str, Array]:
         """Return each view's own scores, as arrays whatever the output that is set."""
         scores: dict[str, Array] = self._ask("_scores_of_views", views)

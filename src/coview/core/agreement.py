@@ -1,4 +1,4 @@
-"""Agreement between clusterings of the same samples, and the entropy of cluster sizes."""
+"""Agreement between clusterings of the same samples or between their clusters, and the entropy of cluster sizes."""
 
 from __future__ import annotations
 
@@ -24,6 +24,19 @@ def adjusted_rand(a: Labels, b: Labels) -> float:
 
 def _pairs(counts: Array) -> float:
     return float((counts * (counts - 1)).sum()) / 2
+
+
+def jaccard_indices(a: Labels, b: Labels, n_clusters: int) -> Array:
+    """Return the Jaccard index of each of the clusters 0, …, n_clusters - 1 of `a` (rows) with each cluster of `b`.
+
+    It is the number of samples in both clusters over the number in any of the two. Rows of clusters without samples are
+    NaN.
+    """
+    both = np.zeros((n_clusters, b.max() + 1))
+    np.add.at(both, (a, b), 1)
+    of_a, of_b = both.sum(axis=1, keepdims=True), both.sum(axis=0)
+    indices: Array = np.where(of_a > 0, both / np.maximum(of_a + of_b - both, 1), np.nan)
+    return indices
 
 
 def mean_agreements(labels: Sequence[Labels]) -> Array:

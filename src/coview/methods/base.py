@@ -263,17 +263,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
 
     def _generator(self) -> np.random.Generator:
         """Return the only source of randomness of a fit."""
-        seed = self.random_state
-        if isinstance(seed, np.random.RandomState):
-            seed = seed.randint(2**31)
-        try:
-            if isinstance(seed, (bool, np.bool_, np.random.SeedSequence)):  # a SeedSequence could not be saved
-                raise TypeError
-            return np.random.default_rng(seed)
-        except (TypeError, ValueError):
-            raise InputError(
-                f"random_state={seed!r}: expected an integer of at least 0, a NumPy Generator or RandomState, or None"
-            ) from None
+        return as_generator(self.random_state)
 
     def _check_iteration_limits(self) -> None:
         check_integer("max_iter", self.max_iter, 1)
@@ -306,6 +296,38 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
                 ConvergenceWarning,
                 stacklevel=4,
             )
+
+
+def as_generator(random_state: Seed) -> np.random.Generator:
+    """Return a generator of random numbers; an InputError says what `random_state` may be."""
+    seed = random_state
+    if isinstance(seed, np.random.RandomState):
+        seed = seed.randint(2**31)
+    try:
+        if isinstance(seed, (bool, np.bool_, np.random.SeedSequence)):  # a SeedSequence could not be saved
+            raise TypeError
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"random_state={seed!r}: expected an integer of at least 0, a NumPy Generator or RandomState, or None"
+        ) from None
+
+
+def is_training_set(model: Any, views: Views) -> bool:
+    """Whether these are the training samples, by their fingerprint, and have labels."""
+    return hasattr(model, "labels_") and model._fingerprint == fingerprint(views)
+
+
+def labels_of(model: Any, views: Views) -> tuple[Labels, bool]:
+    """Return the clusters of validated samples, and whether they are the training samples; others are predicted."""
+    if is_training_set(model, views):
+        return np.asarray(model.labels_), True
+    if not hasattr(model, "predict"):
+        raise InputError(
+            f"{type(model).__name__} cannot label new samples, and these {views.n_samples} are not the "
+            f"{len(model.labels_)} training samples; give the views of the fit"
+        )
+    return np.asarray(model.predict(views)), False
 
 
 def _refuse_views_as_y(y: Any) -> None:

@@ -279,6 +279,14 @@ class KernelClusterer(ScoreClusterer):
         ensemble, *of_views = np.ascontiguousarray(np.moveaxis(self._by_block(self._block_scores, views), 1, 0))
         return ensemble, dict(zip(views, of_views, strict=True))
 
+    def _parts_of(self, views: Views) -> dict[str, Array]:
+        divisors = self._divisors(views)
+        return {name: self._beta[name] * scores / divisors for name, scores in self._scores_of_views(views).items()}
+
+    @property
+    def _weights_of_views(self) -> dict[str, float]:
+        return self._beta
+
     def _block_scores(self, views: Views, with_views: bool = True) -> Array:
         """Return the ensemble scores of a block, followed by each view's own, (rows, 1 + views, components)."""
         scores = np.zeros((views.n_samples, 1 + len(views) * with_views, self._n_features_out))
@@ -322,6 +330,14 @@ class KernelClusterer(ScoreClusterer):
         """
         if views.complete:
             return scores, error
+        divisors = self._divisors(views)
+        scores /= divisors
+        return scores, np.broadcast_to(error, scores.shape) / divisors
+
+    def _divisors(self, views: Views) -> Array:
+        """Return the sum of beta times loading over the views of each sample, 1 for all views, (n_samples, 1)."""
+        if views.complete:
+            return np.ones((views.n_samples, 1))
         loadings, total, weight = self._loadings(), np.zeros(views.n_samples), np.zeros(views.n_samples)
         for name in views:
             rows = views.present.get(name, slice(None))
@@ -333,9 +349,8 @@ class KernelClusterer(ScoreClusterer):
                 f"{len(without)} of {views.n_samples} samples (first: row {without[0]}) have only views with beta 0; "
                 "drop them, or give one of their views a positive beta"
             )
-        divisors = np.where(views.has_all(), 1.0, np.maximum(total, _LEAST_LOADING))[:, None]
-        scores /= divisors
-        return scores, np.broadcast_to(error, scores.shape) / divisors
+        divisors: Array = np.where(views.has_all(), 1.0, np.maximum(total, _LEAST_LOADING))[:, None]
+        return divisors
 
     def _usual(self, views: Views, per_view: bool) -> Any:
         known = {name: self._closeness_in(name) for name in views}  # before there are threads

@@ -13,6 +13,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from coview.core.assign import Assignment, Deferred, Labels
+from coview.core.contributions import decision_margins, first_and_second, normalised_parts
 from coview.errors import InputError
 from coview.methods.base import MultiViewClusterer
 from coview.parameters import check_number
@@ -60,6 +61,20 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
     @abstractmethod
     def _usual(self, views: Views, per_view: bool) -> Any:
         """Return the scores of `score_samples`."""
+
+    @abstractmethod
+    def _parts_of(self, views: Views) -> dict[str, Array]:
+        """Return each view's summand of the ensemble scores, which is NaN for samples that lack the view."""
+
+    @property
+    @abstractmethod
+    def _weights_of_views(self) -> dict[str, float]:
+        """The weight of each view in the ensemble scores."""
+
+    @property
+    def _centres_of_parts(self) -> Array:
+        """The centres of the clusters, in the components to which the views contribute."""
+        return self._assignment.centres
 
     @property
     def _scored_views(self) -> tuple[str, ...]:
@@ -205,6 +220,31 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
         array of shape (n_samples,), or a dictionary of such arrays by view name
         """
         return self._usual(self._views_to_predict(X), per_view)
+
+    def view_contributions(self, X: Any) -> dict[str, Array]:
+        """Return how much each view contributes to the cluster of each sample, in contrast to the next nearest cluster.
+
+        The contributions of all views sum to the decision margin: half the difference between the squared distances
+        from the direction of the sample's scores to the centre of the next nearest cluster and to that of its own. A
+        view with a negative contribution contradicts the label. docs/stability.md has the definition.
+
+        Parameters
+        ----------
+        X : views, as in `as_views`
+
+        Returns
+        -------
+        dict
+            Arrays of shape (n_samples,) by view name, NaN for samples that lack the view; of the views that have their
+            own scores.
+        """
+        views = self._views_to_predict(X)
+        if not self._scored_views:
+            return {}
+        scores = self._by_block(self._ensemble, views)
+        parts = normalised_parts(self._parts_of(views), scores)
+        clusters = first_and_second(self._assignment, scores)
+        return decision_margins(parts, self._weights_of_views, self._centres_of_parts, *clusters)
 
     @property
     def view_labels_(self) -> dict[str, Labels]:

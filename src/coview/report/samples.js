@@ -3,6 +3,7 @@
 (() => {
   const PAGE_ROWS = 50;
   const columns = JSON.parse(document.getElementById("samples-data").textContent);
+  for (const column of columns) if (column.names) column.values = column.values.map((place) => column.names[place]);
   const element = (id) => document.getElementById(id);
   const [table, search, cluster] = ["samples-table", "samples-search", "samples-cluster"].map(element);
   const [previous, next, download] = ["samples-previous", "samples-next", "samples-download"].map(element);
@@ -20,6 +21,7 @@
 
   // Three decimals, or all of them if three would round the number to 0, 1 or -1.
   function written(value) {
+    if (value === null) return "–";
     if (Number.isInteger(value)) return value.toLocaleString("en");
     const rounded = value.toFixed(3);
     return (Number.isInteger(Number(rounded)) ? String(value) : rounded).replace("-", "−");
@@ -61,7 +63,7 @@
     const { kind, values } = columns[headings.indexOf(heading)];
     // The first click sorts margins and names in ascending order, as small margins are of interest.
     const ascending = heading.getAttribute("aria-sort") !== "ascending";
-    const compare = kind === "text" ? collator.compare : (a, b) => a - b;
+    const compare = kind === "text" ? collator.compare : (a, b) => (a ?? -1) - (b ?? -1);
     order = labels.map((_, row) => row).sort((a, b) => (ascending ? 1 : -1) * compare(values[a], values[b]));
     for (const each of headings) {
       each.setAttribute("aria-sort", each !== heading ? "none" : ascending ? "ascending" : "descending");
@@ -71,14 +73,14 @@
 
   // Spreadsheets compute cells that begin with these characters; an apostrophe makes them text. Numbers stay numbers.
   function csvCell(value) {
-    const text = String(value);
+    const text = String(value ?? "");
     const safe = /^[=+\-@\t\r]/.test(text) && !/^[+-]?[\d.]+(e[+-]?\d+)?$/i.test(text) ? `'${text}` : text;
     return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
   }
 
   function save() {
     const lines = matching.map((row) => columns.map(({ values }) => csvCell(values[row])).join(","));
-    const header = columns.map(({ name }) => name.toLowerCase().replace("-", "_")).join(",");
+    const header = columns.map(({ name }) => name.toLowerCase().replace(/[- ]/g, "_")).join(",");
     const address = URL.createObjectURL(new Blob([[header, ...lines, ""].join("\r\n")], { type: "text/csv" }));
     Object.assign(document.createElement("a"), { href: address, download: "samples.csv" }).click();
     setTimeout(() => URL.revokeObjectURL(address), 1000);

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from coview.certainty.stability import DOUBTFUL
 from coview.formats import decimals, listed, number_range, percent, plural
 from coview.preprocess.steps import parse_steps
+from coview.summary.words import contributions_in_words, loss_in_words, refits_in_words
 from coview.tune.record import evaluated_numbers, relative_criteria
 from coview.validity.words import validity_in_words, why_one_cluster
 
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
 
 _TINY_CLUSTER = 0.01  # fraction of all samples
 _LOW_SILHOUETTE = 0.25
-_LOW_STABILITY = 0.6  # Hennig: below, a cluster is not to be trusted
 _LOW_AGREEMENT = 0.5
 _HIGH_AGREEMENT = 0.8
 _CLOSE_CRITERION = 0.95  # relative to the best number of clusters
@@ -110,7 +111,7 @@ def _result(summary: Summary) -> list[str]:
                 f"and least with those of {worst}, {decimals(least)}."
             )
         sentences.append(sentence)
-    return sentences
+    return sentences + contributions_in_words(summary) + loss_in_words(summary)
 
 
 def _reliability(summary: Summary) -> list[str]:
@@ -121,6 +122,7 @@ def _reliability(summary: Summary) -> list[str]:
         ]
     else:
         sentences = validity_in_words(summary.validity)
+    sentences += refits_in_words(summary)
     if summary.silhouette is not None:
         sentences.append(
             f"The mean silhouette in score space is {decimals(summary.silhouette)}. It is optimistic, because the "
@@ -134,9 +136,9 @@ def _checks(summary: Summary) -> list[str]:
     low = [c for c in summary.clusters if c.silhouette is not None and c.silhouette < _LOW_SILHOUETTE and c.size]
     if low:
         sentences.append(f"{_clusters_have(low)} a silhouette below {_LOW_SILHOUETTE}.")
-    unstable = [c for c in summary.clusters if c.stability is not None and c.stability < _LOW_STABILITY and c.size]
+    unstable = [c for c in summary.clusters if c.stability is not None and c.stability < DOUBTFUL and c.size]
     if unstable:
-        sentences.append(f"{_clusters_have(unstable)} a stability below {_LOW_STABILITY}, too low to interpret.")
+        sentences.append(f"{_clusters_have(unstable)} a stability below {DOUBTFUL}, too low to be trusted.")
     tiny = [c for c in summary.clusters if 0 < c.fraction < _TINY_CLUSTER]
     if tiny:
         sentences.append(f"{_clusters_have(tiny)} less than 1% of the samples, possibly outliers.")

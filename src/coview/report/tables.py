@@ -71,17 +71,23 @@ def sample_table(samples: Samples) -> list[dict[str, Any]]:
         ("Cluster", "cluster", samples.labels),
         ("Runner-up", "cluster", samples.runners_up),
         ("Margin", "number", samples.margins),
+        ("Best view", "text", samples.best_views),
+        ("Stays", "number", samples.stability),
         ("Class", "text", samples.classes),
     ]
     return [
-        {
-            "name": name,
-            "kind": kind,
-            "values": [shortened(text, MAX_NAME_LENGTH) for text in values] if kind == "text" else values,
-        }
-        for name, kind, values in columns
-        if values is not None
+        {"name": name, "kind": kind, **_coded(kind, values)} for name, kind, values in columns if values is not None
     ]
+
+
+def _coded(kind: str, values: Sequence[Any]) -> dict[str, Any]:
+    """Return the values of a column; if few differ, these are listed once as names, and the values are their places."""
+    if kind == "text":
+        values = [shortened(text, MAX_NAME_LENGTH) for text in values]
+    place = {name: i for i, name in enumerate(dict.fromkeys(values))}
+    if kind == "cluster" or 2 * len(place) > len(values):
+        return {"values": values}
+    return {"values": [place[value] for value in values], "names": list(place)}
 
 
 def splits(summary: Summary) -> dict[str, list[Split]]:

@@ -9,6 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from coview import metrics
+from coview.certainty.stability import Stability
+from coview.certainty.which_view import agreements_without
 from coview.compose import Consensus
 from coview.compose.wrapper import nested_models
 from coview.core.assign import Labels
@@ -17,15 +19,17 @@ from coview.errors import InputError, InputTypeError, kind_of
 from coview.formats import decimals
 from coview.kernels import Kernel, Precomputed
 from coview.likely_mistakes import check_classes
-from coview.methods.base import MultiViewClusterer
+from coview.methods.base import MultiViewClusterer, labels_of
 from coview.methods.tmvkscr import TMvKSCR
 from coview.preprocess.impute import FillMedian
+from coview.summary.contributions import Contributions, gather_contributions
 from coview.summary.drawn import draw_by_cluster
 from coview.summary.effects import effects, effects_of_columns
 from coview.summary.map import ARRANGED, arrange, place
 from coview.summary.margins import Numbers, margins, shortened_directions
+from coview.summary.refitted import check_stability, refits_of, stability_by_cluster
 from coview.summary.settings import describe_preprocessing, n_training_samples, nested_name, parameters, versions
-from coview.summary.space import Nested, all_scores, is_training_set, kept_scores, view_labels, view_scores
+from coview.summary.space import Nested, all_scores, kept_scores, view_labels, view_scores
 from coview.summary.tree import tree_of
 from coview.summary.values import (
     EIGENVALUE,
@@ -68,6 +72,7 @@ def summarize(
     notes: Iterable[str] = (),
     command: str | None = None,
     on_map: SampleMap | None = None,
+    stability: Stability | None = None,
 ) -> Summary:
     """Return what a fitted model found in these views: clusters, their separation and their distinguishing features.
 
@@ -92,6 +97,9 @@ def summarize(
     on_map : SampleMap, optional
         `summary.map` of the training samples, on which new samples are placed. By default it is computed again from the
         scores of the training samples that the model keeps.
+    stability : Stability, optional
+        The result of `coview.stability` for this model and these views. The stability of the clusters is by default
+        that of a few models of at most 200 samples, and there is none of the samples.
 
     Returns
     -------
@@ -110,7 +118,15 @@ def summarize(
     ([20, 20, 20], 1.0)
     """
     return summarize_with_positions(
-        model, views, ids=ids, truth=truth, seconds=seconds, notes=notes, command=command, on_map=on_map
+        model,
+        views,
+        ids=ids,
+        truth=truth,
+        seconds=seconds,
+        notes=notes,
+        command=command,
+        on_map=on_map,
+        stability=stability,
     )[0]
 
 
@@ -124,12 +140,14 @@ def summarize_with_positions(
     notes: Iterable[str] = (),
     command: str | None = None,
     on_map: SampleMap | None = None,
+    stability: Stability | None = None,
 ) -> tuple[Summary, Array | None]:
     """Return the summary, and the positions of all samples on the map; it has those of the plotted ones only."""
     if not isinstance(model, MultiViewClusterer):
         raise InputTypeError(f"model is {kind_of(model)}; give a fitted method or wrapper of this library")
     views = model._views_to_predict(views)
     found = _find(model, views, _names("ids", ids, views.n_samples))
+    check_stability(stability, found.labels, found.names)
     check_row_labels("truth", truth, views)
     classes = None if truth is None else _names("truth", truth, views.n_samples)
     if classes is not None:
@@ -137,18 +155,23 @@ def summarize_with_positions(
     separation = _separation(found.scores, found.numbers, found.drawn)
     features, means, constant = _features(found)
     known, method = None if classes is None else _truth(found, classes), found.nested.method
-    validity = _validity(model, found)
+    validity, k = _validity(model, found), len(found.names)
     arranged, positions = _map_positions(found, on_map)
+    listed = draw_by_cluster(found.numbers, LISTED)
+    contributions = gather_contributions(model, views, found.numbers, listed, k)
     summary = Summary(
         method=nested_name(model),
         parameters=parameters(model),
         n_samples=views.n_samples,
         n_train=n_training_samples(model, views.n_samples),
-        n_clusters=len(found.names),
+        n_clusters=k,
         of_training=found.fitted,
-        views=_describe_views(found, constant, describe_preprocessing(model)),
-        clusters=_describe_clusters(found, separation, features, known, validity),
+        views=_describe_views(model, found, constant),
+        clusters=_describe_clusters(
+            found, separation, features, known, stability_by_cluster(stability, validity, k), contributions
+        ),
         validity=validity,
+        refits=refits_of(stability),
         silhouette=separation.silhouette,
         rho=float(method.rho) if isinstance(method, TMvKSCR) else None,
         eigenvalues=_significant_numbers(getattr(method, "eigenvalues_", None)),
@@ -160,7 +183,7 @@ def summarize_with_positions(
         feature_means=means,
         uncertain=_uncertain(found, separation),
         truth=known,
-        samples=_listed(found, separation, classes),
+        samples=_listed(found, listed, separation, classes, stability, contributions.best_views),
         points=_plotted(found, separation, positions, classes),
         map=arranged,
         similarities=_sample_similarities(found),
@@ -197,13 +220,8 @@ class _Found(NamedTuple):
 
 
 def _find(model: Any, views: Views, samples: tuple[str, ...]) -> _Found:
-    nested, fitted = Nested(model), is_training_set(model, views)
-    if not fitted and not hasattr(model, "predict"):
-        raise InputError(
-            f"{type(model).__name__} cannot label new samples, and these {views.n_samples} are not the "
-            f"{len(model.labels_)} training samples; give the views of the fit"
-        )
-    labels = np.asarray(model.labels_ if fitted else model.predict(views))
+    nested = Nested(model)
+    labels, fitted = labels_of(model, views)
     names, numbers = np.unique(labels, return_inverse=True)
     drawn = draw_by_cluster(numbers, DRAWN)
     scores = all_scores(nested, views, fitted)
@@ -263,12 +281,12 @@ def _validity(model: Any, found: _Found) -> Validity | None:
     return measure_validity(model, found.views, found.labels)
 
 
-def _describe_views(
-    found: _Found, constant: Mapping[str, Sequence[int]], preprocessing: Mapping[str, str]
-) -> tuple[View, ...]:
+def _describe_views(model: Any, found: _Found, constant: Mapping[str, Sequence[int]]) -> tuple[View, ...]:
     from sklearn.metrics import adjusted_rand_score
 
-    kernels, joint = _kernels_in_words(found.nested), found.labels[found.labelled]
+    preprocessing, kernels = describe_preprocessing(model), _kernels_in_words(found.nested)
+    joint = found.labels[found.labelled]
+    without = agreements_without(model, found.views.take(found.drawn), found.labels[found.drawn])
     weights = found.nested.method._kappa if isinstance(found.nested.method, TMvKSCR) else {}
     kappa = {name: float(weights[name]) for name in found.nested.view_names if name in weights}
     complete = len(found.labelled) == found.views.n_samples
@@ -293,6 +311,7 @@ def _describe_views(
             kernel=kernels.get(name),
             kappa=kappa.get(name),
             agreement=agreement.get(name),
+            agreement_without=_significant_or_none(without.get(name)),
             sizes=sizes.get(name),
             notes=_column_notes(found, name, constant[name]),
         )
@@ -320,7 +339,8 @@ def _describe_clusters(
     separation: _Separation,
     features: Sequence[tuple[Feature, ...]],
     truth: Truth | None,
-    validity: Validity | None,
+    stability: Sequence[float | None],
+    contributions: Contributions,
 ) -> tuple[Cluster, ...]:
     sizes, numbers = np.bincount(found.numbers), found.numbers[found.labelled]
     by_view = found.view_labels if len(sizes) > 1 else {}  # one cluster agrees with anything
@@ -329,20 +349,19 @@ def _describe_clusters(
         rows = _rows_with(found, name)
         if len(rows):
             agreement[name] = _agreement(numbers[rows], theirs[rows], len(sizes))
-    stability: Sequence[float | None] = [None] * len(sizes)
-    if validity is not None and len(sizes) > 1:
-        stability = [None if value is None else _significant(value) for value in validity.cluster_stability]
     return tuple(
         Cluster(
             label=int(label),
             size=int(sizes[c]),
             fraction=_significant(sizes[c] / len(found.numbers)),
-            stability=stability[c],
+            stability=_significant_or_none(stability[c]),
             silhouette=None if separation.silhouettes is None else separation.silhouettes[c],
             margin=None if separation.cluster_margins is None else separation.cluster_margins[c],
             agreement={
                 name: _significant(fractions[c]) for name, fractions in agreement.items() if not np.isnan(fractions[c])
             },
+            contributions=contributions.means[c],
+            contradicted=contributions.contradicted[c],
             features=features[c],
             classes=None if truth is None else _most_frequent(truth, c),
         )
@@ -474,8 +493,14 @@ def _uncertain(found: _Found, separation: _Separation) -> tuple[Uncertain, ...]:
     )
 
 
-def _listed(found: _Found, separation: _Separation, classes: Sequence[str] | None) -> Samples:
-    rows = draw_by_cluster(found.numbers, LISTED)
+def _listed(
+    found: _Found,
+    rows: Numbers,
+    separation: _Separation,
+    classes: Sequence[str] | None,
+    stability: Stability | None,
+    best_views: tuple[str, ...] | None,
+) -> Samples:
     others = separation.runners_up
     return Samples(
         rows=tuple(rows.tolist()),
@@ -484,6 +509,8 @@ def _listed(found: _Found, separation: _Separation, classes: Sequence[str] | Non
         classes=None if classes is None else tuple(classes[row] for row in rows),
         runners_up=None if others is None else tuple(found.names[others[rows]].tolist()),
         margins=_significant_numbers(None if separation.margins is None else separation.margins[rows]),
+        best_views=best_views,
+        stability=None if stability is None else tuple(_significant_or_none(stability.samples[row]) for row in rows),
     )
 
 
@@ -667,6 +694,10 @@ def _significant(number: Any, digits: int = 5) -> float:
     """Return the number with a few significant digits, which keep the file small, but without rounding it to 1."""
     rounded = float(f"{number:.{digits}g}")
     return float(f"{number:.9g}") if abs(rounded) == 1 else rounded
+
+
+def _significant_or_none(number: float | None) -> float | None:
+    return None if number is None else _significant(number)
 
 
 def _significant_numbers(values: Any) -> tuple[float, ...] | None:

@@ -12,7 +12,6 @@ from coview.compose import Concat, Consensus
 from coview.compose.concat import stacks_views
 from coview.compose.wrapper import nested_models
 from coview.core.assign import Labels
-from coview.core.fingerprint import fingerprint
 from coview.methods.base import MultiViewClusterer
 from coview.methods.kernel_clusterer import KernelClusterer
 from coview.summary.margins import Numbers
@@ -44,11 +43,6 @@ class Nested:
         for model in self.models[:-1]:
             views = model.inner_views(views)
         return views if isinstance(self.method, MultiViewClusterer) else next(iter(views.values()))
-
-
-def is_training_set(model: Any, views: Views) -> bool:
-    """Whether these are the training samples, by their fingerprint, and have labels."""
-    return hasattr(model, "labels_") and model._fingerprint == fingerprint(views)
 
 
 def kept_scores(nested: Nested) -> Array | None:

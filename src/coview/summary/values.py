@@ -18,7 +18,7 @@ from coview.persist.file import refuse_nan
 from coview.tune.record import Tuning, is_complete
 from coview.validity import Validity
 
-_FORMAT = "coview summary 9"
+_FORMAT = "coview summary 10"
 _LISTED = 20
 EIGENVALUE = "eigenvalue"
 SQUARED_NORM = "fraction of the squared norm"  # of the scores; what `Consensus` has as eigenvalues
@@ -46,6 +46,8 @@ class Cluster:
     silhouette: float | None  # mean over the members, in score space
     margin: float | None  # median over the members; below 0 if another cluster is nearer to most of them
     agreement: dict[str, float]  # by view: fraction of the members in the matching cluster of the view's own labels
+    contributions: dict[str, float]  # by view: mean part of the decision margin of the members
+    contradicted: dict[str, float]  # by view: fraction of the members with the view to which it contributes negatively
     features: tuple[Feature, ...]  # largest effects first
     classes: dict[str, int] | None  # known classes of the members, most frequent first
 
@@ -62,8 +64,19 @@ class View:
     kernel: str | None
     kappa: float | None  # its weight in the sum of the kernel matrices; None for methods without such weights
     agreement: float | None  # adjusted Rand index between its own labels and the joint labels
+    agreement_without: float | None  # the same between the joint labels and those predicted without the view
     sizes: tuple[int, ...] | None  # number of samples with each of its own labels, if all samples have one
     notes: tuple[str, ...]  # such as constant columns
+
+
+@dataclass(frozen=True)
+class Refits:
+    """The models of half of the samples by which `stability` has measured the stability of clusters and samples."""
+
+    n_repeats: int  # number of models
+    n_drawn: int  # samples of each model
+    predicts: bool  # whether each model labels all samples, and not only its own
+    dissolved: tuple[int, ...]  # by cluster: number of models in which the Jaccard index is at most 0.5
 
 
 @dataclass(frozen=True)
@@ -112,6 +125,8 @@ class Samples:
     classes: tuple[str, ...] | None
     runners_up: tuple[int, ...] | None  # the nearest cluster besides the own one
     margins: tuple[float, ...] | None
+    best_views: tuple[str, ...] | None  # the view that contributes most to the label
+    stability: tuple[float | None, ...] | None  # fraction of the refits in which the sample stays in its cluster
 
     def __repr__(self) -> str:
         return f"Samples({len(self.rows)} samples)"
@@ -182,6 +197,9 @@ class Summary:
     clusters : tuple of Cluster
     validity : Validity or None
         What supports the clusters; None for a single cluster or too few samples.
+    refits : Refits or None
+        The models from which the stability of clusters and samples is computed, if it is given to `summarize`. The
+        stability of clusters is otherwise that of `validity`.
     silhouette : float or None
         Mean silhouette in score space.
     rho : float or None
@@ -224,6 +242,7 @@ class Summary:
     views: tuple[View, ...]
     clusters: tuple[Cluster, ...]
     validity: Validity | None
+    refits: Refits | None
     silhouette: float | None
     rho: float | None
     eigenvalues: tuple[float, ...] | None
@@ -344,21 +363,26 @@ def _check_lengths(summary: Summary) -> None:
     drawn: list[Any] = [points.samples, points.labels, points.classes, points.margins, points.scores or None]
     drawn += [points.positions] if summary.map is not None else []
     drawn += [*points.view_labels.values(), *points.view_scores.values()]
-    listed = [samples.names, samples.labels, samples.classes, samples.runners_up, samples.margins]
+    listed: list[Any] = [samples.names, samples.labels, samples.classes, samples.runners_up, samples.margins]
+    listed += [samples.best_views, samples.stability]
     agreed = {v.name for v in summary.views if v.agreement is not None}
     lacking = {v.name for v in summary.views if v.n_samples < summary.n_samples}
     holds = {
         "n_clusters": summary.n_clusters == len(summary.clusters) == len(labels),
         "views": len(names) == len(summary.views),
         # A cluster without samples of a view has no agreement with it.
-        "clusters": all(agreed - lacking <= set(c.agreement) <= agreed for c in summary.clusters),
+        "clusters": all(agreed - lacking <= set(c.agreement) <= agreed for c in summary.clusters)
+        and all(set(c.contradicted) <= set(c.contributions) <= names for c in summary.clusters),
         "points": all(len(part) == n for part in drawn if part is not None)
         and set(points.view_labels) | set(points.view_scores) <= names
         and set(points.labels) <= labels
         and all(len({len(row) for row in scores}) <= 1 for scores in (points.scores, *points.view_scores.values())),
         "samples": all(len(part) == len(samples.rows) for part in listed if part is not None)
-        and set(samples.labels) | set(samples.runners_up or ()) <= labels,
+        and set(samples.labels) | set(samples.runners_up or ()) <= labels
+        and set(samples.best_views or ()) <= names,
     }
+    if summary.refits is not None:
+        holds["refits"] = len(summary.refits.dissolved) == len(labels) and samples.stability is not None
     if summary.map is not None:
         positions = (*summary.map.positions, *points.positions)
         holds["map"] = len(summary.map.rows) == len(summary.map.positions) and {len(xy) for xy in positions} <= {2}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -15,18 +13,17 @@ from sklearn.base import clone
 
 from coview.compose import Consensus
 from coview.compose.wrapper import nested_models
-from coview.core.agreement import adjusted_rand
+from coview.core.agreement import adjusted_rand, jaccard_indices
 from coview.core.assign import FEW_STARTS, Directions, Labels, as_assigner
 from coview.core.select import draw_rows
 from coview.errors import InputError
 from coview.kernels import AutoKernel, Graph, Kernel, Precomputed, kernel_for, kernel_per_view
-from coview.methods.base import MultiViewClusterer
 from coview.methods.kernel_clusterer import KernelClusterer
 from coview.methods.tmvkscr import TMvKSCR
-from coview.parts import part_of_fit
 from coview.preprocess.profile import varies
 from coview.rows import as_float64
 from coview.validity.reference import DISTRIBUTIONS, Reference, compressed
+from coview.validity.refits import labels_by_part, rows_of, without_warnings
 from coview.validity.values import STRONG, Validity
 from coview.views import Array, Matrix, Views
 
@@ -71,11 +68,11 @@ def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) ->
     own_kernels = _kernels(method)
     if _precomputed(own_kernels) and any(x.shape[1] != views.n_samples for x in views.values()):
         return None  # similarities between new and training samples
-    given = samples = of_views = _some(views, rows, own_kernels)
+    given = samples = of_views = rows_of(views, rows, own_kernels)
     for wrapper in wrappers:
         samples = wrapper.inner_views(samples)
         of_views = samples if len(samples) == len(of_views) else of_views
-    with _without_warnings(method), config_context(transform_output="default"):  # about parts of the samples
+    with without_warnings(method), config_context(transform_output="default"):  # about parts of the samples
         refits = _refits(_unfitted(method, seed), samples, own_kernels, _SPLITS, rng)
         if not refits:
             return None
@@ -112,23 +109,6 @@ def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) ->
     return replace(validity, stable_views=stable, stable_agreement=adjusted_rand(joint, own))
 
 
-@contextmanager
-def _without_warnings(method: Any) -> Iterator[None]:
-    """Return a context in which fits of the method, and of methods inside it, give no warnings."""
-    with part_of_fit(warns=False), ExitStack() as filters:
-        if not _is_own(method):
-            filters.enter_context(warnings.catch_warnings())
-            warnings.simplefilter("ignore")
-        yield
-
-
-def _is_own(estimator: Any) -> bool:
-    """Return whether an estimator and those inside it are of this library."""
-    inner = getattr(estimator, "estimators", getattr(estimator, "estimator", []))
-    several = inner.values() if isinstance(inner, Mapping) else inner if isinstance(inner, (list, tuple)) else [inner]
-    return isinstance(estimator, MultiViewClusterer) and all(map(_is_own, several))
-
-
 def _kernels(method: Any) -> dict[str, Kernel]:
     """Return the kernels that the method was given, by view; none for other methods."""
     return kernel_per_view(method.kernel, method.view_names_) if isinstance(method, KernelClusterer) else {}
@@ -136,19 +116,6 @@ def _kernels(method: Any) -> dict[str, Kernel]:
 
 def _precomputed(kernels: Mapping[str, Kernel]) -> bool:
     return any(isinstance(kernel, Precomputed) for kernel in kernels.values())
-
-
-def _some(views: Views, rows: Array, kernels: Mapping[str, Kernel], training: Array | None = None) -> Views:
-    """Return some rows; of a Gram matrix also the columns of the training rows, by default the same."""
-    columns = rows if training is None else training
-    chosen = {
-        name: x[rows][:, columns] if isinstance(kernels.get(name), Precomputed) else x[rows]
-        for name, x in views.items()
-    }
-    present = {name: mask[rows] for name, mask in views.present.items()}
-    return Views.trusted(
-        chosen, dict.fromkeys(views), present=present, empty_cells=views.empty_cells, encoded=views.encoded
-    )
 
 
 def _unfitted(method: Any, seed: int) -> Any:
@@ -185,24 +152,12 @@ def _refits(
         parts = (order[::2], order[1::2]) if predicts else (order[: 2 * third], order[third:])
         shared = np.arange(len(order)) if predicts else np.intersect1d(*parts)
         try:
-            by_part = [_labels_by_part(method, views, kernels, np.sort(part), shared) for part in parts]
+            by_part = [labels_by_part(method, views, kernels, np.sort(part), shared) for part in parts]
         except ValueError:  # also of methods of other libraries
             continue
         first, second = (np.unique(labels, return_inverse=True)[1] for labels in by_part)
         found.append((shared, first, second))
     return found
-
-
-def _labels_by_part(method: Any, views: Views, kernels: Mapping[str, Kernel], part: Array, shared: Array) -> Labels:
-    """Return the labels of the shared rows by a model of one part of the samples."""
-    model = clone(method).fit(_method_input(method, _some(views, part, kernels)))
-    if not hasattr(method, "predict"):
-        return model.labels_[np.isin(part, shared)]
-    return model.predict(_method_input(method, _some(views, shared, kernels, part)))
-
-
-def _method_input(method: Any, views: Views) -> Any:
-    return views if isinstance(method, MultiViewClusterer) else next(iter(views.values()))
 
 
 def _mean_stability(refits: Sequence[_Refit]) -> float:
@@ -328,16 +283,12 @@ def _distances(x: Matrix, kernel: Kernel) -> Array:
 
 def _cluster_stability(refits: Sequence[_Refit], labels: Labels, names: Labels) -> tuple[float | None, ...]:
     """Return for each cluster the mean Jaccard index with the most similar cluster of a refitted model."""
-    indices: list[list[float]] = [[] for _ in names]
+    numbers, indices = np.searchsorted(names, labels), []
     for rows, *by_model in refits:
-        for other in by_model:
-            for found, name in zip(indices, names, strict=True):
-                members = labels[rows] == name
-                if members.any():
-                    shared = np.bincount(other[members], minlength=other.max() + 1)
-                    found.append(float((shared / (members.sum() + np.bincount(other) - shared)).max()))
+        indices += [jaccard_indices(numbers[rows], other, len(names)).max(axis=1) for other in by_model]
+    known = [[index for index in of_cluster if not np.isnan(index)] for of_cluster in zip(*indices, strict=True)]
     sizes = [int((labels == name).sum()) for name in names]
     return tuple(
         float(np.mean(found)) if found and size >= _LEAST_MEMBERS else None
-        for found, size in zip(indices, sizes, strict=True)
+        for found, size in zip(known, sizes, strict=True)
     )

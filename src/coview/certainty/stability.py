@@ -1,0 +1,291 @@
+"""Stability: which clusters, and which samples of them, are found again by models of half of the samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from coview.compose import Consensus, FixedSize, PerView
+from coview.compose.wrapper import OneEstimator
+from coview.core.agreement import jaccard_indices
+from coview.core.assign import Labels
+from coview.core.select import Stratified
+from coview.errors import InputError, InputTypeError, kind_of
+from coview.formats import decimals, plural
+from coview.html import html_table
+from coview.kernels import Kernel, kernel_per_view
+from coview.methods.base import MultiViewClusterer, Seed, as_generator, labels_of
+from coview.parameters import check_integer, is_integer
+from coview.progress import ProgressParameter, reporting
+from coview.runtime import Workers
+from coview.tune import Tuned
+from coview.validity.refits import labels_by_part, without_warnings
+from coview.views import Array
+
+# Hennig: lower bounds of the mean Jaccard index of clusters that are doubtful, and of those that are stable.
+DOUBTFUL, STABLE = 0.6, 0.75
+READINGS = ("stable", "doubtful", "not to be trusted")
+DISSOLVED = 0.5  # Hennig: up to this Jaccard index, a cluster is not found again
+
+_LISTED = 20
+
+# The rows that a model of half of the samples labels, and their labels.
+HalfLabels = tuple[Array, Labels]
+
+
+def hennig_reading(jaccard: float | None) -> str:
+    """Return how to read the stability of a cluster, as Hennig (2007) does; nothing if it is not known."""
+    if jaccard is None:
+        return ""
+    return READINGS[(jaccard < STABLE) + (jaccard < DOUBTFUL)]
+
+
+@dataclass(frozen=True)
+class ClusterStability:
+    """The stability of one cluster.
+
+    Attributes
+    ----------
+    label : int
+    size : int
+        The number of its samples.
+    jaccard : float or None
+        Mean over the models of the Jaccard index with the most similar cluster; None if no model labels a member.
+    dissolved : int
+        The number of models in which this index is at most 0.5.
+    """
+
+    label: int
+    size: int
+    jaccard: float | None
+    dissolved: int
+
+
+@dataclass(frozen=True, repr=False)
+class Stability:
+    """Which clusters and samples are found again by models of half of the samples.
+
+    Attributes
+    ----------
+    n_repeats : int
+        The number of models that could be fitted.
+    n_drawn : int
+        The number of samples of each model, one less for every second one if the number of all samples is odd.
+    predicts : bool
+        Whether each model labels all samples; methods that cannot label new samples label their own half only.
+    clusters : tuple of ClusterStability
+    samples : tuple of float or None
+        For each sample, the fraction of the models in which it stays in its cluster, among those that label it; None
+        if there are none.
+    """
+
+    n_repeats: int
+    n_drawn: int
+    predicts: bool
+    clusters: tuple[ClusterStability, ...]
+    samples: tuple[float | None, ...]
+
+    def table(self) -> list[dict[str, Any]]:
+        """Return a row for each cluster; pandas.DataFrame(result.table()) is a table.
+
+        Returns
+        -------
+        list of dict
+            With the keys label, size, jaccard, dissolved and reading.
+        """
+        return [vars(each) | {"reading": hennig_reading(each.jaccard)} for each in self.clusters]
+
+    def __repr__(self) -> str:
+        by_cluster = ", ".join(f"{each.label}: {decimals(each.jaccard)}" for each in self.clusters[:_LISTED])
+        more = ", …" if len(self.clusters) > _LISTED else ""
+        return f"Stability({self._models()}; {by_cluster}{more})"
+
+    def _models(self) -> str:
+        return f"{plural(self.n_repeats, 'model')} of {plural(self.n_drawn, 'sample')}"
+
+    def _repr_html_(self) -> str:
+        """Return the clusters as a small table for notebooks."""
+        rows = [
+            (str(row["label"]), f"{row['size']:,}", decimals(row["jaccard"]), str(row["dissolved"]), row["reading"])
+            for row in self.table()[:_LISTED]
+        ]
+        hidden = len(self.clusters) - _LISTED
+        more = f"<p>… and {hidden} more clusters</p>" if hidden > 0 else ""
+        header = ("cluster", "size", "mean Jaccard index", "dissolved", "reading")
+        return f"<p><b>Stability in {self._models()}</b></p>{html_table(header, rows)}{more}"
+
+
+def stability(
+    model: Any,
+    views: Any,
+    n_repeats: int = 20,
+    *,
+    n_jobs: int | None = None,
+    progress: ProgressParameter = None,
+    random_state: Seed = None,
+) -> Stability:
+    """Return which clusters of a fitted model, and which of their samples, models of half of the samples find again.
+
+    The same settings are fitted on random halves of the samples, drawn without replacement, because duplicate rows of
+    a bootstrap sample would be neighbours of each other. Each pair of models uses both halves of the samples. `Tuned`
+    is not searched again: its consensus is fitted with the selected number of clusters and the weights of its models.
+    Every model labels all samples, so that each sample counts in all models; methods that cannot label new samples
+    label their own half.
+
+    The stability of a cluster is its mean Jaccard index with the most similar cluster of each model. Hennig reads it
+    as follows: below 0.6 a cluster is not to be trusted, from 0.6 to 0.75 it is doubtful which samples belong to it,
+    and from 0.75 on it is stable. A sample stays in its cluster if it is in the cluster of the model that is matched to
+    it, where clusters are matched one to one with the largest sum of Jaccard indices.
+
+    Parameters
+    ----------
+    model : fitted estimator of this library
+    views : views, as in `as_views`
+        The training samples, or new samples for models that can label them.
+    n_repeats : int
+        Number of models.
+    n_jobs : int, optional
+        Number of threads, each of which fits one model at a time: -1 for all processors; by default as many as BLAS may
+        use. The result does not depend on it.
+    progress : bool or callable, optional
+        True shows a bar. A function is called as progress(stage, done, total) after each model.
+    random_state : int, Generator, RandomState or None
+        Seed of the halves and of all models.
+
+    Returns
+    -------
+    Stability
+
+    References
+    ----------
+    Hennig: Cluster-wise assessment of cluster stability. Computational Statistics & Data Analysis 52 (2007), 258-271.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coview import TMvKSCR
+    >>> rng = np.random.default_rng(0)
+    >>> truth = np.repeat([0, 1, 2], 20)
+    >>> text, image = (rng.normal(size=(3, d))[truth] * 4 + rng.normal(size=(60, d)) for d in (5, 8))
+    >>> views = {"text": text, "image": image}
+    >>> model = TMvKSCR(3, random_state=0).fit(views)
+    >>> found = stability(model, views, n_repeats=4, random_state=0)
+    >>> found
+    Stability(4 models of 30 samples; 0: 1.00, 1: 1.00, 2: 1.00)
+    >>> min(found.samples)
+    1.0
+    """
+    if not isinstance(model, MultiViewClusterer):
+        raise InputTypeError(f"model is {kind_of(model)}; give a fitted method or wrapper of this library")
+    checked = model._views_to_predict(views)
+    n_repeats = check_integer("n_repeats", n_repeats, 1)
+    rng = as_generator(random_state)
+    labels, _ = labels_of(model, checked)
+    n, kernels = checked.n_samples, _kernels_by_view(model)
+    tasks = [(half, int(rng.integers(2**31))) for half in _halves(n, n_repeats, rng)]
+    predicts = hasattr(model, "predict")
+    done, lock = count(1), Lock()
+
+    def fit(task: tuple[Array, int]) -> HalfLabels | ValueError:
+        half, seed = task
+        shared = np.arange(n) if predicts else half
+        try:
+            with without_warnings(model):  # about halves of the samples
+                found = labels_by_part(_unfitted_on(model, half, seed), checked, kernels, half, shared)
+        except ValueError as error:  # also of methods of other libraries
+            return error
+        finally:
+            with lock:  # reports come from several threads
+                report("stability", next(done), n_repeats)
+        return shared, found
+
+    with reporting(progress) as report, Workers(n_jobs) as workers:
+        results = workers.map(fit, tasks)
+    fitted = [each for each in results if not isinstance(each, ValueError)]
+    if not fitted:
+        raise InputError(
+            f"the model cannot be fitted on half of the {n} samples ({results[0]}); stability needs more samples"
+        )
+    clusters, samples = summarize_halves(labels, fitted)
+    return Stability(len(fitted), (n + 1) // 2, predicts, clusters, samples)
+
+
+def summarize_halves(
+    labels: Labels, halves: Sequence[HalfLabels]
+) -> tuple[tuple[ClusterStability, ...], tuple[float | None, ...]]:
+    """Return the stability of each cluster, and for each sample the fraction of models in which it stays."""
+    from scipy.optimize import linear_sum_assignment
+
+    names, numbers, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    best, stays, labelled = [], np.zeros(len(labels)), np.zeros(len(labels))
+    for rows, found in halves:
+        theirs = np.unique(found, return_inverse=True)[1]
+        indices = jaccard_indices(numbers[rows], theirs, len(names))
+        best.append(indices.max(axis=1))
+        match = np.full(len(names), -1)  # also of clusters that are matched to none, because the model has fewer
+        ours, matched = linear_sum_assignment(np.nan_to_num(indices), maximize=True)
+        match[ours] = matched
+        labelled[rows] += 1
+        stays[rows] += match[numbers[rows]] == theirs
+    by_cluster = [[float(index) for index in each if not np.isnan(index)] for each in zip(*best, strict=True)]
+    clusters = [
+        ClusterStability(
+            label=int(name),
+            size=int(size),
+            jaccard=float(np.mean(indices)) if indices else None,
+            dissolved=sum(index <= DISSOLVED for index in indices),
+        )
+        for name, size, indices in zip(names, sizes, by_cluster, strict=True)
+    ]
+    fractions = (stays / np.maximum(labelled, 1)).tolist()
+    known = (labelled > 0).tolist()
+    return tuple(clusters), tuple(each if has else None for each, has in zip(fractions, known, strict=True))
+
+
+def _halves(n_samples: int, n_repeats: int, rng: np.random.Generator) -> list[Array]:
+    """Return increasing row numbers of random halves, each followed by that of the other samples."""
+    halves: list[Array] = []
+    while len(halves) < n_repeats:
+        order = rng.permutation(n_samples)
+        halves += [np.sort(order[::2]), np.sort(order[1::2])]
+    return halves[:n_repeats]
+
+
+def _unfitted_on(model: Any, rows: Array, seed: int) -> Any:
+    """Return an estimator with the settings of a fitted model for some of the rows, silent, in one thread and seeded.
+
+    A `Tuned` is the consensus that it has found. A `FixedSize` trains on no more samples than there are.
+    """
+    if isinstance(model, Tuned):
+        return _unfitted_on(model.estimator_, rows, seed)
+    copy = clone(model)
+    own = copy.get_params(deep=False)
+    fixed = {"random_state": seed, "n_jobs": 1, "progress": None, "verbose": 0}
+    changed: dict[str, Any] = {name: value for name, value in fixed.items() if name in own}
+    if isinstance(model, Consensus):
+        changed["estimators"] = [_unfitted_on(each, rows, seed) for each in model.estimators_]
+    elif isinstance(model, PerView):
+        changed["estimator"] = {name: _unfitted_on(each, rows, seed) for name, each in model.estimators_.items()}
+    elif isinstance(model, OneEstimator):
+        changed["estimator"] = _unfitted_on(model.estimator_, rows, seed)
+    if isinstance(model, FixedSize):
+        if is_integer(model.n_train):
+            changed["n_train"] = min(int(model.n_train), len(rows))
+        if isinstance(model.select, Stratified):
+            changed["select"] = Stratified(np.asarray(model.select.groups)[rows])
+    return copy.set_params(**changed)
+
+
+def _kernels_by_view(model: Any) -> dict[str, Kernel]:
+    """Return the kernels that a model was given for its views, some of which may be precomputed."""
+    if isinstance(model, PerView):
+        return {name: kernel for each in model.estimators_.values() for name, kernel in _kernels_by_view(each).items()}
+    if isinstance(model, MultiViewClusterer) and hasattr(model, "kernel"):
+        return kernel_per_view(model.kernel, model.view_names_)
+    return {}

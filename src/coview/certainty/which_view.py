@@ -1,0 +1,69 @@
+"""Which view: the view that contributes most to each label, and how much the labels depend on each view."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from coview.core.agreement import adjusted_rand
+from coview.core.assign import Labels
+from coview.errors import InputError
+from coview.views import Array, Views
+
+_DECIMALS = 6  # contributions are rounded before they are compared, so that equal views are a tie in any batch
+
+
+def several_contributions(model: Any, views: Views) -> dict[str, Array]:
+    """Return the contributions of the views to the labels of these samples; none without several views."""
+    if len(model.view_names_) < 2 or not hasattr(model, "view_contributions"):
+        return {}
+    contributions: dict[str, Array] = model.view_contributions(views)
+    return contributions
+
+
+def largest_contribution(contributions: Mapping[str, Array]) -> Array:
+    """Return for each sample the view that contributes most to its label; the first of equal ones."""
+    names = np.array(list(contributions))
+    table = np.nan_to_num(np.round(np.array(list(contributions.values())), _DECIMALS), nan=-np.inf)
+    return names[table.argmax(axis=0)]
+
+
+def best_views(model: Any, views: Views) -> Array | None:
+    """Return for each sample the view that contributes most to its label, alone and in any batch the same.
+
+    Parameters
+    ----------
+    model : fitted estimator of this library
+    views : Views
+        Training or new samples.
+
+    Returns
+    -------
+    array of str of shape (n_samples,), or None if the model has one view or no contributions of each view
+    """
+    contributions = several_contributions(model, views)
+    return largest_contribution(contributions) if contributions else None
+
+
+def agreements_without(model: Any, views: Views, labels: Labels) -> dict[str, float]:
+    """Return for each view the adjusted Rand index between the labels and those that are predicted without the view.
+
+    The model is not fitted again: samples without a view are labelled by the views that they have. Samples that have no
+    other view are left out, and so are views that no sample has, or without which no sample is left. The result is
+    empty for models that need all views, and for a single cluster.
+    """
+    if len(views) < 2 or not (hasattr(model, "predict") and model._samples_may_lack_views) or np.ptp(labels) == 0:
+        return {}
+    found = {}
+    for name in views:
+        others = views.select([each for each in views if each != name])
+        rows = np.flatnonzero(others.has_any())
+        if not len(rows) or not views.n_present(name):
+            continue
+        try:
+            found[name] = adjusted_rand(labels[rows], model.predict(others.take(rows)))
+        except InputError:  # the other views have no weight in the scores
+            continue
+    return found
