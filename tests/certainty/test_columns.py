@@ -6,14 +6,15 @@ import json
 import numpy as np
 import pytest
 
-from coview import METHODS, OPMC, FixedSize, TMvKSCR, Tuned, ViewsReader, as_views, label_file
+from coview import METHODS, OPMC, FixedSize, TMvKSCR, Tuned, ViewsReader, as_views, label_file, stability
 from coview.certainty.columns import sample_columns
+from coview.certainty.which_view import best_views
 from coview.io import read_labels, write_labels
 from coview.io.labels import write_description
 from coview.registry import LABEL_COLUMNS
 from tests.conftest import make_blobs
 
-NAMES = ["cluster", "membership", "second_cluster", "novelty"]
+NAMES = ["cluster", "membership", "second_cluster", "novelty", "best_view", "stable"]
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +35,8 @@ def test_columns_are_those_of_the_model(model, views):
         np.testing.assert_array_equal(columns["membership"], membership.max(axis=1))
         np.testing.assert_array_equal(columns["second_cluster"], membership.argsort(axis=1)[:, -2])
         np.testing.assert_array_equal(columns["novelty"], 1 - model.score_samples(views))
+        np.testing.assert_array_equal(columns["best_view"], best_views(model, views))
+        assert columns["stable"] is None
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -58,10 +61,10 @@ def test_methods_without_scores_have_clusters_only(views):
     model = OPMC(3, random_state=0).fit(views)
     columns = sample_columns(model, views)
     np.testing.assert_array_equal(columns["cluster"], model.labels_)
-    assert [columns[name] for name in NAMES[1:]] == [None] * 3
+    assert [columns[name] for name in NAMES[1:]] == [None] * 5
     without_predict = METHODS["coreg"](3, random_state=0).fit(views)
     columns = sample_columns(without_predict, views, without_predict.labels_)
-    assert [columns[name] for name in NAMES[1:]] == [None] * 3
+    assert [columns[name] for name in NAMES[1:]] == [None] * 5
 
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet"])
@@ -71,7 +74,7 @@ def test_files_that_are_read_in_blocks_have_the_same_columns(views, tmp_path, en
     model = TMvKSCR(3, random_state=0).fit(views)
     reader = ViewsReader(dict(views), batch_size=batch_size)
     streamed = label_file(model, reader, tmp_path / f"streamed{ending}")
-    columns = sample_columns(model, views)
+    columns = sample_columns(model, views, wanted=NAMES[:-1])
     whole = write_labels(tmp_path / f"whole{ending}", columns["cluster"], columns=columns)
     if ending == ".parquet":
         from pyarrow import parquet
@@ -119,3 +122,22 @@ def test_the_column_cluster_is_read_by_default_from_files_of_labels_only(tmp_pat
 def test_columns_of_another_length_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"columns\['membership'\] has shape \(1,\) for 2 labels"):
         write_labels(tmp_path / "labels.csv", [1, 0], columns={"membership": [0.5]})
+
+
+def test_some_columns_can_be_written(views, tmp_path):
+    model, reader = TMvKSCR(3, random_state=0).fit(views), ViewsReader(dict(views))
+    path = label_file(model, reader, tmp_path / "labels.csv", columns=["novelty"])
+    assert path.read_text().splitlines()[0] == "sample,cluster,novelty"
+    described = json.loads((tmp_path / "labels.csv-metadata.json").read_text())["tableSchema"]["columns"]
+    assert [column["name"] for column in described] == ["sample", "cluster", "novelty"]
+    assert read_labels(path) == tuple(map(str, model.labels_.tolist()))
+    for wrong, message in [(["stable"], "columns 'stable' is unknown"), ("novelty", "expected a list of columns")]:
+        with pytest.raises((ValueError, TypeError), match=message):
+            label_file(model, reader, tmp_path / "other.csv", columns=wrong)
+
+
+def test_the_stability_of_samples_is_a_column(views):
+    model = TMvKSCR(3, random_state=0).fit(views)
+    found = stability(model, views, n_repeats=2, random_state=0)
+    columns = sample_columns(model, views, model.labels_, found.samples)
+    np.testing.assert_array_equal(columns["stable"], found.samples)

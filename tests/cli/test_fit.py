@@ -128,6 +128,8 @@ def test_fit_prints_json(data, tmp_path, capsys):
         "membership",
         "second_cluster",
         "novelty",
+        "best_view",
+        "stable",
     ]
 
 

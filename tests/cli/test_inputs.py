@@ -101,7 +101,11 @@ def test_cells_of_modalities_and_classes_are_paired_by_name(modalities, capsys, 
     assert (code, err) == (0, "")
     answer = json.loads(out)
     assert (answer["truth"]["ari"], answer["notes"]) == (1, [])
-    assert Path("run/labels.csv").read_text().startswith("sample,cluster,membership,second_cluster,novelty\ncell00,")
+    assert (
+        Path("run/labels.csv")
+        .read_text()
+        .startswith("sample,cluster,membership,second_cluster,novelty,best_view,stable\ncell00,")
+    )
 
 
 def test_classes_without_names_are_paired_by_row_order_with_a_note(modalities, capsys):

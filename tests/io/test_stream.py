@@ -191,7 +191,7 @@ def test_parquet_labels_have_the_ids(tmp_path, batch_size):
     reader = ViewsReader({**files, "d": np.ones((120, 1))}, ids="id", batch_size=batch_size)
     assert reader.n_features == {"a": 1, "b": 1, "c": 1, "d": 1}
     found = parquet.read_table(label_file(ByFirstColumn(), reader, tmp_path / "labels.parquet"))
-    blank = dict.fromkeys(["membership", "second_cluster", "novelty"], [None] * 120)
+    blank = dict.fromkeys(["membership", "second_cluster", "novelty", "best_view"], [None] * 120)
     assert found.to_pydict() == {"id": ids, "cluster": [1] * 120, **blank}
 
 
@@ -200,8 +200,8 @@ def test_text_labels_have_the_ids(tmp_path, ending, delimiter):
     ids = [f"s{i}" for i in range(20)]
     reader = ViewsReader(with_ids(tmp_path, ids), ids="id", batch_size=7)
     written = label_file(ByFirstColumn(), reader, tmp_path / f"labels{ending}").read_text().splitlines()
-    heading = delimiter.join(["id", "cluster", "membership", "second_cluster", "novelty"])
-    assert written == [heading, *(f"{sample}{delimiter}1{delimiter * 3}" for sample in ids)]
+    heading = delimiter.join(["id", "cluster", "membership", "second_cluster", "novelty", "best_view"])
+    assert written == [heading, *(f"{sample}{delimiter}1{delimiter * 4}" for sample in ids)]
 
 
 def test_samples_without_ids_are_numbered(tmp_path):

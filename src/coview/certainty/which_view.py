@@ -17,7 +17,7 @@ _DECIMALS = 6  # contributions are rounded before they are compared, so that equ
 
 def several_contributions(model: Any, views: Views) -> dict[str, Array]:
     """Return the contributions of the views to the labels of these samples; none without several views."""
-    if len(model.view_names_) < 2 or not hasattr(model, "view_contributions"):
+    if not hasattr(model, "view_contributions") or len(model.view_names_) < 2:
         return {}
     contributions: dict[str, Array] = model.view_contributions(views)
     return contributions

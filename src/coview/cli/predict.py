@@ -50,6 +50,15 @@ def predict_command(
             "then read whole. For example --report new.html",
         ),
     ] = None,
+    columns: Annotated[
+        list[str] | None,
+        option(
+            OUTPUT,
+            "--column NAME",
+            "A column of the file of labels beside the clusters; repeat it for several. By default all are written: "
+            "membership, second_cluster, novelty, best_view. For example --column membership",
+        ),
+    ] = None,
     force: Annotated[bool, option(OUTPUT, "--force", "Replace the files if they exist.")] = False,
 ) -> None:
     """Label new samples with a saved model.
@@ -60,11 +69,13 @@ def predict_command(
     """
     import numpy as np
 
+    from coview.certainty.columns import check_columns, sample_columns
     from coview.io.labels import columns_in, write_description, write_label_blocks
     from coview.io.stream import label_blocks
     from coview.persist import describe_model, load
 
     _check_output(output, inputs.files, force=force)
+    wanted = columns_in(output, check_columns("--column", columns))
     if report is not None:
         check_report(report)
         if report.exists() and not force:
@@ -80,33 +91,33 @@ def predict_command(
         if absent:
             terminal.note(f"the samples lack the views of the model that are not given: {', '.join(absent)}")
         known = {name: view for name, view in known.items() if name in inputs.files}
-        widths, columns, categories = (
+        widths, trained_on, categories = (
             {name: view[key] for name, view in known.items()} for key in ("n_features", "columns", "categories")
         )
         terminal.note(*_interchangeable(known))
-        reader = None if report is not None else _block_reader(inputs, columns, trained)
+        reader = None if report is not None else _block_reader(inputs, trained_on, trained)
         if reader is not None:
             _check_widths(inputs.files, reader, widths)
             terminal.note(*reader.notes)
-            n_samples, blocks = reader.n_samples, label_blocks(trained, reader, output)
+            n_samples, blocks = reader.n_samples, label_blocks(trained, reader, wanted)
         else:
             progress("reading the files", 0, 1)
-            loaded = inputs.read(columns, categories, [name for name in known if trained._fills_cells(name)])
+            loaded = inputs.read(trained_on, categories, [name for name in known if trained._fills_cells(name)])
             terminal.note(*loaded.notes)
             _check_widths(inputs.files, loaded.views, widths)
             progress("labelling", 0, 1)
             n_samples = loaded.views.n_samples
-            blocks = iter([(loaded.ids and list(loaded.ids), columns_in(output, trained, loaded.views))])
+            blocks = iter([(loaded.ids and list(loaded.ids), sample_columns(trained, loaded.views, wanted=wanted))])
 
         def counted() -> Iterator[tuple[Any, Columns]]:
-            for ids, columns in blocks:
-                sizes.update(np.asarray(columns[CLUSTER_COLUMN]).tolist())
+            for ids, block in blocks:
+                sizes.update(np.asarray(block[CLUSTER_COLUMN]).tolist())
                 progress("labelling", sizes.total(), n_samples)
-                yield ids, columns
+                yield ids, block
 
         ids_name = inputs.ids or "sample"
         write_label_blocks(output, ids_name, n_samples, counted())
-        written = [output, *filter(None, [write_description(output, ids_name)])]
+        written = [output, *filter(None, [write_description(output, ids_name, wanted)])]
         if report is not None:
             progress("report", 0, 1)
             summary = _summary_on_map(trained, loaded, path, terminal, shlex.join(context.obj))

@@ -114,7 +114,8 @@ def run(
         seconds["stability"] = perf_counter() - start
     progress("summary", 2, 4)
     with complete_folder(run_folder.output, RUN_FILES) as folder:
-        name, columns = ids_name or "sample", sample_columns(model, views, model.labels_)
+        stable = None if stability is None else stability.samples
+        name, columns = ids_name or "sample", sample_columns(model, views, model.labels_, stable)
         labels = folder / f"labels.{run_folder.labels_format}"
         write_description(write_labels(labels, columns[CLUSTER_COLUMN], ids, name=name, columns=columns), name)
         if hasattr(model, "predict"):

@@ -7,7 +7,7 @@ import json
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from io import TextIOWrapper
 from itertools import repeat
@@ -16,7 +16,6 @@ from typing import IO, Any, Literal, TypeAlias
 
 import numpy as np
 
-from coview.certainty.columns import Columns, predicted_labels, sample_columns
 from coview.errors import InputError
 from coview.io.align import Ids, check_ids, refuse_duplicates, take_ids
 from coview.io.arrow import load_arrow
@@ -27,7 +26,7 @@ from coview.io.identifiers import names_ids
 from coview.io.table import InputFile, RawTable
 from coview.registry import CLUSTER_COLUMN, LABEL_COLUMNS
 from coview.tables import as_string
-from coview.views import Array, Views
+from coview.views import Array
 
 # Ids of some samples, as a list or an Arrow array, and their values by column; None for columns without values.
 LabelBlocks: TypeAlias = Iterable[tuple[Any, Mapping[str, Array | None]]]
@@ -173,7 +172,7 @@ def _classes(source: InputFile, table: RawTable, column: str | None) -> Sequence
         if not isinstance(values, np.ndarray) or values.ndim > 2 or values.size != max(values.shape, default=0):
             raise InputError(f"{source.where} is not a list of classes; give one row or column of them")
         return [as_string(value) for value in values.ravel().tolist()]
-    if column is None and set(table.strings) >= set(LABEL_COLUMNS):
+    if column is None and CLUSTER_COLUMN in table.strings and len({*table.strings} & {*LABEL_COLUMNS}) > 1:
         column = CLUSTER_COLUMN  # of a label file, whose other columns are no classes
     if column is None and len(table.strings) > 1:
         raise InputError(
@@ -240,11 +239,9 @@ def check_ids_name(name: str, where: str = "") -> None:
         raise InputError(f"{where}{name!r} is the name of a column of labels; rename the column of the ids")
 
 
-def columns_in(path: Path, model: Any, views: Views) -> Columns:
-    """Return what a model says of samples, as far as a file of labels of this format has it."""
-    if path.suffix.lower() == ".npy":
-        return {CLUSTER_COLUMN: predicted_labels(model, views)}
-    return sample_columns(model, views)
+def columns_in(path: Path, wanted: tuple[str, ...]) -> tuple[str, ...]:
+    """Return which of these columns a file of labels of this format has."""
+    return (CLUSTER_COLUMN,) if path.suffix.lower() == ".npy" else wanted
 
 
 def description_path(path: Path) -> Path:
@@ -252,11 +249,12 @@ def description_path(path: Path) -> Path:
     return path.with_name(f"{path.name}-metadata.json")
 
 
-def write_description(path: Path, ids_name: str) -> Path | None:
-    """Write what the columns of a table of labels mean to a JSON file beside it; None for an array."""
+def write_description(path: Path, ids_name: str, written: Collection[str] = tuple(LABEL_COLUMNS)) -> Path | None:
+    """Write what these columns of a table of labels mean to a JSON file beside it; None for an array."""
     if path.suffix.lower() == ".npy":
         return None
-    meanings = {ids_name: "The id of the sample, or its number from 0.", **LABEL_COLUMNS}
+    meanings = {ids_name: "The id of the sample, or its number from 0."}
+    meanings |= {name: meaning for name, meaning in LABEL_COLUMNS.items() if name in written}
     columns = [{"name": name, "dc:description": meaning} for name, meaning in meanings.items()]
     document = {
         "@context": "http://www.w3.org/ns/csvw",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coview.blocks import BlocksOfViews, checked_block, rows_with_values
-from coview.certainty.columns import Columns
+from coview.certainty.columns import Columns, check_columns, sample_columns
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.io.align import check_counts, check_ids, notes_on_order
 from coview.io.arrow import load_arrow
@@ -195,7 +195,9 @@ class ViewsReader(BlocksOfViews):
         return checked_block(values, columns, self._empty_cells, where, rows, categories), ids
 
 
-def label_file(model: Any, reader: ViewsReader, path: str | os.PathLike[str]) -> Path:
+def label_file(
+    model: Any, reader: ViewsReader, path: str | os.PathLike[str], *, columns: Sequence[str] | None = None
+) -> Path:
     """Label all rows of a reader, write the labels in blocks, and return the path.
 
     Memory is needed for one or two blocks. The file appears once it is complete; if the run fails or is interrupted, an
@@ -206,9 +208,11 @@ def label_file(model: Any, reader: ViewsReader, path: str | os.PathLike[str]) ->
     model : fitted model with predict
     reader : ViewsReader
     path : path that ends in .csv, .tsv, .parquet or .npy
-        Tables have a column of ids, or of the numbers of the samples, and the columns `cluster`, `membership`,
-        `second_cluster` and `novelty`, which are blank if the model does not have them. A JSON file beside a table says
-        what the columns mean. `.npy` has the labels only, as int64.
+        Tables have a column of ids, or of the numbers of the samples, and further columns, which are blank if the model
+        does not have them. A JSON file beside a table says what the columns mean. `.npy` has the labels only, as int64.
+    columns : list of str, optional
+        Names among `cluster`, `membership`, `second_cluster`, `novelty` and `best_view`; by default all.
+        Labels with membership take as long as labels alone; `novelty` and `best_view` each take about as long again.
 
     Returns
     -------
@@ -233,16 +237,16 @@ def label_file(model: Any, reader: ViewsReader, path: str | os.PathLike[str]) ->
     path = check_label_path(path)
     if path.exists() and any(path.samefile(file) for rows in reader._readers.values() for file in rows.files):
         raise InputError(f"{path} is one of the sources; write the labels to another file")
-    ids_name = reader.ids or "sample"
-    write_label_blocks(path, ids_name, reader.n_samples, label_blocks(model, reader, path))
-    write_description(path, ids_name)
+    ids_name, wanted = reader.ids or "sample", columns_in(path, check_columns("columns", columns))
+    write_label_blocks(path, ids_name, reader.n_samples, label_blocks(model, reader, wanted))
+    write_description(path, ids_name, wanted)
     return path
 
 
-def label_blocks(model: Any, reader: ViewsReader, path: Path) -> Iterator[tuple[Any, Columns]]:
-    """Yield the ids of each block and the columns of its samples for a file of labels."""
+def label_blocks(model: Any, reader: ViewsReader, wanted: tuple[str, ...]) -> Iterator[tuple[Any, Columns]]:
+    """Yield the ids of each block and these columns of its samples."""
     for views, ids in reader.filled_by(model)._blocks():
-        yield ids, columns_in(path, model, views)
+        yield ids, sample_columns(model, views, wanted=wanted)
 
 
 def _kind_of_id(kind: Any) -> str:

@@ -280,8 +280,12 @@ class KernelClusterer(ScoreClusterer):
         return ensemble, dict(zip(views, of_views, strict=True))
 
     def _parts_of(self, views: Views) -> dict[str, Array]:
+        return self._scores_and_parts(views)[1]
+
+    def _scores_and_parts(self, views: Views) -> tuple[Array, dict[str, Array]]:
         divisors = self._divisors(views)
-        return {name: self._beta[name] * scores / divisors for name, scores in self._scores_of_views(views).items()}
+        ensemble, of_views = self._scores_of(views)
+        return ensemble, {name: self._beta[name] * scores / divisors for name, scores in of_views.items()}
 
     @property
     def _weights_of_views(self) -> dict[str, float]:

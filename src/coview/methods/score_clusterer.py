@@ -71,6 +71,10 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
     def _weights_of_views(self) -> dict[str, float]:
         """The weight of each view in the ensemble scores."""
 
+    def _scores_and_parts(self, views: Views) -> tuple[Array, dict[str, Array]]:
+        """Return the ensemble scores and each view's summand of them."""
+        return self._by_block(self._ensemble, views), self._parts_of(views)
+
     @property
     def _centres_of_parts(self) -> Array:
         """The centres of the clusters, in the components to which the views contribute."""
@@ -241,8 +245,8 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
         views = self._views_to_predict(X)
         if not self._scored_views:
             return {}
-        scores = self._by_block(self._ensemble, views)
-        parts = normalised_parts(self._parts_of(views), scores)
+        scores, parts = self._scores_and_parts(views)
+        parts = normalised_parts(parts, scores)
         clusters = first_and_second(self._assignment, scores)
         return decision_margins(parts, self._weights_of_views, self._centres_of_parts, *clusters)
 
