@@ -13,12 +13,12 @@ from tests.conftest import make_blobs
 N = 60
 
 
-@pytest.fixture
 def without_stable(path):
     """Return the labels without the last column, which new samples do not have."""
     return "".join(line.rpartition(",")[0] + "\n" for line in path.read_text().splitlines())
 
 
+@pytest.fixture
 def blobs(tmp_path, monkeypatch):
     """Views `a` and `b` of the same samples, in the folder of the test."""
     monkeypatch.chdir(tmp_path)
