@@ -235,6 +235,10 @@ def test_labels_of_any_integer_type_become_int64():
         ({"a": da.zeros((9, 2), dtype="U3")}, "view 'a' holds strings"),
         ({"a": da.zeros((9, 2), dtype=complex)}, "Complex data not supported"),
         ({"a": dd.from_dict({"x": [1], "y": ["u"]}, npartitions=1)}, "view 'a' has strings in the column 'y'"),
+        (
+            {"a": dd.from_dict({"x": [1], "y": ["u"]}, npartitions=1).astype({"y": "category"})},
+            "view 'a' has categories in the column 'y', which DaskViews does not encode; store the view as Parquet",
+        ),
     ],
 )
 def test_sources_that_are_not_views_are_refused(sources, message):

@@ -504,6 +504,11 @@ def _as_array(view: str, source: Any) -> tuple[DaskArray, Views]:
             from dask.dataframe.utils import meta_nonempty
 
             example = Views({view: meta_nonempty(source._meta).iloc[:1]})
+            for column in example.categories.get(view, {}):
+                raise InputError(
+                    f"view {view!r} has categories in the column {column!r}, which DaskViews does not encode; store the "
+                    "view as Parquet files and read them with ViewsReader, or encode the column as numbers"
+                )
             return source.astype(example.dtype).to_dask_array(lengths=True), example
         if np.isnan(source.shape).any():
             source = source.copy().compute_chunk_sizes()  # works in place, so on a copy
