@@ -506,8 +506,8 @@ def _as_array(view: str, source: Any) -> tuple[DaskArray, Views]:
             example = Views({view: meta_nonempty(source._meta).iloc[:1]})
             for column in example.categories.get(view, {}):
                 raise InputError(
-                    f"view {view!r} has categories in the column {column!r}, which DaskViews does not encode; store the "
-                    "view as Parquet files and read them with ViewsReader, or encode the column as numbers"
+                    f"view {view!r} has categories in the column {column!r}, which DaskViews does not encode; store "
+                    "the view as Parquet files and read them with ViewsReader, or encode the column as numbers"
                 )
             return source.astype(example.dtype).to_dask_array(lengths=True), example
         if np.isnan(source.shape).any():
