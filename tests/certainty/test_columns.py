@@ -141,3 +141,7 @@ def test_the_stability_of_samples_is_a_column(views):
     found = stability(model, views, n_repeats=2, random_state=0)
     columns = sample_columns(model, views, model.labels_, found.samples)
     np.testing.assert_array_equal(columns["stable"], found.samples)
+
+
+def test_a_single_cluster_has_no_best_view(views):
+    assert sample_columns(TMvKSCR(1, random_state=0).fit(views), views)["best_view"] is None

@@ -85,18 +85,18 @@ def test_random_labels_have_the_stability_of_the_reference_implementation(seed):
 
 
 def test_a_cluster_without_labelled_members_has_no_stability():
-    clusters, samples = summarize_halves(np.array([0, 0, 1, 1]), [(np.array([0, 1]), np.array([7, 7]))])
-    assert clusters == (ClusterStability(0, 2, 1.0, 0), ClusterStability(1, 2, None, 0))
-    assert samples == (1.0, 1.0, None, None)
+    clusters, samples = summarize_halves(np.repeat([0, 1], 5), [(np.arange(5), np.full(5, 7))])
+    assert clusters == (ClusterStability(0, 5, 1.0, 0), ClusterStability(1, 5, None, 0))
+    assert samples == (1.0,) * 5 + (None,) * 5
     assert hennig_reading(None) == ""
 
 
 def test_samples_of_a_cluster_that_is_merged_do_not_stay():
-    labels = np.repeat([0, 1], [6, 3])
-    clusters, samples = summarize_halves(labels, [(np.arange(9), np.zeros(9, dtype=int))])
-    assert [each.jaccard for each in clusters] == pytest.approx([6 / 9, 3 / 9])
+    labels = np.repeat([0, 1], [10, 5])
+    clusters, samples = summarize_halves(labels, [(np.arange(15), np.zeros(15, dtype=int))])
+    assert [each.jaccard for each in clusters] == pytest.approx([10 / 15, 5 / 15])
     assert [each.dissolved for each in clusters] == [0, 1]
-    assert samples == (1.0,) * 6 + (0.0,) * 3
+    assert samples == (1.0,) * 10 + (0.0,) * 5
 
 
 @pytest.mark.parametrize(
@@ -342,3 +342,25 @@ def test_sparse_views_have_the_stability_of_dense_ones():
         for each in (counts, {name: sp.csr_array(x) for name, x in counts.items()})
     ]
     assert results[0] == results[1]
+
+
+def test_new_samples_need_parameters_that_are_not_those_of_training_samples():
+    views = overlapping(60)
+    gram = {name: x @ x.T for name, x in views.items()}
+    model = TMvKSCR(3, kernel="precomputed", random_state=0, regularization=0.1)
+    fitted = TMvKSCR(3, random_state=0).fit(views)
+    with pytest.raises(InputError, match="no sample has the view 'a', and stability fits the model again; give all"):
+        stability(fitted, {name: x for name, x in views.items() if name != "a"})
+    groups = FixedSize(TMvKSCR(3), n_train=30, select=Stratified([0, 1] * 30), random_state=0).fit(views)
+    with pytest.raises(InputError, match=r"the select=Stratified\(…\) is given for the training samples; give these"):
+        stability(groups, {name: x[:40] for name, x in views.items()})
+    gram = {name: x - x.min() + 1 for name, x in gram.items()}
+    precomputed = model.set_params(regularization=0).fit(gram)
+    with pytest.raises(InputError, match="the kernel of view 'a' is given for the training samples"):
+        stability(precomputed, {name: x[:40] for name, x in gram.items()})
+
+
+def test_clusters_of_a_few_samples_have_no_stability():
+    labels = np.repeat([0, 1], [20, 4])
+    found, _ = summarize_halves(labels, [(np.arange(24), labels)])
+    assert [each.jaccard for each in found] == [1.0, None]

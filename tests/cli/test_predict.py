@@ -195,3 +195,13 @@ def test_reports_that_cannot_be_written_are_refused(data, fitted, tmp_path, caps
     options = ["--ids=id", "-o", tmp_path / "labels.csv", "--report", tmp_path / name]
     assert message in refused(capsys, "predict", fitted, *data["new_files"], *options)
     assert not (tmp_path / "labels.csv").exists()
+
+
+def test_columns_that_cannot_be_written_are_refused_or_noted(data, fitted, tmp_path, capsys):
+    command = ["predict", fitted, *data["new_files"], "--ids=id", "-o"]
+    assert "has the clusters only" in refused(capsys, *command, tmp_path / "x.npy", "--column", "novelty")
+    assert "--column 'novel' is unknown; did you mean 'novelty'?" in refused(
+        capsys, *command, tmp_path / "x.csv", "--column", "novel"
+    )
+    assert call(capsys, *command, tmp_path / "x.csv", "--column", "membership", "-q")[0] == 0
+    assert (tmp_path / "x.csv").read_text().startswith("id,cluster,membership\n")

@@ -300,3 +300,11 @@ def test_fewer_clusters_than_those_of_the_models_are_noted():
     with pytest.warns(match="found 2 distinct clusters"):
         model = Consensus([KSC(3, kernel=RBF(1.0), random_state=0)], random_state=0).fit(view)
     assert "3 clusters were requested, and 2 have members." in summarize(model, view).notes
+
+
+def test_axes_without_variance_do_not_decide_memberships():
+    views = make_blobs(90, n_clusters=2, spread=1.0)[0]
+    model = Consensus([TMvKSCR(2), Concat(KSC(2))], assigner="codebook", random_state=0).fit(views)
+    together = model.predict_proba(views)
+    alone = np.vstack([model.predict_proba({name: x[[i]] for name, x in views.items()}) for i in range(90)])
+    np.testing.assert_allclose(alone, together, atol=1e-9)

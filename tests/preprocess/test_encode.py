@@ -503,3 +503,10 @@ def test_forged_encodings_are_refused(tmp_path):
         model._encodings["clinic"] = replace(model._encodings["clinic"], **change)
         with pytest.raises(InputError, match=message):
             save(model, tmp_path / "model.safetensors")
+
+
+def test_new_samples_without_the_view_are_summarised():
+    clinic, image = cohort()
+    model = TMvKSCR(3, random_state=0).fit({"clinic": clinic, "image": image})
+    summary = summarize(model, {"image": image})
+    assert {view.name: view.n_samples for view in summary.views} == {"clinic": 0, "image": 90}

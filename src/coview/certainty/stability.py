@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from threading import Lock
@@ -12,19 +12,20 @@ import numpy as np
 from sklearn.base import clone
 
 from coview.compose import Consensus, FixedSize, PerView
-from coview.compose.wrapper import OneEstimator
+from coview.compose.wrapper import OneEstimator, nested_models
 from coview.core.agreement import jaccard_indices
 from coview.core.assign import Labels
 from coview.core.select import Stratified
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.formats import decimals, plural
 from coview.html import html_table
-from coview.kernels import Kernel, kernel_per_view
+from coview.kernels import Kernel, Precomputed, kernel_per_view
 from coview.methods.base import MultiViewClusterer, Seed, as_generator, labels_of
 from coview.parameters import check_integer, is_integer
 from coview.progress import ProgressParameter, reporting
 from coview.runtime import Workers
 from coview.tune import Tuned
+from coview.validity.measure import LEAST_MEMBERS
 from coview.validity.refits import labels_by_part, without_warnings
 from coview.views import Array
 
@@ -186,8 +187,13 @@ def stability(
     checked = model._views_to_predict(views)
     n_repeats = check_integer("n_repeats", n_repeats, 1)
     rng = as_generator(random_state)
-    labels, _ = labels_of(model, checked)
+    for name in checked:
+        if not checked.n_present(name):
+            raise InputError(f"no sample has the view {name!r}, and stability fits the model again; give all its views")
+    labels, is_training = labels_of(model, checked)
     n, kernels = checked.n_samples, _kernels_by_view(model)
+    if not is_training:
+        _refuse_new_samples(model, kernels)
     tasks = [(half, int(rng.integers(2**31))) for half in _halves(n, n_repeats, rng)]
     predicts = hasattr(model, "predict")
     done, lock = count(1), Lock()
@@ -216,6 +222,16 @@ def stability(
     return Stability(len(fitted), (n + 1) // 2, predicts, clusters, samples)
 
 
+def _refuse_new_samples(model: Any, kernels: Mapping[str, Kernel]) -> None:
+    """Raise an InputError if parameters of the model have an entry for each training sample."""
+    precomputed = [name for name, kernel in kernels.items() if isinstance(kernel, Precomputed)]
+    parameter = f"kernel of view {precomputed[0]!r}" if precomputed else ""
+    if any(isinstance(getattr(each, "select", None), Stratified) for each in nested_models(model)):
+        parameter = "select=Stratified(…)"
+    if parameter:
+        raise InputError(f"the {parameter} is given for the training samples; give these for their stability")
+
+
 def summarize_halves(
     labels: Labels, halves: Sequence[HalfLabels]
 ) -> tuple[tuple[ClusterStability, ...], tuple[float | None, ...]]:
@@ -238,7 +254,7 @@ def summarize_halves(
         ClusterStability(
             label=int(name),
             size=int(size),
-            jaccard=float(np.mean(indices)) if indices else None,
+            jaccard=float(np.mean(indices)) if indices and size >= LEAST_MEMBERS else None,
             dissolved=sum(index <= DISSOLVED for index in indices),
         )
         for name, size, indices in zip(names, sizes, by_cluster, strict=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from coview.compose.wrapper import nested_models
 from coview.core.agreement import adjusted_rand
 from coview.core.assign import Labels
 from coview.errors import InputError
@@ -41,8 +42,11 @@ def best_views(model: Any, views: Views) -> Array | None:
 
     Returns
     -------
-    array of str of shape (n_samples,), or None if the model has one view or no contributions of each view
+    array of str of shape (n_samples,), or None if the model has one view, one cluster, or no contributions of each view
     """
+    *_, method = nested_models(model)
+    if not hasattr(method, "_assignment") or method._assignment.n_found < 2:  # there is no other cluster
+        return None
     contributions = several_contributions(model, views)
     return largest_contribution(contributions) if contributions else None
 

@@ -16,7 +16,7 @@ from coview.cli.output import check_report, draw_report
 from coview.cli.parse import match_views
 from coview.cli.terminal import Terminal
 from coview.errors import InputError
-from coview.formats import percent
+from coview.formats import percent, plural
 from coview.registry import CLUSTER_COLUMN
 
 if TYPE_CHECKING:
@@ -76,6 +76,8 @@ def predict_command(
 
     _check_output(output, inputs.files, force=force)
     wanted = columns_in(output, check_columns("--column", columns))
+    if columns and wanted == (CLUSTER_COLUMN,):
+        raise InputError(f"{output} has the clusters only; write other columns to a .csv, .tsv or .parquet file")
     if report is not None:
         check_report(report)
         if report.exists() and not force:
@@ -110,7 +112,12 @@ def predict_command(
             blocks = iter([(loaded.ids and list(loaded.ids), sample_columns(trained, loaded.views, wanted=wanted))])
 
         def counted() -> Iterator[tuple[Any, Columns]]:
+            lacking: set[str] = set()
             for ids, block in blocks:
+                blank = {name for name in columns or () if block[name] is None}
+                if blank - lacking:
+                    terminal.note(f"the model has no values for the columns {', '.join(sorted(blank - lacking))}")
+                lacking |= blank
                 sizes.update(np.asarray(block[CLUSTER_COLUMN]).tolist())
                 progress("labelling", sizes.total(), n_samples)
                 yield ids, block
@@ -126,7 +133,7 @@ def predict_command(
     total = sizes.total()
     rows = [(str(label), str(size), percent(size / total)) for label, size in sorted(sizes.items())]
     terminal.table("Clusters", ("cluster", "samples", "fraction"), rows)
-    terminal.line(f"Written: {', '.join(map(str, written))}, the labels of {total} samples")
+    terminal.line(f"Written: {', '.join(map(str, written))}, the labels of {plural(total, 'sample')}")
     by_label = {str(label): size for label, size in sorted(sizes.items())}
     terminal.print_json({"n_samples": total, "sizes": by_label, "files": list(map(str, written))})
 

@@ -26,6 +26,7 @@ from coview.state import FITTED, FloatArray, Range, Sizes, require
 from coview.views import Array, Layout, Views
 
 _DECIMALS = 6  # of scores, some of which may be computed in float32
+_LEAST_FRACTION = 1e-12  # of the squared norm of the scores
 _DIFFUSION = 3  # the power of the eigenvalues by which scores are multiplied; scores contain their first power
 
 
@@ -166,7 +167,7 @@ class Consensus(ScoreClusterer):
         self.eigenvalues_ = np.maximum(values[order], 0) / max(values.sum(), 1e-300)
         self._axes = with_fixed_signs(axes[:, order])
         self._n_features_out = len(values)
-        rotated = combined @ self._axes
+        rotated = self._rotated(combined)
         self.scores_ = rotated.astype(views.dtype, copy=False)
         assigner = as_assigner(self.assigner)
         self._assignment = assigner.fit(rotated, n_clusters, rng, _DECIMALS)
@@ -229,7 +230,13 @@ class Consensus(ScoreClusterer):
 
     def _ensemble(self, views: Views) -> Array:
         scores = [_scores_by(model, width, views) for model, width in zip(self.estimators_, self._widths, strict=True)]
-        return self._combined(scores) @ self._axes
+        return self._rotated(self._combined(scores))
+
+    def _rotated(self, combined: Array) -> Array:
+        """Return the scores along the principal axes."""
+        # Along an axis without variance they are rounding errors, whose signs depend on the batch.
+        rotated: Array = (combined @ self._axes) * (self.eigenvalues_ > _LEAST_FRACTION)
+        return rotated
 
     def _scores_of(self, views: Views) -> tuple[Array, dict[str, Array]]:
         return self._ensemble(views), self._scores_of_views(views)

@@ -97,9 +97,10 @@ class Encoding:
 
     def __call__(self, views: Views, view: str) -> Array:
         """Return the encoded rows of the samples that have the view, and warn of unknown categories."""
-        x, n_columns = views.observed(view), len(self.names)
-        if not len(x):
+        n_columns = len(self.names)
+        if not views.n_present(view):
             return np.empty((0, n_columns))
+        x: Array = views.observed(view)
         given = self._check_columns(views, view)
         require_memory(
             2 * 8 * len(x) * n_columns,

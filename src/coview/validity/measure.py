@@ -31,7 +31,7 @@ _SAMPLES = 400  # there may be more than 30 refits
 _SLOW_SAMPLES = 200  # for methods that cannot label new samples: they cost n³
 _SAMPLES_PER_CLUSTER = 10
 _LEAST_SAMPLES = 16  # halves of fewer are not informative
-_LEAST_MEMBERS = 5  # of a cluster, for its own stability
+LEAST_MEMBERS = 5  # of a cluster, for its own stability
 _SPLITS = 3
 _REFERENCE_DATA = 3  # of each distribution
 _CLEAR = 0.2  # above the bound of the highest level: then one reference of each distribution suffices
@@ -289,6 +289,6 @@ def _cluster_stability(refits: Sequence[_Refit], labels: Labels, names: Labels) 
     known = [[index for index in of_cluster if not np.isnan(index)] for of_cluster in zip(*indices, strict=True)]
     sizes = [int((labels == name).sum()) for name in names]
     return tuple(
-        float(np.mean(found)) if found and size >= _LEAST_MEMBERS else None
+        float(np.mean(found)) if found and size >= LEAST_MEMBERS else None
         for found, size in zip(known, sizes, strict=True)
     )
