@@ -38,6 +38,9 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
         name: np.where(rng.random(n_samples) < 0.6 + 0.1 * i, labels, (labels + 1) % n_clusters)
         for i, name in enumerate(views)
     }
+    certain = np.random.default_rng(seed + 1)
+    memberships = np.round(1 - 0.7 * certain.random(n_samples) ** 2, 3)
+    novelties = np.round(certain.random(n_samples), 3)
     sizes = np.bincount(labels, minlength=n_clusters)
     contingency = np.zeros((n_clusters, n_clusters), dtype=int)
     np.add.at(contingency, (labels, truth), 1)
@@ -76,6 +79,7 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
                 stability=0.9,
                 silhouette=0.2 + 0.6 * c / n_clusters,
                 margin=0.1 + 0.5 * c / n_clusters,
+                membership=0.7 + 0.2 * c / n_clusters,
                 agreement={name: float(np.mean(theirs[labels == c] == c)) for name, theirs in own.items()},
                 contributions={name: 0.3 - 0.1 * ((i + c) % 3) for i, name in enumerate(views)},
                 contradicted={name: 0.05 + 0.1 * ((i + c) % 3) for i, name in enumerate(views)},
@@ -103,7 +107,7 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
             values=tuple(tuple(float(x) for x in rng.normal(size=2 * len(views))) for _ in range(n_clusters)),
         ),
         uncertain=tuple(
-            Uncertain(int(row), f"image {row}", int(labels[row]), int((labels[row] + 1) % n_clusters), 0.001 * i)
+            Uncertain(int(row), f"image {row}", int(labels[row]), int((labels[row] + 1) % n_clusters), 0.001 * i, 0.4)
             for i, row in enumerate(drawn[:20])
         ),
         truth=Truth(
@@ -122,6 +126,8 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
             classes=tuple(map(str, truth[listed])),
             runners_up=tuple(((labels[listed] + 1) % n_clusters).tolist()),
             margins=tuple(float(x) for x in np.round(rng.random(len(listed)), 5)),
+            memberships=tuple(memberships[listed].tolist()),
+            novelties=tuple(novelties[listed].tolist()),
             best_views=tuple(list(views)[row % len(views)] for row in listed.tolist()),
             stability=tuple(row % 21 / 20 for row in listed.tolist()),
         ),
@@ -131,6 +137,8 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
             labels=tuple(labels[drawn].tolist()),
             classes=tuple(map(str, truth[drawn])),
             margins=tuple(rng.random(len(drawn)).tolist()),
+            memberships=tuple(memberships[drawn].tolist()),
+            novelties=tuple(novelties[drawn].tolist()),
             scores=_rays(centres[labels[drawn]], rng),
             positions=positions,
             view_labels={name: tuple(theirs[drawn].tolist()) for name, theirs in own.items()},
@@ -198,6 +206,7 @@ def bare(summary):
                 stability=None,
                 silhouette=None,
                 margin=None,
+                membership=None,
                 agreement={},
                 contributions={},
                 contradicted={},
@@ -217,11 +226,22 @@ def bare(summary):
         feature_means=None,
         uncertain=(),
         truth=None,
-        samples=replace(summary.samples, classes=None, runners_up=None, margins=None, best_views=None, stability=None),
+        samples=replace(
+            summary.samples,
+            classes=None,
+            runners_up=None,
+            margins=None,
+            memberships=None,
+            novelties=None,
+            best_views=None,
+            stability=None,
+        ),
         points=replace(
             summary.points,
             classes=None,
             margins=None,
+            memberships=None,
+            novelties=None,
             scores=tuple(() for _ in summary.points.rows),
             positions=(),
             view_labels={},

@@ -279,10 +279,13 @@ def test_the_map_and_all_quantities_are_in_the_data(summary):
     np.testing.assert_allclose(
         np.transpose([unpack(axis) for axis in points["map"]]), summary.points.positions, atol=1e-4
     )
-    (margin,) = points["quantities"]
-    assert margin["name"] == "margin"
-    np.testing.assert_allclose(unpack(margin["values"]), summary.points.margins, atol=1e-4)
-    without = replace(summary, map=None, points=replace(summary.points, positions=(), margins=None))
+    shown = {quantity["name"]: unpack(quantity["values"]) for quantity in points["quantities"]}
+    assert list(shown) == ["margin", "membership", "novelty"]
+    np.testing.assert_allclose(shown["margin"], summary.points.margins, atol=1e-4)
+    np.testing.assert_allclose(shown["membership"], summary.points.memberships, atol=1e-4)
+    np.testing.assert_allclose(shown["novelty"], summary.points.novelties, atol=1e-4)
+    unknown = {"margins": None, "memberships": None, "novelties": None}
+    without = replace(summary, map=None, points=replace(summary.points, positions=(), **unknown))
     assert chart_data(without)["points"]["map"] is None
     assert chart_data(without)["points"]["quantities"] == []
     assert "On the map" not in render(without)
@@ -649,17 +652,30 @@ def test_standardised_means_are_a_table_of_columns_by_clusters(summary):
     assert 'id="means"' not in render(replace(summary, feature_means=None))
 
 
+def column_values(column):
+    """The values of a column of the table of samples, as the script of the page decodes them."""
+    if "values" in column:
+        return column["values"]
+    width = "<u2" if len(column["names"]) > 256 else "u1"
+    return [column["names"][code] for code in np.frombuffer(b64decode(column["codes"]), width)]
+
+
 def test_the_table_of_samples_states_how_many_it_has():
     big = make_summary(30_000, 3)
     page = Page(render(big))
     assert "The table has 20,000 of 30,000 samples" in page.text
     columns = json.loads(page.scripts[1])
     assert [column["name"] for column in columns] == [
-        *("Sample", "Row", "Cluster", "Runner-up", "Margin", "Best view", "Stays", "Class")
+        *("Sample", "Row", "Cluster", "Membership", "Novelty"),
+        *("Runner-up", "Margin", "Best view", "Stays", "Class"),
     ]
-    assert {len(column["values"]) for column in columns} == {20_000}
-    best = next(column for column in columns if column["name"] == "Best view")
-    assert [best["names"][place] for place in best["values"]] == list(big.samples.best_views)
+    values = {column["name"]: column_values(column) for column in columns}
+    assert values["Row"] == list(big.samples.rows)
+    assert values["Cluster"] == list(big.samples.labels)
+    assert values["Best view"] == list(big.samples.best_views)
+    assert values["Membership"] == list(big.samples.memberships)  # more than 256 different numbers
+    assert values["Novelty"] == list(big.samples.novelties)
+    assert {len(each) for each in values.values()} == {20_000}
     assert "The table has" not in Page(render(make_summary(300, 3))).text
 
 
@@ -780,3 +796,40 @@ def test_the_stability_has_its_reading_in_words(summary):
     assert "(20 models, 200 samples each)" in text
     assert "Cluster 0 has a stability below 0.6, too low to be trusted." in text
     assert "(six models of at most 200 samples)" in Page(render(replace(summary, refits=None))).text
+
+
+def with_certainty(summary, memberships, novelties):
+    """The summary with these memberships and novelties of its first samples, and usual ones of the others."""
+    n = len(summary.samples.rows)
+    samples = replace(
+        summary.samples,
+        memberships=(*memberships, *[0.9] * (n - len(memberships))),
+        novelties=(*novelties, *[0.5] * (n - len(novelties))),
+    )
+    return replace(summary, samples=samples)
+
+
+def test_samples_of_low_membership_and_high_novelty_are_counted(summary):
+    text = Page(render(with_certainty(summary, [0.499, 0.3, 0.5], [0.991, None, 0.99]))).text
+    assert "2 of 400 samples (0.5%) have a membership below 0.5: fewer than half of the models" in text
+    assert "1 of 400 samples (0.2%) has a novelty above 0.99: such a sample is less similar" in text
+    assert "at most about 1% of the training samples" in text
+    usual = with_certainty(summary, [], [])
+    text = Page(render(replace(usual, of_training=False))).text
+    assert "No sample has a membership below 0.5" in text
+    assert "No sample has a novelty above 0.99" in text
+    assert "at most about 1% of the training samples" not in text
+    part = with_certainty(make_summary(500, 3, n_drawn=100, n_listed=200), [0.4], [])
+    text = Page(render(part)).text
+    assert "1 of 200 samples of the table (0.5%) has a membership below 0.5" in text
+    assert "No sample of the table has a novelty above 0.99" in text
+
+
+def test_memberships_are_in_the_tables_of_clusters_and_of_uncertain_samples(summary):
+    page = Page(render(summary))
+    assert "0.84" in page.text  # the mean of cluster 7
+    assert page.text.count("0.40") >= len(summary.uncertain)
+    without = Page(render(bare(summary))).text
+    assert "Membership" not in without
+    assert "membership" not in without
+    assert "ovelty" not in without

@@ -156,19 +156,22 @@ def test_the_policy_blocks_network_requests_and_new_scripts(opened):
     assert run(browser, "return window.escaped") is None
 
 
+# The number of pixels of the scatter plot that are not transparent.
+PAINTED = """
+return [...document.querySelectorAll("#scatter canvas")].reduce((sum, canvas) => {
+  const copy = document.createElement("canvas");
+  [copy.width, copy.height] = [canvas.width, canvas.height];
+  const context = copy.getContext("2d");
+  context.drawImage(canvas, 0, 0);
+  const pixels = context.getImageData(0, 0, copy.width, copy.height).data;
+  return sum + pixels.filter((value, i) => i % 4 === 3 && value > 0).length;
+}, 0)"""
+
+
 @pytest.mark.parametrize("name", ["small", "two", "hundred", "large"])
 def test_every_plot_is_drawn(opened, name):
     browser = opened(name)
-    painted = """
-        return [...document.querySelectorAll("#scatter canvas")].reduce((sum, canvas) => {
-          const copy = document.createElement("canvas");
-          [copy.width, copy.height] = [canvas.width, canvas.height];
-          const context = copy.getContext("2d");
-          context.drawImage(canvas, 0, 0);
-          const pixels = context.getImageData(0, 0, copy.width, copy.height).data;
-          return sum + pixels.filter((value, i) => i % 4 === 3 && value > 0).length;
-        }, 0)"""
-    assert run(browser, painted) > 1000
+    assert run(browser, PAINTED) > 1000
     assert run(browser, "return document.getElementById('scatter').data[0].type") == "scattergl"
     for plot in ("decay", "variance"):
         bars = run(browser, f"return document.querySelectorAll('#{plot} .bars .point').length")
@@ -343,27 +346,83 @@ def test_the_legend_hides_and_shows_groups(opened):
     assert len(trace(browser)["x"]) == everything
 
 
-@pytest.mark.parametrize(("name", "sample"), [("small", "image "), ("nasty", "<b>{{ 7 * 7 }}</b>")])
-def test_hovering_shows_the_name_of_the_sample_literally(opened, name, sample):
+def hover(browser, number):
+    """Move the mouse over a sample of the scatter plot and return the text that appears."""
     from selenium.webdriver import ActionChains
 
-    browser = opened(name)
     plot = browser.find_element("id", "scatter")
     run(browser, "document.getElementById('scatter').scrollIntoView({block: 'center', behavior: 'instant'})")
     across, down = run(
         browser,
-        """const {data, _fullLayout: {xaxis, yaxis}} = document.getElementById("scatter");
-        return [xaxis._offset + xaxis.l2p(data[0].x[7]), yaxis._offset + yaxis.l2p(data[0].y[7])]""",
+        f"""const {{data, _fullLayout: {{xaxis, yaxis}}}} = document.getElementById("scatter");
+        const [x, y] = [data.at(-1).x, data.at(-1).y].map((axis) => axis[{number}]);
+        return [xaxis._offset + xaxis.l2p(x), yaxis._offset + yaxis.l2p(y)]""",
     )
     size = plot.size
     ActionChains(browser).move_to_element_with_offset(
         plot, across - size["width"] / 2, down - size["height"] / 2
     ).perform()
     wait_for(browser, "document.querySelector('#scatter .hovertext') !== null")
-    text = run(browser, "return document.querySelector('#scatter .hovertext').textContent")
+    return run(browser, "return document.querySelector('#scatter .hovertext').textContent")
+
+
+@pytest.mark.parametrize(("name", "sample"), [("small", "image "), ("nasty", "<b>{{ 7 * 7 }}</b>")])
+def test_hovering_shows_the_name_of_the_sample_literally(opened, name, sample):
+    browser = opened(name)
+    text = hover(browser, 7)
     assert sample in text
     assert "cluster: " in text
     assert run(browser, "return document.querySelectorAll('#scatter script, #scatter .hoverlayer a').length") == 0
+
+
+@pytest.mark.parametrize("space", ["map (t-SNE)", "scores of all views"])
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 1280), ("light", 360)])
+@pytest.mark.parametrize("quantity", ["membership", "novelty"])
+def test_samples_are_coloured_by_membership_and_novelty(opened, summaries, quantity, theme, width, space):
+    browser = opened("small", theme=theme, width=width)
+    choose(browser, "space", space)
+    choose(browser, "colour", quantity)
+    points = summaries["small"].points
+    values = {"membership": points.memberships, "novelty": points.novelties}[quantity]
+    np.testing.assert_allclose(trace(browser)["marker"]["color"], values, atol=1e-4)  # packed in two bytes
+    assert run(browser, PAINTED) > 1000
+    assert browser.find_element("css selector", "#scatter .colorbar").text.split("\n")[-1] == quantity
+    ((left, right, top, bottom),) = boxes(browser, "#scatter")
+    ((start, end, above, below),) = boxes(browser, "#scatter .colorbar")
+    assert left <= start < end <= right + 1
+    assert top <= above < below <= bottom + 1
+    for _, _, _, lowest in boxes(browser, "#scatter .xtitle, #scatter .xtick") if width == 360 else ():
+        assert lowest <= above
+    across = run(browser, "return document.getElementById('scatter')._fullLayout.xaxis._length")
+    assert across > 0.6 * (right - left)
+    text = hover(browser, 7)
+    number = text.partition("image ")[2].partition("cluster")[0]
+    at = points.rows.index(int(number))  # another sample may be at the same place
+    for name, expected in (("membership", points.memberships), ("novelty", points.novelties)):
+        shown = text.partition(f"{name}: ")[2][:6]
+        assert float(shown) == pytest.approx(expected[at], abs=1e-4)
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+def test_colours_of_numbers_differ_from_the_paper_in_both_themes(opened):
+    """A contrast of at least 3 to 1, as WCAG 2 demands of graphics."""
+    for theme in ("light", "dark"):
+        browser = opened("small", theme=theme)
+        choose(browser, "colour", "novelty")
+        scale = [colour for _, colour in trace(browser)["marker"]["colorscale"]]
+        paper = run(browser, "return getComputedStyle(document.body).backgroundColor")
+        lightness = [luminance(colour) for colour in scale]
+        assert lightness == sorted(lightness)  # also in a print without colours
+        for each in lightness:
+            dark, light = sorted([each, luminance(paper)])
+            assert (light + 0.05) / (dark + 0.05) >= 3
+
+
+def luminance(colour):
+    """The relative luminance of WCAG 2 of a colour such as rgb(0, 32, 76)."""
+    parts = np.array([int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]) / 255
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
 def test_two_clusters_are_jittered_along_one_component(opened):
@@ -430,9 +489,9 @@ def test_the_table_of_samples_is_searched_and_turned_page_by_page(opened):
 
 def test_the_table_of_samples_is_sorted_by_numbers_and_by_names(opened):
     browser = opened("small")
-    margin, sample = (browser.find_element("css selector", f"#samples-table th:nth-child({i})") for i in (5, 1))
+    margin, sample = (browser.find_element("css selector", f"#samples-table th:nth-child({i})") for i in (7, 1))
     margin.find_element("css selector", "button").click()
-    margins = [float(text) for text in column(browser, "samples-table", 5)]
+    margins = [float(text) for text in column(browser, "samples-table", 7)]
     assert margins == sorted(margins)
     assert margin.get_attribute("aria-sort") == "ascending"
     for first in ("image 0", "image 399"):  # 399 is after 50, although "3" is before "5"
@@ -441,10 +500,20 @@ def test_the_table_of_samples_is_sorted_by_numbers_and_by_names(opened):
     assert margin.get_attribute("aria-sort") == "none"
 
 
+@pytest.mark.parametrize(("place", "name"), [(4, "memberships"), (5, "novelties")])
+def test_the_table_of_samples_is_sorted_by_membership_and_novelty(opened, summaries, place, name):
+    browser = opened("small")
+    expected = sorted(getattr(summaries["small"].samples, name))
+    button = browser.find_element("css selector", f"#samples-table th:nth-child({place}) button")
+    for values in (expected, expected[::-1]):
+        button.click()
+        assert [float(text) for text in column(browser, "samples-table", place)] == values[:50]
+
+
 def test_twenty_thousand_samples_are_listed(opened):
     browser = opened("large")
     assert shown(browser) == "1 to 50 of 20,000"
-    browser.find_element("css selector", "#samples-table th:nth-child(5) button").click()
+    browser.find_element("css selector", "#samples-table th:nth-child(4) button").click()
     assert shown(browser) == "1 to 50 of 20,000"
 
 
@@ -462,26 +531,34 @@ def download(browser, folder):
         return list(csv.reader(file))
 
 
-def test_the_table_of_samples_is_saved_as_csv(opened, tmp_path):
+def test_the_table_of_samples_is_saved_as_csv(opened, summaries, tmp_path):
     browser = opened("small")
     choose(browser, "samples-cluster", "4")
     header, *rows = download(browser, tmp_path)
-    assert header == ["sample", "row", "cluster", "runner_up", "margin", "best_view", "stays", "class"]
+    assert header == [
+        *("sample", "row", "cluster", "membership", "novelty", "runner_up", "margin", "best_view", "stays", "class")
+    ]
+    samples = summaries["small"].samples
+    for row in rows:  # the numbers of the summary, without rounding
+        assert [float(row[i]) for i in (3, 4)] == [
+            samples.memberships[int(row[1])],
+            samples.novelties[int(row[1])],
+        ]
     assert len(rows) > 20
     assert {row[2] for row in rows} == {"4"}
     assert shown(browser).endswith(f"of {len(rows)}")
-    assert all(row[0] == f"image {row[1]}" and 0 <= float(row[4]) <= 1 for row in rows)
+    assert all(row[0] == f"image {row[1]}" and 0 <= float(row[6]) <= 1 for row in rows)
 
 
 def test_samples_without_stability_have_a_dash_and_an_empty_cell(opened, tmp_path):
     browser = opened("two")
-    assert column(browser, "samples-table", 7)[:3] == ["–", "0.050", "0.100"]
-    assert download(browser, tmp_path)[1][5:7] == ["pixels", ""]
-    button = browser.find_element("css selector", "#samples-table th:nth-child(7) button")
+    assert column(browser, "samples-table", 9)[:3] == ["–", "0.050", "0.100"]
+    assert download(browser, tmp_path)[1][7:9] == ["pixels", ""]
+    button = browser.find_element("css selector", "#samples-table th:nth-child(9) button")
     button.click()
-    assert column(browser, "samples-table", 7)[:2] == ["–", "0"]
+    assert column(browser, "samples-table", 9)[:2] == ["–", "0"]
     button.click()
-    assert column(browser, "samples-table", 7)[0] == "1"
+    assert column(browser, "samples-table", 9)[0] == "1"
 
 
 def test_the_contributions_of_the_views_are_coloured(opened):

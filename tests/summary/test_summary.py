@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score, silhouette_score
+from sklearn.mixture import GaussianMixture
 
 from coview import (
     KSC,
@@ -35,7 +36,7 @@ from coview.compose.wrapper import nested_models
 from coview.core.fingerprint import fingerprint
 from coview.methods.base import is_training_set
 from coview.methods.kernel_clusterer import OneViewKernelClusterer
-from coview.summary import Summary, gather, space, summarize
+from coview.summary import Summary, certainty, gather, space, summarize
 from coview.summary.drawn import draw_by_cluster
 from coview.summary.margins import shortened_directions
 from coview.summary.settings import n_training_samples, parameters
@@ -708,6 +709,99 @@ def test_many_samples_are_listed_in_part_and_include_the_plotted_ones(blobs, mon
     assert set(summary.samples.labels) == {0, 1, 2}
 
 
+CERTAIN = {name: MODELS[name] for name in ("tmvkscr", "mvksc", "kpca", "fixed size", "one table", "per view", "tuned")}
+
+
+@pytest.mark.parametrize("name", CERTAIN)
+def test_memberships_and_novelties_are_those_of_the_model(name, blobs):
+    views, _ = blobs
+    views = {"a": views["a"]} if isinstance(CERTAIN[name], OneViewKernelClusterer) else views
+    fitted = CERTAIN[name].fit(views)
+    summary = summarize(fitted, views)
+    samples, points = summary.samples, summary.points
+    membership = fitted.predict_proba(views)[np.arange(90), fitted.labels_]
+    np.testing.assert_allclose(samples.memberships, membership, rtol=6e-3)  # three significant digits
+    np.testing.assert_allclose(samples.novelties, 1 - fitted.score_samples(views), rtol=6e-3)
+    assert (points.memberships, points.novelties) == (samples.memberships, samples.novelties)
+    means = [membership[fitted.labels_ == cluster.label].mean() for cluster in summary.clusters]
+    np.testing.assert_allclose([cluster.membership for cluster in summary.clusters], means, rtol=1e-4)
+    for least in summary.uncertain:
+        assert least.membership == samples.memberships[least.row]
+
+
+def test_memberships_and_novelties_of_many_samples_are_those_of_their_rows(blobs, monkeypatch):
+    monkeypatch.setattr(gather, "DRAWN", 20)
+    monkeypatch.setattr(gather, "LISTED", 45)
+    monkeypatch.setattr(certainty, "BLOCK_ROWS", 7)
+    views, _ = blobs
+    fitted = model().fit(views)
+    summary = summarize(fitted, views)
+    membership = fitted.predict_proba(views)[np.arange(90), fitted.labels_]
+    novelty = 1 - fitted.score_samples(views)
+    for part in (summary.samples, summary.points):
+        rows = list(part.rows)
+        np.testing.assert_allclose(part.memberships, membership[rows], rtol=6e-3)
+        np.testing.assert_allclose(part.novelties, novelty[rows], rtol=6e-3)
+    listed, labels = list(summary.samples.rows), np.array(summary.samples.labels)
+    means = [membership[listed][labels == cluster.label].mean() for cluster in summary.clusters]
+    np.testing.assert_allclose([cluster.membership for cluster in summary.clusters], means, rtol=1e-4)
+    least = [each.row for each in summary.uncertain]
+    assert not set(least) <= set(listed)
+    np.testing.assert_allclose([each.membership for each in summary.uncertain], membership[least], rtol=6e-3)
+
+
+def test_new_samples_far_away_are_novel(blobs):
+    views, _ = blobs
+    fitted = model().fit(views)
+    new = {name: np.concatenate([x[:5], x[:5] + 100]) for name, x in views.items()}
+    summary = summarize(fitted, new)
+    assert max(summary.samples.novelties[:5]) < 0.99 < min(summary.samples.novelties[5:]) <= 1
+
+
+@pytest.mark.parametrize("name", ["opmc", "k-means", "no space at all", "different per view"])
+def test_models_without_memberships_have_none(name, blobs):
+    views, _ = blobs
+    summary = summarize(MODELS[name].fit(views), views)
+    samples, points = summary.samples, summary.points
+    assert samples.memberships is samples.novelties is points.memberships is points.novelties is None
+    assert summary.clusters[0].membership is None
+    assert all(each.membership is None for each in summary.uncertain)
+
+
+def test_densities_of_scikit_learn_are_no_novelties(blobs):
+    views, _ = blobs
+    samples = summarize(Concat(GaussianMixture(3, random_state=0)).fit(views), views).samples
+    assert samples.memberships is samples.novelties is None
+
+
+def test_a_consensus_of_models_without_novelties_has_memberships_only(blobs):
+    views, _ = blobs
+    models = [Concat(KMeans(3, n_init=2, random_state=seed)) for seed in (0, 1)]
+    samples = summarize(Consensus(models, n_clusters=3, random_state=0).fit(views), views).samples
+    assert min(samples.memberships) > 0.5
+    assert samples.novelties is None
+
+
+def test_one_cluster_has_novelties_but_no_memberships():
+    views = {"a": np.random.default_rng(0).normal(size=(60, 3))}
+    summary = summarize(Tuned("auto", random_state=0).fit(views), views)
+    assert summary.n_clusters == 1
+    assert summary.samples.memberships is summary.clusters[0].membership is None
+    assert len(summary.samples.novelties) == 60
+
+
+def test_novelties_of_samples_that_lack_views(blobs):
+    views, _ = blobs
+    views["b"][:10] = np.nan
+    fitted = model().fit(views)
+    samples = summarize(fitted, views).samples
+    np.testing.assert_allclose(samples.novelties, 1 - fitted.score_samples(views), rtol=6e-3)
+
+
+def test_unknown_novelties_are_none():
+    assert gather._known_numbers(np.array([0.12345, np.nan, 0.99961])) == (0.123, None, 0.99961)
+
+
 def test_the_fraction_of_the_largest_class_is_the_accuracy_of_a_single_cluster(blobs):
     views, _ = blobs
     summary = summarize(model().fit(views), views, truth=["a"] * 70 + ["b"] * 20)
@@ -798,6 +892,8 @@ def test_the_number_of_standardised_means_is_limited(blobs, monkeypatch):
         (["truth", "classes"], ["only"], "is inconsistent in 'truth'"),
         (["samples", "names"], ["only"], "is inconsistent in 'samples'"),
         (["samples", "runners_up", 3], 77, "is inconsistent in 'samples'"),
+        (["samples", "memberships"], [0.5], "is inconsistent in 'samples'"),
+        (["points", "novelties"], [0.5], "is inconsistent in 'points'"),
         (["feature_means", "names"], ["only"], "is inconsistent in 'feature_means'"),
         (["similarities", "labels"], [0], "is inconsistent in 'similarities'"),
     ],

@@ -123,6 +123,8 @@ def _scatter_data(summary: Summary) -> dict[str, Any]:
     # Numbers that colour the samples: a new one is one line here.
     quantities = {
         "margin": points.margins,
+        "membership": points.memberships,
+        "novelty": points.novelties,
     }
     return {
         "samples": [shortened(points.samples[row], MAX_ID_LENGTH) for row in drawn],

@@ -189,11 +189,14 @@
           : styles[0].shape.name;
       } else {
         const title = { text: plain(colouring().name) };
+        // Beside the samples, the bar would take up a third of a narrow window.
+        const isNarrow = element("scatter").clientWidth < 500;
+        const below = isNarrow ? { orientation: "h", y: onMap() ? 0 : -0.2, yanchor: "top" } : {};
         Object.assign(marker, {
           color: kept.map((i) => values[i]),
-          colorscale: "Cividis",
+          colorscale: ["smallest", "middle", "largest"].map((name, i) => [i / 2, colour(name)]),
           showscale: true,
-          colorbar: { thickness: 10, outlinewidth: 0, title, tickfont: { color: theme().quiet } },
+          colorbar: { thickness: 10, outlinewidth: 0, title, tickfont: { color: theme().quiet }, ...below },
         });
       }
       return {

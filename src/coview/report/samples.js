@@ -3,7 +3,15 @@
 (() => {
   const PAGE_ROWS = 50;
   const columns = JSON.parse(document.getElementById("samples-data").textContent);
-  for (const column of columns) if (column.names) column.values = column.values.map((place) => column.names[place]);
+  // Values that repeat are listed once; each row has the place of its own among these, in one or two bytes.
+  function decoded({ names, codes }) {
+    const bytes = atob(codes);
+    const place = names.length > 256
+      ? (row) => bytes.charCodeAt(2 * row) + 256 * bytes.charCodeAt(2 * row + 1)
+      : (row) => bytes.charCodeAt(row);
+    return Array.from({ length: bytes.length / (names.length > 256 ? 2 : 1) }, (_, row) => names[place(row)]);
+  }
+  for (const column of columns) column.values ??= decoded(column);
   const element = (id) => document.getElementById(id);
   const [table, search, cluster] = ["samples-table", "samples-search", "samples-cluster"].map(element);
   const [previous, next, download] = ["samples-previous", "samples-next", "samples-download"].map(element);

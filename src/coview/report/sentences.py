@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from coview.certainty.stability import DOUBTFUL
 from coview.formats import decimals, listed, number_range, percent, plural
 from coview.preprocess.steps import parse_steps
-from coview.summary.words import contributions_in_words, loss_in_words, refits_in_words
+from coview.summary.words import certainty_in_words, contributions_in_words, loss_in_words, refits_in_words
 from coview.tune.record import evaluated_numbers, relative_criteria
 from coview.validity.words import validity_in_words, why_one_cluster
 
@@ -122,7 +122,7 @@ def _reliability(summary: Summary) -> list[str]:
         ]
     else:
         sentences = validity_in_words(summary.validity)
-    sentences += refits_in_words(summary)
+    sentences += refits_in_words(summary) + certainty_in_words(summary)
     if summary.silhouette is not None:
         sentences.append(
             f"The mean silhouette in score space is {decimals(summary.silhouette)}. It is optimistic, because the "

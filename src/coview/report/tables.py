@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from coview.formats import shortened, shortened_apart
 from coview.tune.record import evaluated_models, evaluated_numbers, relative_criteria, relative_spreads
@@ -69,6 +72,8 @@ def sample_table(samples: Samples) -> list[dict[str, Any]]:
         ("Sample", "text", samples.names),
         ("Row", "number", samples.rows),
         ("Cluster", "cluster", samples.labels),
+        ("Membership", "number", samples.memberships),
+        ("Novelty", "number", samples.novelties),
         ("Runner-up", "cluster", samples.runners_up),
         ("Margin", "number", samples.margins),
         ("Best view", "text", samples.best_views),
@@ -81,13 +86,17 @@ def sample_table(samples: Samples) -> list[dict[str, Any]]:
 
 
 def _coded(kind: str, values: Sequence[Any]) -> dict[str, Any]:
-    """Return the values of a column; if few differ, these are listed once as names, and the values are their places."""
+    """Return the values of a column; if few differ, these are listed once as names, with the places of all as codes.
+
+    A code has one byte, or two if there are more than 256 names.
+    """
     if kind == "text":
         values = [shortened(text, MAX_NAME_LENGTH) for text in values]
     place = {name: i for i, name in enumerate(dict.fromkeys(values))}
-    if kind == "cluster" or 2 * len(place) > len(values):
+    if 2 * len(place) > len(values) or len(place) > 65536:
         return {"values": values}
-    return {"values": [place[value] for value in values], "names": list(place)}
+    codes = np.array([place[value] for value in values], dtype="<u2" if len(place) > 256 else "u1")
+    return {"names": list(place), "codes": b64encode(codes.tobytes()).decode()}
 
 
 def splits(summary: Summary) -> dict[str, list[Split]]:

@@ -12,7 +12,7 @@ from coview.certainty.which_view import largest_contribution, several_contributi
 from coview.summary.margins import Numbers, indicators
 from coview.views import Array, Views
 
-_BLOCK_ROWS = 4096  # views may be files
+BLOCK_ROWS = 4096  # views may be files
 
 
 class Contributions(NamedTuple):
@@ -28,7 +28,7 @@ def gather_contributions(model: Any, views: Views, numbers: Numbers, rows: Numbe
     nothing = Contributions(({},) * n_clusters, ({},) * n_clusters, None)
     if n_clusters < 2:
         return nothing
-    blocks = [several_contributions(model, views.take(rows[part])) for part in gen_batches(len(rows), _BLOCK_ROWS)]
+    blocks = [several_contributions(model, views.take(rows[part])) for part in gen_batches(len(rows), BLOCK_ROWS)]
     by_view = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
     if not by_view:
         return nothing

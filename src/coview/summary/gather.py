@@ -22,6 +22,7 @@ from coview.likely_mistakes import check_classes
 from coview.methods.base import MultiViewClusterer, labels_of
 from coview.methods.tmvkscr import TMvKSCR
 from coview.preprocess.impute import FillMedian
+from coview.summary.certainty import Certainty, gather_certainty
 from coview.summary.contributions import Contributions, gather_contributions
 from coview.summary.drawn import draw_by_cluster
 from coview.summary.effects import effects, effects_of_columns
@@ -60,6 +61,7 @@ VIEW_COMPONENTS = 30  # of all views together
 FEATURES = 10
 MEANS = 40  # columns in the table of standardised means
 UNCERTAIN = 20
+CERTAINTY_DIGITS = 3  # of memberships and novelties; the errors of both are larger
 
 
 def summarize(
@@ -159,6 +161,9 @@ def summarize_with_positions(
     arranged, positions = _map_positions(found, on_map)
     listed = draw_by_cluster(found.numbers, LISTED)
     contributions = gather_contributions(model, views, found.numbers, listed, k)
+    least = _smallest_margins(separation)
+    shown = np.unique(np.concatenate([listed, found.drawn, least]))
+    certainty = gather_certainty(model, found.nested, views, found.labels, shown)
     summary = Summary(
         method=nested_name(model),
         parameters=parameters(model),
@@ -168,7 +173,13 @@ def summarize_with_positions(
         of_training=found.fitted,
         views=_describe_views(model, found, constant),
         clusters=_describe_clusters(
-            found, separation, features, known, stability_by_cluster(stability, validity, k), contributions
+            found,
+            separation,
+            features,
+            known,
+            stability_by_cluster(stability, validity, k),
+            contributions,
+            certainty.cluster_memberships(listed, found.numbers[listed]),
         ),
         validity=validity,
         refits=refits_of(stability),
@@ -181,10 +192,10 @@ def summarize_with_positions(
         model_eigenvalues=_model_eigenvalues(model, method),
         tree=tree_of(model),
         feature_means=means,
-        uncertain=_uncertain(found, separation),
+        uncertain=_uncertain(found, least, separation, certainty),
         truth=known,
-        samples=_listed(found, listed, separation, classes, stability, contributions.best_views),
-        points=_plotted(found, separation, positions, classes),
+        samples=_listed(found, listed, separation, classes, stability, contributions.best_views, certainty),
+        points=_plotted(found, separation, positions, classes, certainty),
         map=arranged,
         similarities=_sample_similarities(found),
         tuning=_tuning_record(model),
@@ -341,6 +352,7 @@ def _describe_clusters(
     truth: Truth | None,
     stability: Sequence[float | None],
     contributions: Contributions,
+    memberships: Array | None,
 ) -> tuple[Cluster, ...]:
     sizes, numbers = np.bincount(found.numbers), found.numbers[found.labelled]
     by_view = found.view_labels if len(sizes) > 1 else {}  # one cluster agrees with anything
@@ -357,6 +369,7 @@ def _describe_clusters(
             stability=_significant_or_none(stability[c]),
             silhouette=None if separation.silhouettes is None else separation.silhouettes[c],
             margin=None if separation.cluster_margins is None else separation.cluster_margins[c],
+            membership=None if memberships is None else _significant(memberships[c]),
             agreement={
                 name: _significant(fractions[c]) for name, fractions in agreement.items() if not np.isnan(fractions[c])
             },
@@ -478,9 +491,16 @@ def _truth(found: _Found, classes: Sequence[str]) -> Truth:
     return Truth(ordered, tuple(map(tuple, counts.tolist())), **measures, largest_class=largest)
 
 
-def _uncertain(found: _Found, separation: _Separation) -> tuple[Uncertain, ...]:
+def _smallest_margins(separation: _Separation) -> Numbers:
+    if separation.margins is None:
+        return np.array([], dtype=np.intp)
+    return np.argsort(separation.margins, kind="stable")[:UNCERTAIN]
+
+
+def _uncertain(found: _Found, least: Numbers, separation: _Separation, certainty: Certainty) -> tuple[Uncertain, ...]:
     if separation.margins is None or separation.runners_up is None:
         return ()
+    memberships, _ = certainty.at(least)
     return tuple(
         Uncertain(
             row=row,
@@ -488,8 +508,9 @@ def _uncertain(found: _Found, separation: _Separation) -> tuple[Uncertain, ...]:
             label=int(found.labels[row]),
             runner_up=int(found.names[separation.runners_up[row]]),
             margin=_significant(separation.margins[row]),
+            membership=None if memberships is None else _significant(memberships[i], CERTAINTY_DIGITS),
         )
-        for row in np.argsort(separation.margins, kind="stable")[:UNCERTAIN].tolist()
+        for i, row in enumerate(least.tolist())
     )
 
 
@@ -500,8 +521,10 @@ def _listed(
     classes: Sequence[str] | None,
     stability: Stability | None,
     best_views: tuple[str, ...] | None,
+    certainty: Certainty,
 ) -> Samples:
     others = separation.runners_up
+    memberships, novelties = certainty.at(rows)
     return Samples(
         rows=tuple(rows.tolist()),
         names=tuple(found.samples[row] for row in rows),
@@ -509,6 +532,8 @@ def _listed(
         classes=None if classes is None else tuple(classes[row] for row in rows),
         runners_up=None if others is None else tuple(found.names[others[rows]].tolist()),
         margins=_significant_numbers(None if separation.margins is None else separation.margins[rows]),
+        memberships=_significant_numbers(memberships, CERTAINTY_DIGITS),
+        novelties=_known_numbers(novelties),
         best_views=best_views,
         stability=None if stability is None else tuple(_significant_or_none(stability.samples[row]) for row in rows),
     )
@@ -528,8 +553,15 @@ def _map_positions(found: _Found, given: SampleMap | None) -> tuple[SampleMap | 
     return given, place(found.scores, scores[list(given.rows)], np.array(given.positions))
 
 
-def _plotted(found: _Found, separation: _Separation, positions: Array | None, classes: Sequence[str] | None) -> Points:
+def _plotted(
+    found: _Found,
+    separation: _Separation,
+    positions: Array | None,
+    classes: Sequence[str] | None,
+    certainty: Certainty,
+) -> Points:
     drawn, rows = found.drawn, found.drawn.tolist()
+    memberships, novelties = certainty.at(drawn)
     places = np.searchsorted(found.labelled, drawn)
     by_view = view_scores(found.nested, found.views, found.fitted, drawn)
     view_components = min(COMPONENTS, max(2, VIEW_COMPONENTS // len(found.views)))
@@ -539,6 +571,8 @@ def _plotted(found: _Found, separation: _Separation, positions: Array | None, cl
         labels=tuple(found.labels[drawn].tolist()),
         classes=None if classes is None else tuple(classes[row] for row in rows),
         margins=_significant_numbers(None if separation.margins is None else separation.margins[drawn]),
+        memberships=_significant_numbers(memberships, CERTAINTY_DIGITS),
+        novelties=_known_numbers(novelties),
         scores=() if found.scores is None else _as_tuples(found.scores[drawn, :COMPONENTS]),
         positions=() if positions is None else _as_tuples(positions[drawn]),
         view_labels={name: tuple(theirs[places].tolist()) for name, theirs in found.view_labels.items()},
@@ -700,8 +734,15 @@ def _significant_or_none(number: float | None) -> float | None:
     return None if number is None else _significant(number)
 
 
-def _significant_numbers(values: Any) -> tuple[float, ...] | None:
-    return None if values is None else tuple(map(_significant, values))
+def _significant_numbers(values: Any, digits: int = 5) -> tuple[float, ...] | None:
+    return None if values is None else tuple(_significant(value, digits) for value in values)
+
+
+def _known_numbers(novelties: Array | None) -> tuple[float | None, ...] | None:
+    """Return the numbers; None instead of NaN."""
+    if novelties is None:
+        return None
+    return tuple(None if np.isnan(each) else _significant(each, CERTAINTY_DIGITS) for each in novelties.tolist())
 
 
 def _as_tuples(values: Array, digits: int = 5) -> tuple[tuple[float, ...], ...]:

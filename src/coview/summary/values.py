@@ -45,6 +45,7 @@ class Cluster:
     stability: float | None  # mean Jaccard index with the most similar cluster of a model of half of the samples
     silhouette: float | None  # mean over the members, in score space
     margin: float | None  # median over the members; below 0 if another cluster is nearer to most of them
+    membership: float | None  # mean over the members that are listed
     agreement: dict[str, float]  # by view: fraction of the members in the matching cluster of the view's own labels
     contributions: dict[str, float]  # by view: mean part of the decision margin of the members
     contradicted: dict[str, float]  # by view: fraction of the members with the view to which it contributes negatively
@@ -113,6 +114,7 @@ class Uncertain:
     label: int
     runner_up: int
     margin: float  # below 0 if the runner-up is nearer
+    membership: float | None  # in its cluster
 
 
 @dataclass(frozen=True, repr=False)
@@ -125,6 +127,8 @@ class Samples:
     classes: tuple[str, ...] | None
     runners_up: tuple[int, ...] | None  # the nearest cluster besides the own one
     margins: tuple[float, ...] | None
+    memberships: tuple[float, ...] | None  # in the own cluster; three significant digits
+    novelties: tuple[float | None, ...] | None  # from 0 to 1; None if no training sample has a view of the sample
     best_views: tuple[str, ...] | None  # the view that contributes most to the label
     stability: tuple[float | None, ...] | None  # fraction of the refits in which the sample stays in its cluster
 
@@ -141,6 +145,8 @@ class Points:
     labels: tuple[int, ...]
     classes: tuple[str, ...] | None
     margins: tuple[float, ...] | None  # from -1 to 1; below 0 if the runner-up is nearer than the own cluster
+    memberships: tuple[float, ...] | None
+    novelties: tuple[float | None, ...] | None
     scores: tuple[tuple[float, ...], ...]  # one row per sample, one column per component
     positions: tuple[tuple[float, ...], ...]  # x and y of each sample on the map
     view_labels: dict[str, tuple[int, ...]]
@@ -361,10 +367,11 @@ def _check_lengths(summary: Summary) -> None:
     means = summary.feature_means
     n, names, labels = len(points.rows), {v.name for v in summary.views}, {c.label for c in summary.clusters}
     drawn: list[Any] = [points.samples, points.labels, points.classes, points.margins, points.scores or None]
+    drawn += [points.memberships, points.novelties]
     drawn += [points.positions] if summary.map is not None else []
     drawn += [*points.view_labels.values(), *points.view_scores.values()]
     listed: list[Any] = [samples.names, samples.labels, samples.classes, samples.runners_up, samples.margins]
-    listed += [samples.best_views, samples.stability]
+    listed += [samples.memberships, samples.novelties, samples.best_views, samples.stability]
     agreed = {v.name for v in summary.views if v.agreement is not None}
     lacking = {v.name for v in summary.views if v.n_samples < summary.n_samples}
     holds = {

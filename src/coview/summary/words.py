@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from coview.certainty.stability import READINGS, hennig_reading
-from coview.formats import decimals, listed, percent, plural
+from coview.formats import count, decimals, listed, percent, plural
 from coview.summary.values import Cluster, Summary
 
 _MOST = 0.5  # fraction of the samples of a cluster
+_UNCERTAIN = 0.5  # membership
+_NOVEL = 0.99  # novelty
 _FAR_ABOVE_EQUAL = 1.5  # the contribution of a view over the mean of all views
 
 
@@ -26,6 +28,38 @@ def refits_in_words(summary: Summary) -> list[str]:
         f"In {models}: of {plural(len(known), 'cluster')}, {listed(words)}. On average, a sample stays in its cluster "
         f"in {percent(sum(stays) / len(stays))} of the models{labelled}."
     ]
+
+
+def certainty_in_words(summary: Summary) -> list[str]:
+    """Return how many of the listed samples have a low membership or a high novelty; nothing without these."""
+    memberships, novelties = summary.samples.memberships, summary.samples.novelties
+    n_listed, sentences = len(summary.samples.rows), []
+    listed_only = " of the table" if n_listed < summary.n_samples else ""
+
+    def some(n: int) -> str:
+        if n == 0:
+            return f"No sample{listed_only} has"
+        total = f"{count(n)} of {plural(n_listed, 'sample')}{listed_only} ({percent(n / n_listed)})"
+        return f"{total} {'has' if n == 1 else 'have'}"
+
+    if memberships is not None:
+        n = sum(each < _UNCERTAIN for each in memberships)
+        sentences.append(
+            f"{some(n)} a membership below {_UNCERTAIN}: fewer than half of the models of random subsets of the "
+            "training samples are expected to assign such a sample to the same cluster."
+        )
+    if novelties is not None:
+        n = sum(each > _NOVEL for each in novelties if each is not None)
+        expected = (
+            " By definition, at most about 1% of the training samples have such a novelty."
+            if summary.of_training
+            else ""
+        )
+        sentences.append(
+            f"{some(n)} a novelty above {_NOVEL}: such a sample is less similar to the training samples than "
+            f"{percent(_NOVEL)} of these are to each other.{expected}"
+        )
+    return sentences
 
 
 def contribution_fractions(cluster: Cluster) -> dict[str, float]:
