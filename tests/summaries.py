@@ -144,7 +144,7 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
             view_labels={name: tuple(theirs[drawn].tolist()) for name, theirs in own.items()},
             view_scores={name: _rays(centres[labels[drawn]], rng) for name in views},
         ),
-        map=SampleMap(tuple(drawn[:1000].tolist()), positions[:1000]),
+        map=SampleMap("made up", tuple(drawn[:1000].tolist()), positions[:1000]),
         similarities=Similarities("fused similarity", tuple(compared.tolist()), tuple(map(tuple, alike.tolist()))),
         tuning=None,
         notes=("2 samples of view pixels were dropped, because no other view has them.",),

@@ -67,7 +67,7 @@ def summaries():
             eigenvalue_name="fraction of the squared norm",
             model_eigenvalues={"each view": tuple(0.9**i for i in range(13)), "stacked": (1.0, 0.5, 0.25)},
         ),
-        "new": replace(small, of_training=False, map=SampleMap((0, 1), ((-1.0, 0.5), (0.5, 1.0)))),
+        "new": replace(small, of_training=False, map=SampleMap("made up", (0, 1), ((-1.0, 0.5), (0.5, 1.0)))),
         "hundred": make_summary(4000, 100, n_components=10),
         "large": make_summary(50_000, 10),
     }

@@ -149,6 +149,10 @@ TERMINAL = {
     ),
     "the labels of an earlier run are a view": Mistake(
         (*image("run/labels.csv"), "--no-ids"),
+        ("view 'image' (run/labels.csv) has strings in the column 'best_view'", "drop it"),
+    ),
+    "the map of an earlier run is a view": Mistake(
+        (*image("run/map.csv"), "--no-ids"),
         ("view 'image' has the column 'cluster'", "labels of an earlier clustering"),
         code=0,
     ),
@@ -211,7 +215,7 @@ TERMINAL = {
         fit(*NAMED, "--truth=truth.csv::id"), ("the column 'id' has the ids of the samples; name that of the classes",)
     ),
     "the column of the classes is not named": Mistake(
-        fit(*BOTH, "--truth=run/labels.csv"), ("name that of the classes, as in labels.csv::cluster",)
+        fit(*BOTH, "--truth=run/map.csv"), ("name that of the classes, as in map.csv::cluster",)
     ),
     "the classes are a view": Mistake(image("classes.npy"), ("view 'image' (classes.npy) is 1-D; a view is 2-D",)),
     # Ids

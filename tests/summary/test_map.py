@@ -183,7 +183,7 @@ def test_the_map_of_another_model_is_refused(blobs):
     views, _ = blobs
     model = TMvKSCR(3, random_state=0).fit(views)
     with pytest.raises(InputError, match="on_map is not a map of this model"):
-        summarize(model, views, on_map=SampleMap((10**6,), ((0.0, 0.0),)))
+        summarize(model, views, on_map=SampleMap(model._fingerprint, (10**6,), ((0.0, 0.0),)))
 
 
 def test_a_changed_map_is_refused(blobs):
@@ -195,3 +195,19 @@ def test_a_changed_map_is_refused(blobs):
     without = replace(summary, points=replace(summary.points, positions=()))
     with pytest.raises(InputError, match="'points'"):
         Summary.from_json(without.to_json())
+
+
+def test_the_map_of_other_training_samples_is_refused():
+    views = make_blobs(60, n_clusters=3)[0]
+    one, other = (TMvKSCR(3, random_state=0).fit({name: x[rows] for name, x in views.items()}) for rows in
+                  (slice(0, 40), slice(20, 60)))  # fmt: skip
+    of_other = summarize(other, {name: x[20:] for name, x in views.items()}).map
+    with pytest.raises(InputError, match="on_map is not a map of this model"):
+        summarize(one, views, on_map=of_other)
+
+
+def test_arranged_samples_of_one_component_keep_their_position():
+    views = make_blobs(200, n_clusters=2, spread=8.0)[0]  # one component
+    summary = summarize(TMvKSCR(2, random_state=0).fit(views), views)
+    placed = dict(zip(summary.points.rows, summary.points.positions, strict=True))
+    assert [placed[row] for row in summary.map.rows] == list(summary.map.positions)

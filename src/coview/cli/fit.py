@@ -169,7 +169,7 @@ def report_command(
     if source.is_file() and source.suffix != ".json":
         raise InputError(f"{source} is not the summary.json of a run; give the folder that coview fit has written")
     target = source.with_name("report.html") if output is None else output
-    check_report(target)
+    check_report("-o", target)
     try:
         summary = Summary.from_json(source.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:

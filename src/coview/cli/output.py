@@ -127,10 +127,10 @@ def describe_method(summary: Summary, name: str) -> str:
     )
 
 
-def check_report(path: Path) -> None:
-    """Refuse, before any work, a file that a report cannot be written to."""
+def check_report(option: str, path: Path) -> None:
+    """Refuse, before any work, a file that a report cannot be written to; `option` names it in messages."""
     if path.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"{path}: expected a name that ends in .html, because the report is a web page")
+        raise InputError(f"{option} {path}: expected a name that ends in .html, because the report is a web page")
     if not path.parent.is_dir() or path.is_dir():
         raise InputError(f"{path} cannot be written: its folder must exist, and it must not be a folder itself")
 

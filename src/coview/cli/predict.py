@@ -79,7 +79,7 @@ def predict_command(
     if columns and wanted == (CLUSTER_COLUMN,):
         raise InputError(f"{output} has the clusters only; write other columns to a .csv, .tsv or .parquet file")
     if report is not None:
-        check_report(report)
+        check_report("--report", report)
         if report.exists() and not force:
             raise InputError(f"{report} exists; name another file, or replace it with --force")
     sizes: Counter[int] = Counter()
@@ -148,6 +148,9 @@ def _summary_on_map(trained: Any, loaded: Any, path: Path, terminal: Terminal, c
             on_map = Summary.from_json(beside.read_bytes()).map
         except InputError:
             terminal.note(f"{beside} is not a summary of this version, so the map is computed again from the model")
+        if on_map is not None and on_map.fingerprint != trained._fingerprint:
+            terminal.note(f"{beside} is the summary of another model, so the map is computed again from the model")
+            on_map = None
     return summarize(trained, loaded.views, ids=loaded.ids, notes=tuple(terminal.notes), command=command, on_map=on_map)
 
 

@@ -212,7 +212,7 @@ def label_file(
         does not have them. A JSON file beside a table says what the columns mean. `.npy` has the labels only, as int64.
     columns : list of str, optional
         Names among `cluster`, `membership`, `second_cluster`, `novelty` and `best_view`; by default all.
-        Labels with membership take as long as labels alone; `novelty` and `best_view` each take about as long again.
+        Labels with membership take as long as labels alone, `best_view` as long again, `novelty` one to three times.
 
     Returns
     -------

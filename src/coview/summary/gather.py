@@ -544,13 +544,21 @@ def _map_positions(found: _Found, given: SampleMap | None) -> tuple[SampleMap | 
     if found.scores is None:
         return None, None
     method, of_training = found.nested.method, kept_scores(found.nested)
-    if given is not None and (of_training is None or not set(given.rows) <= set(range(len(of_training)))):
-        raise InputError("on_map is not a map of this model; give the map of the summary of its training samples")
+    fingerprint = found.nested.models[0]._fingerprint
+    if given is not None:
+        n_training = 0 if of_training is None else len(of_training)
+        if given.fingerprint != fingerprint or not set(given.rows) <= set(range(n_training)):
+            raise InputError("on_map is not a map of this model; give the map of the summary of its training samples")
     scores = found.scores if of_training is None else of_training
     if given is None:
         rows = draw_by_cluster(found.labels if of_training is None else method.labels_, ARRANGED)
-        given = SampleMap(tuple(rows.tolist()), _as_tuples(arrange(scores[rows])))
-    return given, place(found.scores, scores[list(given.rows)], np.array(given.positions))
+        given = SampleMap(fingerprint, tuple(rows.tolist()), _as_tuples(arrange(scores[rows])))
+    arranged, positions = list(given.rows), np.array(given.positions)
+    placed = place(found.scores, scores[arranged], positions)
+    same = scores is found.scores or (found.fitted and len(scores) == len(found.scores))
+    if same and scores.shape[1] == 1:  # samples of equal score are apart along y, which neighbours cannot tell
+        placed[arranged] = positions
+    return given, placed
 
 
 def _plotted(

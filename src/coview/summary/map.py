@@ -54,7 +54,7 @@ def place(scores: Array, arranged: Array, positions: Array) -> Array:
     """Return the positions of samples by the nearest arranged samples, given the scores and positions of these.
 
     The position is the mean of the positions of the five nearest ones, weighted by the inverse square of their
-    distances, which are those of the directions of scores. An arranged sample keeps its position.
+    distances, which are those of the directions of scores.
     """
     search = ExactSearch(_points(arranged, arranged))
     near = search.near(_points(scores, arranged), min(_NEIGHBOURS, len(arranged)))

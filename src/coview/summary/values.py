@@ -161,6 +161,7 @@ class Points:
 class SampleMap:
     """The training samples that t-SNE has arranged in two dimensions; others are placed by the nearest of these."""
 
+    fingerprint: str  # of the training samples of the model
     rows: tuple[int, ...]  # among the training samples of the method, or all samples if it does not keep their scores
     positions: tuple[tuple[float, ...], ...]  # x and y of each, from -1 to 1
 
