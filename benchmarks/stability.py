@@ -121,9 +121,7 @@ def sample_table(real: list[dict[str, Any]]) -> list[str]:
         some = (stays >= low) & (stays < high)
         words = f"{low} to {high}" if high < np.inf else f"from {low} on"
         body.append([words, int(some.sum()), float(right[some].mean())])
-    return table(
-        ["fraction of the models in which a sample stays", "samples", "in the main class of the cluster"], body
-    )
+    return table(["fraction of the models in which it stays", "samples", "in the main class of their cluster"], body)
 
 
 def main() -> None:

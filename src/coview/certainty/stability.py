@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import count
 from threading import Lock
 from typing import Any
@@ -219,7 +219,7 @@ def stability(
             f"the model cannot be fitted on half of the {n} samples ({results[0]}); stability needs more samples"
         )
     clusters, samples = summarize_halves(labels, fitted)
-    return Stability(len(fitted), (n + 1) // 2, predicts, clusters, samples)
+    return Stability(len(fitted), (n + 1) // 2, predicts, large_clusters_only(clusters), samples)
 
 
 def _refuse_new_samples(model: Any, kernels: Mapping[str, Kernel]) -> None:
@@ -254,7 +254,7 @@ def summarize_halves(
         ClusterStability(
             label=int(name),
             size=int(size),
-            jaccard=float(np.mean(indices)) if indices and size >= LEAST_MEMBERS else None,
+            jaccard=float(np.mean(indices)) if indices else None,
             dissolved=sum(index <= DISSOLVED for index in indices),
         )
         for name, size, indices in zip(names, sizes, by_cluster, strict=True)
@@ -262,6 +262,11 @@ def summarize_halves(
     fractions = (stays / np.maximum(labelled, 1)).tolist()
     known = (labelled > 0).tolist()
     return tuple(clusters), tuple(each if has else None for each, has in zip(fractions, known, strict=True))
+
+
+def large_clusters_only(clusters: Iterable[ClusterStability]) -> tuple[ClusterStability, ...]:
+    """Return the clusters without the Jaccard index of those that a few samples decide."""
+    return tuple(each if each.size >= LEAST_MEMBERS else replace(each, jaccard=None) for each in clusters)
 
 
 def _halves(n_samples: int, n_repeats: int, rng: np.random.Generator) -> list[Array]:
