@@ -14,6 +14,7 @@ from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -40,6 +41,7 @@ from coview import (
     as_views,
     stack_views,
 )
+from coview.certainty.columns import sample_columns
 from coview.methods.kernel_clusterer import KernelClusterer, OneViewKernelClusterer
 from coview.methods.score_clusterer import ScoreClusterer
 from tests.conftest import make_blobs
@@ -326,10 +328,21 @@ def test_a_consensus_of_stacked_columns_has_novelty():
 
 def test_novelty_needs_scores_and_a_fraction():
     views, _ = make_blobs()
-    with pytest.raises(InputError, match=r"^novel_below=0.1: OPMC has no score_samples; leave it out"):
+    with pytest.raises(InputError, match=r"^novel_below=0.1: OPMC has no novelty scores; leave it out"):
         Preprocessed(OPMC(3, random_state=0)).fit(views).predict(views, novel_below=0.1)
     with pytest.raises(InputError, match=r"^novel_below=1.5: expected a number"):
         TMvKSCR(3, random_state=0).fit(views).predict(views, novel_below=1.5)
+
+
+@pytest.mark.parametrize("wrapper", [Concat, PerView])
+def test_log_likelihoods_of_other_libraries_are_not_novelty(wrapper):
+    views, _ = make_blobs()
+    model = wrapper(GaussianMixture(3, random_state=0)).fit(views)
+    assert not hasattr(model, "score_samples")
+    assert sample_columns(model, as_views(views))["novelty"] is None
+    with pytest.raises(InputError, match=r"^novel_below=0.1: GaussianMixture has no novelty scores; leave it out"):
+        model.predict(views, novel_below=0.1)
+    assert model.predict_proba(views).shape == (len(model.labels_), 3)
 
 
 def test_methods_without_scores_have_no_memberships():
