@@ -290,7 +290,7 @@ class Consensus(ScoreClusterer):
     def _scored_views(self) -> tuple[str, ...]:
         return self.view_names_ if any(self._methods_of_views()) else ()
 
-    def _usual(self, views: Views, per_view: bool) -> Any:
+    def _quantiles_of(self, views: Views, per_view: bool) -> Any:
         """Return the scores of the first model that has these for each view, otherwise of the first that has any."""
         models = [model for model, method in zip(self.estimators_, self._methods_of_views(), strict=True) if method]
         if per_view:

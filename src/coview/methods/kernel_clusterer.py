@@ -356,7 +356,7 @@ class KernelClusterer(ScoreClusterer):
         divisors: Array = np.where(views.has_all(), 1.0, np.maximum(total, _LEAST_LOADING))[:, None]
         return divisors
 
-    def _usual(self, views: Views, per_view: bool) -> Any:
+    def _quantiles_of(self, views: Views, per_view: bool) -> Any:
         known = {name: self._closeness_in(name) for name in views}  # before there are threads
         closeness = self._by_block(self._block_closeness, views)
         tolerances = {name: self._score_maps[name].similarity.closeness_tolerance for name in views}
