@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar, overload
 import numpy as np
 from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from coview.core.assign import Assignment, Deferred, Labels
@@ -21,6 +22,13 @@ from coview.state import CACHE, FloatArray, Size, SomeViews
 from coview.views import Array, Views, row_labels
 
 Computed = TypeVar("Computed")
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _if_novelty(method: Method) -> Method:
+    """Offer a method only to models that have novelty scores."""
+    offered: Method = available_if(lambda model: model._has_novelty)(method)
+    return offered
 
 
 class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer):
@@ -57,6 +65,11 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
     @abstractmethod
     def _training_scores(self, name: str) -> Array:
         """Return a view's own scores of the training samples; NaN for samples that lack it."""
+
+    @property
+    def _has_novelty(self) -> bool:
+        """Whether there is `score_samples`."""
+        return True
 
     @abstractmethod
     def _quantiles_of(self, views: Views, per_view: bool) -> Any:
@@ -206,6 +219,7 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
     @overload
     def score_samples(self, X: Any, per_view: Literal[True]) -> dict[str, Array]: ...
 
+    @_if_novelty
     def score_samples(self, X: Any, per_view: bool = False) -> Array | dict[str, Array]:
         """Return how usual each sample is among the training samples, from 0 to 1; a low score means a novel sample.
 
