@@ -32,7 +32,7 @@ from benchmarks.data import HOW_TO_SET, load, stored_names  # noqa: E402
 from benchmarks.markdown import ROOT, table, write_block  # noqa: E402
 from benchmarks.quality.paired import halves  # noqa: E402
 from benchmarks.quality.rows import Row, Stage, code_hash  # noqa: E402
-from coview import RBF, TMvKSCR, Tuned  # noqa: E402
+from coview import KSC, RBF, FuzzyGraph, TMvKSCR, Tuned  # noqa: E402
 from coview.rows import as_array  # noqa: E402
 from coview.views import Array, Views  # noqa: E402
 
@@ -160,6 +160,24 @@ def measure(name: str, seed: int) -> Row:
     }
 
 
+def median_scores() -> list[tuple[str, float]]:
+    """Return the median score of new samples like the training samples, by kernel; means over ten generated sets."""
+    kernels = {f"FuzzyGraph({k})": FuzzyGraph(k) for k in (5, 15)} | {"RBF()": RBF()}
+    found: dict[str, list[float]] = {title: [] for title in kernels}
+    for seed in range(10):
+        train, new = np.random.default_rng(seed).normal(size=(2, 600, 5))
+        for title, kernel in kernels.items():
+            model = KSC(2, kernel=kernel, n_jobs=1, random_state=0).fit(train)
+            found[title].append(float(np.median(model.score_samples(new))))
+    return [(title, float(np.mean(medians))) for title, medians in found.items()]
+
+
+def write_median_scores() -> None:
+    """Write the table of median scores."""
+    lines = table(["kernel", "median score"], median_scores())
+    write_block(PAGE, "<!-- begin: median -->", "<!-- end: median -->", lines)
+
+
 def cost() -> list[tuple[str, float, float]]:
     """Return time and peak memory, with the views, of predict_proba in units of predict, for 20,000 new samples."""
     rng = np.random.default_rng(0)
@@ -201,6 +219,7 @@ def main() -> None:
     stage = Stage(options.rows, measure, code_hash(__file__, MEASURED_CODE), names)
     stage.resume(1, options.jobs)
     write_page(stage.complete_rows(), cost())
+    write_median_scores()
 
 
 def write_page(rows: list[Row], costs: Sequence[tuple[str, float, float]]) -> None:

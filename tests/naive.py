@@ -176,13 +176,30 @@ def graph_closeness(distances, radii, n_neighbors):
     return np.array(closeness)
 
 
-def quantile(value, reference):
-    """The fraction of a positive reference below a value, interpolated between neighbours, and from 0 to the first."""
-    points = [0.0, *sorted(reference)]
+def quantile(value, reference, tolerance=0.0):
+    """The fraction of a positive reference below a value, interpolated between neighbours, and from 0 to the first.
+
+    Values that exceed the first of a tie by less than the tolerance belong to it; it has their mean and middle rank.
+    """
+    ties = []
+    for rank, each in enumerate(sorted(reference), start=1):
+        if ties and each <= ties[-1][0][0] * (1 + tolerance):
+            ties[-1].append((each, rank))
+        else:
+            ties.append([(each, rank)])
+    points, ranks = [0.0], [0.0]
+    for tie in ties:
+        points.append(np.mean([each for each, _ in tie]))
+        ranks.append(np.mean([rank for _, rank in tie]))
+    value = min(
+        [point for point in points[1:] if abs(value - point) <= tolerance * point] or [value],
+        key=lambda point: abs(value - point),
+    )
     if value >= points[-1]:
-        return len(reference) / (len(reference) + 1)
+        return ranks[-1] / (len(reference) + 1)
     i = max(j for j, point in enumerate(points) if point <= value)
-    return (i + (value - points[i]) / (points[i + 1] - points[i])) / (len(reference) + 1)
+    step = (value - points[i]) / (points[i + 1] - points[i])
+    return (ranks[i] + step * (ranks[i + 1] - ranks[i])) / (len(reference) + 1)
 
 
 def plain_fit(views, sigma2, rho, n_clusters):

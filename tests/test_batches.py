@@ -1,13 +1,40 @@
 """A row gets the same label alone and in any batch, also on exact ties of symmetric data."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from coview import KSC, RBF, Codebook, Cosine, Directions, Linear, NormalizedPolynomial, Polynomial, TMvKSCR
+from coview import (
+    KSC,
+    RBF,
+    Codebook,
+    Cosine,
+    Directions,
+    FuzzyGraph,
+    Linear,
+    NeighborGraph,
+    NormalizedPolynomial,
+    Polynomial,
+    TMvKSCR,
+)
 
 ASSIGNER = pytest.mark.parametrize("assigner", [Codebook(), Directions(n_init=2)])
 DTYPE = pytest.mark.parametrize("dtype", ["float32", "float64"])
+KERNEL = pytest.mark.parametrize(
+    "kernel",
+    [
+        RBF(),
+        Cosine(),
+        Linear(),
+        Polynomial(),
+        NormalizedPolynomial(),
+        FuzzyGraph(8),
+        FuzzyGraph(8, "cosine"),
+        NeighborGraph(metric="seuclidean"),
+    ],
+    ids=repr,
+)
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
@@ -94,3 +121,26 @@ def test_rows_are_read_from_files_block_by_block(tmp_path):
         np.save(tmp_path / f"{i}.npy", x)
     mapped = [np.load(tmp_path / f"{i}.npy", mmap_mode="r") for i in range(2)]
     np.testing.assert_array_equal(model.predict(mapped), model.labels_)
+
+
+@KERNEL
+@DTYPE
+@pytest.mark.parametrize("form", [np.asfortranarray, pd.DataFrame])
+def test_scores_of_training_rows_do_not_depend_on_the_batch_and_the_order_in_memory(kernel, dtype, form):
+    rows = np.random.default_rng(0).normal(size=(80, 20)) + 1
+    table = form(dict(enumerate(rows.T))) if form is pd.DataFrame else form(rows)
+    model = KSC(3, kernel=kernel, dtype=dtype, random_state=0).fit(table)
+    expected = model.score_samples(np.ascontiguousarray(rows))
+    np.testing.assert_array_equal(model.score_samples(table), expected)
+    single = np.concatenate([model.score_samples(table[i : i + 1]) for i in range(80)])
+    np.testing.assert_array_equal(single, expected)
+
+
+@KERNEL
+@pytest.mark.parametrize("forms", [(sp.csr_array, np.asarray), (np.asarray, sp.csr_array)], ids=["sparse", "dense"])
+def test_scores_of_training_rows_are_the_same_dense_and_sparse(kernel, forms):
+    fitted, scored = forms
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(size=(80, 20)) * (rng.uniform(size=(80, 20)) < 0.4)
+    model = KSC(3, kernel=kernel, random_state=0).fit(fitted(rows))
+    np.testing.assert_array_equal(model.score_samples(scored(rows)), model.score_samples(fitted(rows)))

@@ -14,6 +14,7 @@ from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -40,6 +41,7 @@ from coview import (
     as_views,
     stack_views,
 )
+from coview.certainty.columns import sample_columns
 from coview.methods.kernel_clusterer import KernelClusterer, OneViewKernelClusterer
 from coview.methods.score_clusterer import ScoreClusterer
 from tests.conftest import make_blobs
@@ -320,16 +322,57 @@ def test_a_consensus_of_stacked_columns_has_novelty():
     model = Consensus([Concat(KMeans(3, random_state=0)), Concat(KSC(3))], 3, random_state=0).fit(views)
     assert_novel_samples_are_found(model, views)
     assert model.score_samples(views, per_view=True) == {}
-    with pytest.raises(InputError, match="score_samples needs a model with scores"):
-        Consensus([Concat(KMeans(3, random_state=0))], 3, random_state=0).fit(views).score_samples(views)
+
+
+def test_a_consensus_of_models_without_novelty_has_none():
+    views, _ = make_blobs()
+    model = Consensus([Concat(KMeans(3, random_state=0)), Concat(KMeans(3, random_state=1))], 3, random_state=0)
+    for each in (model, Preprocessed(model), model.fit(views)):
+        assert not hasattr(each, "score_samples")
+    assert sample_columns(model, as_views(views))["novelty"] is None
+    with pytest.raises(InputError, match=r"^novel_below needs a model with novelty scores"):
+        model.predict(views, novel_below=0.1)
+
+
+def test_a_consensus_has_the_novelty_of_a_model_that_accepts_missing_views():
+    views, _ = make_blobs()
+    estimators = [MvKSC(3, random_state=0), TMvKSCR(3, random_state=0)]
+    model = Consensus(estimators, random_state=0).fit(views)
+    expected = TMvKSCR(3, random_state=0).fit(views)
+    some = {name: x.copy() for name, x in views.items()}
+    some["a"][0] = np.nan
+    for table in (views, some):
+        np.testing.assert_array_equal(model.score_samples(table), expected.score_samples(table))
+        np.testing.assert_array_equal(model.predict(table, novel_below=0.3) == -1, expected.score_samples(table) < 0.3)
+        found, wanted = (each.score_samples(table, per_view=True) for each in (model, expected))
+        for name in views:
+            np.testing.assert_array_equal(found[name], wanted[name])
+
+
+def test_a_model_with_weight_zero_has_no_effect_on_the_novelty_of_a_consensus():
+    views, _ = make_blobs()
+    estimators = [TMvKSCR(3, kernel=RBF(), random_state=0), TMvKSCR(3, random_state=0)]
+    model = Consensus(estimators, weights=[0, 1], random_state=0).fit(views)
+    np.testing.assert_array_equal(model.score_samples(views), estimators[1].fit(views).score_samples(views))
 
 
 def test_novelty_needs_scores_and_a_fraction():
     views, _ = make_blobs()
-    with pytest.raises(InputError, match=r"^novel_below=0.1: OPMC has no score_samples; leave it out"):
+    with pytest.raises(InputError, match=r"^novel_below=0.1: OPMC has no novelty scores; leave it out"):
         Preprocessed(OPMC(3, random_state=0)).fit(views).predict(views, novel_below=0.1)
     with pytest.raises(InputError, match=r"^novel_below=1.5: expected a number"):
         TMvKSCR(3, random_state=0).fit(views).predict(views, novel_below=1.5)
+
+
+@pytest.mark.parametrize("wrapper", [Concat, PerView])
+def test_log_likelihoods_of_other_libraries_are_not_novelty(wrapper):
+    views, _ = make_blobs()
+    model = wrapper(GaussianMixture(3, random_state=0)).fit(views)
+    assert not hasattr(model, "score_samples")
+    assert sample_columns(model, as_views(views))["novelty"] is None
+    with pytest.raises(InputError, match=r"^novel_below=0.1: GaussianMixture has no novelty scores; leave it out"):
+        model.predict(views, novel_below=0.1)
+    assert model.predict_proba(views).shape == (len(model.labels_), 3)
 
 
 def test_methods_without_scores_have_no_memberships():

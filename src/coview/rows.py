@@ -22,6 +22,13 @@ def as_float64(x: Matrix) -> Array:
     return as_array(x).astype(np.float64, copy=False)
 
 
+def stored_like(other: Matrix, x: Matrix) -> Matrix:
+    """Return the rows of x as CSR if the other matrix is sparse, and as a dense array otherwise."""
+    if not sp.issparse(other):
+        return as_array(x)
+    return x if sp.issparse(x) else sp.csr_array(x)
+
+
 def column(x: Matrix, j: int) -> Array:
     """Return one column as an array of shape (rows,)."""
     return x[:, [j]].toarray().ravel() if sp.issparse(x) else x[:, j]

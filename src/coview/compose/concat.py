@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from coview.compose.wrapper import (
     OneEstimator,
+    has_own,
     inner_has,
     nested_models,
     prediction_settings,
@@ -106,7 +107,7 @@ class Concat(OneEstimator):
         labels: Labels = self._ask("predict", views, **prediction_settings(self.estimator_, False, novel_below))
         return labels
 
-    @inner_has("score_samples")
+    @inner_has("score_samples", has_own)  # others have log-likelihoods
     def score_samples(self, X: Any) -> Array:
         """Return how usual each sample is among the training samples, as the fitted estimator computes it.
 

@@ -297,15 +297,32 @@ class Consensus(ScoreClusterer):
     def _scored_views(self) -> tuple[str, ...]:
         return self.view_names_ if any(self._methods_of_views()) else ()
 
-    def _usual(self, views: Views, per_view: bool) -> Any:
-        """Return the scores of the first model that has these for each view, otherwise of the first that has any."""
-        models = [model for model, method in zip(self.estimators_, self._methods_of_views(), strict=True) if method]
-        if per_view:
-            return models[0].score_samples(views, per_view=True) if models else {}
-        models += [model for model in self.estimators_ if hasattr(model, "score_samples")]
-        if not models:
-            raise InputError("score_samples needs a model with scores of a method of this library, such as TMvKSCR(3)")
-        return models[0].score_samples(views)
+    @property
+    def _has_novelty(self) -> bool:
+        models = self.estimators if isinstance(self.estimators, (list, tuple)) else []
+        return any(hasattr(each, "score_samples") for each in models)
+
+    def _quantiles_of(self, views: Views, per_view: bool) -> Any:
+        """Return the quantiles by one model, the same for all samples; {} for each view if no model compares views.
+
+        Models with a weight come first, then those that accept samples without some views, then those that compare
+        each view.
+        """
+        models = zip(self.estimators_, self._methods_of_views(), self._weights, strict=True)
+        scoring = [each for each in models if hasattr(each[0], "score_samples")]
+        if not scoring:
+            raise InputError(
+                "novel_below needs a model with novelty scores among the estimators; leave it out, or add TMvKSCR(3)"
+            )
+
+        def preference(each: tuple[Any, KernelClusterer | None, float]) -> tuple[bool, ...]:
+            model, method, weight = each
+            return weight > 0, model._samples_may_lack_views, method is not None
+
+        if not per_view:
+            return max(scoring, key=preference)[0].score_samples(views)  # the first of several
+        of_views = [each for each in scoring if each[1] is not None]
+        return max(of_views, key=preference)[0].score_samples(views, per_view=True) if of_views else {}
 
     def model_labels(self) -> list[Labels]:
         """Return the clusters of the training samples by the scores of each model.

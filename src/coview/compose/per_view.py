@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, overload
 import numpy as np
 from sklearn.base import clone
 
-from coview.compose.wrapper import inner_has, prediction_settings, require_clusterer, warn_for_other_libraries
+from coview.compose.wrapper import has_own, inner_has, prediction_settings, require_clusterer, warn_for_other_libraries
 from coview.core.agreement import mean_agreements, size_entropy
 from coview.core.assign import Labels
 from coview.kernels import by_view_name
@@ -137,7 +137,7 @@ class PerView(MultiViewClusterer):
     @overload
     def score_samples(self, X: Any, per_view: Literal[True]) -> dict[str, Array]: ...
 
-    @inner_has("score_samples")
+    @inner_has("score_samples", has_own)  # others have log-likelihoods
     def score_samples(self, X: Any, per_view: bool = False) -> Array | dict[str, Array]:
         """Return how usual each sample is among the training samples in the best view.
 

@@ -26,15 +26,20 @@ def nested_models(model: Any) -> Iterator[Any]:
         model = getattr(model, "inner_model", None)
 
 
-def inner_has(method: str) -> Callable[[Method], Method]:
+def inner_has(method: str, has: Callable[[Any, str], bool] = hasattr) -> Callable[[Method], Method]:
     """Return a decorator that offers a method only if the wrapped estimators have it."""
 
     def check(wrapper: Any) -> bool:
         inner = wrapper.estimator
-        return all(hasattr(e, method) for e in (inner.values() if isinstance(inner, Mapping) else [inner]))
+        return all(has(e, method) for e in (inner.values() if isinstance(inner, Mapping) else [inner]))
 
     offer: Callable[[Method], Method] = available_if(check)
     return offer
+
+
+def has_own(estimator: Any, method: str) -> bool:
+    """Return whether an estimator of this library has a method, which may mean something else in other libraries."""
+    return isinstance(estimator, MultiViewClusterer) and hasattr(estimator, method)
 
 
 def require_clusterer(estimator: Any) -> None:
@@ -75,10 +80,10 @@ def prediction_settings(estimator: Any, per_view: bool, novel_below: float | Non
     """Return the further arguments of the predict of a fitted estimator, which not all methods have."""
     if novel_below is None:
         return _by_view(per_view)
-    if not hasattr(estimator, "score_samples"):
+    if not has_own(estimator, "score_samples"):
         kind = type(estimator).__name__
         raise InputError(
-            f"novel_below={novel_below}: {kind} has no score_samples; leave it out, or use TMvKSCR or Tuned"
+            f"novel_below={novel_below}: {kind} has no novelty scores; leave it out, or use TMvKSCR or Tuned"
         )
     return {**_by_view(per_view), "novel_below": novel_below}
 

@@ -12,25 +12,39 @@ import numpy as np
 from coview.views import Array
 
 _FEWEST = 20  # training samples with all views of a sample; with fewer, those that have any of these views count
-_TIE = 1e-6  # relative difference that may be a rounding error of float32
+_SAME_MEAN = 1e-6  # relative difference of means over the views that counts as none
 _LEAST = 1e-9  # quantile; smaller ones are equal
 
 
-def quantiles(values: Array, reference: Array) -> Array:
+def quantiles(values: Array, reference: Array, tolerance: float) -> Array:
     """Return the fraction of the reference that is smaller than each value, between 0 and 1; NaN stays NaN.
+
+    The tolerance is the relative difference that may be a rounding error: values of the reference that differ by less
+    are ties, and a value that differs by less from a tie is part of it.
 
     Fractions are interpolated between the values of the reference. Values below all of these still differ: they fall to
     0 towards the value 0, or if the reference is not positive, towards a value as far below as the reference is wide.
     """
     ordered = np.sort(reference)
-    apart = np.diff(ordered) > _TIE * np.abs(ordered[1:])
-    starts = np.flatnonzero(np.concatenate([[True], apart]))
+    starts = _tie_starts(ordered, tolerance)
     counts = np.diff(starts, append=len(ordered))
     # Ties have one point with their middle rank: rounding errors would otherwise decide between their ranks.
     points, ranks = np.add.reduceat(ordered, starts) / counts, starts + (counts + 1) / 2
+    nearest = points[np.searchsorted((points[:-1] + points[1:]) / 2, values)]
+    # The ranks beside a tie can be steep, so that rounding errors would change the fraction.
+    values = np.where(np.abs(values - nearest) <= tolerance * np.abs(nearest), nearest, values)
     lowest = 0.0 if points[0] > 0 else points[0] - (float(np.ptp(points)) or 1.0)
     fractions: Array = np.interp(values, [lowest, *points], [0.0, *(ranks / (len(ordered) + 1))])
     return fractions
+
+
+def _tie_starts(ordered: Array, tolerance: float) -> Array:
+    """Return the positions of the first values of ties; no tie is wider than the tolerance."""
+    following = np.searchsorted(ordered, ordered + tolerance * np.abs(ordered), side="right").tolist()
+    starts = [0]
+    while following[starts[-1]] < len(ordered):
+        starts.append(following[starts[-1]])
+    return np.array(starts)
 
 
 def joint_quantiles(of_views: Mapping[str, Array], reference: Mapping[str, Array]) -> Array:
@@ -50,5 +64,6 @@ def joint_quantiles(of_views: Mapping[str, Array], reference: Mapping[str, Array
             complete = others[~np.isnan(others).all(axis=1)]
         if pattern.any() and len(complete):
             # Exponentials of the means are positive, and 0 is the value of the most novel samples.
-            found[rows] = quantiles(np.exp(table[rows][:, pattern].mean(axis=1)), np.exp(np.nanmean(complete, axis=1)))
+            means, of_complete = table[rows][:, pattern].mean(axis=1), np.nanmean(complete, axis=1)
+            found[rows] = quantiles(np.exp(means), np.exp(of_complete), _SAME_MEAN)
     return found

@@ -14,6 +14,7 @@ from coview.runtime import Map, serial_map
 from coview.views import Array, Matrix, as_views
 
 _MOST_SIMILAR = 10  # training rows of which a row has the mean similarity
+_ROUNDINGS = 16  # in a product and its sum, in units of the precision
 
 
 class Kernel(ABC):
@@ -101,6 +102,11 @@ class Similarity(ABC):
     @abstractmethod
     def training_closeness(self, rows: Integers) -> Array:
         """Return the same for the training rows of these numbers."""
+
+    @property
+    def closeness_tolerance(self) -> float:
+        """The relative difference of two values of closeness that may be a rounding error."""
+        return float((_ROUNDINGS + self.noise) * np.finfo(self.dtype).eps)
 
     def forget_training(self) -> Similarity:
         """Return the part of this similarity that new rows need."""

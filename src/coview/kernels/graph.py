@@ -16,7 +16,7 @@ from coview.kernels.base import Kernel, Similarity, check_integer_parameter
 from coview.neighbors.duplicates import Duplicates, Integers, fingerprints
 from coview.neighbors.exact import ExactSearch, rank_in_group, sort_pairs
 from coview.neighbors.nearest import Neighbors, nearest_neighbors
-from coview.rows import as_array, column_statistics, l2_normalize
+from coview.rows import as_array, column_statistics, l2_normalize, stored_like
 from coview.runtime import Map, serial_map
 from coview.state import PARAMETER, DenseOrSparse, FloatArray, Sizes, SparseMatrix, require
 from coview.views import Array, Matrix
@@ -166,7 +166,7 @@ class GraphSimilarity(Similarity):
 
     def block(self, x: Matrix) -> Matrix:
         with np.errstate(over="ignore"):
-            x = self._like_training(self.kernel.normalized(x, self.scales))
+            x = self.kernel.normalized(stored_like(self.rows, x), self.scales)
         equal = self._duplicates.find(x)
         new = np.flatnonzero(equal < 0)
         similar = sp.vstack(
@@ -185,7 +185,7 @@ class GraphSimilarity(Similarity):
 
     def closeness(self, x: Matrix) -> Array:
         with np.errstate(over="ignore"):
-            x = self._like_training(self.kernel.normalized(x, self.scales))
+            x = self.kernel.normalized(stored_like(self.rows, x), self.scales)
         equal = self._duplicates.find(x)
         new = np.flatnonzero(equal < 0)
         closeness = self.own_closeness[self._duplicates.first[equal]]
@@ -209,11 +209,6 @@ class GraphSimilarity(Similarity):
     @cached_property
     def _finder(self) -> ExactSearch:
         return ExactSearch(self.rows if self._duplicates.all_distinct else self.rows[self._duplicates.first])
-
-    def _like_training(self, x: Matrix) -> Matrix:
-        if sp.issparse(self.rows) == sp.issparse(x):
-            return x
-        return sp.csr_array(x) if sp.issparse(self.rows) else x.toarray()
 
     def _to_training(self, x: Matrix) -> Matrix:
         """Return the similarities of rows that are not equal to any training row."""

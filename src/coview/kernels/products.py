@@ -20,7 +20,7 @@ from coview.errors import InputError
 from coview.kernels.base import Kernel, Similarity, check_integer_parameter, mean_of_largest
 from coview.neighbors.duplicates import Duplicates, Integers
 from coview.parameters import check_above, check_number
-from coview.rows import append_columns, as_array, as_float64, column, l2_normalize, squared_norms
+from coview.rows import append_columns, as_array, as_float64, column, l2_normalize, squared_norms, stored_like
 from coview.runtime import Map, serial_map
 from coview.state import PARAMETER, DenseOrSparse, FloatArray, IntegerArray, Range, Sizes, require
 from coview.views import Array, Matrix
@@ -63,8 +63,9 @@ class Products(Similarity):
         return block
 
     def closeness(self, x: Matrix) -> Array:
+        x = stored_like(self.factor, x)  # norms of dense and of sparse rows are rounded differently
         factor = self.kernel.factor(x, self.centre, self.dtype)
-        return self._closeness(self(x), factor, self._duplicates.find(factor) >= 0)
+        return self._closeness(self(x), factor, self._duplicates.find(self.kernel.identifying_columns(factor)) >= 0)
 
     def training_closeness(self, rows: Integers) -> Array:
         return self._closeness(self._of_training(rows), self.factor[rows], itself=True)
@@ -86,7 +87,7 @@ class Products(Similarity):
 
     @cached_property
     def _duplicates(self) -> Duplicates:
-        return Duplicates(self.factor)
+        return Duplicates(self.kernel.identifying_columns(self.factor))
 
     def tile(self, rows: slice, columns: slice, out: Array) -> None:
         left, right = self.kernel.left_factor(self.factor[rows]), self.factor[columns]
@@ -118,6 +119,10 @@ class InnerProductKernel(Kernel):
 
     def left_factor(self, factor: Matrix) -> Matrix:
         """Return rows of the right factor as rows of the left factor."""
+        return factor
+
+    def identifying_columns(self, factor: Matrix) -> Matrix:
+        """Return the columns of the factor by which equal rows are found, with the same bits in any batch."""
         return factor
 
     def finish(self, block: Array) -> None:
@@ -205,6 +210,9 @@ class RBF(InnerProductKernel):
         left = factor.copy()
         left[:, [last - 1, last]] = factor[:, [last, last - 1]]
         return left
+
+    def identifying_columns(self, factor: Matrix) -> Matrix:
+        return factor[:, :-2]  # the rounding of exponents, which are sums, depends on the order in memory
 
     def finish(self, block: Array) -> None:
         np.exp(block, out=block)

@@ -356,16 +356,17 @@ class KernelClusterer(ScoreClusterer):
         divisors: Array = np.where(views.has_all(), 1.0, np.maximum(total, _LEAST_LOADING))[:, None]
         return divisors
 
-    def _usual(self, views: Views, per_view: bool) -> Any:
+    def _quantiles_of(self, views: Views, per_view: bool) -> Any:
         known = {name: self._closeness_in(name) for name in views}  # before there are threads
         closeness = self._by_block(self._block_closeness, views)
-        of_views = {name: quantiles(closeness[:, v], known[name]) for v, name in enumerate(views)}
+        tolerances = {name: self._score_maps[name].similarity.closeness_tolerance for name in views}
+        of_views = {name: quantiles(closeness[:, v], known[name], tolerances[name]) for v, name in enumerate(views)}
         if per_view:
             return of_views
         rows, reference = self._reference_rows(), {}
         for name in views:
             rows_with = self._present_rows.get(name, rows)
-            scores = quantiles(known[name], known[name])
+            scores = quantiles(known[name], known[name], tolerances[name])
             reference[name] = among_all(scores[:, None], np.isin(rows, rows_with))[:, 0]
         return joint_quantiles(of_views, reference)
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar, overload
 import numpy as np
 from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from coview.core.assign import Assignment, Deferred, Labels
@@ -21,6 +22,13 @@ from coview.state import CACHE, FloatArray, Size, SomeViews
 from coview.views import Array, Views, row_labels
 
 Computed = TypeVar("Computed")
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _if_novelty(method: Method) -> Method:
+    """Offer a method only to models that have novelty scores."""
+    offered: Method = available_if(lambda model: model._has_novelty)(method)
+    return offered
 
 
 class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer):
@@ -58,9 +66,14 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
     def _training_scores(self, name: str) -> Array:
         """Return a view's own scores of the training samples; NaN for samples that lack it."""
 
+    @property
+    def _has_novelty(self) -> bool:
+        """Whether there is `score_samples`."""
+        return True
+
     @abstractmethod
-    def _usual(self, views: Views, per_view: bool) -> Any:
-        """Return the scores of `score_samples`."""
+    def _quantiles_of(self, views: Views, per_view: bool) -> Any:
+        """Return the fractions of training samples that are more novel than each sample, jointly or by view name."""
 
     @abstractmethod
     def _parts_of(self, views: Views) -> dict[str, Array]:
@@ -170,17 +183,17 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
         array of shape (n_samples,), or a dictionary of such arrays by view name
         """
         views = self._views_to_predict(X)
-        usual = None
+        quantiles = None
         if novel_below is not None:
             check_number("novel_below", novel_below, 0, 1)
-            usual = self._usual(views, per_view)
+            quantiles = self._quantiles_of(views, per_view)
         if not per_view:
             labels = self._by_block(lambda block: self._assignment.assign(self._ensemble(block)), views)
-            return labels if usual is None else np.where(usual < novel_below, -1, labels)
+            return labels if quantiles is None else np.where(quantiles < novel_below, -1, labels)
         of_views = {name: self._labels_of_view(name, e) for name, e in self._scores_of_views(views).items()}
-        if usual is None:
+        if quantiles is None:
             return of_views
-        return {name: np.where(usual[name] < novel_below, -1, labels) for name, labels in of_views.items()}
+        return {name: np.where(quantiles[name] < novel_below, -1, labels) for name, labels in of_views.items()}
 
     def predict_proba(self, X: Any) -> Array:
         """Return the membership of each sample in each cluster.
@@ -206,6 +219,7 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
     @overload
     def score_samples(self, X: Any, per_view: Literal[True]) -> dict[str, Array]: ...
 
+    @_if_novelty
     def score_samples(self, X: Any, per_view: bool = False) -> Array | dict[str, Array]:
         """Return how usual each sample is among the training samples, from 0 to 1; a low score means a novel sample.
 
@@ -223,7 +237,7 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
         -------
         array of shape (n_samples,), or a dictionary of such arrays by view name
         """
-        return self._usual(self._views_to_predict(X), per_view)
+        return self._quantiles_of(self._views_to_predict(X), per_view)
 
     def view_contributions(self, X: Any) -> dict[str, Array]:
         """Return how much each view contributes to the cluster of each sample, in contrast to the next nearest cluster.
