@@ -252,7 +252,7 @@ def test_samples_without_another_view_do_not_count_for_the_loss():
 @pytest.mark.parametrize("model", [TMvKSCR(4, random_state=0), Tuned(4, random_state=0)], ids=repr)
 @pytest.mark.parametrize("lacking", [False, True])
 def test_a_summary_has_the_contributions_by_cluster(model, lacking, monkeypatch):
-    monkeypatch.setattr(contributions, "_BLOCK_ROWS", 32)
+    monkeypatch.setattr(contributions, "BLOCK_ROWS", 32)
     views = overlapping()
     if lacking:
         views["a"][:20] = np.nan

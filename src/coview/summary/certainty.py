@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from coview.core.assign import Labels
-from coview.errors import InputError
 from coview.methods.score_clusterer import ScoreClusterer
 from coview.summary.contributions import BLOCK_ROWS
 from coview.summary.margins import Numbers
@@ -47,8 +46,5 @@ def gather_certainty(model: Any, nested: Nested, views: Views, labels: Labels, r
         own = [model.predict_proba(views.take(some))[np.arange(len(some)), labels[some]] for some in blocks]
         memberships = np.concatenate(own)
     if hasattr(model, "score_samples"):
-        try:
-            novelties = 1 - np.concatenate([model.score_samples(views.take(some)) for some in blocks])
-        except InputError:  # no model of the consensus has scores of a method of this library
-            novelties = None
+        novelties = 1 - np.concatenate([model.score_samples(views.take(some)) for some in blocks])
     return Certainty(rows, memberships, novelties)
