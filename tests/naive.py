@@ -179,7 +179,8 @@ def graph_closeness(distances, radii, n_neighbors):
 def quantile(value, reference, tolerance=0.0):
     """The fraction of a positive reference below a value, interpolated between neighbours, and from 0 to the first.
 
-    Values that exceed the first of a tie by less than the tolerance belong to it; it has their mean and middle rank.
+    Values that exceed the first of a tie by less than the tolerance belong to it. A value that differs by less from the
+    mean of a tie has its middle rank.
     """
     ties = []
     for rank, each in enumerate(sorted(reference), start=1):
@@ -187,19 +188,15 @@ def quantile(value, reference, tolerance=0.0):
             ties[-1].append((each, rank))
         else:
             ties.append([(each, rank)])
-    points, ranks = [0.0], [0.0]
-    for tie in ties:
-        points.append(np.mean([each for each, _ in tie]))
-        ranks.append(np.mean([rank for _, rank in tie]))
-    value = min(
-        [point for point in points[1:] if abs(value - point) <= tolerance * point] or [value],
-        key=lambda point: abs(value - point),
-    )
+    means = [tuple(np.mean(tie, axis=0)) for tie in ties]
+    nearest, middle_rank = min(means, key=lambda mean: abs(value - mean[0]))
+    if abs(value - nearest) <= tolerance * nearest:
+        return middle_rank / (len(reference) + 1)
+    points = [0.0, *sorted(reference)]
     if value >= points[-1]:
-        return ranks[-1] / (len(reference) + 1)
+        return len(reference) / (len(reference) + 1)
     i = max(j for j, point in enumerate(points) if point <= value)
-    step = (value - points[i]) / (points[i + 1] - points[i])
-    return (ranks[i] + step * (ranks[i + 1] - ranks[i])) / (len(reference) + 1)
+    return (i + (value - points[i]) / (points[i + 1] - points[i])) / (len(reference) + 1)
 
 
 def plain_fit(views, sigma2, rho, n_clusters):

@@ -69,6 +69,21 @@ def test_ties_of_the_reference_have_their_middle_rank():
     np.testing.assert_array_equal(found, 3 / 6)
 
 
+def test_values_outside_of_a_tie_have_the_fraction_below_them():
+    reference = np.repeat([0.5, 0.6], [50, 40])
+    found = quantiles(np.array([0.499, 0.5, 0.55, 0.6, 0.61]), reference, TOLERANCE)
+    np.testing.assert_allclose(found * 91, [0.998, 25.5, 50.5, 70.5, 90], rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:found 1 distinct clusters")
+def test_samples_outside_of_tied_rows_are_novel_in_float32():
+    """The similarities of training rows differ by rounding errors only, those of other rows by much more."""
+    rows, outside = 300 + 0.3 * RNG(0).normal(size=(500, 3)), 300 + 30 * RNG(1).normal(size=(200, 3))
+    model = KSC(2, kernel=Cosine(), dtype="float32", random_state=0).fit(rows)
+    assert np.ptp(model.score_samples(rows[::5])) < 0.5
+    assert np.quantile(model.score_samples(outside), 0.9) < 0.01
+
+
 @pytest.mark.parametrize("kernel", [Cosine(), Linear(), Polynomial()], ids=repr)
 def test_samples_far_outside_rows_of_almost_the_same_direction_are_novel(kernel):
     rows, outside = 300 + 0.3 * RNG(0).normal(size=(500, 3)), 300 + 3 * RNG(1).normal(size=(200, 3))

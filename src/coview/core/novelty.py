@@ -19,22 +19,24 @@ _LEAST = 1e-9  # quantile; smaller ones are equal
 def quantiles(values: Array, reference: Array, tolerance: float) -> Array:
     """Return the fraction of the reference that is smaller than each value, between 0 and 1; NaN stays NaN.
 
-    The tolerance is the relative difference that may be a rounding error: values of the reference that differ by less
-    are ties, and a value that differs by less from a tie is part of it.
+    The tolerance is the relative difference that may be a rounding error. Values of the reference that differ by less
+    are ties, with the fraction of their middle rank. A value that differs by less from a tie is part of it.
 
-    Fractions are interpolated between the values of the reference. Values below all of these still differ: they fall to
-    0 towards the value 0, or if the reference is not positive, towards a value as far below as the reference is wide.
+    Other fractions are interpolated between the values of the reference. Values below all of these still differ: they
+    fall to 0 towards the value 0, or if the reference is not positive, towards a value as far below as the reference is
+    wide.
     """
     ordered = np.sort(reference)
+    n = len(ordered)
+    lowest = 0.0 if ordered[0] > 0 else ordered[0] - (float(np.ptp(ordered)) or 1.0)
+    ranks = np.interp(values, [lowest, *ordered], np.arange(n + 1))
     starts = _tie_starts(ordered, tolerance)
-    counts = np.diff(starts, append=len(ordered))
-    # Ties have one point with their middle rank: rounding errors would otherwise decide between their ranks.
-    points, ranks = np.add.reduceat(ordered, starts) / counts, starts + (counts + 1) / 2
-    nearest = points[np.searchsorted((points[:-1] + points[1:]) / 2, values)]
-    # The ranks beside a tie can be steep, so that rounding errors would change the fraction.
-    values = np.where(np.abs(values - nearest) <= tolerance * np.abs(nearest), nearest, values)
-    lowest = 0.0 if points[0] > 0 else points[0] - (float(np.ptp(points)) or 1.0)
-    fractions: Array = np.interp(values, [lowest, *points], [0.0, *(ranks / (len(ordered) + 1))])
+    counts = np.diff(starts, append=n)
+    ties, middle_ranks = np.add.reduceat(ordered, starts) / counts, starts + (counts + 1) / 2
+    nearest = np.searchsorted((ties[:-1] + ties[1:]) / 2, values)
+    # Rounding errors would otherwise decide between the ranks of a tie.
+    tied = np.abs(values - ties[nearest]) <= tolerance * np.abs(ties[nearest])
+    fractions: Array = np.where(tied, middle_ranks[nearest], ranks) / (n + 1)
     return fractions
 
 
