@@ -189,10 +189,16 @@ def category_order(column: Any) -> list[str]:
 def extended_order(known: Sequence[str], more: Sequence[str]) -> list[str]:
     """Return the order of both; one must contain all categories of the other, in the same order."""
     short_one, long_one = sorted((list(known), list(more)), key=len)
-    places = [long_one.index(value) if value in long_one else -1 for value in short_one]
-    if -1 in places or places != sorted(places):
+    if not is_part_of_order(short_one, long_one):
         raise InputError(f"categories in contradictory orders ({', '.join(known)}; {', '.join(more)})")
     return long_one
+
+
+def is_part_of_order(some: Sequence[str], order: Sequence[str]) -> bool:
+    """Return whether all of these categories are in the order, and come in this order."""
+    place = {value: i for i, value in enumerate(order)}
+    places = [place.get(value, -1) for value in some]
+    return -1 not in places and places == sorted(places)
 
 
 def _different(values: Iterable[Any]) -> list[str]:

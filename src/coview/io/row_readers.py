@@ -17,7 +17,7 @@ from coview.errors import InputError, InputTypeError, kind_of
 from coview.extras import load_extra
 from coview.io.arrow import index_columns, load_arrow, numbered_categories
 from coview.io.table import reading, refuse_url
-from coview.tables import Categories, as_string
+from coview.tables import Categories, as_string, is_part_of_order
 from coview.views import Array
 
 RowBlock = tuple[Array, Any]  # rows of one view, and their ids as an Arrow array or None
@@ -115,7 +115,7 @@ class CategoryCodes:
         column = column if hasattr(column, "dictionary") else column.dictionary_encode()
         values = [as_string(value) for value in column.dictionary.to_pylist()]
         known = [value for value in values if value is not None]
-        if self._ordered and self._code and not _is_part([self._code.get(value, -1) for value in known]):
+        if self._ordered and self._code and not is_part_of_order(known, [*self._code]):
             raise InputError(
                 f"{self._where} has ordered categories in the column {self._column!r} ({', '.join(known)}) that are "
                 f"not a part of those before ({', '.join(self._code)}); store all of them in each file"
@@ -126,11 +126,6 @@ class CategoryCodes:
         places = column.indices.to_numpy(zero_copy_only=False)
         found: Array = codes[np.where(np.isnan(places), 0, places).astype(int)]
         return np.where(np.isnan(places), np.nan, found)
-
-
-def _is_part(places: list[int]) -> bool:
-    """Return whether these places of categories among others, -1 if they are not, are in increasing order."""
-    return -1 not in places and places == sorted(places)
 
 
 class TableRows(RowReader):

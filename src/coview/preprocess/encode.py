@@ -10,6 +10,7 @@ from typing import Annotated, Self
 import numpy as np
 
 from coview.errors import InputError
+from coview.html import first_few
 from coview.parts import warn
 from coview.rows import column_statistics
 from coview.runtime import require_memory
@@ -80,11 +81,9 @@ class Encoding:
     @property
     def in_words(self) -> str:
         """The encoding in words."""
-        listed = ", ".join(self.categorical[:_LISTED])
-        more = f" and {len(self.categorical) - _LISTED} more" if len(self.categorical) > _LISTED else ""
         return (
-            f"{len(self.categorical)} of {len(self.columns)} columns are categories ({listed}{more}), encoded as "
-            f"{len(self.names)} columns in total."
+            f"{len(self.categorical)} of {len(self.columns)} columns are categories "
+            f"({first_few(self.categorical, _LISTED)}), encoded as {len(self.names)} columns in total."
         )
 
     @property
@@ -108,8 +107,8 @@ class Encoding:
             "drop columns with many categories, or merge rare categories",
         )
         encoded, unknown, start = np.empty((len(x), n_columns)), [], 0
-        for j, (column, found) in enumerate(self._pairs()):
-            stop = start + self.widths[j]
+        for j, ((column, found), width) in enumerate(zip(self._pairs(), self.widths, strict=True)):
+            stop = start + width
             if found is None:
                 encoded[:, start] = x[:, j]
             else:
@@ -148,7 +147,7 @@ class Encoding:
         columns, given = views.columns[view], views.categories.get(view, {})
         if columns is None:
             raise InputError(
-                f"view {view!r} was fitted on a table with categories ({', '.join(self.categorical[:_LISTED])}); give "
+                f"view {view!r} was fitted on a table with categories ({first_few(self.categorical, _LISTED)}); give "
                 "a data frame with the same columns"
             )
         if columns != self.columns:
@@ -227,11 +226,9 @@ def _spelling(value: str) -> str:
 
 
 def _warn_of_unknown(view: str, unknown: list[str]) -> None:
-    listed = ", ".join(map(repr, unknown[:_LISTED]))
-    more = f" and {len(unknown) - _LISTED} more" if len(unknown) > _LISTED else ""
     warn(
-        f"view {view!r} has categories that no training sample has ({listed}{more}); they count as none of the known "
-        "categories",
+        f"view {view!r} has categories that no training sample has ({first_few(list(map(repr, unknown)), _LISTED)}); "
+        "they count as none of the known categories",
         UserWarning,
         stacklevel=7,
     )
