@@ -1,16 +1,18 @@
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from coview import Concat, Consensus, TMvKSCR, Tuned
-from coview.parts import is_part_of_fit, part_of_fit, warn
+from coview.parts import is_kept, is_part_of_fit, part_of_fit, warn
+from coview.runtime import Workers
 from tests.conftest import make_blobs
 
 
 def test_parts_may_give_no_warnings():
-    with part_of_fit(warns=False), part_of_fit():
+    with part_of_fit(kept=False), part_of_fit():
         warn("not given", UserWarning, stacklevel=1)
     with pytest.warns(UserWarning, match="given") as caught, part_of_fit():
         warn("given", UserWarning, stacklevel=1)
@@ -19,7 +21,7 @@ def test_parts_may_give_no_warnings():
 
 
 def test_a_part_ends_with_its_error():
-    with pytest.raises(ValueError, match="failed"), part_of_fit(warns=False):
+    with pytest.raises(ValueError, match="failed"), part_of_fit(kept=False):
         raise ValueError("failed")
     assert not is_part_of_fit()
     with pytest.warns(UserWarning, match="given"):
@@ -29,6 +31,20 @@ def test_a_part_ends_with_its_error():
 def test_other_threads_are_not_parts():
     with ThreadPoolExecutor(1) as pool, part_of_fit():
         assert not pool.submit(is_part_of_fit).result()
+
+
+def test_threads_of_a_part_belong_to_it():
+    with Workers(2) as workers, part_of_fit(kept=False):
+        assert workers.map(lambda _: (is_part_of_fit(), is_kept()), range(4)) == [(True, False)] * 4
+
+
+def test_models_that_are_only_measured_have_no_further_eigenvalues():
+    views, _ = make_blobs(60)
+    with part_of_fit(kept=False):
+        measured = TMvKSCR(3, random_state=0).fit(views)
+    kept = TMvKSCR(3, random_state=0).fit(views)
+    assert len(measured._further_eigenvalues) == 0 < len(kept._further_eigenvalues)
+    assert np.array_equal(measured.scores_, kept.scores_)
 
 
 @pytest.mark.parametrize("model", [Tuned(3, random_state=0), Consensus([TMvKSCR(3), Concat(TMvKSCR(3))])], ids=repr)

@@ -12,18 +12,21 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 _is_part: ContextVar[bool] = ContextVar("is_part", default=False)
-_warns: ContextVar[bool] = ContextVar("warns", default=True)
+_is_kept: ContextVar[bool] = ContextVar("is_kept", default=True)
 
 
 @contextmanager
-def part_of_fit(*, warns: bool = True) -> Iterator[None]:
-    """Return a context whose fits are parts of another fit; without `warns`, this library gives no warnings in it."""
-    part, before = _is_part.set(True), _warns.set(warns and _warns.get())
+def part_of_fit(*, kept: bool = True) -> Iterator[None]:
+    """Return a context whose fits are parts of another fit.
+
+    If the models are not kept, but measured only, they give no warnings and compute nothing that only a report shows.
+    """
+    part, before = _is_part.set(True), _is_kept.set(kept and _is_kept.get())
     try:
         yield
     finally:
         _is_part.reset(part)
-        _warns.reset(before)
+        _is_kept.reset(before)
 
 
 def is_part_of_fit() -> bool:
@@ -31,7 +34,12 @@ def is_part_of_fit() -> bool:
     return _is_part.get()
 
 
+def is_kept() -> bool:
+    """Return whether the model of a fit that is now running is kept, and not only measured."""
+    return _is_kept.get()
+
+
 def warn(message: str, category: type[Warning], stacklevel: int) -> None:
-    """Give a warning, unless the current fit is a part of another one that gives none."""
-    if _warns.get():
+    """Give a warning, unless the model of the current fit is only measured."""
+    if is_kept():
         warnings.warn(message, category, stacklevel=stacklevel + 1)

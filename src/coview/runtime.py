@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from contextvars import Context, copy_context
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -51,23 +52,23 @@ class Workers:
         self._stack.close()
 
     def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """Return the function of every item, in their order."""
+        """Return the function of every item, in their order; the threads have the context variables of the caller."""
         if self._pool is None or len(items) < 2:
             return serial_map(function, items)
         results: list[Any] = [None] * len(items)
         waiting = iter(range(len(items)))  # shared: an idle thread takes the next item
 
-        def work(_: int) -> None:
+        def work(context: Context) -> None:
             try:
                 for i in waiting:
-                    results[i] = function(items[i])
+                    results[i] = context.run(function, items[i])
             except BaseException:
                 for _ in waiting:  # the other threads stop as well
                     pass
                 raise
 
         # One task per thread, not per item: a future costs as much as a small block.
-        for _ in self._pool.map(work, range(min(self.n_threads, len(items)))):
+        for _ in self._pool.map(work, [copy_context() for _ in range(min(self.n_threads, len(items)))]):
             pass
         return results
 

@@ -56,6 +56,13 @@ def test_clusters_that_every_view_shows_are_strongly_supported(model):
     assert min(validity.cluster_stability) > 0.95
 
 
+def test_the_validity_does_not_depend_on_the_number_of_threads():
+    views = as_views(make_blobs(80, spread=1.5)[0])
+    model = TMvKSCR(3, random_state=0).fit(views)
+    one, two = (measure_validity(model, views, model.labels_, n_jobs=n_jobs) for n_jobs in (1, 2))
+    assert one == two
+
+
 @pytest.mark.parametrize("k", [2, 5])
 @pytest.mark.parametrize("n_views", [1, 2])
 @pytest.mark.parametrize("kernel", ["rbf", "graph"])

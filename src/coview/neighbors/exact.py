@@ -40,8 +40,16 @@ NO_PAIRS = Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 
 def sort_pairs(queries: Integers, rows: Integers, distances: Array) -> Pairs:
     """Return the pairs sorted by query, then by distance, then by row."""
-    order = np.lexsort((rows, distances, queries))
+    order = _stable_order(rows)
+    order = order[np.argsort(distances[order], kind="stable")]
+    order = order[_stable_order(queries[order])]
     return Pairs(queries[order], rows[order], distances[order])
+
+
+def _stable_order(numbers: Integers) -> Integers:
+    """Return the order of non-negative numbers; ties keep theirs. NumPy sorts numbers of 16 bits in linear time."""
+    small = len(numbers) and numbers.max() < 2**16
+    return np.argsort(numbers.astype(np.uint16) if small else numbers, kind="stable")
 
 
 class ExactSearch:

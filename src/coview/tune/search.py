@@ -15,7 +15,7 @@ from sklearn.base import clone
 from coview.compose.consensus import diffusion_weights
 from coview.compose.wrapper import nested_models
 from coview.core.agreement import adjusted_rand, mean_agreements, size_entropy
-from coview.core.assign import FEW_STARTS, Directions, Labels
+from coview.core.assign import FEW_STARTS, Labels, OneCluster
 from coview.core.select import draw_rows
 from coview.errors import InputError
 from coview.parts import part_of_fit
@@ -89,7 +89,7 @@ class Search:
         )
         subsets = [np.sort(rng.permutation(n)[: int(_FRACTION * n)]) for _ in range(n_subsets)]
         n_components = number_of_components(max(numbers), min(map(len, [rows, *subsets])))
-        models = models_of(some, n_components, assigner=Directions(n_init=1), n_jobs=1, random_state=seed)
+        models = models_of(some, n_components, assigner=OneCluster(), n_jobs=1, random_state=seed)
         final = models_of(views, 1)  # all samples may need more memory, or have another profile
         models = {name: model for name, model in models.items() if name in final}
         tasks = [(model, part) for part in [np.arange(n), *subsets] for model in models.values()]
@@ -212,7 +212,7 @@ def _fitted(model: Any, views: Views) -> _Scores | InputError:
     """Return the scores of a model of these samples, or why it cannot be fitted."""
     try:
         # The measures include what warnings would report: close eigenvalues, and fewer clusters in a subset.
-        with part_of_fit(warns=False):
+        with part_of_fit(kept=False):
             *_, method = nested_models(model.fit(views))
     except InputError as error:
         return error

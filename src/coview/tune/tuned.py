@@ -175,7 +175,7 @@ class Tuned(Wrapper):
         ).fit(views)
         self.evaluations_, self.selected_ = result.evaluations, result.selected
         self.final_ = final_measures(consensus)
-        self.validity_ = measure_validity(consensus, views, consensus.labels_)
+        self.validity_ = measure_validity(consensus, views, consensus.labels_, n_jobs=self.n_jobs)
         self.reason_ = _reason(result, weights, self.final_, self.validity_)
         fall = fall_in_words(self.final_, result.evaluations[result.selected])
         if may_be_one and self.validity_ is not None and self.validity_.level == "none":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn import config_context
@@ -14,7 +14,7 @@ from sklearn.base import clone
 from coview.compose import Consensus
 from coview.compose.wrapper import nested_models
 from coview.core.agreement import adjusted_rand, jaccard_indices
-from coview.core.assign import FEW_STARTS, Directions, Labels, as_assigner
+from coview.core.assign import FEW_STARTS, Directions, Labels, OneCluster, as_assigner
 from coview.core.select import draw_rows
 from coview.errors import InputError
 from coview.kernels import AutoKernel, Graph, Kernel, Precomputed, kernel_for, kernel_per_view
@@ -22,6 +22,7 @@ from coview.methods.kernel_clusterer import KernelClusterer
 from coview.methods.tmvkscr import TMvKSCR
 from coview.preprocess.profile import varies
 from coview.rows import as_float64
+from coview.runtime import Map, Workers
 from coview.validity.reference import DISTRIBUTIONS, Reference, compressed
 from coview.validity.refits import labels_by_part, rows_of, without_warnings
 from coview.validity.values import STRONG, Validity
@@ -39,7 +40,9 @@ _MOST_COLUMNS = 3000  # of all views together, up to which their covariance is c
 _PAIRINGS = 99
 
 
-def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) -> Validity | None:
+def measure_validity(
+    model: Any, views: Views, labels: Labels, seed: int = 0, n_jobs: int | None = None
+) -> Validity | None:
     """Return the validity of the clusters of a fitted model.
 
     The method is fitted again on halves of a random subset of the samples, and on data without clusters.
@@ -53,6 +56,8 @@ def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) ->
         Their clusters.
     seed : int
         Seed of everything that is drawn at random.
+    n_jobs : int, optional
+        Number of threads that fit models; by default as many as BLAS may use. The result does not depend on it.
 
     Returns
     -------
@@ -61,7 +66,8 @@ def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) ->
     rng = np.random.default_rng(seed)
     *wrappers, method = nested_models(model)
     names = np.unique(labels)
-    limit = _SAMPLES if hasattr(method, "predict") else _SLOW_SAMPLES
+    predicts = hasattr(method, "predict")
+    limit = _SAMPLES if predicts else _SLOW_SAMPLES
     rows = draw_rows(views.n_samples, max(limit, _SAMPLES_PER_CLUSTER * len(names)), rng)
     if len(names) < 2 or len(rows) < max(_LEAST_SAMPLES, 4 * len(names)):
         return None
@@ -72,17 +78,25 @@ def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) ->
     for wrapper in wrappers:
         samples = wrapper.inner_views(samples)
         of_views = samples if len(samples) == len(of_views) else of_views
-    with without_warnings(method), config_context(transform_output="default"):  # about parts of the samples
-        refits = _refits(_unfitted(method, seed), samples, own_kernels, _SPLITS, rng)
+    with (
+        without_warnings(method),  # about parts of the samples
+        config_context(transform_output="default"),
+        Workers(n_jobs) as workers,
+    ):
+        splits = [_Split.draw(samples, predicts, rng) for _ in range(_SPLITS)]
+        found_again = _refits(_unfitted(method, seed), own_kernels, splits, workers.map)
+        refits = [refit for refit in found_again if refit is not None]
         if not refits:
             return None
         reference: list[list[float]] = []
         permuted: list[float] = []
         if not _precomputed(own_kernels):
             found = _mean_stability(refits)
-            reference, permuted = _reference_stability(_unfitted(method, seed), wrappers, given, samples, found, rng)
+            reference, permuted = _reference_stability(
+                _unfitted(method, seed), wrappers, given, samples, found, rng, workers.map
+            )
         kernels = own_kernels if set(own_kernels) == set(of_views) else dict.fromkeys(of_views, AutoKernel())
-        by_view = _models_by_view(of_views, kernels, len(names), seed)
+        by_view = _models_by_view(of_views, kernels, len(names), seed, workers.map)
         agreement = _agreement_of_views([_of_all(each.labels_, of_views, name) for name, each in by_view.items()], rng)
     validity = Validity(
         n_samples=len(rows),
@@ -101,7 +115,9 @@ def measure_validity(model: Any, views: Views, labels: Labels, seed: int = 0) ->
     )
     if not validity.is_stable or validity.views_agree:
         return validity
-    alone = {name: measure_validity(one, of_views.alone(name), one.labels_, seed) for name, one in by_view.items()}
+    alone = {
+        name: measure_validity(one, of_views.alone(name), one.labels_, seed, n_jobs) for name, one in by_view.items()
+    }
     stable = tuple(name for name, each in alone.items() if each and each.is_stable)
     if len(stable) != 1:
         return replace(validity, stable_views=stable)
@@ -125,7 +141,7 @@ def _unfitted(method: Any, seed: int) -> Any:
         fixed["assigner"] = FEW_STARTS
     copy = clone(method)
     if isinstance(method, Consensus):  # whose models are used for their scores only
-        inner = {"progress": None, "n_jobs": 1, "assigner": Directions(n_init=1)}
+        inner = {"progress": None, "n_jobs": 1, "assigner": OneCluster()}
         for model in copy.estimators:
             names = [name for name in model.get_params() if name.rpartition("__")[2] in inner]
             model.set_params(**{name: inner[name.rpartition("__")[2]] for name in names})
@@ -136,28 +152,43 @@ def _unfitted(method: Any, seed: int) -> Any:
 _Refit = tuple[Array, Labels, Labels]
 
 
-def _refits(
-    method: Any, views: Views, kernels: Mapping[str, Kernel], n_splits: int, rng: np.random.Generator
-) -> list[_Refit]:
-    """Fit two models on parts of the samples, several times, and return their labels of the same samples.
+class _Split(NamedTuple):
+    """Two random parts of some samples, and the rows that the models of both parts label.
 
     The parts are halves, whose models label all samples. If the method cannot label new samples, the parts are random
-    two thirds, which share a third. Splits on which the method fails are left out.
+    two thirds, which share a third.
     """
-    found = []
-    for _ in range(n_splits):
-        order = rng.permutation(views.n_samples)
+
+    samples: Views
+    parts: tuple[Array, Array]
+    shared: Array
+
+    @classmethod
+    def draw(cls, samples: Views, predicts: bool, rng: np.random.Generator) -> _Split:
+        order = rng.permutation(samples.n_samples)
         third = len(order) // 3
-        predicts = hasattr(method, "predict")
         parts = (order[::2], order[1::2]) if predicts else (order[: 2 * third], order[third:])
-        shared = np.arange(len(order)) if predicts else np.intersect1d(*parts)
+        return cls(samples, parts, np.arange(len(order)) if predicts else np.intersect1d(*parts))
+
+
+def _refits(
+    method: Any, kernels: Mapping[str, Kernel], splits: Sequence[_Split], map_models: Map
+) -> list[_Refit | None]:
+    """Fit a model on each part of the samples, and return the labels by both parts; None if the method fails."""
+
+    def numbered(task: tuple[_Split, Array]) -> Labels | None:
+        split, part = task
         try:
-            by_part = [labels_by_part(method, views, kernels, np.sort(part), shared) for part in parts]
+            labels = labels_by_part(method, split.samples, kernels, np.sort(part), split.shared)
         except ValueError:  # also of methods of other libraries
-            continue
-        first, second = (np.unique(labels, return_inverse=True)[1] for labels in by_part)
-        found.append((shared, first, second))
-    return found
+            return None
+        return np.unique(labels, return_inverse=True)[1]
+
+    found = map_models(numbered, [(split, part) for split in splits for part in split.parts])
+    pairs = zip(splits, found[::2], found[1::2], strict=True)
+    return [
+        None if first is None or second is None else (split.shared, first, second) for split, first, second in pairs
+    ]
 
 
 def _mean_stability(refits: Sequence[_Refit]) -> float:
@@ -165,7 +196,13 @@ def _mean_stability(refits: Sequence[_Refit]) -> float:
 
 
 def _reference_stability(
-    method: Any, wrappers: Sequence[Any], given: Views, samples: Views, found: float, rng: np.random.Generator
+    method: Any,
+    wrappers: Sequence[Any],
+    given: Views,
+    samples: Views,
+    found: float,
+    rng: np.random.Generator,
+    map_models: Map,
 ) -> tuple[list[list[float]], list[float]]:
     """Return the stability on data without clusters by distribution, and on a single view with permuted columns.
 
@@ -182,41 +219,47 @@ def _reference_stability(
         return [], []
     reference = Reference(compressed(known) if wide else known, given.n_samples)
 
-    def stability(data: Views) -> list[float]:
+    def split(data: Views) -> _Split | None:
         data = Views.trusted(data, data.columns, present=given.present, encoded=given.encoded)
         try:
             for wrapper in () if wide else wrappers:
                 data = wrapper.inner_views(data)
-            return [_mean_stability(refits) for refits in [_refits(method, data, {}, 1, rng)] if refits]
         except InputError:  # a preprocessing step that refuses the values
-            return []
+            return None
+        return _Split.draw(data, hasattr(method, "predict"), rng)
 
     drawn: dict[str, list[float]] = {name: [] for name in DISTRIBUTIONS}
     permuted: list[float] = []
     for _ in range(_REFERENCE_DATA):
-        for name, values in drawn.items():
-            values += stability(reference.draw(name, rng))
+        splits = [(values, split(reference.draw(name, rng))) for name, values in drawn.items()]
         if len(given) == 1:
-            permuted += stability(reference.permute(rng))
+            splits.append((permuted, split(reference.permute(rng))))
+        usable = [(values, each) for values, each in splits if each is not None]
+        refits = _refits(method, {}, [each for _, each in usable], map_models)
+        for (values, _), refit in zip(usable, refits, strict=True):
+            if refit is not None:
+                values.append(_mean_stability([refit]))
         largest = max([*permuted, *(value for values in drawn.values() for value in values)], default=1.0)
         if found <= largest or found - largest >= (STRONG + _CLEAR) * (1 - largest):
             break
     return [values for values in drawn.values() if values], permuted
 
 
-def _models_by_view(views: Views, kernels: Mapping[str, Kernel], n_clusters: int, seed: int) -> dict[str, TMvKSCR]:
+def _models_by_view(
+    views: Views, kernels: Mapping[str, Kernel], n_clusters: int, seed: int, map_models: Map
+) -> dict[str, TMvKSCR]:
     """Return a model of each view alone; a view that cannot be clustered is left out."""
-    found = {}
-    for name in views:
-        if not varies(views.observed(name)):
-            continue
+
+    def one(name: str) -> TMvKSCR | None:
+        model = TMvKSCR(n_clusters, kernel=kernels[name], assigner=FEW_STARTS, n_jobs=1, random_state=seed)
         try:
-            found[name] = TMvKSCR(n_clusters, kernel=kernels[name], assigner=FEW_STARTS, random_state=seed).fit(
-                views.alone(name)
-            )
+            return model.fit(views.alone(name))
         except InputError:
-            continue
-    return found
+            return None
+
+    names = [name for name in views if varies(views.observed(name))]
+    models = zip(names, map_models(one, names), strict=True)
+    return {name: model for name, model in models if model is not None}
 
 
 def _of_all(labels: Labels, views: Views, name: str) -> Labels:

@@ -20,7 +20,7 @@ from coview.views import Array, Views
 @contextmanager
 def without_warnings(method: Any) -> Iterator[None]:
     """Return a context in which fits of the method, and of methods inside it, give no warnings."""
-    with part_of_fit(warns=False), ExitStack() as filters:
+    with part_of_fit(kept=False), ExitStack() as filters:
         if not _is_own(method):
             filters.enter_context(warnings.catch_warnings())
             warnings.simplefilter("ignore")
