@@ -23,7 +23,7 @@ fix: .venv/ready  ## format the code and fix lint errors
 	$(BIN)/ruff format .
 
 bench: .venv/ready  ## measure speed and memory as ratios; writes the table of docs/performance.md
-	$(BIN)/python -m benchmarks.speed.run
+	$(BIN)/python -m benchmarks.speed.run $(if $(BEFORE),--before $(BEFORE))
 
 bench-authors: .venv/ready  ## time the methods beside their authors' programs; needs the reference input
 	$(BIN)/python -m benchmarks.speed.authors

@@ -3,6 +3,9 @@
 The two functions of a ratio alternate, and the ratio is the median over the repetitions, so that other load of the
 machine affects both or is an outlier. Peak memory is the largest resident size of a child process during the call,
 minus its size before.
+
+A column of the table has the figures of the version before, measured by the same script on the same machine:
+`PYTHONPATH=<sources before> python -m benchmarks.speed.run --out before.json`, then `make bench BEFORE=before.json`.
 """
 
 from __future__ import annotations
@@ -377,15 +380,21 @@ def describe_machine() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="small sizes, as a test of the script; writes nothing")
+    parser.add_argument("--out", type=Path, help="write the figures to this JSON file, and not into the page")
+    parser.add_argument("--before", type=Path, help="such a file of the version before, for a column of the table")
     parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
         child(*options.child)
         return
     rows = measure(options.quick)
-    if options.quick:
+    if options.out:
+        options.out.write_text(json.dumps({what: figure for what, figure, _ in rows}, indent=1))
+    if options.quick or options.out:
         return
-    table = ["| what | measured | target |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)]
+    before = json.loads(options.before.read_text()) if options.before else {}
+    table = ["| what | before | measured | target |", "|---|---|---|---|"]
+    table += [f"| {what} | {before.get(what, '')} | {figure} | {target} |" for what, figure, target in rows]
     lines = [f"{describe_machine()}.", "", *table]
     write_block(ROOT / "docs" / "performance.md", "<!-- measured -->", "<!-- end -->", lines)
 
