@@ -21,6 +21,7 @@ from coview.state import OPTIONAL, FloatArray, IntegerArray, Sizes, require
 from coview.views import Array, Layout, Views
 
 _MORE_ROWS = 10_000
+_MOST_TIMES = 10  # as many rows as these; beyond, labelling these again costs less than copying the others
 _ONE_ROW_PER_TRAINING_SAMPLE = ("scores_", "latent_", "view_labels_", "embedding_")
 
 
@@ -109,8 +110,22 @@ class FixedSize(Wrapper):
                 f"X is {kind_of(X)}, whose rows may not fit into memory; call train, which does not label all rows"
             )
         views = self._views_to_fit(X)
-        self._train(views)
-        self.labels_ = self.estimator_.predict(views)
+        rows, labels = self._train(views)
+        self.labels_ = self._completed(rows, labels, views)
+
+    def _completed(self, rows: Rows, labels: Labels, views: Views) -> Labels:
+        """Return the labels of all samples, given those of some rows, which are not scored again."""
+        n = views.n_samples
+        if n > _MOST_TIMES * len(rows):
+            return np.asarray(self.estimator_.predict(views))
+        known = np.zeros(n, dtype=bool)
+        known[rows] = True
+        found = np.empty(n, dtype=np.int64)
+        found[rows], others = labels, np.flatnonzero(~known)
+        for start in range(0, len(others), _MORE_ROWS):
+            some = others[start : start + _MORE_ROWS]
+            found[some] = self.estimator_.predict(views.take(some))
+        return found
 
     def train(self, source: RowSource) -> Self:
         """Train on rows of a source without labelling the others: there is no labels_ afterwards, use predict.
@@ -143,7 +158,8 @@ class FixedSize(Wrapper):
             raise
         return self
 
-    def _train(self, source: RowSource) -> None:
+    def _train(self, source: RowSource) -> tuple[Rows, Labels]:
+        """Train, and return the rows that the clusters are learnt from, and their labels, if these are known."""
         self._require_method("trains")
         if not hasattr(self.estimator, "predict"):
             raise InputError(
@@ -157,14 +173,15 @@ class FixedSize(Wrapper):
             rows, views = self._selected(source, count, rng, selector)
             trained.append((rows, clone(self.estimator).fit(views)))
         more = hasattr(self.estimator, "recluster") and count < min(source.n_samples, _MORE_ROWS)
-        some = source.take(draw_rows(source.n_samples, _MORE_ROWS, rng)) if more or len(trained) > 1 else None
-        if more:
-            for _, estimator in trained:
-                estimator.recluster(some)
-        self.agreements_ = np.ones(1)
-        if len(trained) > 1:
-            self.agreements_ = mean_agreements([estimator.predict(some) for _, estimator in trained])
-        self.train_rows_, self.estimator_ = trained[int(self.agreements_.argmax())]
+        known, labels = np.arange(0), [np.arange(0)]
+        if more or n_repeats > 1:
+            known = draw_rows(source.n_samples, _MORE_ROWS, rng)
+            some = source.take(known)
+            labels = [(each._recluster if more else each.predict)(some) for _, each in trained]
+        self.agreements_ = mean_agreements(labels)
+        best = int(self.agreements_.argmax())
+        self.train_rows_, self.estimator_ = trained[best]
+        return known, labels[best]
 
     def _selected(
         self, source: RowSource, count: int, rng: np.random.Generator, selector: Selector

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import gen_batches
 
 from coview.compose.wrapper import Wrapper, inner_has
+from coview.core.assign import Labels
 from coview.errors import InputError
 from coview.preprocess.steps import FittedPreprocessing, Preprocessing, parse_steps, preprocessing_per_view, step_spec
 from coview.state import ByView, Sizes, require
@@ -164,9 +165,14 @@ class Preprocessed(Wrapper):
         -------
         self
         """
-        self.estimator_.recluster(self.inner_views(self._views_to_predict(X)))
-        self.labels_ = self.estimator_.labels_
+        self._recluster(X)
         return self
+
+    def _recluster(self, X: Any) -> Labels:
+        """Learn the clusters again, and return the labels of these samples."""
+        labels: Labels = self.estimator_._recluster(self.inner_views(self._views_to_predict(X)))
+        self.labels_ = self.estimator_.labels_
+        return labels
 
     def _ask(self, method: str, views: Views, **settings: Any) -> Any:
         """Work in blocks of rows, because a preprocessed copy of all rows may not fit into memory."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -79,12 +80,45 @@ class Assignment(ABC):
         Rows sum to 1. The largest value of a row, the first of several, is that of its cluster: the largest exponential
         is exactly 1, and values of nearness that differ do so by far more than rounding errors.
         """
-        nearness = self.nearness(scores)
+        return self.softmax(self.nearness(scores))
+
+    def softmax(self, nearness: Array) -> Array:
+        """Return the memberships for these values of nearness, in the same memory."""
         nearness -= nearness.max(axis=1, keepdims=True)
         nearness /= self.temperature
         membership: Array = np.exp(nearness, out=nearness)
         membership /= membership.sum(axis=1, keepdims=True)
         return membership
+
+    def is_certain(self, nearness: Array, scores: Array, errors: Array) -> Array:
+        """Return which rows keep their cluster if their scores change by at most this much (L2 norm), (n_samples,).
+
+        The nearness is that of the scores. If |e - e'| <= error < |e|, the sine of the angle between e and e' is at
+        most error / |e|, and the distance between their directions at most √2 error / |e|. It is never larger than 2.
+        """
+        if self.n_found < 2:
+            return np.ones(len(scores), dtype=bool)
+        second, first = np.partition(nearness, self.n_found - 2, axis=1)[:, -2:].T
+        with np.errstate(over="ignore"):
+            norms = np.sqrt(squared_norms(scores))
+        moved = np.full(len(scores), 2.0)
+        np.divide(np.sqrt(2) * errors, norms, out=moved, where=(errors < norms) & (norms < np.inf))
+        certain: Array = first - second > self._largest_change(scores, errors, moved) + 3 * 10.0**-self.decimals
+        return certain
+
+    @abstractmethod
+    def _largest_change(self, scores: Array, errors: Array, moved: Array) -> Array:
+        """Return how much a difference of two values of nearness, before rounding, can change by these errors.
+
+        `moved` is the largest distance between the directions of the scores before and after the change.
+        """
+
+    @cached_property
+    def _diameter(self) -> float:
+        """The largest distance between two centres."""
+        from scipy.spatial.distance import pdist
+
+        return float(pdist(self.centres).max())
 
 
 @dataclass(frozen=True)
@@ -130,6 +164,12 @@ class CodeWords(Assignment):
         cosines = _round_ties(l2_normalize(scores) @ self.centres.T, self.decimals)
         # Two different numbers of matches differ by 2 at least, and half the cosines by 1 at most.
         return (matches + cosines / 2) / self.words.shape[1]
+
+    def _largest_change(self, scores: Array, errors: Array, moved: Array) -> Array:
+        # A sign that changes adds 2 to the matches of one word and subtracts 2 from those of another.
+        n_signs = np.count_nonzero(np.abs(scores) <= errors[:, None], axis=1)
+        change: Array = (4 * n_signs + self._diameter * moved / 2) / self.words.shape[1]
+        return change
 
 
 @dataclass(frozen=True)
@@ -200,6 +240,9 @@ class Centres(Assignment):
     def nearness(self, scores: Array) -> Array:
         nearness = l2_normalize(scores) @ self.centres.T - squared_norms(self.centres) / 2
         return _round_ties(nearness, self.decimals)
+
+    def _largest_change(self, scores: Array, errors: Array, moved: Array) -> Array:
+        return self._diameter * moved
 
 
 @dataclass(frozen=True)

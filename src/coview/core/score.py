@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
 
 from coview.core.gram import Centering
-from coview.kernels import Similarity
+from coview.kernels import Float32Products, Similarity, in_float32, sum_error
 from coview.runtime import Map, serial_map
 from coview.state import FloatArray, Range
 from coview.views import Array, Matrix
 
 _BLOCK_ROWS = 512
+_TERMS = 512  # similarities that are summed in float32; their sums are summed in float64
+_COLUMNS = 16  # products with a multiple of 16 columns are the fastest
+_LARGEST = 1.3  # no bounded similarity is larger in float32
 _SPARSE_TERMS = 16.0  # rounding errors of a sum of about ten similarities
 
 
@@ -64,6 +68,17 @@ class ScoreMap:
         sizes = np.maximum(np.abs(block).max(axis=1) / (self.largest or 1.0), 1.0)  # new rows may have larger norms
         return scores, sizes[:, None] * self.tolerance
 
+    def with_bound(self, x: Matrix) -> tuple[Array, Array]:
+        """Return the scores as computed, and how much they can change (L2 norm) if those within rounding are zero."""
+        scores, tolerance = self.with_tolerance(x)
+        return scores, np.linalg.norm(np.atleast_2d(tolerance), axis=1, keepdims=True)
+
+    @cached_property
+    def in_float32(self) -> Float32Scores | None:
+        """The same scores in float32; None if there is no bound of their error."""
+        products = in_float32(self.similarity)
+        return None if products is None else Float32Scores.of(self, products)
+
     def of_training_samples(self, map_blocks: Map = serial_map) -> Array:
         """Return the scores of the training samples as computed, block by block."""
         n = self.n_training
@@ -73,6 +88,56 @@ class ScoreMap:
             return self.similarity.training_block(rows, n) @ self.coefficients + self.bias
 
         return np.concatenate(map_blocks(one, range(0, n, _BLOCK_ROWS)))
+
+
+@dataclass(frozen=True)
+class Float32Scores:
+    """Scores ẽ that are computed in float32, with a bound of |ẽ - e| (L2 norm), where e is the score in float64.
+
+    With the coefficients c_j of the training rows, |Σ_j k̃_j c_j - Σ_j k_j c_j| <= Σ_j |k̃_j - k_j| |c_j|, and the sum
+    of the products k̃_j c_j in float32 has an error of at most γ Σ_j |k̃_j| |c_j|. For the bounds of |k̃_j - k_j| and γ
+    see `coview.kernels.float32`. Both sums are two further columns of the product with the coefficients.
+    """
+
+    products: Float32Products
+    coefficients: Array  # c_j / scale, |c_j| / scale, |c_j| / scale times the column error, and columns of zeros
+    bias: Array
+    scale: float  # divided out, because float32 has a small range
+    total: float  # Σ_j |c_j| / scale
+    constant: float  # the part of the error that is the same for all rows
+
+    @classmethod
+    def of(cls, scores: ScoreMap, products: Float32Products) -> Float32Scores:
+        """Return the scores in float32, given the similarities in float32."""
+        norms = np.linalg.norm(scores.coefficients, axis=1)
+        scale = float(norms.max()) or 1.0
+        columns = np.column_stack([scores.coefficients, norms]) / scale
+        total, columns = float(columns[:, -1].sum()), columns[products.kept]
+        columns = np.column_stack([columns, columns[:, -1] * products.column_errors])
+        padded = np.zeros((len(columns), -(-columns.shape[1] // _COLUMNS) * _COLUMNS), np.float32)
+        padded[:, : columns.shape[1]] = columns
+        # Scores in float64 that are within their tolerance become zero; and the tolerance exceeds the rounding error of
+        # adding the bias.
+        constant = products.absolute * total * scale + 2 * float(np.linalg.norm(scores.tolerance))
+        return cls(products, padded, scores.bias, scale, total, constant)
+
+    def __call__(self, x: Matrix) -> tuple[Array, Array]:
+        """Return the scores of these rows and the bounds of their errors, (rows, 1), infinite for some rows."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            block, errors = self.products(x)
+            sums = np.zeros((len(block), self.coefficients.shape[1]))
+            for start in range(0, block.shape[1], _TERMS):
+                terms = slice(start, start + _TERMS)
+                sums += block[:, terms] @ self.coefficients[terms]
+        sums[np.isinf(errors)] = 0.0
+        n_components = len(self.bias)
+        scores = self.scale * sums[:, :n_components] + self.bias
+        absolute, of_columns = sums[:, n_components], sums[:, n_components + 1]
+        if not self.products.products.nonnegative:
+            absolute = np.full(len(sums), _LARGEST * self.total)
+        # The last factor covers rounding errors in this bound itself.
+        bounds = ((errors + sum_error(_TERMS)) * absolute + of_columns) * self.scale + self.constant
+        return scores, 1.01 * bounds[:, None]
 
 
 def zero_within(scores: Array, tolerance: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from coview.kernels.auto import AutoKernel
 from coview.kernels.base import Kernel, Similarity
+from coview.kernels.float32 import Float32Products, in_float32, sum_error
 from coview.kernels.fuzzy import FuzzyGraph
 from coview.kernels.graph import Graph, GraphSimilarity
 from coview.kernels.per_view import KernelParameter, by_view_name, kernel_for, kernel_per_view
@@ -13,6 +14,7 @@ __all__ = [
     "RBF",
     "AutoKernel",
     "Cosine",
+    "Float32Products",
     "FuzzyGraph",
     "Graph",
     "GraphSimilarity",
@@ -26,6 +28,8 @@ __all__ = [
     "PrecomputedSimilarity",
     "Similarity",
     "by_view_name",
+    "in_float32",
     "kernel_for",
     "kernel_per_view",
+    "sum_error",
 ]

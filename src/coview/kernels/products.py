@@ -55,9 +55,10 @@ class Products(Similarity):
         return self.kernel.bounded
 
     def __call__(self, x: Matrix) -> Array:
-        return self._finished(self.kernel.factor(x, self.centre, self.dtype))
+        return self.of_factor(self.kernel.factor(x, self.centre, self.dtype))
 
-    def _finished(self, factor: Matrix) -> Array:
+    def of_factor(self, factor: Matrix) -> Array:
+        """Return the similarities of rows that are transformed as the training rows."""
         block = as_array(self.kernel.left_factor(factor) @ self.factor.T)
         self.kernel.finish(block)
         return block
@@ -79,7 +80,7 @@ class Products(Similarity):
 
     def _of_training(self, rows: Integers) -> Array:
         """Return the similarities of these training rows to all of them."""
-        return self._finished(self.factor[rows])
+        return self.of_factor(self.factor[rows])
 
     @cached_property
     def _norms(self) -> Array:
@@ -222,8 +223,8 @@ class RBF(InnerProductKernel):
         assert self.sigma2 is not None
         moved = x.astype(np.float64) if centre is None else x - centre
         with np.errstate(over="ignore"):
-            scaled = moved * (math.sqrt(2) / math.sqrt(self.sigma2))
-            exponents = -squared_norms(scaled) / 2
+            moved *= math.sqrt(2) / math.sqrt(self.sigma2)
+            scaled, exponents = moved, -squared_norms(moved) / 2
         overflown = ~np.isfinite(exponents)
         if overflown.any():
             # Rows whose squared norm overflows have similarity 0 to all others; inf - inf would be NaN.
@@ -252,7 +253,7 @@ class GaussianProducts(Products):
 
     def __call__(self, x: Matrix) -> Array:
         factor = self.kernel.factor(x, self.centre, self.dtype)
-        block = self._finished(factor)
+        block = self.of_factor(factor)
         if len(self.far):
             both = np.flatnonzero(-column(factor, -1) > _LARGEST_NORM[self.dtype])
             block[np.ix_(both, self.far)] = self._by_differences(x[both], self.far_rows)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from threading import Lock
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -46,11 +46,15 @@ from coview.state import (
     SomeViews,
     require,
 )
-from coview.views import Array, Views, among_all
+from coview.views import Array, Matrix, Views, among_all
 
 _FLOAT64_UP_TO = 2000
 _LEAST_CONTRAST = 1e-3
 _BLOCK_BYTES = 2**21
+_TRIAL_ROWS = 256  # scored in float32 to see whether this helps, if there are many more rows
+_TRIAL_PART = 16
+_MOST_LEFT = 0.25  # fraction of rows that need float64 beyond which all rows are scored in float64
+_ROWS_AGAIN = 8192
 _FURTHER = 3  # eigenvalues beyond those of the components, to show the gap
 _SOLVER_VECTORS = 16  # for each component
 _FEWEST_COMPLETE = 5  # training samples with all views, from which the loadings of the views are computed
@@ -58,6 +62,8 @@ _MOST_COMPLETE = 256  # of these, because the scores of each view take long with
 _MOST_REFERENCE = 1000  # training samples with each view, whose closeness new samples are compared with
 _LEAST_LOADING = 1e-3  # of a view that is unrelated to the ensemble
 _SAMPLES_OF_A_COMPONENT = 10  # the reciprocal of the fraction of a mean cluster that may dominate a component
+
+Score: TypeAlias = Callable[[Matrix], tuple[Array, Array]]  # of rows of one view; with errors
 
 
 @dataclass(frozen=True)
@@ -295,21 +301,20 @@ class KernelClusterer(ScoreClusterer):
     def _block_scores(self, views: Views, with_views: bool = True) -> Array:
         """Return the ensemble scores of a block, followed by each view's own, (rows, 1 + views, components)."""
         scores = np.zeros((views.n_samples, 1 + len(views) * with_views, self._n_features_out))
-        of_views = {}
-        for v, name in enumerate(views, start=1):
-            rows = views.present.get(name, slice(None))
-            if views.n_present(name) == 0:
-                of_view, tolerance = np.empty((0, self._n_features_out)), np.zeros(self._n_features_out)
-            else:
-                of_view, tolerance = self._score_maps[name].with_tolerance(views.observed(name))
+        of_views = self._scored({name: self._score_maps[name].with_tolerance for name in views}, views)
+        for v, (name, (of_view, tolerance)) in enumerate(of_views.items(), start=1):
             self._require_finite(name, of_view)
-            of_views[name] = of_view, tolerance
             if with_views:
                 if name in views.present:
                     scores[:, v] = np.nan
-                scores[rows, v] = zero_within(of_view.copy(), tolerance)
+                scores[views.present.get(name, slice(None)), v] = zero_within(of_view.copy(), tolerance)
         scores[:, 0] = zero_within(*self._combined(views, of_views))
         return scores
+
+    def _scored(self, score: Mapping[str, Score], views: Views) -> dict[str, tuple[Array, Array]]:
+        """Return the scores of the samples that have each view, and their errors."""
+        nothing = np.empty((0, self._n_features_out)), np.zeros(self._n_features_out)
+        return {name: score[name](views.observed(name)) if views.n_present(name) else nothing for name in views}
 
     def _combined(self, views: Views, of_views: Mapping[str, tuple[Array, Array]]) -> tuple[Array, Array]:
         """Return the ensemble scores and their rounding errors, from those of the samples that have each view."""
@@ -434,6 +439,48 @@ class KernelClusterer(ScoreClusterer):
             raise InputError(
                 f"view {name!r} has similarities too large to compute with under {self.kernels_[name]}; scale the view"
             )
+
+    def _by_nearness(self, function: Callable[[Array], Array], views: Views) -> Array:
+        """Return a function of the nearness of all rows to the clusters; its values must not be negative.
+
+        With dtype="auto", rows are first scored in float32. Rows whose cluster could be another one in float64 are
+        scored again in float64.
+        """
+        score = self._scores_in_float32()
+        if not score:
+            return super()._by_nearness(function, views)
+
+        def screen(block: Views) -> Array:
+            scores, errors = self._combined(block, self._scored(score, block))
+            nearness = self._assignment.nearness(scores)
+            certain = self._assignment.is_certain(nearness, scores, np.broadcast_to(errors, scores.shape)[:, 0])
+            found = function(nearness)
+            found[~certain] = -1  # to be computed again
+            return found
+
+        def rows_left(found: Array) -> Array:
+            return np.flatnonzero(found.reshape(len(found), -1)[:, 0] < 0)
+
+        n = views.n_samples
+        if n > _TRIAL_PART * _TRIAL_ROWS:
+            some = views.take(_spread_rows(n, _TRIAL_ROWS))
+            if len(rows_left(self._by_block(screen, some))) > _TRIAL_ROWS * _MOST_LEFT:
+                return super()._by_nearness(function, views)
+        found = self._by_block(screen, views)
+        left = rows_left(found)
+        for start in range(0, len(left), _ROWS_AGAIN):  # a copy of all rows may not fit into memory
+            rows = left[start : start + _ROWS_AGAIN]
+            found[rows] = super()._by_nearness(function, views.take(rows))
+        return found
+
+    def _scores_in_float32(self) -> dict[str, Score]:
+        """Return for each view the function of rows that returns their scores and errors; empty if all are float64."""
+        if not (isinstance(self.dtype, str) and self.dtype == "auto"):
+            return {}
+        narrow = {name: each.in_float32 for name, each in self._score_maps.items()}
+        if not any(narrow.values()):
+            return {}
+        return {name: each or self._score_maps[name].with_bound for name, each in narrow.items()}
 
     def _by_block(self, function: Callable[[Views], Array], views: Views) -> Array:
         """Return a function of all rows, computed in blocks of rows and in threads, with memory for a few blocks."""

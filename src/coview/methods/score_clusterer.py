@@ -102,6 +102,10 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
         """Return a function of all rows, which a subclass may compute in blocks of rows."""
         return function(views)
 
+    def _by_nearness(self, function: Callable[[Array], Array], views: Views) -> Array:
+        """Return a function of the nearness of all rows to the clusters."""
+        return self._by_block(lambda block: function(self._assignment.nearness(self._ensemble(block))), views)
+
     @overload
     def transform(self, X: Any, per_view: Literal[True]) -> dict[str, Array]: ...
 
@@ -188,7 +192,7 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
             check_number("novel_below", novel_below, 0, 1)
             quantiles = self._quantiles_of(views, per_view)
         if not per_view:
-            labels = self._by_block(lambda block: self._assignment.assign(self._ensemble(block)), views)
+            labels = self._by_nearness(lambda nearness: nearness.argmax(axis=1), views)
             return labels if quantiles is None else np.where(quantiles < novel_below, -1, labels)
         of_views = {name: self._labels_of_view(name, e) for name, e in self._scores_of_views(views).items()}
         if quantiles is None:
@@ -211,7 +215,7 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
         array of shape (n_samples, n_clusters), with the number of clusters that are found
         """
         views = self._views_to_predict(X)
-        return self._by_block(lambda block: self._assignment.membership(self._ensemble(block)), views)
+        return self._by_nearness(self._assignment.softmax, views)
 
     @overload
     def score_samples(self, X: Any, per_view: Literal[False] = False) -> Array: ...
@@ -323,6 +327,11 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
         -------
         self
         """
+        self._recluster(X)
+        return self
+
+    def _recluster(self, X: Any) -> Labels:
+        """Learn the clusters again, and return the labels of these samples."""
         views = self._views_to_predict(X)
         learn = self._view_assigner
         scores, of_views = self._scores_of(views)
@@ -332,7 +341,7 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
         # If no sample has a view, its clusters stay as they are.
         self._view_assignments |= {name: learn.fit(of_view) for name, of_view in known.items() if len(of_view)}
         self._warn_if_fewer(self._assignment.n_found, learn.n_clusters)
-        return self
+        return self._assignment.assign(scores)
 
 
 def _is_known(scores: Array) -> Array:

@@ -249,7 +249,7 @@ class Tuned(Wrapper):
         check_coverage(views, max(numbers), {})
         return sorted({int(k) for k in numbers})
 
-    recluster = Preprocessed.recluster  # the fitted estimator learns the clusters again
+    recluster, _recluster = Preprocessed.recluster, Preprocessed._recluster  # by the fitted estimator
 
 
 def _printing(report: Progress, verbose: float) -> Progress:
