@@ -1,26 +1,56 @@
-"""Labels of float32 and float64 Gram matrices on the real data sets; writes a table of docs/performance.md.
+"""Labels of float32 and float64 on the real data sets and on generated rows; writes tables of docs/performance.md.
 
-The protocol is that of assigners.py with at most 6000 samples, rho 1, 0.25 and 0, and an explicit `dtype`.
+Fits: the protocol of assigners.py with at most 6000 samples, rho 1, 0.25 and 0, and an explicit `dtype`.
+
+Labels of new samples: models with dtype "auto" and "float64" label the same rows. A full model is trained on at most
+2000 samples and labels all samples of the data set; `FixedSize` trains on 500 samples, or half of a smaller set.
 """
 
-import warnings
+from __future__ import annotations
 
+import argparse
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.markdown import ROOT, write_block
 from benchmarks.real_data import load_preprocessed, require_data_sets
-from coview import RBF, TMvKSCR
+from benchmarks.speed.run import CLUSTERS, make_views
+from coview import KSC, RBF, FixedSize, NormalizedPolynomial, TMvKSCR
+from coview.core.score import ScoreMap
 
 MAX_SAMPLES = 6000
 RHO = (1.0, 0.25, 0.0)
+TRAINED = 2000  # samples of a full model, which is in float64 with dtype="auto"
+FEW_TRAINED = 500
+GENERATED = 1_000_000
+ASSIGNERS = {"Directions": "directions", "Codebook": "codebook"}
+KERNELS = {"RBF": RBF(), "normalised polynomial": NormalizedPolynomial()}
+PAGE = ROOT / "docs" / "performance.md"
 
 warnings.simplefilter("ignore", ConvergenceWarning)  # fewer codes than clusters in both precisions
 
 
-def lowest_agreement(name: str, assigner: str) -> float:
-    """Return the lowest ARI, over rho, between the labels of the two precisions."""
-    views, truth = load_preprocessed(name, MAX_SAMPLES)
+@dataclass
+class Count:
+    """Rows that are labelled, labelled differently, and scored in float64 by the model with dtype="auto".
+
+    `membership` is the largest difference between the memberships of the two models.
+    """
+
+    rows: int = 0
+    different: int = 0
+    in_float64: float = 0.0
+    membership: float = 0.0
+
+
+def lowest_agreement(name: str, assigner: str, max_samples: int) -> float:
+    """Return the lowest ARI, over rho, between the labels of fits in the two precisions."""
+    views, truth = load_preprocessed(name, max_samples)
     k = len(set(truth.tolist()))
     lowest = 1.0
     for rho in RHO:
@@ -32,19 +62,140 @@ def lowest_agreement(name: str, assigner: str) -> float:
     return lowest
 
 
-def main() -> None:
+def fits() -> None:
     lines = [
-        "| assigner | data sets with identical labels | lowest ARI between the precisions on the others |",
-        "|---|---|---|",
+        "| assigner | samples | data sets with identical labels | lowest ARI between the precisions on the others |",
+        "|---|---|---|---|",
     ]
-    for title, assigner in (("Directions", "directions"), ("Codebook", "codebook")):
-        found = {}
-        for name in require_data_sets():
-            found[name] = lowest_agreement(name, assigner)
-            print(assigner, name, round(found[name], 4), flush=True)
-        others = ", ".join(f"{name} {ari:.4f}" for name, ari in found.items() if ari < 1) or "none"
-        lines.append(f"| `{title}` | {sum(ari == 1 for ari in found.values())} of {len(found)} | {others} |")
-    write_block(ROOT / "docs" / "performance.md", "<!-- precision -->", "<!-- end of precision -->", lines)
+    for title, assigner in ASSIGNERS.items():
+        for max_samples in (MAX_SAMPLES, TRAINED):
+            found = {}
+            for name in require_data_sets():
+                found[name] = lowest_agreement(name, assigner, max_samples)
+                print(assigner, max_samples, name, round(found[name], 4), flush=True)
+            others = ", ".join(f"{name} {ari:.4f}" for name, ari in found.items() if ari < 1) or "none"
+            same = f"{sum(ari == 1 for ari in found.values())} of {len(found)}"
+            lines.append(f"| `{title}` | at most {max_samples} | {same} | {others} |")
+    write_block(PAGE, "<!-- precision -->", "<!-- end of precision -->", lines)
+
+
+def rows_in_float64(function: Callable[[], np.ndarray], n_views: int) -> tuple[np.ndarray, float]:
+    """Return the labels that a function computes, and the number of rows that it scores in float64."""
+    counts: list[int] = []
+    original = ScoreMap.with_tolerance
+
+    def counted(self: ScoreMap, x):
+        counts.append(x.shape[0])
+        return original(self, x)
+
+    ScoreMap.with_tolerance = counted
+    try:
+        labels = function()
+    finally:
+        ScoreMap.with_tolerance = original
+    return labels, sum(counts) / n_views
+
+
+def compare(count: Count, models: list, views: list) -> None:
+    """Add the rows of these views, labelled by the models of dtype "auto" and "float64"."""
+    labels, again = rows_in_float64(lambda: models[0].predict(views), len(views))
+    wide = models[1].predict(views)
+    count.rows += len(labels)
+    count.different += int((labels != wide).sum())
+    count.in_float64 += again
+    some = [x[:20_000] for x in views]
+    count.membership = float(abs(models[0].predict_proba(some) - models[1].predict_proba(some)).max())
+
+
+def on_real_data(train: Callable[..., list], kernel, assigner: str) -> tuple[list[Count], int]:
+    """Return the counts of each data set with dense views, and the number of data sets with sparse views.
+
+    Sparse views are scored in float64, so that labels are the same.
+    """
+    counts, n_sparse = [], 0
+    for name in require_data_sets():
+        views, truth = load_preprocessed(name, 20_000)
+        k = len(set(truth.tolist()))
+        models = [
+            train(TMvKSCR(k, kernel=kernel, rho=0.25, assigner=assigner, dtype=dtype, random_state=0), views)
+            for dtype in ("auto", "float64")
+        ]
+        count = Count()
+        compare(count, models, views)
+        n_sparse += count.in_float64 >= count.rows
+        counts.append(count)
+        print(assigner, kernel, train.__name__, name, count, flush=True)
+    return counts, n_sparse
+
+
+def full(method: TMvKSCR, views: list):
+    some = [x[:TRAINED] for x in views]
+    return method.fit(some)
+
+
+def fixed_size(method: TMvKSCR, views: list):
+    n_train = min(FEW_TRAINED, max(views[0].shape[0] // 2, method.n_clusters + 1))
+    return FixedSize(method, n_train=n_train, random_state=0).fit(views)
+
+
+def on_generated_rows(kernel, assigner: str, views: list[np.ndarray], first: str = "auto") -> Count:
+    """Return the counts of a model of the first 1000 rows whose dtype is the first one, compared with "float64"."""
+    some = [x[:1000] for x in views]
+    method = KSC if len(views) == 1 else TMvKSCR
+    models = [
+        method(CLUSTERS, kernel=kernel, assigner=assigner, dtype=dtype, random_state=0).fit(some)
+        for dtype in (first, "float64")
+    ]
+    count = Count()
+    compare(count, models, views)
+    print(assigner, kernel, len(views), first, count, flush=True)
+    return count
+
+
+def line(what: str, kernel: str, assigner: str, count: Count, sets: str) -> str:
+    again = f"{100 * count.in_float64 / count.rows:.2f} %"
+    return (
+        f"| {what} | {kernel} | `{assigner}` | {sets} | {count.rows:,} | {count.different} | {again} | "
+        f"{count.membership:.0e} |"
+    )
+
+
+def labels(n_generated: int) -> None:
+    lines = [
+        "| rows | kernel | assigner | data sets with identical labels | rows | different labels | scored in float64 | "
+        "largest difference of memberships |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for train, what in ((full, "real, full model"), (fixed_size, "real, fixed size")):
+        for kind, kernel in KERNELS.items():
+            for title, assigner in ASSIGNERS.items():
+                counts, n_sparse = on_real_data(train, kernel, assigner)
+                dense = [each for each in counts if each.in_float64 < each.rows]
+                total = Count(*(sum(getattr(each, f) for each in dense) for f in ("rows", "different", "in_float64")))
+                total.different = sum(each.different for each in counts)
+                total.membership = max(each.membership for each in counts)
+                same = f"{sum(each.different == 0 for each in counts)} of {len(counts)} ({n_sparse} sparse)"
+                lines.append(line(what, kind, title, total, same))
+    views = make_views(n_generated, dtype="float32")
+    for what, some in (("generated, five views", views), ("generated, first view", views[:1])):
+        for kind, kernel in KERNELS.items():
+            for title, assigner in ASSIGNERS.items():
+                lines.append(line(what, kind, title, on_generated_rows(kernel, assigner, some), ""))
+    for title, assigner in ASSIGNERS.items():
+        count = on_generated_rows(RBF(), assigner, views[:1], "float32")
+        lines.append(line('generated, first view, `dtype="float32"`', "RBF", title, count, ""))
+    write_block(PAGE, "<!-- labels -->", "<!-- end of labels -->", lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=["fits", "labels"])
+    parser.add_argument("--rows", type=int, default=GENERATED, help="number of generated rows")
+    options = parser.parse_args()
+    if options.only != "labels":
+        fits()
+    if options.only != "fits":
+        labels(options.rows)
 
 
 if __name__ == "__main__":

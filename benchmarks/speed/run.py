@@ -29,7 +29,7 @@ import scipy.sparse as sp
 
 from benchmarks.markdown import ROOT, write_block
 from benchmarks.memory import reset_peak, resident_bytes
-from coview import RBF, TMvKSCR, Tuned
+from coview import RBF, FixedSize, TMvKSCR, Tuned
 from coview.core.tiles import SymmetricTiles
 from coview.runtime import Workers, count_threads
 from tests import naive
@@ -236,6 +236,7 @@ def measure(quick: bool) -> list[tuple[str, str, str]]:
         add(f"fit, N={n}, V=5, {dtype}: ours / lower bound", f"{bound:.2f}", targets[1])
     add_scaling(add, quick, repeats)
     add_predict(add, quick, repeats)
+    add_defaults(add, quick, repeats)
     add_memory(add, quick)
     add_others(add, quick, repeats, views)
     add_tuned(add, quick, repeats)
@@ -282,6 +283,24 @@ def add_predict(add: Callable[..., None], quick: bool, repeats: int) -> None:
     add(f"predict: {2 * n} / {n} rows", f"{twice:.2f}", "at most 2.2")
     peak = megabytes(peak_memory("predict", n, m)["bytes"])
     add(f"predict: peak memory above the inputs, {n} rows", peak, "under 400 MB")
+
+
+def add_defaults(add: Callable[..., None], quick: bool, repeats: int) -> None:
+    """Add the times of models with dtype="auto"."""
+    n, m = (20_000, 500) if quick else (1_000_000, 1000)
+    views = make_views(n, dtype="float32")
+    fixed = FixedSize(model([x[:m] for x in views]), n_train=m, random_state=0)
+    bound = predict_lower_bound(views, m, np.float32, 512)
+    times = seconds(partial(fixed.fit, views), partial(fixed.predict, views), bound, repeats=2)
+    for what, figure in zip(("fit and labels", "predict"), np.median(times[:, :2] / times[:, 2:], axis=0), strict=True):
+        add(f"FixedSize, {n} rows, m={m}, V=5: {what} / lower bound of predict", f"{figure:.2f}", "at most 1.5")
+    some = [x[:10_000] for x in views]
+    del views, bound
+    longer = ratio(partial(fixed.fit, some), partial(fixed.predict, some), repeats)
+    add(f"FixedSize, {len(some[0])} rows, m={m}, V=5: fit and labels / predict", f"{longer:.2f}")
+    few = make_views(500 if quick else 2000)
+    slower = ratio(*(partial(model(few, dtype=dtype).fit, few) for dtype in ("auto", "float32")), repeats=3 * repeats)
+    add(f"fit, N={len(few[0])}, V=5: dtype auto / float32", f"{slower:.2f}")
 
 
 def add_memory(add: Callable[..., None], quick: bool) -> None:

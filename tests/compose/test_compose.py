@@ -32,6 +32,7 @@ from coview import (
     stack_views,
 )
 from coview.compose.wrapper import nested_models
+from coview.core.score import ScoreMap
 from coview.preprocess.steps import preprocessing_per_view
 from tests.conftest import make_blobs
 
@@ -191,6 +192,23 @@ def test_fixed_size_labels_all_samples_by_a_model_of_some(select, estimator):
     if hasattr(alone, "recluster"):
         alone.recluster(views)
     np.testing.assert_array_equal(model.labels_, alone.predict(views))
+    np.testing.assert_array_equal(model.predict(views), model.labels_)
+
+
+@pytest.mark.parametrize("wrap", [lambda method: method, lambda method: Preprocessed(method, "standard")])
+@pytest.mark.parametrize("n", [900, 2000, 12_000])
+@pytest.mark.parametrize("n_repeats", [1, 2])
+def test_fixed_size_scores_rows_once(wrap, n, n_repeats, monkeypatch):
+    """The clusters are learnt from at most 1000 rows here; if there are more than tenfold, these are scored again."""
+    monkeypatch.setattr("coview.compose.fixed_size._MORE_ROWS", 1000)
+    counts = []
+    original = ScoreMap.with_tolerance
+    monkeypatch.setattr(ScoreMap, "with_tolerance", lambda self, x: counts.append(x.shape[0]) or original(self, x))
+    views, _ = make_blobs(n, spread=1.0, widths=(4,))
+    method = TMvKSCR(3, kernel=RBF(), dtype="float64", random_state=0)
+    model = FixedSize(wrap(method), n_train=50, n_repeats=n_repeats, random_state=0).fit(views)
+    more = min(n, 1000)
+    assert sum(counts) == n_repeats * more + (n if n > 10 * more else n - more)
     np.testing.assert_array_equal(model.predict(views), model.labels_)
 
 

@@ -117,3 +117,42 @@ def test_ties_of_memberships_go_to_the_first_cluster(assigner):
 def test_a_single_cluster_has_membership_1(assigner):
     clusters = assigner.fit(np.ones((5, 1)), 1, RNG(0))
     np.testing.assert_array_equal(clusters.membership(np.array([[2.0], [-1.0], [0.0]])), 1.0)
+
+
+@ASSIGNER
+@pytest.mark.parametrize("k", [2, 3, 6])
+def test_rows_that_are_certain_keep_their_cluster(assigner, k):
+    """Also if scores change towards the other centres, which are the worst changes for Directions."""
+    rng = RNG(0)
+    train = rng.normal(size=(300, k - 1)) + 2 * rng.normal(size=(k, k - 1))[np.arange(300) % k]
+    clusters = assigner.fit(train, k, rng)
+    scores = rng.normal(size=(400, k - 1)) * rng.uniform(0, 3, size=(400, 1))
+    some = 0
+    for error in 10.0 ** np.arange(-9, 1):
+        errors = np.full(len(scores), error)
+        nearness = clusters.nearness(scores)
+        certain = clusters.is_certain(nearness, scores, errors)
+        some += 0 < certain.sum() < len(certain)
+        changes = [rng.normal(size=scores.shape) for _ in range(20)]
+        changes += [np.where(rng.random(scores.shape) < 0.5, -scores, 0 * scores) for _ in range(5)]  # of signs
+        changes += [c - d + 0 * scores for c in clusters.centres for d in clusters.centres if (c != d).any()]
+        for change in changes:
+            norms = np.linalg.norm(change, axis=1, keepdims=True)
+            moved = scores + error * np.divide(change, norms, out=np.zeros_like(change), where=norms > 0)
+            np.testing.assert_array_equal(clusters.assign(moved)[certain], nearness.argmax(axis=1)[certain])
+    assert some > 3  # otherwise the errors are too small or too large
+
+
+@ASSIGNER
+def test_rows_on_the_edge_between_clusters_and_zero_scores_are_not_certain(assigner):
+    scores = np.array([[1.0, 1.0], [1.0, 1.1], [-1.0, 1.0], [-1.0, 1.1]])
+    clusters = assigner.fit(scores, 2, RNG(0))
+    edge = np.array([[0.0, 1.0], [0.0, 0.0], [3e-10, 1.0], [1e-3, 1.0]])
+    certain = clusters.is_certain(clusters.nearness(edge), edge, np.full(4, 1e-9))
+    assert certain.tolist() == [False, False, False, True]
+    assert clusters.is_certain(clusters.nearness(edge), edge, np.full(4, np.inf)).tolist() == [False] * 4
+
+
+def test_a_single_cluster_is_certain():
+    clusters = Directions().fit(np.ones((5, 1)), 1, RNG(0))
+    assert clusters.is_certain(np.ones((2, 1)), np.ones((2, 1)), np.full(2, np.inf)).all()

@@ -129,14 +129,16 @@ class Float32Scores:
             for start in range(0, block.shape[1], _TERMS):
                 terms = slice(start, start + _TERMS)
                 sums += block[:, terms] @ self.coefficients[terms]
-        sums[np.isinf(errors)] = 0.0
+        without = np.isinf(errors)
+        sums[without], errors[without] = 0.0, 0.0
         n_components = len(self.bias)
         scores = self.scale * sums[:, :n_components] + self.bias
         absolute, of_columns = sums[:, n_components], sums[:, n_components + 1]
         if not self.products.products.nonnegative:
             absolute = np.full(len(sums), _LARGEST * self.total)
-        # The last factor covers rounding errors in this bound itself.
         bounds = ((errors + sum_error(_TERMS)) * absolute + of_columns) * self.scale + self.constant
+        bounds[without] = np.inf
+        # The factor covers rounding errors in the bounds themselves.
         return scores, 1.01 * bounds[:, None]
 
 

@@ -23,8 +23,9 @@ class KPCA(OneViewKernelClusterer):
     assigner : assigner or name
         "directions" (k-means on score directions) or "codebook" (sign patterns).
     dtype : "auto", "float32" or "float64"
-        Precision of the Gram matrix. "auto" is float32 above 2000 samples if the kernel is bounded and not nearly
-        constant, and the assigner does not depend on signs.
+        Precision. "auto" computes the Gram matrix in float32 above 2000 samples if the kernel is bounded and not nearly
+        constant, and the assigner does not depend on signs. Otherwise new samples are labelled in float32, except
+        those whose label could differ in float64; see docs/performance.md.
     batch_size : "auto" or int
         Number of new samples that are scored at a time.
     n_jobs : int, optional

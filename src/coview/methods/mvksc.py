@@ -50,8 +50,9 @@ class MvKSC(KernelClusterer):
     views : list or mapping, optional
         How a stacked X is split into views; see `as_views`.
     dtype : "auto", "float32" or "float64"
-        Precision of the Gram matrices. "auto" is float32 above 2000 samples if all kernels are bounded, none is nearly
-        constant, and the assigner does not depend on signs.
+        Precision. "auto" computes Gram matrices in float32 above 2000 samples if all kernels are bounded, none is
+        nearly constant, and the assigner does not depend on signs. Otherwise new samples are labelled in float32,
+        except those whose label could differ in float64; see docs/performance.md.
     batch_size : "auto" or int
         Number of new samples that are scored at a time.
     n_jobs : int, optional

@@ -204,7 +204,7 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
 
         The memberships of a sample sum to 1, and the largest, the first of several, is that of its cluster in
         `predict`. It estimates the fraction of models of random subsets of the training samples that assign the sample
-        to the same cluster; see docs/certainty.md.
+        to the same cluster; see docs/certainty.md. Kernel methods with dtype="auto" compute it mostly in float32.
 
         Parameters
         ----------

@@ -56,9 +56,9 @@ class TMvKSCR(KernelClusterer):
     views : list or mapping, optional
         How a stacked X is split into views; see `as_views`.
     dtype : "auto", "float32" or "float64"
-        Precision of the Gram matrices. "auto" is float32 above 2000 samples if all kernels are bounded (RBF,
-        normalised polynomial, cosine, neighbour graphs), none is nearly constant, and the assigner does not depend on
-        signs; labels are the same except for samples on the boundary of two clusters; see docs/performance.md.
+        Precision. "auto" computes Gram matrices in float32 above 2000 samples if all kernels are bounded, none is
+        nearly constant, and the assigner does not depend on signs. Otherwise new samples are labelled in float32,
+        except those whose label could differ in float64; see docs/performance.md.
     batch_size : "auto" or int
         Number of new samples that are scored at a time.
     n_jobs : int, optional
