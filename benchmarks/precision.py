@@ -2,8 +2,8 @@
 
 Fits: the protocol of assigners.py with at most 6000 samples, rho 1, 0.25 and 0, and an explicit `dtype`.
 
-Labels of new samples: models with dtype "auto" and "float64" label the same rows. A full model is trained on at most
-2000 samples and labels all samples of the data set; `FixedSize` trains on 500 samples, or half of a smaller set.
+Labels of new samples: models with dtype "auto" and "float64" label the same rows, at most 6000 of each data set. A full
+model is trained on at most 1000 of them; `FixedSize` trains on 500, or half of a smaller set.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from coview.core.score import ScoreMap
 
 MAX_SAMPLES = 6000
 RHO = (1.0, 0.25, 0.0)
-TRAINED = 2000  # samples of a full model, which is in float64 with dtype="auto"
+FEW_SAMPLES = 2000  # up to which fits are in float64 with dtype="auto"
+TRAINED = 1000  # samples of a full model
 FEW_TRAINED = 500
 GENERATED = 1_000_000
 ASSIGNERS = {"Directions": "directions", "Codebook": "codebook"}
@@ -68,7 +69,7 @@ def fits() -> None:
         "|---|---|---|---|",
     ]
     for title, assigner in ASSIGNERS.items():
-        for max_samples in (MAX_SAMPLES, TRAINED):
+        for max_samples in (MAX_SAMPLES, FEW_SAMPLES):
             found = {}
             for name in require_data_sets():
                 found[name] = lowest_agreement(name, assigner, max_samples)
@@ -107,14 +108,11 @@ def compare(count: Count, models: list, views: list) -> None:
     count.membership = float(abs(models[0].predict_proba(some) - models[1].predict_proba(some)).max())
 
 
-def on_real_data(train: Callable[..., list], kernel, assigner: str) -> tuple[list[Count], int]:
-    """Return the counts of each data set with dense views, and the number of data sets with sparse views.
-
-    Sparse views are scored in float64, so that labels are the same.
-    """
-    counts, n_sparse = [], 0
+def on_real_data(train: Callable[..., list], kernel, assigner: str) -> list[Count]:
+    """Return the counts of each data set; sparse views are scored in float64."""
+    counts = []
     for name in require_data_sets():
-        views, truth = load_preprocessed(name, 20_000)
+        views, truth = load_preprocessed(name, MAX_SAMPLES)
         k = len(set(truth.tolist()))
         models = [
             train(TMvKSCR(k, kernel=kernel, rho=0.25, assigner=assigner, dtype=dtype, random_state=0), views)
@@ -122,10 +120,9 @@ def on_real_data(train: Callable[..., list], kernel, assigner: str) -> tuple[lis
         ]
         count = Count()
         compare(count, models, views)
-        n_sparse += count.in_float64 >= count.rows
         counts.append(count)
         print(assigner, kernel, train.__name__, name, count, flush=True)
-    return counts, n_sparse
+    return counts
 
 
 def full(method: TMvKSCR, views: list):
@@ -152,50 +149,62 @@ def on_generated_rows(kernel, assigner: str, views: list[np.ndarray], first: str
     return count
 
 
-def line(what: str, kernel: str, assigner: str, count: Count, sets: str) -> str:
-    again = f"{100 * count.in_float64 / count.rows:.2f} %"
-    return (
-        f"| {what} | {kernel} | `{assigner}` | {sets} | {count.rows:,} | {count.different} | {again} | "
-        f"{count.membership:.0e} |"
-    )
-
-
-def labels(n_generated: int) -> None:
+def labels_of_real_data() -> None:
     lines = [
-        "| rows | kernel | assigner | data sets with identical labels | rows | different labels | scored in float64 | "
+        "| model | kernel | assigner | data sets with identical labels | rows | scored in float64 | "
         "largest difference of memberships |",
-        "|---|---|---|---|---|---|---|---|",
+        "|---|---|---|---|---|---|---|",
     ]
-    for train, what in ((full, "real, full model"), (fixed_size, "real, fixed size")):
+    for train, what in ((full, "full"), (fixed_size, "fixed size")):
         for kind, kernel in KERNELS.items():
             for title, assigner in ASSIGNERS.items():
-                counts, n_sparse = on_real_data(train, kernel, assigner)
+                counts = on_real_data(train, kernel, assigner)
                 dense = [each for each in counts if each.in_float64 < each.rows]
-                total = Count(*(sum(getattr(each, f) for each in dense) for f in ("rows", "different", "in_float64")))
-                total.different = sum(each.different for each in counts)
-                total.membership = max(each.membership for each in counts)
-                same = f"{sum(each.different == 0 for each in counts)} of {len(counts)} ({n_sparse} sparse)"
-                lines.append(line(what, kind, title, total, same))
-    views = make_views(n_generated, dtype="float32")
-    for what, some in (("generated, five views", views), ("generated, first view", views[:1])):
-        for kind, kernel in KERNELS.items():
-            for title, assigner in ASSIGNERS.items():
-                lines.append(line(what, kind, title, on_generated_rows(kernel, assigner, some), ""))
-    for title, assigner in ASSIGNERS.items():
-        count = on_generated_rows(RBF(), assigner, views[:1], "float32")
-        lines.append(line('generated, first view, `dtype="float32"`', "RBF", title, count, ""))
+                same = f"{sum(each.different == 0 for each in counts)} of {len(counts)}"
+                rows = sum(each.rows for each in dense)
+                again = 100 * sum(each.in_float64 for each in dense) / rows
+                most = max(each.membership for each in counts)
+                lines.append(
+                    f"| {what} | {kind} | `{title}` | {same} | {rows:,} in {len(dense)} sets | {again:.1f} % | "
+                    f"{most:.0e} |"
+                )
     write_block(PAGE, "<!-- labels -->", "<!-- end of labels -->", lines)
+
+
+def labels_of_generated_rows(n: int) -> None:
+    lines = [
+        "| views | dtype | kernel | assigner | different labels | scored in float64 | "
+        "largest difference of memberships |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    views = make_views(n, dtype="float32")
+    cases = [
+        (some, dtype, kind, title)
+        for some, dtype in ((views, "auto"), (views[:1], "auto"), (views[:1], "float32"))
+        for kind in KERNELS
+        for title in ASSIGNERS
+    ]
+    for some, dtype, kind, title in cases:
+        count = on_generated_rows(KERNELS[kind], ASSIGNERS[title], some, dtype)
+        again = f"{100 * count.in_float64 / count.rows:.2f} %" if dtype == "auto" else ""
+        number = "all five" if len(some) > 1 else "first"
+        lines.append(
+            f"| {number} | {dtype} | {kind} | `{title}` | {count.different} | {again} | {count.membership:.0e} |"
+        )
+    write_block(PAGE, "<!-- generated -->", "<!-- end of generated -->", lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=["fits", "labels"])
+    parser.add_argument("--only", choices=["fits", "labels", "generated"])
     parser.add_argument("--rows", type=int, default=GENERATED, help="number of generated rows")
     options = parser.parse_args()
-    if options.only != "labels":
+    if options.only in ("fits", None):
         fits()
-    if options.only != "fits":
-        labels(options.rows)
+    if options.only in ("labels", None):
+        labels_of_real_data()
+    if options.only in ("generated", None):
+        labels_of_generated_rows(options.rows)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def test_errors_of_float32_scores_are_within_their_bound(kernel, unit, width):
     train[0] = 300  # far from the others
     similarity = kernel.resolve(train).against(train)
     score = ScoreMap.learn(similarity, Centering.learn(similarity(train), np.ones(600)), unit * latent)
-    scores, bounds = score.in_float32(new)
+    scores, bounds = score.in_float32()(new)
     errors = np.linalg.norm(scores - score(new), axis=1)
     assert (errors <= bounds[:, 0]).all()
     assert errors.max() > 0
@@ -44,6 +44,6 @@ def test_scores_of_rows_without_a_bound_have_infinite_errors():
     train = np.random.default_rng(0).normal(size=(30, 2))
     similarity = RBF(1.0).against(train)
     score = ScoreMap.learn(similarity, Centering.learn(similarity(train), np.ones(30)), train)
-    scores, bounds = score.in_float32(np.vstack([train[:2], 1e200 * train[:2]]))
+    scores, bounds = score.in_float32()(np.vstack([train[:2], 1e200 * train[:2]]))
     assert np.isfinite(scores).all()
     assert np.isinf(bounds[:, 0]).tolist() == [False, False, True, True]

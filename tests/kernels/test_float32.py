@@ -17,9 +17,9 @@ def excess(kernel, train, new):
     similarity = kernel.resolve(train).against(train)
     narrow = in_float32(similarity)
     with np.errstate(over="ignore", invalid="ignore"):
-        block, rows = narrow(new)
+        (block, rows), exact = narrow(new), similarity(new)
     bounded = np.isfinite(rows)
-    block, rows, exact = block[bounded], rows[bounded, None], similarity(new)[bounded]
+    block, rows, exact = block[bounded], rows[bounded, None], exact[bounded]
     bounds = (rows + narrow.column_errors) * np.abs(block) + narrow.absolute
     errors = np.abs(block - exact[:, narrow.kept])
     assert (np.abs(exact[:, ~narrow.kept]) <= narrow.absolute).all()

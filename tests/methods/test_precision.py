@@ -59,6 +59,14 @@ def on_edges(model, views, n=300):
     return [np.vstack([a, b]) for a, b in zip(*ends, strict=True)]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def any_number_of_rows():
+    """Score also single rows in float32."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("coview.methods.kernel_clusterer._FEWEST_ROWS", 1)
+        yield
+
+
 @pytest.fixture
 def float64_rows(monkeypatch):
     """The numbers of rows that are scored in float64."""
@@ -102,7 +110,7 @@ def test_labels_on_edges_between_clusters_are_those_of_float64(assigner, kernel)
     single = np.concatenate([auto.predict([x[[i]] for x in edges]) for i in range(0, len(expected), 10)])
     np.testing.assert_array_equal(single, expected[::10])
     # Without the second pass they differ.
-    scores = sum(auto._score_maps[f"view{v}"].in_float32(x)[0] / 3 for v, x in enumerate(edges))
+    scores = sum(auto._score_maps[f"view{v}"].in_float32()(x)[0] / 3 for v, x in enumerate(edges))
     assert (auto._assignment.assign(scores) != expected).any()
 
 
@@ -171,6 +179,17 @@ def test_a_given_precision_is_used_for_all_rows(dtype, float64_rows):
     float64_rows.clear()
     model.predict(new)
     assert float64_rows == [200] * 3
+
+
+def test_few_rows_are_scored_in_float64(float64_rows, monkeypatch):
+    monkeypatch.setattr("coview.methods.kernel_clusterer._FEWEST_ROWS", 50)
+    views, new = samples(100, spread=5.0), samples(60, seed=1, spread=5.0)
+    model = KSC(4, kernel=RBF(), random_state=0).fit(views[0])
+    float64_rows.clear()
+    model.predict(new[0][:49])
+    assert float64_rows == [49]
+    model.predict(new[0])
+    assert sum(float64_rows) < 60 + 49
 
 
 def test_sparse_new_rows_of_dense_training_rows():

@@ -10,7 +10,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -113,7 +112,7 @@ class Assignment(ABC):
         `moved` is the largest distance between the directions of the scores before and after the change.
         """
 
-    @cached_property
+    @property
     def _diameter(self) -> float:
         """The largest distance between two centres."""
         from scipy.spatial.distance import pdist

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -73,9 +72,8 @@ class ScoreMap:
         scores, tolerance = self.with_tolerance(x)
         return scores, np.linalg.norm(np.atleast_2d(tolerance), axis=1, keepdims=True)
 
-    @cached_property
     def in_float32(self) -> Float32Scores | None:
-        """The same scores in float32; None if there is no bound of their error."""
+        """Return the same scores in float32; None if there is no bound of their error."""
         products = in_float32(self.similarity)
         return None if products is None else Float32Scores.of(self, products)
 

@@ -51,6 +51,7 @@ from coview.views import Array, Matrix, Views, among_all
 _FLOAT64_UP_TO = 2000
 _LEAST_CONTRAST = 1e-3
 _BLOCK_BYTES = 2**21
+_FEWEST_ROWS = 256  # that are scored in float32; for fewer the copy of the training rows is not worth while
 _TRIAL_ROWS = 256  # scored in float32 to see whether this helps, if there are many more rows
 _TRIAL_PART = 8
 _MOST_LEFT = 0.25  # fraction of rows that need float64 beyond which all rows are scored in float64
@@ -443,10 +444,11 @@ class KernelClusterer(ScoreClusterer):
     def _by_nearness(self, function: Callable[[Array], Array], views: Views) -> Array:
         """Return a function of the nearness of all rows to the clusters; its values must not be negative.
 
-        With dtype="auto", rows are first scored in float32. Rows whose cluster could be another one in float64 are
+        With dtype="auto", many rows are first scored in float32. Rows whose cluster could be another one in float64 are
         scored again in float64.
         """
-        score = self._scores_in_float32()
+        n = views.n_samples
+        score = self._scores_in_float32() if n >= _FEWEST_ROWS else {}
         if not score:
             return super()._by_nearness(function, views)
 
@@ -461,7 +463,6 @@ class KernelClusterer(ScoreClusterer):
         def rows_left(found: Array) -> Array:
             return np.flatnonzero(found.reshape(len(found), -1)[:, 0] < 0)
 
-        n = views.n_samples
         if n > _TRIAL_PART * _TRIAL_ROWS:
             some = views.take(_spread_rows(n, _TRIAL_ROWS))
             if len(rows_left(self._by_block(screen, some))) > _TRIAL_ROWS * _MOST_LEFT:
@@ -477,7 +478,7 @@ class KernelClusterer(ScoreClusterer):
         """Return for each view the function of rows that returns their scores and errors; empty if all are float64."""
         if not (isinstance(self.dtype, str) and self.dtype == "auto"):
             return {}
-        narrow = {name: each.in_float32 for name, each in self._score_maps.items()}
+        narrow = {name: self._once(("float32", name), each.in_float32) for name, each in self._score_maps.items()}
         if not any(narrow.values()):
             return {}
         return {name: each or self._score_maps[name].with_bound for name, each in narrow.items()}
