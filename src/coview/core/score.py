@@ -68,9 +68,9 @@ class ScoreMap:
         return scores, sizes[:, None] * self.tolerance
 
     def with_bound(self, x: Matrix) -> tuple[Array, Array]:
-        """Return the scores as computed, and how much they can change (L2 norm) if those within rounding are zero."""
+        """Return the scores as computed, and how much they can change (L2 norm) by rounding and by `zero_within`."""
         scores, tolerance = self.with_tolerance(x)
-        return scores, np.linalg.norm(np.atleast_2d(tolerance), axis=1, keepdims=True)
+        return scores, 2 * np.linalg.norm(np.atleast_2d(tolerance), axis=1, keepdims=True)
 
     def in_float32(self) -> Float32Scores | None:
         """Return the same scores in float32; None if there is no bound of their error."""
