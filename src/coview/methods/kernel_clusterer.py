@@ -158,7 +158,7 @@ class KernelClusterer(ScoreClusterer):
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
         # BLAS has one thread until the labels are assigned: after a product with several, its idle threads spin for
-        # about 25 ms, on the processors that compute the tiles.
+        # a while, on the processors that compute the tiles.
         with reporting(self.progress) as progress, Workers(self.n_jobs) as workers:
             self._fit_views(views, workers, _stage_counter(progress, total=len(views) + 3))
 
