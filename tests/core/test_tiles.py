@@ -33,6 +33,14 @@ def test_products_use_both_sides_of_every_tile(matrix, shape):
     np.testing.assert_allclose(narrow, matrix @ x, atol=1e-4)
 
 
+@pytest.mark.parametrize("width", [2, 12, 40])
+def test_products_with_few_vectors_are_those_of_the_whole_matrix(width):
+    half = np.random.default_rng(0).normal(size=(900, 900))
+    x = np.random.default_rng(1).normal(size=(900, width))
+    product = tiles_of(half + half.T, tile_rows=450) @ x
+    np.testing.assert_allclose(product, (half + half.T) @ x, atol=1e-10)  # sums of 900 numbers of size 1
+
+
 def test_products_are_bitwise_equal_for_any_number_of_threads():
     half = np.random.default_rng(0).normal(size=(60, 60))
     x = np.random.default_rng(1).normal(size=60)

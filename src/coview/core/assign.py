@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from coview.core.initial_centres import initial_rows
 from coview.parameters import check_integer
 from coview.registry import ASSIGNERS, as_instance
 from coview.rows import l2_normalize, l2_norms, squared_norms
@@ -212,8 +213,10 @@ class Directions(Assigner):
             some = directions[rng.choice(len(directions), _START_ROWS, replace=False)]
         seed = int(rng.integers(2**31))
         # One thread: arrays of a few columns are too small for more, and sums then have a fixed order.
+        starts = iter(initial_rows(some, n_clusters, self.n_init, seed))
         with one_sklearn_thread():
-            centres = KMeans(n_clusters, n_init=self.n_init, random_state=seed).fit(some).cluster_centers_
+            drawn = KMeans(n_clusters, init=lambda x, k, random_state: x[next(starts)], n_init=self.n_init)
+            centres = drawn.fit(some).cluster_centers_
             if some is not directions:
                 centres = KMeans(n_clusters, init=centres, n_init=1).fit(directions).cluster_centers_
         return _by_size(Centres(centres, decimals), scores)

@@ -83,9 +83,7 @@ class TiledFusion:
         weight, factor = source.dtype.type(kappa), source.dtype.type(2.0**shift)
 
         def accumulate(t: int, rows: slice, columns: slice) -> None:
-            tile = source.tiles[t]
-            if not centred:
-                centering.centre(tile, rows, columns)
+            tile = source.tiles[t] if centred else centering.centred(source.tiles[t], rows, columns)
             if first:
                 np.multiply(tile, weight, out=added.tiles[t])
             else:
@@ -170,9 +168,7 @@ def _largest_centred(source: SymmetricTiles, centering: Centering) -> Array:
     """Return the largest absolute entry of each tile after centring."""
 
     def one(t: int, rows: slice, columns: slice) -> float:
-        tile = source.tiles[t].copy()
-        centering.centre(tile, rows, columns)
-        return float(np.abs(tile).max())
+        return float(np.abs(centering.centred(source.tiles[t], rows, columns)).max())
 
     return np.array(source.for_each(one))
 
@@ -183,8 +179,7 @@ def _typical_exponent(source: SymmetricTiles, centering: Centering) -> int:
     rows, columns = source.places[number]
     rows = slice(rows.start, min(rows.start + _SAMPLE_ROWS, rows.stop))
     sample = source.tiles[number][:_SAMPLE_ROWS].astype(np.float64)
-    centering.centre(sample, rows, columns)
-    return exponent_above(np.abs(sample).mean())
+    return exponent_above(np.abs(centering.centred(sample, rows, columns)).mean())
 
 
 def _centre_and_average(source: SymmetricTiles, centering: Centering) -> float:

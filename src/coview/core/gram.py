@@ -245,11 +245,19 @@ class Centering:
 
     def centre(self, tile: Array, rows: slice, columns: slice) -> None:
         """Centre these rows and columns of the training Gram matrix, in place."""
-        tile -= (self.means[rows] - self.mean).astype(tile.dtype)[:, None]
-        tile -= self.means[columns].astype(tile.dtype)
+        tile[...] = self.centred(tile, rows, columns)
+
+    def centred(self, tile: Array, rows: slice, columns: slice) -> Array:
+        """Return these rows and columns of the training Gram matrix, centred."""
+        # A product with two columns is written faster than two vectors are subtracted, row by row.
+        left, right = np.ones((len(tile), 2), tile.dtype), np.ones((2, tile.shape[1]), tile.dtype)
+        left[:, 0], right[1] = self.mean - self.means[rows], -self.means[columns]
+        centred: Array = left @ right
+        centred += tile
         if self.present is not None:  # a product is faster than a selection of columns
-            tile *= self.present[columns].astype(tile.dtype)
-            tile[~self.present[rows]] = 0
+            centred *= self.present[columns].astype(tile.dtype)
+            centred[~self.present[rows]] = 0
+        return centred
 
     def fill_missing(self, tile: Array, rows: slice, columns: slice, value: float) -> None:
         """Write a value to the pairs of samples of which one lacks the view, in place; they are zero before."""

@@ -14,6 +14,10 @@ from coview.views import Array
 
 # A tile of 1.3 MB in float32 stays in the cache of one core during several operations.
 _TILE_ROWS = 576
+# OpenBLAS computes products of up to 100³ multiplications without copying their factors first. For a block of ten
+# vectors, this takes 0.6 of the time of one product with the tile.
+_SMALL_PRODUCT = 100**3
+_FEWEST_ROWS = 64  # of such a product; with fewer, the calls take longer
 
 
 class SymmetricTiles:
@@ -42,8 +46,15 @@ class SymmetricTiles:
         narrow = np.ascontiguousarray(x, dtype=self.dtype)
 
         def parts(t: int, rows: slice, columns: slice) -> tuple[Array, Array | None]:
-            tile = self.tiles[t]
-            return tile @ narrow[columns], (narrow[rows].T @ tile).T if rows != columns else None
+            tile, right_factor, left_factor = self.tiles[t], narrow[columns], narrow[rows].T
+            step = _SMALL_PRODUCT // right_factor.size
+            if narrow.ndim == 1 or step < _FEWEST_ROWS:
+                step = len(tile)
+            strips = [slice(start, start + step) for start in range(0, len(tile), step)]
+            right = np.concatenate([tile[strip] @ right_factor for strip in strips])
+            if rows == columns:
+                return right, None
+            return right, np.sum([left_factor[..., strip] @ tile[strip] for strip in strips], axis=0).T
 
         product = np.zeros(np.shape(x))
         for (rows, columns), (right, left) in zip(self.places, self.for_each(parts), strict=True):

@@ -164,10 +164,12 @@ class KernelClusterer(ScoreClusterer):
 
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
-        with reporting(self.progress) as progress:
-            self._fit_views(views, _stage_counter(progress, total=len(views) + 3))
+        # BLAS has one thread until the labels are assigned: after a product with several, its idle threads spin for
+        # a while, on the processors that compute the tiles.
+        with reporting(self.progress) as progress, Workers(self.n_jobs) as workers:
+            self._fit_views(views, workers, _stage_counter(progress, total=len(views) + 3))
 
-    def _fit_views(self, views: Views, report: Callable[[str], object]) -> None:
+    def _fit_views(self, views: Views, workers: Workers, report: Callable[[str], object]) -> None:
         rng = self._generator()
         assigner = as_assigner(self.assigner)
         kernels = kernel_per_view(self.kernel, views.names)
@@ -179,18 +181,17 @@ class KernelClusterer(ScoreClusterer):
             + (", or use kernel='auto'" if self._could_be_sparse(kernels, views) else "")
             + (", or set dtype='float32'" if dtype == np.float64 else ""),
         )
-        with Workers(self.n_jobs) as workers:
-            grams = Grams.learn(views, kernels, dtype, rng, workers, report)
-            space = self._latent_space(grams, max(1, self._k - 1))
-            report("eigenvectors")
-            maps = {}
-            for name, similarity in grams.similarities.items():
-                rows = views.present.get(name, slice(None))
-                maps[name] = ScoreMap.learn(similarity, space.centerings[name].of_present(), space.latent[name][rows])
-            scores = space.scores
-            if scores is None:
-                of_views = {name: each.of_training_samples(workers.map) for name, each in maps.items()}
-            of_complete = {} if views.complete else _scores_of_complete_samples(views, maps, workers.map)
+        grams = Grams.learn(views, kernels, dtype, rng, workers, report)
+        space = self._latent_space(grams, max(1, self._k - 1))
+        report("eigenvectors")
+        maps = {}
+        for name, similarity in grams.similarities.items():
+            rows = views.present.get(name, slice(None))
+            maps[name] = ScoreMap.learn(similarity, space.centerings[name].of_present(), space.latent[name][rows])
+        scores = space.scores
+        if scores is None:
+            of_views = {name: each.of_training_samples(workers.map) for name, each in maps.items()}
+        of_complete = {} if views.complete else _scores_of_complete_samples(views, maps, workers.map)
 
         self.kernels_ = dict(grams.kernels)
         self.eigenvalues_ = space.eigenvalues
