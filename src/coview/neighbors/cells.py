@@ -1,4 +1,4 @@
-"""Cells: groups of rows that are close together, so that a search can leave out distant rows."""
+"""Cells: groups of rows that are close together, and the rows around each group."""
 
 from __future__ import annotations
 
@@ -6,56 +6,79 @@ import numpy as np
 import scipy.sparse as sp
 
 from coview.neighbors.duplicates import Integers
-from coview.rows import squared_norms
+from coview.rows import append_columns, squared_norms
 from coview.runtime import Map, serial_map
 from coview.views import Array
 
-_CELLS = 2.0  # times the square root of the number of rows
-_ROWS_PER_CENTRE = 32  # in the sample from which the centres are learnt
 _ITERATIONS = 4
 _ROWS_PER_BLOCK = 4096
+_CELLS_PER_BLOCK = 64
 
 
 class Cells:
-    """Rows grouped around the centres that k-means finds in a sample of them; equal rows give equal cells."""
+    """The cells around the centres that k-means finds in a sample of the rows; equal rows are in the same cell.
 
-    def __init__(self, points: Array, map_blocks: Map = serial_map) -> None:
-        n = len(points)
-        count = int(_CELLS * np.sqrt(n))
-        sample = points[evenly_spaced(n, _ROWS_PER_CENTRE * count)]
-        self._centres = sample[np.random.default_rng(0).choice(len(sample), count, replace=False)]
+    All rows are given as the `augmented` rows of an `ExactSearch`, whose last two columns are 1 and a squared norm.
+    """
+
+    def __init__(self, sample: Array, count: int, map_blocks: Map = serial_map) -> None:
+        self._map = map_blocks
+        self._sample = sample
+        self.centres = sample[np.random.default_rng(0).choice(len(sample), count, replace=False), :-2]
         for _ in range(_ITERATIONS):
-            self._centres = cell_means(sample, self._nearest_centre(sample, map_blocks), self._centres)
-        self.of_row = self._nearest_centre(points, map_blocks)  # the cell of each row
-        self._sizes = np.bincount(self.of_row, minlength=count)
-        self.rows: Integers = np.argsort(self.of_row, kind="stable")  # in the order of the cells
-        self._starts = np.cumsum(self._sizes) - self._sizes
+            self.centres = cell_means(sample[:, :-2], self.of_rows(sample), self.centres)
 
     def __len__(self) -> int:
-        return len(self._centres)
+        return len(self.centres)
 
-    def members(self, cell: int) -> Integers:
-        """Return the positions in `rows` of the rows of a cell."""
-        return np.arange(self._starts[cell], self._starts[cell] + self._sizes[cell])
-
-    def around(self, cell: int, n_rows: int) -> Integers:
-        """Return the positions in `rows` of the rows of the nearest cells, itself included, at least n_rows of them."""
-        nearest = np.argsort(squared_norms(self._centres - self._centres[cell]), kind="stable")
-        ends = np.cumsum(self._sizes[nearest])
-        enough = int(np.searchsorted(ends, n_rows)) + 1
-        nearest, ends = nearest[:enough], ends[:enough]
-        sizes = self._sizes[nearest]
-        return np.repeat(self._starts[nearest] - (ends - sizes), sizes) + np.arange(ends[-1])
-
-    def _nearest_centre(self, points: Array, map_blocks: Map) -> Integers:
-        offsets = squared_norms(self._centres) / 2
+    def of_rows(self, rows: Array) -> Integers:
+        """Return the cell of each row: that of the nearest centre."""
+        squares = squared_norms(self.centres)
+        right = append_columns(self.centres, squares / -2, np.zeros_like(squares)).T
 
         def one(start: int) -> Integers:
-            nearness = points[start : start + _ROWS_PER_BLOCK] @ self._centres.T
-            nearness -= offsets
-            return nearness.argmax(axis=1)
+            return (rows[start : start + _ROWS_PER_BLOCK] @ right).argmax(axis=1)
 
-        return np.concatenate(map_blocks(one, range(0, len(points), _ROWS_PER_BLOCK)))
+        return np.concatenate(self._map(one, range(0, len(rows), _ROWS_PER_BLOCK)))
+
+    def distances(self, cells: Integers | slice, rows: Array) -> Array:
+        """Return the squared distances between centres and rows, minus a constant of each cell."""
+        centres = self.centres[cells]
+        zeros = np.zeros(len(centres), centres.dtype)
+        return append_columns(-2 * centres, zeros, np.ones_like(zeros)) @ rows.T
+
+    def part_within(self, cells: Integers, rows: Array) -> Array:
+        """Return the part of all rows that is nearer to the centre of a cell than each of these rows of its own.
+
+        The part is that of the sample; `rows` has the shape (cells, rows, columns).
+        """
+
+        def one(i: int) -> Array:
+            nearer = np.sort(self.distances(cells[[i]], self._sample)[0])
+            return np.searchsorted(nearer, self.distances(cells[[i]], rows[i])[0]) / len(nearer)
+
+        return np.stack(self._map(one, range(len(cells))))
+
+    def reach(self, part: float) -> Array:
+        """Return for each cell the distance from its centre within which this part of the sample lies."""
+        last = min(int(part * len(self._sample)), len(self._sample) - 1)
+
+        def one(start: int) -> Array:
+            distances = self.distances(slice(start, start + _CELLS_PER_BLOCK), self._sample)
+            return np.partition(distances, last, axis=1)[:, last]
+
+        return np.concatenate(self._map(one, range(0, len(self), _CELLS_PER_BLOCK)))
+
+    def around(self, cells: slice, reach: Array, rows: Array) -> list[Integers]:
+        """Return the numbers of the rows within reach of the centre of each of these cells, at most 256 cells."""
+        found = []
+        for start in range(0, len(rows), _ROWS_PER_BLOCK):
+            block = rows[start : start + _ROWS_PER_BLOCK]
+            cell, row = np.divmod(np.flatnonzero(self.distances(cells, block) <= reach[cells, None]), len(block))
+            found.append((cell.astype(np.uint8), row + start))
+        cell, row = (np.concatenate(part) for part in zip(*found, strict=True))
+        counts = np.bincount(cell, minlength=len(reach[cells]))
+        return np.split(row[np.argsort(cell, kind="stable")], np.cumsum(counts)[:-1])
 
 
 def evenly_spaced(n: int, most: int) -> Integers:

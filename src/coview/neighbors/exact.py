@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from copy import copy
 from math import ceil, frexp
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from coview.views import Array, Matrix
 
 # A tile of squared distances in float32 then stays in the cache of one core.
 BLOCK_ROWS = 256
-_TILE_COLUMNS = 2560
+_TILE_COLUMNS = 1280
 _DIFFERENCE_BYTES = 2**19
 _CENTRE_ROWS = 1000
 _NARROW = 8  # up to this many columns, products are cheap in float64, and float32 cannot separate the neighbours
@@ -79,11 +79,18 @@ class ExactSearch:
         self._norms = squared_norms(self.points)
         self._lowest = (1 - self._error) * self._norms
         self._slack = 2 * self._error * self._norms
+        self.augmented = self.points  # with two more columns, one product of dense rows gives the whole bound
+        if not self._sparse:
+            self.augmented = append_columns(self.points, np.ones_like(self._lowest), self._lowest)
+            self.points = self.augmented[:, :-2]
 
-    @cached_property
-    def _right(self) -> Matrix:
-        # With two more columns, one product gives the whole bound.
-        return self.points if self._sparse else append_columns(self.points, np.ones_like(self._lowest), self._lowest)
+    def in_order(self, order: Integers) -> ExactSearch:
+        """Return a search among the same rows in another order; rows that are searched together can be adjacent."""
+        search = copy(self)
+        search.rows, search.augmented = take(self.rows, order), take(self.augmented, order)
+        search.points = search.augmented[:, :-2]
+        search._norms, search._lowest, search._slack = self._norms[order], self._lowest[order], self._slack[order]
+        return search
 
     def _moved(self, x: Matrix) -> Matrix:
         return x.astype(np.float64) if self._centre is None else x - self._centre
@@ -139,11 +146,12 @@ class ExactSearch:
         nearest = np.full((x.shape[0], k), np.inf, dtype=self._dtype)  # upper bounds, without the slack of the query
         found: list[tuple[Integers, Integers, Array]] = []
         step = ceil(count / ceil(count / _TILE_COLUMNS))
+        tile = np.empty(x.shape[0] * step, dtype=self._dtype)  # one for all products: new memory takes time
         for start in range(0, count, step):
             stop = min(start + step, count)
             columns: Any = slice(start, stop) if among is None else among[start:stop]
             numbers = np.arange(start, stop) if among is None else columns
-            low = self._lower_bounds(left, lowest, columns)
+            low = self._lower_bounds(left, lowest, columns, tile)
             if start == 0 and k < low.shape[1]:
                 nearest = _k_small_bounds(low, row_slack[columns], k)
             bound = nearest.max(axis=1) + slack
@@ -200,13 +208,16 @@ class ExactSearch:
             squares *= 1 - _TIE
         return np.nextafter(squares, self._dtype(np.inf))
 
-    def _lower_bounds(self, left: Matrix, lowest: Array, columns: Integers | slice) -> Array:
-        """Return squared distances minus the bound of their error."""
-        low = as_array(left @ take(self._right, columns).T)
-        if self._sparse:
-            low *= -2
-            low += self._lowest[columns]
-            low += lowest[:, None]
+    def _lower_bounds(self, left: Matrix, lowest: Array, columns: Integers | slice, tile: Array) -> Array:
+        """Return squared distances minus the bound of their error; those of dense rows are in the memory of `tile`."""
+        right = take(self.augmented, columns)
+        if not self._sparse:
+            low = tile[: len(left) * len(right)].reshape(len(left), len(right))
+            return np.matmul(left, right.T, out=low)
+        low = as_array(left @ right.T)
+        low *= -2
+        low += self._lowest[columns]
+        low += lowest[:, None]
         return low
 
     def distances(self, x: Matrix, i: Integers, j: Integers) -> Array:

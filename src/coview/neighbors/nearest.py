@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from coview.neighbors.approximate import approximate_neighbors
 from coview.neighbors.duplicates import Duplicates, Integers
 from coview.neighbors.exact import BLOCK_ROWS, NO_PAIRS, ExactSearch, Pairs, sort_pairs
-from coview.neighbors.projected import ProjectedSearch
 from coview.neighbors.tree import MOST_COLUMNS, TreeSearch
 from coview.runtime import Map, serial_map
 from coview.views import Array, Matrix
@@ -26,12 +26,14 @@ class Neighbors(NamedTuple):
     apart: Array  # (n,): the distance to the nearest row that is not a duplicate; infinite if all rows are duplicates
 
 
-def nearest_neighbors(rows: Matrix, duplicates: Duplicates, k: int, map_blocks: Map = serial_map) -> Neighbors:
+def nearest_neighbors(
+    rows: Matrix, duplicates: Duplicates, k: int, map_blocks: Map = serial_map, recall: float = 0.95
+) -> Neighbors:
     """Return the k nearest other rows of each row; ties go to the row that comes first.
 
     Only distinct rows are searched, because thousands of duplicates would all be candidates of each other. Rows with
     few columns are searched by a k-d tree, others by products of blocks. Above 10,000 dense rows the search is
-    approximate: it uses projections, finds nearly all neighbours, and breaks ties in any order.
+    approximate unless `recall` is 1: it finds about this part of the neighbours, and breaks ties in any order.
     """
     finder = ExactSearch(rows if duplicates.all_distinct else rows[duplicates.first])
     n_distinct = len(duplicates)
@@ -54,11 +56,15 @@ def nearest_neighbors(rows: Matrix, duplicates: Duplicates, k: int, map_blocks: 
     elif not sp.issparse(rows) and rows.shape[1] <= MOST_COLUMNS:
         tree = TreeSearch(finder)
         map_blocks(lambda own: keep(own, tree.near(own, wanted)), blocks)
-    elif sp.issparse(rows) or n_distinct <= max(EXACT_ROWS, _ROWS_PER_NEIGHBOUR * k):
+    elif sp.issparse(rows) or n_distinct <= max(EXACT_ROWS, _ROWS_PER_NEIGHBOUR * k) or recall == 1:
         map_blocks(lambda own: keep(own, finder.near(finder.rows[own], wanted, own=own)), blocks)
     else:
-        projected = ProjectedSearch(finder, map_blocks)
-        map_blocks(lambda cell: keep(*projected.near(cell, wanted)), range(len(projected)))
+        found, gaps = approximate_neighbors(finder, wanted, recall, map_blocks)
+
+        def keep_found(own: Integers) -> None:
+            keep(own, Pairs(np.repeat(np.arange(len(own)), wanted), found[own].ravel(), gaps[own].ravel()))
+
+        map_blocks(keep_found, blocks)
 
     if duplicates.all_distinct:
         return Neighbors(listed, distances, distances.min(axis=1, initial=np.inf))
