@@ -19,7 +19,7 @@ _SAMPLE_ROWS_PER_CELL = 16
 _LEAST_SAMPLE = 4096
 _CELL_SIZE = 8.0  # times the fourth root of the number of rows
 _MOST_CELLS = 2**15
-_TASKS = 64  # of several cells each
+_TASKS = 32  # of several cells each
 _CELLS_PER_TASK = 32
 _LEAST_AROUND, _MOST_AROUND = 1280, 50_000
 _CHEAP_PART, _CHEAP_AROUND = 0.1, 25_000  # rows around a cell that are compared if they contain more neighbours
@@ -93,7 +93,7 @@ class Plan:
         self.cells = Cells(rows[evenly_spaced(n, max(_SAMPLE_ROWS_PER_CELL * count, _LEAST_SAMPLE))], count, map_blocks)
         parts = self.cells.part_within(self.cells.of_rows(rows[queries]), rows[true])
         self.n_around = rows_around(parts, n, recall)
-        self.reach = self.cells.reach(self.n_around / n)
+        self.reach = self.cells.reach([_LEAST_AROUND / n, self.n_around / n])
 
 
 def rows_around(parts: Array, n: int, recall: float) -> int:

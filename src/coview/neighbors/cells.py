@@ -12,7 +12,7 @@ from coview.views import Array
 
 _ITERATIONS = 4
 _ROWS_PER_BLOCK = 4096
-_CELLS_PER_BLOCK = 64
+_CELLS_PER_BLOCK = 32
 
 
 class Cells:
@@ -53,15 +53,18 @@ class Cells:
         The part is that of the sample; `rows` has the shape (cells, rows, columns).
         """
 
-        def one(i: int) -> Array:
-            nearer = np.sort(self.distances(cells[[i]], self._sample)[0])
-            return np.searchsorted(nearer, self.distances(cells[[i]], rows[i])[0]) / len(nearer)
+        def one(start: int) -> Array:
+            block = cells[start : start + _CELLS_PER_BLOCK]
+            nearer = self.distances(block, self._sample)
+            limits = [self.distances(block[[i]], own)[0] for i, own in enumerate(rows[start : start + len(block)])]
+            counts = [[np.count_nonzero(near < limit) for limit in own] for near, own in zip(nearer, limits, strict=True)]
+            return np.array(counts) / len(self._sample)
 
-        return np.stack(self._map(one, range(len(cells))))
+        return np.concatenate(self._map(one, range(0, len(cells), _CELLS_PER_BLOCK)))
 
-    def reach(self, part: float) -> Array:
-        """Return for each cell the distance from its centre within which this part of the sample lies."""
-        last = min(int(part * len(self._sample)), len(self._sample) - 1)
+    def reach(self, parts: list[float]) -> Array:
+        """Return the distances from each centre within which these parts of the sample lie, shape (cells, parts)."""
+        last = [min(int(part * len(self._sample)), len(self._sample) - 1) for part in parts]
 
         def one(start: int) -> Array:
             distances = self.distances(slice(start, start + _CELLS_PER_BLOCK), self._sample)
@@ -70,15 +73,22 @@ class Cells:
         return np.concatenate(self._map(one, range(0, len(self), _CELLS_PER_BLOCK)))
 
     def around(self, cells: slice, reach: Array, rows: Array) -> list[Integers]:
-        """Return the numbers of the rows within reach of the centre of each of these cells, at most 256 cells."""
+        """Return the numbers of the rows within reach of the centre of each of these cells, at most 128 cells.
+
+        `reach` has two distances for each cell; the rows within the first one come first.
+        """
+        near, far = reach[cells, :1], reach[cells, 1:]
         found = []
         for start in range(0, len(rows), _ROWS_PER_BLOCK):
             block = rows[start : start + _ROWS_PER_BLOCK]
-            cell, row = np.divmod(np.flatnonzero(self.distances(cells, block) <= reach[cells, None]), len(block))
-            found.append((cell.astype(np.uint8), row + start))
-        cell, row = (np.concatenate(part) for part in zip(*found, strict=True))
-        counts = np.bincount(cell, minlength=len(reach[cells]))
-        return np.split(row[np.argsort(cell, kind="stable")], np.cumsum(counts)[:-1])
+            distances = self.distances(cells, block)
+            places = np.flatnonzero(distances <= far)
+            cell, row = np.divmod(places, len(block))
+            outer = distances.ravel()[places] > near[cell, 0]
+            found.append(((2 * cell + outer).astype(np.uint8), row + start))  # NumPy sorts short integers by radix sort
+        part, row = (np.concatenate(each) for each in zip(*found, strict=True))
+        counts = np.bincount(part, minlength=2 * len(near))
+        return np.split(row[np.argsort(part, kind="stable")], np.cumsum(counts)[1:-1:2])
 
 
 def evenly_spaced(n: int, most: int) -> Integers:

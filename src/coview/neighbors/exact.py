@@ -15,9 +15,9 @@ from coview.neighbors.duplicates import Integers
 from coview.rows import append_columns, as_array, as_float64, row_of_entries, squared_norms
 from coview.views import Array, Matrix
 
-# A tile of squared distances in float32 then stays in the cache of one core.
 BLOCK_ROWS = 256
-_TILE_COLUMNS = 1280
+_TILE = 2**18  # squared distances at a time: in float32 they stay in the cache of one core
+_LEAST_COLUMNS = 1024
 _DIFFERENCE_BYTES = 2**19
 _CENTRE_ROWS = 1000
 _NARROW = 8  # up to this many columns, products are cheap in float64, and float32 cannot separate the neighbours
@@ -145,7 +145,8 @@ class ExactSearch:
         count = self.rows.shape[0] if among is None else len(among)
         nearest = np.full((x.shape[0], k), np.inf, dtype=self._dtype)  # upper bounds, without the slack of the query
         found: list[tuple[Integers, Integers, Array]] = []
-        step = ceil(count / ceil(count / _TILE_COLUMNS))
+        known = 0  # the parts of `found` that the bounds include
+        step = ceil(count / ceil(count / max(_TILE // x.shape[0], _LEAST_COLUMNS)))
         tile = np.empty(x.shape[0] * step, dtype=self._dtype)  # one for all products: new memory takes time
         for start in range(0, count, step):
             stop = min(start + step, count)
@@ -153,17 +154,17 @@ class ExactSearch:
             numbers = np.arange(start, stop) if among is None else columns
             low = self._lower_bounds(left, lowest, columns, tile)
             if start == 0 and k < low.shape[1]:
-                nearest = _k_small_bounds(low, row_slack[columns], k)
+                nearest, known = _k_small_bounds(low, row_slack[columns], k), 1
             bound = nearest.max(axis=1) + slack
             wanted = low <= bound[:, None]
             if reached is not None:
                 wanted |= low <= reached[columns]
             places = np.flatnonzero(wanted)
             i, j = np.divmod(places, low.shape[1])
-            values = low.ravel()[places]
-            if start > 0 or k >= low.shape[1]:
-                nearest = _smallest_of_both(nearest, i, values + row_slack[numbers[j]])
-            found.append((i, numbers[j], values))
+            found.append((i, numbers[j], low.ravel()[places]))
+            if sum(len(part[0]) for part in found[known:]) > k * x.shape[0] or stop == count:
+                more = [(i, values + row_slack[j]) for i, j, values in found[known:]]
+                nearest, known = _smallest_of_both(nearest, more), len(found)
         i, j, values = (np.concatenate(part) for part in zip(*found, strict=True))
         kept = values <= (nearest.max(axis=1) + slack)[i]
         if self._sparse:
@@ -245,8 +246,8 @@ def row_distances(a: Matrix, b: Matrix) -> Array:
 
 def rank_in_group(groups: Integers) -> Integers:
     """Return the number of earlier entries of the same group for each entry of an array that is sorted by group."""
-    starts = np.flatnonzero(np.diff(groups, prepend=-1))
-    return np.arange(len(groups)) - np.repeat(starts, np.diff(starts, append=len(groups)))
+    counts = np.bincount(groups)
+    return np.arange(len(groups)) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 def take(rows: Matrix, numbers: Integers | slice) -> Matrix:
@@ -269,12 +270,13 @@ def _k_small_bounds(low: Array, slack: Array, k: int) -> Array:
     return np.partition(low + slack, k - 1, axis=1)[:, :k]
 
 
-def _smallest_of_both(kept: Array, i: Integers, values: Array) -> Array:
-    """Return the smallest numbers of each row, among those kept so far and more values with sorted row numbers i."""
+def _smallest_of_both(kept: Array, more: list[tuple[Integers, Array]]) -> Array:
+    """Return the smallest numbers of each row, among those kept so far and more values with their row numbers."""
     k = kept.shape[1]
-    if len(i) == 0:
-        return kept
-    rank = rank_in_group(i)
-    more = np.full((len(kept), int(rank.max()) + 1), np.inf, dtype=kept.dtype)
-    more[i, rank] = values
-    return np.partition(np.hstack([kept, more]), k - 1, axis=1)[:, :k]
+    i = np.concatenate([np.repeat(np.arange(len(kept)), k), *(part[0] for part in more)])
+    values = np.concatenate([kept.ravel(), *(part[1] for part in more)])
+    order = np.argsort(i, kind="stable")
+    i, values = i[order], values[order]
+    padded = np.full((len(kept), int(np.bincount(i).max())), np.inf, dtype=kept.dtype)
+    padded[i, rank_in_group(i)] = values
+    return np.partition(padded, k - 1, axis=1)[:, :k]
