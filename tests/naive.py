@@ -382,15 +382,22 @@ def membership_strength(scores, labels, centres):
     return sum(sum(values) / len(values) for values in by_cluster.values()) / len(by_cluster)
 
 
-def rows_around(cells, cell, n_rows):
-    """Places of the rows of the nearest cells, cell by cell, until there are at least n_rows."""
-    gaps = [((centre - cells._centres[cell]) ** 2).sum() for centre in cells._centres]
-    found = []
-    for near in np.argsort(gaps, kind="stable"):
-        if len(found) >= n_rows:
-            break
-        found.extend(cells.members(near))
-    return np.array(found)
+def rows_around(centre, points, radii):
+    """Numbers of the points within the second of two radii of a centre; those within the first one come first."""
+    distances = np.linalg.norm(points - centre, axis=1)
+    inner, outer = distances <= radii[0], distances <= radii[1]
+    return [*np.flatnonzero(inner), *np.flatnonzero(outer & ~inner)]
+
+
+def neighbours_of_neighbours(lists, own):
+    """Rows that a refinement compares with a group: neighbours in either direction, and their neighbours."""
+    near = {j for i in own for j in lists[i]} | {i for i, found in enumerate(lists) for j in found if j in own}
+    return sorted(near | {j for i in near for j in lists[i]})
+
+
+def merged_list(a, b, k):
+    """The k nearest of two lists of (distance, row), each row once."""
+    return sorted(set(a) | set(b))[:k]
 
 
 def smallest_of_each(query, numbers, k, n_queries):

@@ -12,8 +12,8 @@ Generated rows have 64 columns by default:
 - waves: a surface that is curved more strongly, sin(Z W + b) with Gaussian Z;
 - network: a curved surface, tanh(2 Z W) W' / 6 with Z uniform on [-1, 1], 32 hidden columns, and noise of 0.01.
 
-Recall is the part of the 10 nearest neighbours that is found, for 400 rows; excess distance is how much further away the
-tenth neighbour found is than the true tenth neighbour, on average.
+Recall is the part of the 10 nearest neighbours that is found, for 400 rows; excess distance is how much further away
+the tenth neighbour found is than the true tenth neighbour, on average.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def main() -> None:
                     recall, excess = quality(x, near)
                     target = f", target {settings['recall']}" if settings else ""
                     cells = [label + target, f"{len(x):,}", x.shape[1], threads, f"{wall:.2f}", f"{spent:.2f}"]
-                    print("|", *cells, f"{recall:.3f}", f"{excess:.2%}", sep=" | ", end=" |\n", flush=True)
+                    print("|", " | ".join(map(str, cells)), f"| {recall:.3f} | {excess:.2%} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -123,7 +123,7 @@ def test_duplicates_have_the_full_weight(rows):
 
 @pytest.mark.parametrize(
     ("parameter", "value"),
-    [*(("n_neighbors", value) for value in (0, -1, 2.5, np.nan, "many", True)), ("metric", "manhattan")],
+    [*(("n_neighbors", value) for value in (0, -1, 2.5, np.nan, "many", True)), ("recall", 0), ("metric", "manhattan")],
 )
 def test_parameters_out_of_range_are_refused_by_name(parameter, value):
     with pytest.raises(InputError, match=rf"^FuzzyGraph\.{parameter}={value!r}: expected "):

@@ -268,7 +268,7 @@ def test_a_kernel_cannot_be_changed(kernel, parameter):
         (Polynomial(), "Polynomial(degree=2, offset=1.0)"),
         (NormalizedPolynomial(degree=3), "NormalizedPolynomial(degree=3, offset=1.0)"),
         (Cosine(), "Cosine()"),
-        (NeighborGraph(5), "NeighborGraph(n_neighbors=5, scale_neighbor=7, metric='euclidean')"),
+        (NeighborGraph(5), "NeighborGraph(n_neighbors=5, scale_neighbor=7, metric='euclidean', recall=0.95)"),
         (Precomputed(), "Precomputed()"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -82,6 +82,7 @@ def test_close_pairs_are_resolved_among_distant_rows():
     ("parameter", "value"),
     [
         *((name, value) for name in ("n_neighbors", "scale_neighbor") for value in (0, -1, 2.5, np.nan, "many", True)),
+        *(("recall", value) for value in (0, -0.5, 1.01, np.nan, "most", True)),
         ("metric", "manhattan"),
     ],
 )
@@ -91,7 +92,10 @@ def test_parameters_out_of_range_are_refused_by_name(parameter, value):
 
 
 def test_integers_from_a_command_line_become_int():
-    assert repr(NeighborGraph(5.0, 3.0)) == "NeighborGraph(n_neighbors=5, scale_neighbor=3, metric='euclidean')"
+    assert (
+        repr(NeighborGraph(5.0, 3.0))
+        == "NeighborGraph(n_neighbors=5, scale_neighbor=3, metric='euclidean', recall=0.95)"
+    )
 
 
 def test_rows_with_many_duplicates_are_similar_to_duplicates_only():

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from coview.kernels.base import Kernel, Similarity, check_integer_parameter
+from coview.kernels.base import Kernel, Similarity
 from coview.kernels.fuzzy import FuzzyGraph
+from coview.kernels.graph import check_search_parameters
 from coview.preprocess.profile import ViewProfile
 from coview.runtime import Map, serial_map
 from coview.views import Matrix
@@ -33,29 +34,32 @@ class AutoKernel(Kernel):
     ----------
     n_neighbors : int
         As in `FuzzyGraph`.
+    recall : float
+        As in `FuzzyGraph`.
 
     Examples
     --------
     >>> import numpy as np
     >>> AutoKernel().resolve(np.random.default_rng(0).normal(size=(10, 3)))
-    FuzzyGraph(n_neighbors=15, metric='seuclidean')
+    FuzzyGraph(n_neighbors=15, metric='seuclidean', recall=0.95)
     """
 
     n_neighbors: int = 15
+    recall: float = 0.95
 
     bounded = True
     sparse = True
 
     def __post_init__(self) -> None:
-        check_integer_parameter(self, "n_neighbors")
+        check_search_parameters(self)
 
     def on_common_scale(self) -> Kernel:
-        return FuzzyGraph(self.n_neighbors, metric="euclidean")
+        return FuzzyGraph(self.n_neighbors, "euclidean", self.recall)
 
     def resolve(self, x: Matrix, rng: np.random.Generator | None = None, name: str = "x") -> Kernel:
-        cosine = FuzzyGraph(self.n_neighbors, metric="cosine")
+        cosine = FuzzyGraph(self.n_neighbors, "cosine", self.recall)
         if ViewProfile.of(x).no_direction or cosine.is_constant(x):
-            return FuzzyGraph(self.n_neighbors, metric="seuclidean")
+            return FuzzyGraph(self.n_neighbors, "seuclidean", self.recall)
         return cosine
 
     def against(

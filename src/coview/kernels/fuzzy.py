@@ -45,6 +45,8 @@ class FuzzyGraph(Graph):
         Number of nearest rows that are similar to a row; all other rows if there are fewer.
     metric : "euclidean", "cosine" or "seuclidean"
         As in `NeighborGraph`.
+    recall : float
+        As in `NeighborGraph`.
 
     References
     ----------
@@ -61,6 +63,7 @@ class FuzzyGraph(Graph):
 
     n_neighbors: int = 15
     metric: str = "euclidean"
+    recall: float = 0.95
 
     def _similarity(
         self, rows: Matrix, scales: Array, near: Neighbors, dtype: type[np.floating[Any]]

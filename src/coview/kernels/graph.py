@@ -16,6 +16,7 @@ from coview.kernels.base import Kernel, Similarity, check_integer_parameter
 from coview.neighbors.duplicates import Duplicates, Integers, fingerprints
 from coview.neighbors.exact import ExactSearch, rank_in_group, sort_pairs
 from coview.neighbors.nearest import Neighbors, nearest_neighbors
+from coview.parameters import check_above
 from coview.rows import as_array, column_statistics, l2_normalize, stored_like
 from coview.runtime import Map, serial_map
 from coview.state import PARAMETER, DenseOrSparse, FloatArray, Sizes, SparseMatrix, require
@@ -32,12 +33,13 @@ class Graph(Kernel):
 
     n_neighbors: int
     metric: str
+    recall: float
 
     bounded = True
     sparse = True
 
     def __post_init__(self) -> None:
-        check_integer_parameter(self, "n_neighbors")
+        check_search_parameters(self)
         if self.metric not in _METRICS:
             raise InputError(f"{type(self).__name__}.metric={self.metric!r}: expected one of {', '.join(_METRICS)}")
 
@@ -113,7 +115,7 @@ class Graph(Kernel):
         duplicates = Duplicates(normalized)
         # If all rows are equal, none is nearer than another, and the graph has no edges.
         width = min(self.n_distances, rows.shape[0] - 1) if len(duplicates) > 1 else 0
-        near = nearest_neighbors(normalized, duplicates, width, map_blocks)
+        near = nearest_neighbors(normalized, duplicates, width, map_blocks, self.recall)
         similarity = self._similarity(normalized, scales, near, dtype)
         vars(similarity)["_duplicates"] = duplicates  # already computed
         return similarity
@@ -233,6 +235,13 @@ class GraphSimilarity(Similarity):
         values = self._values(pairs, x.shape[0]).astype(self.dtype)
         starts = np.searchsorted(pairs.new, np.arange(x.shape[0] + 1))
         return sp.csr_array((values, pairs.training, starts), shape=shape)
+
+
+def check_search_parameters(kernel: Any) -> None:
+    """Check the number of neighbours of a kernel and the part of them to find, or raise an InputError."""
+    check_integer_parameter(kernel, "n_neighbors")
+    recall = check_above(f"{type(kernel).__name__}.recall", kernel.recall, bound=0, most=1)
+    object.__setattr__(kernel, "recall", recall)
 
 
 def closeness_to(distances: Array, radii: Array) -> Array:

@@ -28,7 +28,7 @@ class NeighborGraph(Graph):
     than their own `n_neighbors`-th neighbour. A new row that is equal to a training row is treated as that row (the
     first of several duplicates). Ties go to the row that comes first. The search is exact and takes O(rows² columns)
     time, and much less with up to 8 columns. With more columns and more than 10,000 distinct dense training rows it is
-    approximate: some neighbours are replaced by others that are nearly as near, see docs/performance.md.
+    approximate, see `recall`: some neighbours are replaced by others that are nearly as near.
 
     Parameters
     ----------
@@ -39,6 +39,11 @@ class NeighborGraph(Graph):
     metric : "euclidean", "cosine" or "seuclidean"
         "cosine" is the Euclidean distance of L2-normalised rows; all-zero rows stay zero. "seuclidean" is that of
         columns divided by their standard deviation over the training rows, without constant columns.
+    recall : float
+        The part of the nearest training rows that an approximate search should find, above 0 and at most 1; with 1 the
+        search is exact. Each row is compared with as many rows as this takes for 400 rows that are searched exactly, at
+        most 50,000. If these are not enough, the neighbours are refined by neighbours of neighbours, in at most three
+        passes. See docs/performance.md.
 
     References
     ----------
@@ -56,6 +61,7 @@ class NeighborGraph(Graph):
     n_neighbors: int = 10
     scale_neighbor: int = 7
     metric: str = "euclidean"
+    recall: float = 0.95
 
     def __post_init__(self) -> None:
         super().__post_init__()

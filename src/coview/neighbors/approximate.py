@@ -20,9 +20,9 @@ _LEAST_SAMPLE = 4096
 _CELL_SIZE = 8.0  # times the fourth root of the number of rows
 _MOST_CELLS = 2**15
 _TASKS = 32  # of several cells each
-_CELLS_PER_TASK = 32
+_CELLS_PER_TASK = 64
 _LEAST_AROUND, _MOST_AROUND = 1280, 50_000
-_CHEAP_PART, _CHEAP_AROUND = 0.1, 25_000  # rows around a cell that are compared if they contain more neighbours
+_CHEAP_PART, _CHEAP_AROUND = 0.1, 20_000  # rows around a cell that are compared if they contain more neighbours
 _NEARLY_ALL = 0.999
 _PASSES = 3
 _LEAST_GAIN = 0.01  # of a pass
@@ -146,7 +146,7 @@ class CellSearch:
         return lists
 
     def refined(self, lists: Lists) -> Lists:
-        """Return the neighbours of all rows among the neighbours of their neighbours and of rows they are neighbours of."""
+        """Return the neighbours of all rows among neighbours, in both directions, of their cell, and theirs."""
         n = len(self.numbers)
         better = self._empty()
         ones = np.ones(lists.rows.size, dtype=np.bool_)
@@ -172,17 +172,18 @@ class CellSearch:
         """Return the nearest of the rows `among` for each of a group of rows."""
         if self._rows is None:
             return _nearest(self._search, own, self._k, among)
+        rows = self._rows
         step = max(min(BLOCK_ROWS, 2**_PLACE_BITS // len(among)), 1)
-        parts = [self._measured(own[start : start + step], among) for start in range(0, len(own), step)]
+        parts = [self._measured(rows, own[start : start + step], among) for start in range(0, len(own), step)]
         return Lists(*(np.concatenate(part) for part in zip(*parts, strict=True))) if parts else self._empty(0)
 
-    def _measured(self, own: Integers, among: Integers) -> Lists:
+    def _measured(self, rows: Array, own: Integers, among: Integers) -> Lists:
         """Return the nearest of the rows that are nearest in the coordinates of the plan, for a block of rows."""
         count = int(_CANDIDATES * self._k)
         i, j = self._search.candidates(self._search.rows[own], count, own=own, among=among)
         chosen = smallest_of_each(i, _pair_squares(self._search.points, own[i], j), count, len(own)).ravel()
         i, j = np.repeat(np.arange(len(own)), count), j[chosen]
-        squares = _pair_squares(self._rows, own[i], j)
+        squares = _pair_squares(rows, own[i], j)
         chosen = smallest_of_each(i, squares, self._k, len(own))
         if squares.dtype == np.float64:
             chosen = np.take_along_axis(chosen, np.argsort(squares[chosen], axis=1, kind="stable"), axis=1)

@@ -57,7 +57,9 @@ class Cells:
             block = cells[start : start + _CELLS_PER_BLOCK]
             nearer = self.distances(block, self._sample)
             limits = [self.distances(block[[i]], own)[0] for i, own in enumerate(rows[start : start + len(block)])]
-            counts = [[np.count_nonzero(near < limit) for limit in own] for near, own in zip(nearer, limits, strict=True)]
+            counts = [
+                [np.count_nonzero(near < limit) for limit in own] for near, own in zip(nearer, limits, strict=True)
+            ]
             return np.array(counts) / len(self._sample)
 
         return np.concatenate(self._map(one, range(0, len(cells), _CELLS_PER_BLOCK)))
