@@ -247,6 +247,7 @@ def measure(quick: bool) -> list[tuple[str, str, str]]:
     add_others(add, quick, repeats, views)
     add_tuned(add, quick, repeats)
     add_missing(add, quick, repeats)
+    add_neighbours(add, quick, repeats)
     return rows
 
 
@@ -383,6 +384,32 @@ def add_missing(add: Callable[..., None], quick: bool, repeats: int) -> None:
     peaks = [peak_memory("fit", n, 5, 130, "float32", *rate)["bytes"] for rate in ([0.3], [])]
     what = f"fit, N={n}, V=5, float32: peak memory with 30 % of missing views / complete"
     add(what, f"{peaks[0] / peaks[1]:.2f}", "at most 1.1")
+
+
+def add_neighbours(add: Callable[..., None], quick: bool, repeats: int) -> None:
+    from benchmarks.speed import neighbours
+
+    n = 12_000 if quick else 20_000
+    x = neighbours.sine(n, 64, np.random.default_rng(0)).astype(np.float32)
+    threads = [partial(neighbours.search_times, x, count) for count in (2, 1)]
+    faster = ratio(*threads, repeats=repeats)
+    add(f"neighbours, {n} rows on a curved surface: two threads / one thread", f"{faster:.2f}", "below 1")
+    n = 12_000 if quick else 100_000
+    for name, least in (("sine", 0.95), ("cloud", 0.6)):
+        x = neighbours.GENERATORS[name](n, 64, np.random.default_rng(0)).astype(np.float32)
+        found = {}
+
+        def search(x: np.ndarray = x, found: dict[str, object] = found) -> None:
+            found["near"] = neighbours.search_times(x, 2)[2]
+
+        def product(x: np.ndarray = x) -> None:
+            with Workers(2) as workers:
+                workers.map(lambda start: x[start : start + 256] @ x.T, range(0, len(x) // 8, 256))
+
+        part = ratio(search, product, 1 if quick else 2) / 8
+        recall, _ = neighbours.quality(x, found["near"])
+        add(f"neighbours, {n} rows, {name}: search / product of all rows", f"{part:.2f}", "at most 1")
+        add(f"neighbours, {n} rows, {name}: recall", f"{recall:.3f}", f"at least {least}")
 
 
 def describe_machine() -> str:

@@ -275,7 +275,7 @@ def _smallest_of_both(kept: Array, more: list[tuple[Integers, Array]]) -> Array:
     k = kept.shape[1]
     i = np.concatenate([np.repeat(np.arange(len(kept)), k), *(part[0] for part in more)])
     values = np.concatenate([kept.ravel(), *(part[1] for part in more)])
-    order = np.argsort(i, kind="stable")
+    order = _stable_order(i)
     i, values = i[order], values[order]
     padded = np.full((len(kept), int(np.bincount(i).max())), np.inf, dtype=kept.dtype)
     padded[i, rank_in_group(i)] = values
