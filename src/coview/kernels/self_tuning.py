@@ -42,8 +42,8 @@ class NeighborGraph(Graph):
     recall : float
         The part of the nearest training rows that an approximate search should find, above 0 and at most 1; with 1 the
         search is exact. Each row is compared with as many rows as this takes for 400 rows that are searched exactly, at
-        most 50,000. If these are not enough, the neighbours are refined by neighbours of neighbours, in at most three
-        passes. See docs/performance.md.
+        most 50,000. If these are clearly not enough, the neighbours are refined by neighbours of neighbours, in at most
+        three passes. See docs/performance.md.
 
     References
     ----------
