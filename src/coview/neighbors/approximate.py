@@ -25,7 +25,8 @@ _LEAST_AROUND, _MOST_AROUND = 1280, 50_000
 _CHEAP_PART, _CHEAP_AROUND = 0.1, 20_000  # rows around a cell that are compared if they contain more neighbours
 _NEARLY_ALL = 0.999
 _PASSES = 3
-_LEAST_GAIN = 0.01  # of a pass; about the standard error of the estimate
+_LEAST_GAIN = 0.01  # of a pass
+_TOLERANCE = 0.01  # about the standard error of the estimate
 _AXES_ROWS = 2048  # rows from which the axes are learnt
 _VARIANCE_RATIO = 0.8  # part of the squared distances to near rows that the axes explain
 _LEAST_AXES = 32  # fewer do not save time
@@ -55,7 +56,7 @@ def approximate_neighbors(finder: ExactSearch, k: int, recall: float, map_blocks
     lists = search.first()
     found = fraction_found(true, search.of_rows(lists, queries).rows)
     for _ in range(_PASSES):
-        if found >= recall - _LEAST_GAIN:
+        if found >= recall - _TOLERANCE:
             break
         lists = search.refined(lists)
         before, found = found, fraction_found(true, search.of_rows(lists, queries).rows)
