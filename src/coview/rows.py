@@ -105,9 +105,19 @@ def column_statistics(x: Matrix, ddof: int = 1) -> tuple[Array, Array]:
         return statistics_of_entries(x.data, x.indices, width, n, ddof)
     unit = largest_along(x, axis=0)
     blocks = list(row_blocks(n, width))
-    mean = sum((x[rows] / unit).sum(axis=0) for rows in blocks) / n
-    squares = sum((((x[rows] / unit) - mean) ** 2).sum(axis=0) for rows in blocks)
+    mean = sum((column_sums(x[rows], unit) for rows in blocks), start=np.zeros(width)) / n
+    squares = sum((column_squares(x[rows], unit, mean) for rows in blocks), start=np.zeros(width))
     return mean * unit, standard_deviation(squares, mean, n, ddof) * unit
+
+
+def column_sums(x: Array, unit: Array) -> Array:
+    """Return the sum of each column of a block of rows, in these units."""
+    return np.asarray((x / unit).sum(axis=0))
+
+
+def column_squares(x: Array, unit: Array, mean: Array) -> Array:
+    """Return the sum of squared deviations from the mean of each column of a block of rows, in these units."""
+    return np.asarray((((x / unit) - mean) ** 2).sum(axis=0))
 
 
 def statistics_of_entries(
@@ -126,7 +136,11 @@ def statistics_of_entries(
 
 def largest_along(x: Array, axis: int) -> Array:
     """Return the largest absolute value along an axis, or 1 if all are zero; divide by it to keep squares finite."""
-    largest = np.maximum(x.max(axis=axis), -x.min(axis=axis)).astype(np.float64)
+    return positive_or_one(np.maximum(x.max(axis=axis), -x.min(axis=axis)).astype(np.float64))
+
+
+def positive_or_one(largest: Array) -> Array:
+    """Return the numbers, which are not negative, with 1 for 0."""
     return np.where(largest > 0, largest, 1.0)
 
 

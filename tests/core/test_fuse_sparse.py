@@ -108,7 +108,7 @@ def test_slabs_hold_every_row_once():
 
 def test_a_sparse_matrix_multiplies_vectors_and_blocks():
     matrix = sp.csr_array(np.array([[2.0, 0.0, 1.0], [0.0, 0.0, 0.0], [1.0, 0.0, 3.0]]))
-    symmetric = SymmetricSparse(matrix, Workers(1))
+    symmetric = SymmetricSparse.of(matrix, Workers(1))
     np.testing.assert_array_equal(symmetric @ np.array([1.0, 2.0, 3.0]), [5, 0, 10])
     np.testing.assert_array_equal(symmetric @ np.eye(3), matrix.toarray())
     np.testing.assert_array_equal(symmetric.diagonal(), [2, 0, 3])

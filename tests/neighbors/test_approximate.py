@@ -110,7 +110,9 @@ def test_a_group_is_refined_by_neighbours_in_both_directions_and_theirs(monkeypa
     near = approximate.CellSearch.near
     finder, queries = ExactSearch(rows), np.arange(0, 300, 10)
     true = approximate.exact_lists(finder, queries, 4).rows
-    search = approximate.CellSearch(finder, approximate.Plan(finder, queries, true, 0.5), 4)
+    points = finder.augmented
+    plan = approximate.Plan.learn(300, points[approximate.sample_rows(300)], points[queries], points[true], 0.5)
+    search = approximate.CellSearch(finder, finder, plan, 4)
     lists = search.first()
     monkeypatch.setattr(approximate.CellSearch, "near", recorded)
     search.refined(lists)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from coview.neighbors.cells import Cells
+from coview.neighbors.cells import Cells, spatial_order
 from coview.neighbors.exact import ExactSearch
 from coview.runtime import Workers
 from tests import naive
@@ -30,7 +30,7 @@ def test_cells_do_not_depend_on_the_number_of_threads():
 def test_rows_around_a_cell_are_those_within_its_reach_and_the_nearest_come_first():
     rows = augmented_rows(6000)  # more than one block
     cells = Cells(rows[::3], 40)
-    reach = cells.reach([0.01, 0.1]) + 1e-5  # itself the distance of a row, which rounding would decide
+    reach = cells.reach(rows[::3], [0.01, 0.1]) + 1e-5  # itself the distance of a row, which rounding would decide
     around = cells.around(slice(8, 33), reach, rows)
     for cell, found in zip(range(8, 33), around, strict=True):
         radii = np.sqrt(reach[cell] + (cells.centres[cell] ** 2).sum())
@@ -45,7 +45,9 @@ def test_the_part_within_a_distance_is_that_of_the_sample():
     others = np.array([[5, 6], [7, 8], [9, 3]])
     gaps = np.linalg.norm(rows[:, :-2] - cells.centres[which][:, None], axis=2)
     expected = [[(own < own[j]).mean() for j in pair] for own, pair in zip(gaps, others, strict=True)]
-    np.testing.assert_allclose(cells.part_within(which, rows[others]), expected, atol=1.5 / 2000)  # a tie by rounding
+    np.testing.assert_allclose(
+        cells.part_within(rows, which, rows[others]), expected, atol=1.5 / 2000
+    )  # a tie by rounding
 
 
 def test_an_empty_cell_keeps_its_centre():
@@ -53,3 +55,11 @@ def test_an_empty_cell_keeps_its_centre():
     cells = Cells(rows, 90)
     assert np.isfinite(cells.centres).all()
     assert len(np.unique(cells.of_rows(rows))) == 2
+
+
+def test_the_spatial_order_puts_close_points_next_to_each_other():
+    points = np.random.default_rng(0).normal(size=(500, 3))
+    order = spatial_order(points)
+    assert sorted(order) == list(range(500))
+    steps = [np.linalg.norm(np.diff(rows, axis=0), axis=1).mean() for rows in (points[order], points)]
+    assert steps[0] < steps[1] / 2

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.linalg
@@ -12,11 +13,12 @@ import scipy.sparse as sp
 from coview.core.eigen import Problem
 from coview.core.gram import Centering, Gram, Grams
 from coview.core.low_rank import PlusLowRank
-from coview.core.sparse import SymmetricSparse, row_slabs
+from coview.core.sparse import SymmetricSparse
+from coview.rows import row_of_entries
 from coview.views import Array, Matrix
 
 # The weight of a view in the sum, its sparse Gram matrix and its centring.
-_SparseView: TypeAlias = tuple[float, Matrix, Centering]
+_SparseView: TypeAlias = tuple[float, SymmetricSparse, Centering]
 
 
 class SparseFusion:
@@ -38,7 +40,7 @@ class SparseFusion:
 
     def add(self, gram: Gram, centering: Centering) -> None:
         """Add the next view."""
-        self._views.append((self._kappa[gram.name], gram.matrix.matrix, centering))
+        self._views.append((self._kappa[gram.name], gram.matrix, centering))
 
     def finish(self, degree: Array) -> tuple[Problem, None]:
         """Return the symmetric problem D^{-1/2} M D^{-1/2}; training scores come from the sparse similarities."""
@@ -49,61 +51,77 @@ class SparseFusion:
         for_product = (1 - rho) * 2.0**-unit
         scale = 1 / np.sqrt(degree)
         missing = [_mean_absolute(view) if for_product and view[2].present is not None else 0.0 for view in self._views]
-        sparse = _on_the_union(self._views, for_sum, for_product, scale, self._grams, missing)
+        (_, first, _), *others = self._views
+        difference = UnionOfGraphs.of(self._views, for_sum, for_product, scale, self._grams.dtype, missing)
+        sparse = first.combined([matrix for _, matrix, _ in others], difference)
         features, form = _low_rank(self._views, for_sum, for_product, missing)
         features *= scale[:, None]
 
         added, multiplied = np.zeros(len(degree)), np.ones(len(degree))
         for (weight, matrix, centering), factor in zip(self._views, missing, strict=True):
-            diagonal = centering.centred_diagonal(matrix.diagonal().astype(np.float64))
+            diagonal = centering.centred_diagonal(matrix.diagonal())
             added += weight * diagonal
             multiplied *= diagonal if centering.present is None else np.where(centering.present, diagonal, factor)
         trace = float(((for_sum * added + for_product * multiplied) * scale**2).sum())
         return Problem(PlusLowRank(sparse, features, form), exponent=unit, trace=trace), None
 
 
-def _on_the_union(
-    views: Sequence[_SparseView],
-    for_sum: float,
-    for_product: float,
-    scale: Array,
-    grams: Grams,
-    missing: Sequence[float],
-) -> SymmetricSparse:
-    """Return the difference to the low-rank part on the nonzero entries of the Gram matrices, scaled on both sides."""
-    n = len(scale)
+@dataclass(frozen=True)
+class UnionOfGraphs:
+    """Slabs of the difference to the low-rank part, on the nonzero entries of any Gram matrix, scaled on both sides.
 
-    def slab(rows: slice) -> tuple[Array, Array, Array]:
-        keys, entries = [], []
-        for _, gram, _ in views:
-            first, last = gram.indptr[rows.start], gram.indptr[rows.stop]
-            sizes = np.diff(gram.indptr[rows.start : rows.stop + 1])
-            keys.append(np.repeat(np.arange(rows.stop - rows.start) * n, sizes) + gram.indices[first:last])
-            entries.append(gram.data[first:last].astype(np.float64))
+    A value with a few numbers for each sample, which other processes can call as well.
+    """
+
+    weights: tuple[float, ...]  # of each view in the sum
+    mean: tuple[float, ...]
+    means: tuple[Array, ...]
+    present: tuple[Array | None, ...]
+    missing: tuple[float, ...]  # factors of pairs of samples of which one lacks the view
+    for_sum: float
+    for_product: float
+    scale: Array
+    dtype: Any
+
+    @classmethod
+    def of(
+        cls,
+        views: Sequence[_SparseView],
+        for_sum: float,
+        for_product: float,
+        scale: Array,
+        dtype: Any,
+        missing: Sequence[float],
+    ) -> UnionOfGraphs:
+        """Return the difference of these views."""
+        weights, _, centerings = zip(*views, strict=True)
+        mean, means, present = zip(*((each.mean, each.means, each.present) for each in centerings), strict=True)
+        return cls(weights, mean, means, present, tuple(missing), for_sum, for_product, scale, dtype)
+
+    def __call__(self, rows: slice, slabs: Sequence[Matrix]) -> Matrix:
+        """Return these rows of the difference, from the same rows of each Gram matrix."""
+        n = len(self.scale)
+        keys = [row_of_entries(slab) * n + slab.indices for slab in slabs]
         union = np.sort(np.concatenate(keys), kind="stable")  # merges runs that are already sorted
         union = union[np.diff(union, prepend=-1) > 0]
-        i, j = np.divmod(union, n)
-        i += rows.start
+        within, j = np.divmod(union, n)
+        i = within + rows.start
         added, full, low = np.zeros(len(union)), np.ones(len(union)), np.ones(len(union))
-        for (weight, _, centering), factor, key, entry in zip(views, missing, keys, entries, strict=True):
-            place = np.searchsorted(union, key)
-            added[place] += weight * entry
-            centred = centering.mean - centering.means[i] - centering.means[j]
-            if centering.present is not None:
-                centred[~(centering.present[i] & centering.present[j])] = factor
+        for v, (slab, key) in enumerate(zip(slabs, keys, strict=True)):
+            place, entry = np.searchsorted(union, key), slab.data.astype(np.float64)
+            added[place] += self.weights[v] * entry
+            centred = self.mean[v] - self.means[v][i] - self.means[v][j]
+            present = self.present[v]
+            if present is not None:
+                centred[~(present[i] & present[j])] = self.missing[v]
             low *= centred
             centred[place] += entry
             full *= centred
-        values = (for_sum * added + for_product * (full - low)) * scale[i] * scale[j]
-        counts = np.bincount(i - rows.start, minlength=rows.stop - rows.start)
-        return values.astype(grams.dtype), j.astype(views[0][1].indices.dtype), counts
-
-    slabs = grams.workers.map(slab, row_slabs(n))
-    data, indices, counts = (np.concatenate(parts) for parts in zip(*slabs, strict=True))
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    if len(data) <= np.iinfo(np.int32).max:
-        starts, indices = starts.astype(np.int32), indices.astype(np.int32)
-    return SymmetricSparse(sp.csr_array((data, indices, starts), shape=(n, n)), grams.workers)
+        values = (self.for_sum * added + self.for_product * (full - low)) * self.scale[i] * self.scale[j]
+        starts = np.searchsorted(within, np.arange(rows.stop - rows.start + 1))
+        index = np.int32 if max(n, len(union)) <= np.iinfo(np.int32).max else np.int64
+        parts = values.astype(self.dtype), j.astype(index), starts.astype(index)
+        return sp.csr_array(parts, shape=(rows.stop - rows.start, n))
 
 
 def _low_rank(
@@ -165,7 +183,8 @@ def _mean_absolute(view: _SparseView) -> float:
     sums = np.concatenate([[0.0], np.cumsum(x)])
     negative = np.searchsorted(x, -x)  # for each i, the number of j with x_j < -x_i
     total = (sums[-1] - 2 * sums[negative] + x * (len(x) - 2 * negative)).sum()
-    i = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    without = centering.mean - centering.means[i] - centering.means[matrix.indices]
-    total += (np.abs(without + matrix.data) - np.abs(without)).sum()
+    for rows, slab in zip(matrix.places, matrix.slabs, strict=True):
+        i = row_of_entries(slab) + rows.start
+        without = centering.mean - centering.means[i] - centering.means[slab.indices]
+        total += (np.abs(without + slab.data) - np.abs(without)).sum()
     return float(total) / len(x) ** 2

@@ -138,14 +138,17 @@ class Grams:
 
     def sparse(self) -> Iterator[Gram]:
         """Yield them as sparse matrices; all similarities must be sparse."""
-        for name, similarity in self.similarities.items():
-            assert isinstance(similarity, GraphSimilarity)
-            present = self.present.get(name)
-            gram = similarity.gram if present is None else embedded(similarity.gram, present)
-            matrix = SymmetricSparse(gram, self.workers)
+        for name in self.similarities:
+            matrix = self._sparse_matrix(name)
             degree = matrix @ np.ones(self.n_samples)
             self.report(f"similarities of {name}")
-            yield Gram(name, self.kernels[name], degree, degree, 1.0, matrix, present)
+            yield Gram(name, self.kernels[name], degree, degree, 1.0, matrix, self.present.get(name))
+
+    def _sparse_matrix(self, name: str) -> SymmetricSparse:
+        similarity, present = self.similarities[name], self.present.get(name)
+        assert isinstance(similarity, GraphSimilarity)
+        gram = similarity.gram if present is None else embedded(similarity.gram, present)
+        return SymmetricSparse.of(gram, self.workers)
 
     def _fill(self, name: str, buffer: SymmetricTiles) -> Gram:
         degree, absolute, largest = _fill_tiles(buffer, self.similarities[name], self.present.get(name))

@@ -13,7 +13,6 @@ from coview.runtime import Map, serial_map
 from coview.state import FloatArray, Range
 from coview.views import Array, Matrix
 
-_BLOCK_ROWS = 512
 _TERMS = 512  # similarities that are summed in float32; their sums are summed in float64
 _COLUMNS = 16  # products with a multiple of 16 columns are the fastest
 _LARGEST = 1.3  # no bounded similarity is larger in float32
@@ -79,13 +78,7 @@ class ScoreMap:
 
     def of_training_samples(self, map_blocks: Map = serial_map) -> Array:
         """Return the scores of the training samples as computed, block by block."""
-        n = self.n_training
-
-        def one(start: int) -> Array:
-            rows = slice(start, min(start + _BLOCK_ROWS, n))
-            return self.similarity.training_block(rows, n) @ self.coefficients + self.bias
-
-        return np.concatenate(map_blocks(one, range(0, n, _BLOCK_ROWS)))
+        return self.similarity.training_product(self.coefficients, map_blocks) + self.bias
 
 
 @dataclass(frozen=True)

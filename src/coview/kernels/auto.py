@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,8 +58,12 @@ class AutoKernel(Kernel):
         return FuzzyGraph(self.n_neighbors, "euclidean", self.recall)
 
     def resolve(self, x: Matrix, rng: np.random.Generator | None = None, name: str = "x") -> Kernel:
+        return self.choose(ViewProfile.of(x), lambda graph: graph.is_constant(x))
+
+    def choose(self, profile: ViewProfile, is_constant: Callable[[FuzzyGraph], bool]) -> FuzzyGraph:
+        """Return the graph of a view, given its profile and a function that says if a graph has no distances."""
         cosine = FuzzyGraph(self.n_neighbors, "cosine", self.recall)
-        if ViewProfile.of(x).no_direction or cosine.is_constant(x):
+        if profile.no_direction or is_constant(cosine):
             return FuzzyGraph(self.n_neighbors, "seuclidean", self.recall)
         return cosine
 

@@ -14,6 +14,7 @@ from coview.runtime import Map, serial_map
 from coview.views import Array, Matrix, as_views
 
 _MOST_SIMILAR = 10  # training rows of which a row has the mean similarity
+_BLOCK_ROWS = 512
 _ROUNDINGS = 16  # in a product and its sum, in units of the precision
 
 
@@ -91,6 +92,16 @@ class Similarity(ABC):
         block = np.empty((rows.stop - rows.start, n), self.dtype)
         self.tile(rows, slice(0, n), out=block)
         return block
+
+    def training_product(self, coefficients: Array, map_blocks: Map = serial_map) -> Array:
+        """Return the similarities of the training rows times coefficients (n, columns), block by block."""
+        n = len(coefficients)
+
+        def one(start: int) -> Array:
+            product: Array = self.training_block(slice(start, min(start + _BLOCK_ROWS, n)), n) @ coefficients
+            return product
+
+        return np.concatenate(map_blocks(one, range(0, n, _BLOCK_ROWS)))
 
     @abstractmethod
     def closeness(self, x: Matrix) -> Array:

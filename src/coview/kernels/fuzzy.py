@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log2
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import scipy.sparse as sp
 
-from coview.kernels.graph import Graph, GraphSimilarity, NearPairs, closeness_to, directed_graph, last_distances
+from coview.kernels.graph import Graph, GraphSimilarity, NearPairs, TrainingGraph, directed_graph
 from coview.neighbors.nearest import Neighbors
 from coview.state import PARAMETER, FloatArray
 from coview.views import Array, Matrix
@@ -65,24 +65,30 @@ class FuzzyGraph(Graph):
     metric: str = "euclidean"
     recall: float = 0.95
 
-    def _similarity(
-        self, rows: Matrix, scales: Array, near: Neighbors, dtype: type[np.floating[Any]]
-    ) -> FuzzySimilarity:
-        offsets, bandwidths = _local_scales(near.distances)
+    def local_scales(self, near: Neighbors) -> Array:
+        return np.column_stack(_local_scales(near.distances))
+
+    def directed(self, near: Neighbors, first_row: int, scales: Array) -> Matrix:
+        offsets, bandwidths = scales[first_row : first_row + len(near.rows)].T
         values = _weights(near.distances, offsets[:, None], bandwidths[:, None])
-        directed = directed_graph(near.rows, values, diagonal=0.0)
-        reverse = directed.T.tocsr()
-        weights = sp.csr_array(directed + reverse - directed * reverse)
-        weights.setdiag(1.0)
+        return directed_graph(near.rows, values, 0.0, first_row, len(scales))
+
+    def symmetric(self, there: Matrix, back: Matrix, first_row: int) -> Matrix:
+        weights = sp.csr_array(there + back - there * back)
+        weights.setdiag(1.0, first_row)
         weights.sort_indices()
-        degrees = weights.sum(axis=1)
+        return weights
+
+    def normalize(self, weights: Matrix, first_row: int, degrees: Array) -> Matrix:
         roots = np.sqrt(degrees)
-        weights.data /= np.repeat(roots, np.diff(weights.indptr)) * roots[weights.indices]
-        radii = last_distances(near, self.n_neighbors)
-        closeness = closeness_to(near.distances, radii[near.rows])
-        return FuzzySimilarity(
-            self, rows, scales, radii, weights.astype(dtype), closeness, offsets, bandwidths, degrees
-        )
+        own = roots[first_row : first_row + weights.shape[0]]
+        weights.data /= np.repeat(own, np.diff(weights.indptr)) * roots[weights.indices]
+        return weights
+
+    def similarity(self, training: TrainingGraph) -> FuzzySimilarity:
+        rows, scales, gram, radii, closeness, local_scales, degrees = training
+        offsets, bandwidths = (column.copy() for column in local_scales.T)
+        return FuzzySimilarity(self, rows, scales, radii, gram, closeness, offsets, bandwidths, degrees)
 
 
 @dataclass(frozen=True)

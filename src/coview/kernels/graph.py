@@ -48,34 +48,58 @@ class Graph(Kernel):
         """The number of nearest rows whose distances determine the similarities of a row."""
         return self.n_neighbors
 
+    # The Gram matrix in four steps, each for a slab of rows, so that slabs can be on several machines.
+
     @abstractmethod
-    def _similarity(
-        self, rows: Matrix, scales: Array, near: Neighbors, dtype: type[np.floating[Any]]
-    ) -> GraphSimilarity:
-        """Return the similarity to training rows with these neighbours."""
+    def local_scales(self, near: Neighbors) -> Array:
+        """Return one or two numbers of each row by which its distances are scaled, (rows, numbers)."""
+
+    @abstractmethod
+    def directed(self, near: Neighbors, first_row: int, scales: Array) -> Matrix:
+        """Return the weights from a slab of rows to their neighbours, given the local scales of all rows."""
+
+    @abstractmethod
+    def symmetric(self, there: Matrix, back: Matrix, first_row: int) -> Matrix:
+        """Return the weights of a slab of rows, from the directed weights from and to these rows."""
+
+    def normalize(self, weights: Matrix, first_row: int, degrees: Array) -> Matrix:
+        """Return the similarities of a slab of rows, from the weights; they may be overwritten."""
+        return weights
+
+    def own_closeness(self, near: Neighbors, radii: Array) -> Array:
+        """Return the closeness of a slab of rows to the others, given the radii of all rows."""
+        return closeness_to(near.distances[:, : self.n_neighbors], radii[near.rows[:, : self.n_neighbors]])
+
+    @abstractmethod
+    def similarity(self, training: TrainingGraph) -> GraphSimilarity:
+        """Return the similarity to training rows with this graph."""
 
     def on_common_scale(self) -> Kernel:
         return replace(self, metric="euclidean") if self.metric == "seuclidean" else self  # type: ignore[type-var]
 
     def check_training(self, name: str, x: Matrix) -> None:
         if x.shape[0] > 1 and self.is_constant(x):
-            raise InputError(
-                f"view {name!r} has the same values in all of its {x.shape[0]} samples under {self}; drop the view, "
-                "because no sample is nearer than another"
-            )
+            self.refuse_constant(name, x.shape[0])
+
+    def refuse_constant(self, name: str, n: int) -> None:
+        """Raise the error of a view in which all distances are 0."""
+        raise InputError(
+            f"view {name!r} has the same values in all of its {n} samples under {self}; drop the view, because no "
+            "sample is nearer than another"
+        )
 
     def is_constant(self, x: Matrix) -> bool:
         """Return whether all distances between rows are 0."""
         scales = self.column_scales(x)
         first, start = self.normalized(x[:1], scales), 1
         while start < x.shape[0]:  # the first rows mostly differ already
-            if not self._all_equal(first, self.normalized(x[start : 2 * start], scales)):
+            if not self.all_equal(first, self.normalized(x[start : 2 * start], scales)):
                 return False
             start *= 2
         return True
 
-    def _all_equal(self, first: Matrix, rows: Matrix) -> bool:
-        """Return whether all rows are equal to the first one; under cosine, multiples of it are, up to rounding."""
+    def all_equal(self, first: Matrix, rows: Matrix) -> bool:
+        """Return whether normalised rows are equal to the first one; under cosine, multiples are, up to rounding."""
         if self.metric == "cosine" and abs(first).max() > 0:
             return bool((as_array(rows @ first.T) > 1 - _SAME_DIRECTION).all())
         return bool((fingerprints(rows) == fingerprints(first)).all())
@@ -85,14 +109,9 @@ class Graph(Kernel):
 
         It is 0 for a constant column, as if columns are standardised: new rows do not differ in it either.
         """
-        if self.metric == "cosine":
-            return np.ones(1)
         if self.metric == "seuclidean":
-            _, deviations = column_statistics(rows, ddof=0)  # infinite for constant columns
-            return 1 / deviations.clip(_LEAST_DEVIATION)
-        exponent = frexp(max(float(rows.max()), -float(rows.min())))[1]
-        exponent = 0 if abs(exponent) < _SAFE_EXPONENT else max(exponent, -1000)
-        return np.array([2.0**-exponent])
+            return reciprocal_deviations(column_statistics(rows, ddof=0)[1])
+        return np.ones(1) if self.metric == "cosine" else safe_unit(max(float(rows.max()), -float(rows.min())))
 
     def normalized(self, x: Matrix, scales: Array) -> Matrix:
         """Return a copy of the rows whose Euclidean distances are compared: L2-normalised, or in other units."""
@@ -116,9 +135,27 @@ class Graph(Kernel):
         # If all rows are equal, none is nearer than another, and the graph has no edges.
         width = min(self.n_distances, rows.shape[0] - 1) if len(duplicates) > 1 else 0
         near = nearest_neighbors(normalized, duplicates, width, map_blocks, self.recall)
-        similarity = self._similarity(normalized, scales, near, dtype)
+        local_scales, radii = self.local_scales(near), last_distances(near, self.n_neighbors)
+        directed = self.directed(near, 0, local_scales)
+        weights = self.symmetric(directed, directed.T.tocsr(), 0)
+        degrees = weights.sum(axis=1)
+        gram = self.normalize(weights, 0, degrees).astype(dtype)
+        closeness = self.own_closeness(near, radii)
+        similarity = self.similarity(TrainingGraph(normalized, scales, gram, radii, closeness, local_scales, degrees))
         vars(similarity)["_duplicates"] = duplicates  # already computed
         return similarity
+
+
+class TrainingGraph(NamedTuple):
+    """The training rows of a view with their graph, and a few numbers of each row."""
+
+    rows: Matrix  # normalised
+    scales: Array  # factors of the columns
+    gram: Matrix
+    radii: Array
+    closeness: Array
+    local_scales: Array
+    degrees: Array
 
 
 class NearPairs(NamedTuple):
@@ -244,6 +281,18 @@ def check_search_parameters(kernel: Any) -> None:
     object.__setattr__(kernel, "recall", recall)
 
 
+def reciprocal_deviations(deviations: Array) -> Array:
+    """Return the factors that standardise columns with these standard deviations, infinite for constant columns."""
+    return np.asarray(1 / deviations.clip(_LEAST_DEVIATION))
+
+
+def safe_unit(largest: float) -> Array:
+    """Return the factor of rows with this largest absolute value: 1, or a power of 2 if squares leave the range."""
+    exponent = frexp(largest)[1]
+    exponent = 0 if abs(exponent) < _SAFE_EXPONENT else max(exponent, -1000)
+    return np.array([2.0**-exponent])
+
+
 def closeness_to(distances: Array, radii: Array) -> Array:
     """Return the mean of r / (r + d) over the nearest training rows, at distances d; (rows, neighbours) each.
 
@@ -257,12 +306,13 @@ def closeness_to(distances: Array, radii: Array) -> Array:
     return means
 
 
-def directed_graph(neighbours: Integers, values: Array, diagonal: float) -> Matrix:
-    """Return the sparse matrix of the values of each row's neighbours, with this number on the diagonal."""
-    n, k = neighbours.shape
-    columns = np.column_stack([np.arange(n), neighbours])
-    entries = np.column_stack([np.full(n, diagonal), values])
-    directed = sp.csr_array((entries.ravel(), columns.ravel(), np.arange(0, n * (k + 1) + 1, k + 1)), shape=(n, n))
+def directed_graph(neighbours: Integers, values: Array, diagonal: float, first_row: int, n: int) -> Matrix:
+    """Return the values of a slab of rows at the columns of their neighbours among n rows, and on the diagonal."""
+    height, k = neighbours.shape
+    columns = np.column_stack([np.arange(first_row, first_row + height), neighbours])
+    entries = np.column_stack([np.full(height, diagonal), values])
+    starts = np.arange(0, height * (k + 1) + 1, k + 1)
+    directed = sp.csr_array((entries.ravel(), columns.ravel(), starts), shape=(height, n))
     directed.sort_indices()
     return directed
 

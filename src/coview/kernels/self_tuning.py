@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import scipy.sparse as sp
 
 from coview.kernels.base import check_integer_parameter
-from coview.kernels.graph import Graph, GraphSimilarity, NearPairs, closeness_to, directed_graph, last_distances
+from coview.kernels.graph import Graph, GraphSimilarity, NearPairs, TrainingGraph, directed_graph
 from coview.neighbors.nearest import Neighbors
 from coview.state import PARAMETER, FloatArray
 from coview.views import Array, Matrix
@@ -71,20 +71,27 @@ class NeighborGraph(Graph):
     def n_distances(self) -> int:
         return max(self.n_neighbors, self.scale_neighbor)
 
-    def _similarity(
-        self, rows: Matrix, scales: Array, near: Neighbors, dtype: type[np.floating[Any]]
-    ) -> NeighborSimilarity:
+    def local_scales(self, near: Neighbors) -> Array:
         bandwidths = local_bandwidths(near.distances, self.scale_neighbor)
         # If that neighbour is a duplicate, the distance to the nearest row that is not; 1 if all rows are duplicates.
-        bandwidths = np.where(bandwidths > 0, bandwidths, np.where(np.isfinite(near.apart), near.apart, 1.0))
+        apart = np.where(np.isfinite(near.apart), near.apart, 1.0)
+        return np.where(bandwidths > 0, bandwidths, apart)[:, None]
+
+    def directed(self, near: Neighbors, first_row: int, scales: Array) -> Matrix:
         neighbours, distances = near.rows[:, : self.n_neighbors], near.distances[:, : self.n_neighbors]
-        values = local_similarities(distances, bandwidths[:, None], bandwidths[neighbours])
-        directed = directed_graph(neighbours, values, diagonal=1.0)
-        gram = sp.csr_array(directed.maximum(directed.T.tocsr()))
+        bandwidths = scales[:, 0]
+        own = bandwidths[first_row : first_row + len(neighbours), None]
+        values = local_similarities(distances, own, bandwidths[neighbours])
+        return directed_graph(neighbours, values, 1.0, first_row, len(scales))
+
+    def symmetric(self, there: Matrix, back: Matrix, first_row: int) -> Matrix:
+        gram = sp.csr_array(there.maximum(back))
         gram.sort_indices()
-        radii = last_distances(near, self.n_neighbors)
-        closeness = closeness_to(distances, radii[neighbours])
-        return NeighborSimilarity(self, rows, scales, radii, gram.astype(dtype), closeness, bandwidths)
+        return gram
+
+    def similarity(self, training: TrainingGraph) -> NeighborSimilarity:
+        rows, scales, gram, radii, closeness, local_scales, _ = training
+        return NeighborSimilarity(self, rows, scales, radii, gram, closeness, local_scales[:, 0].copy())
 
 
 @dataclass(frozen=True)

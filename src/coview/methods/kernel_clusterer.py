@@ -162,18 +162,24 @@ class KernelClusterer(ScoreClusterer):
         self._beta = dict.fromkeys(views, 1 / len(views))
         return views
 
-    def _fit(self, X: Any) -> None:
+    def _fit(self, X: Any, learn_grams: Callable[..., Grams] | None = None) -> None:
+        """Fit; `learn_grams` replaces the method `_learn_grams` if the rows are elsewhere."""
         views = self._views_to_fit(X)
         # BLAS has one thread until the labels are assigned: after a product with several, its idle threads spin for
         # a while, on the processors that compute the tiles.
         with reporting(self.progress) as progress, Workers(self.n_jobs) as workers:
-            self._fit_views(views, workers, _stage_counter(progress, total=len(views) + 3))
+            report = _stage_counter(progress, total=len(views) + 3)
+            self._fit_views(views, workers, report, learn_grams or self._learn_grams)
 
-    def _fit_views(self, views: Views, workers: Workers, report: Callable[[str], object]) -> None:
-        rng = self._generator()
-        assigner = as_assigner(self.assigner)
-        kernels = kernel_per_view(self.kernel, views.names)
-        dtype = _gram_dtype(self.dtype, kernels, assigner, views)
+    def _learn_grams(
+        self,
+        views: Views,
+        kernels: Mapping[str, Kernel],
+        dtype: type[np.floating[Any]],
+        rng: np.random.Generator,
+        workers: Workers,
+        report: Callable[[str], object],
+    ) -> Grams:
         require_memory(
             self._bytes_to_fit(views, kernels, dtype),
             f"fitting {views.n_samples} samples in {np.dtype(dtype)}",
@@ -181,7 +187,16 @@ class KernelClusterer(ScoreClusterer):
             + (", or use kernel='auto'" if self._could_be_sparse(kernels, views) else "")
             + (", or set dtype='float32'" if dtype == np.float64 else ""),
         )
-        grams = Grams.learn(views, kernels, dtype, rng, workers, report)
+        return Grams.learn(views, kernels, dtype, rng, workers, report)
+
+    def _fit_views(
+        self, views: Views, workers: Workers, report: Callable[[str], object], learn_grams: Callable[..., Grams]
+    ) -> None:
+        rng = self._generator()
+        assigner = as_assigner(self.assigner)
+        kernels = kernel_per_view(self.kernel, views.names)
+        dtype = _gram_dtype(self.dtype, kernels, assigner, views)
+        grams = learn_grams(views, kernels, dtype, rng, workers, report)
         space = self._latent_space(grams, max(1, self._k - 1))
         report("eigenvectors")
         maps = {}

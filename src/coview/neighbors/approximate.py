@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from coview.neighbors.cells import Cells, evenly_spaced
+from coview.neighbors.cells import ROWS_PER_BLOCK, Cells, evenly_spaced
 from coview.neighbors.duplicates import Integers
-from coview.neighbors.exact import BLOCK_ROWS, ExactSearch, take
+from coview.neighbors.exact import BLOCK_ROWS, ExactSearch, Pairs, take
 from coview.rows import squared_norms
 from coview.runtime import Map, serial_map
 from coview.views import Array
@@ -35,12 +36,38 @@ _CANDIDATES = 1.8  # for each neighbour
 _TINY = 1e-30  # squares of this size are near the end of the range of float32
 _PLACE_BITS = 24
 
+Found = TypeVar("Found")
+
 
 class Lists(NamedTuple):
     """The k nearest rows found for each of some rows, nearest first: numbers and distances, of shape (rows, k)."""
 
     rows: Integers
     distances: Array
+
+    @classmethod
+    def empty(cls, n: int, k: int) -> Lists:
+        """Return memory for the lists of n rows."""
+        return cls(np.empty((n, k), dtype=np.int64), np.empty((n, k)))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Lists]) -> Lists:
+        """Return the lists of several groups of rows as one."""
+        rows, distances = zip(*parts, strict=True)
+        return cls(np.concatenate(rows), np.concatenate(distances))
+
+    def of_rows(self, rows: Integers) -> Lists:
+        """Return the lists of some rows."""
+        return Lists(self.rows[rows], self.distances[rows])
+
+    def with_numbers(self, numbers: Integers) -> Lists:
+        """Return the same lists with other numbers of the neighbours."""
+        return Lists(numbers[self.rows], self.distances)
+
+    def as_pairs(self) -> Pairs:
+        """Return all of them as pairs."""
+        n, k = self.rows.shape
+        return Pairs(np.repeat(np.arange(n), k), self.rows.ravel(), self.distances.ravel())
 
 
 def approximate_neighbors(finder: ExactSearch, k: int, recall: float, map_blocks: Map = serial_map) -> Lists:
@@ -49,26 +76,42 @@ def approximate_neighbors(finder: ExactSearch, k: int, recall: float, map_blocks
     The rows around each cell are compared with the rows of the cell. How many rows these are depends on a few rows that
     are searched exactly. If they are not enough, the lists are refined by neighbours of neighbours.
     """
-    queries = evenly_spaced(len(finder.rows), _QUERIES)
+    n = len(finder.rows)
+    queries = query_rows(n)
     true = exact_lists(finder, queries, k, map_blocks).rows
-    plan = Plan(finder, queries, true, recall, map_blocks)
-    search = CellSearch(finder, plan, k, map_blocks)
-    lists = search.first()
-    found = fraction_found(true, search.of_rows(lists, queries).rows)
+    axes = local_axes(finder.points[axes_rows(n)])
+    coordinates = finder if axes is None else ExactSearch(projected(finder.points, axes, map_blocks))
+    rows = coordinates.augmented
+    plan = Plan.learn(n, rows[sample_rows(n)], rows[queries], rows[true], recall, map_blocks)
+    search = CellSearch(finder, coordinates, plan, k, map_blocks)
+    lists = refined_until_found(
+        search.first(),
+        search.refined,
+        lambda lists: fraction_found(true, search.of_rows(lists, queries).rows),
+        recall,
+    )
+    return search.of_rows(lists, np.arange(n))
+
+
+def refined_until_found(
+    lists: Found, refined: Callable[[Found], Found], fraction: Callable[[Found], float], recall: float
+) -> Found:
+    """Return lists that are refined until they have this fraction of the true neighbours, or gain little."""
+    found = fraction(lists)
     for _ in range(_PASSES):
         if found >= recall - _TOLERANCE:
             break
-        lists = search.refined(lists)
-        before, found = found, fraction_found(true, search.of_rows(lists, queries).rows)
+        lists = refined(lists)
+        before, found = found, fraction(lists)
         if found < before + _LEAST_GAIN:
             break
-    return search.of_rows(lists, np.arange(len(finder.rows)))
+    return lists
 
 
 def exact_lists(finder: ExactSearch, queries: Integers, k: int, map_blocks: Map = serial_map) -> Lists:
     """Return the k nearest neighbours of some rows among all rows."""
     parts = map_blocks(lambda own: _nearest(finder, own, k), np.array_split(queries, max(len(queries) // 64, 1)))
-    return Lists(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    return Lists.joined(parts)
 
 
 def fraction_found(true: Integers, found: Integers) -> float:
@@ -76,25 +119,53 @@ def fraction_found(true: Integers, found: Integers) -> float:
     return float((true[:, :, None] == found[:, None, :]).any(axis=2).mean())
 
 
-class Plan:
-    """What the search of all rows needs to know, learnt from a sample and from rows that were searched exactly.
+def query_rows(n: int) -> Integers:
+    """Return the rows that are searched exactly, among n rows."""
+    return evenly_spaced(n, _QUERIES)
 
-    `axes` are the directions in which rows are compared first, or None; `cells` groups rows by these coordinates, and
-    the rows of a cell are compared with the rows that are within `reach` of its centre.
-    """
 
-    def __init__(
-        self, finder: ExactSearch, queries: Integers, true: Integers, recall: float, map_blocks: Map = serial_map
-    ) -> None:
-        n = len(finder.rows)
-        self.axes = local_axes(finder.points[evenly_spaced(n, _AXES_ROWS)])
-        self.search = finder if self.axes is None else ExactSearch(finder.points @ self.axes)
-        rows = self.search.augmented
-        count = min(int(n / (_CELL_SIZE * n**0.25)), _MOST_CELLS)
-        self.cells = Cells(rows[evenly_spaced(n, max(_SAMPLE_ROWS_PER_CELL * count, _LEAST_SAMPLE))], count, map_blocks)
-        parts = self.cells.part_within(self.cells.of_rows(rows[queries]), rows[true])
-        self.n_around = rows_around(parts, n, recall)
-        self.reach = self.cells.reach([_LEAST_AROUND / n, self.n_around / n])
+def axes_rows(n: int) -> Integers:
+    """Return the rows from which the axes are learnt, among n rows."""
+    return evenly_spaced(n, _AXES_ROWS)
+
+
+def sample_rows(n: int) -> Integers:
+    """Return the rows from which the cells are learnt, among n rows."""
+    return evenly_spaced(n, max(_SAMPLE_ROWS_PER_CELL * _count_cells(n), _LEAST_SAMPLE))
+
+
+def projected(points: Array, axes: Array, map_blocks: Map = serial_map) -> Array:
+    """Return the coordinates of points along the axes."""
+    starts = range(0, len(points), ROWS_PER_BLOCK)
+    return np.concatenate(map_blocks(lambda start: points[start : start + ROWS_PER_BLOCK] @ axes, starts))
+
+
+def _count_cells(n: int) -> int:
+    return min(int(n / (_CELL_SIZE * n**0.25)), _MOST_CELLS)
+
+
+class Plan(NamedTuple):
+    """What the search of all rows needs to know: the rows of a cell are compared with those in reach of its centre."""
+
+    cells: Cells
+    n_around: int
+    reach: Array  # of each cell, for the nearest rows and for all
+
+    @classmethod
+    def learn(
+        cls, n: int, sample: Array, queries: Array, true: Array, recall: float, map_blocks: Map = serial_map
+    ) -> Plan:
+        """Return the plan of n rows, from a sample, some rows, and the true neighbours of each of these."""
+        cells = Cells(sample, _count_cells(n), map_blocks)
+        parts = cells.part_within(sample, cells.of_rows(queries, map_blocks), true, map_blocks)
+        n_around = rows_around(parts, n, recall)
+        return cls(cells, n_around, cells.reach(sample, [_LEAST_AROUND / n, n_around / n], map_blocks))
+
+    def tasks(self) -> list[slice]:
+        """Return groups of cells that are searched together."""
+        count = len(self.cells)
+        step = min(-(-count // _TASKS), _CELLS_PER_TASK)
+        return [slice(start, min(start + step, count)) for start in range(0, count, step)]
 
 
 def rows_around(parts: Array, n: int, recall: float) -> int:
@@ -111,25 +182,26 @@ def rows_around(parts: Array, n: int, recall: float) -> int:
 class CellSearch:
     """The search of all rows by a plan, cell by cell. Rows are in the order of the cells, and `numbers` are theirs."""
 
-    def __init__(self, finder: ExactSearch, plan: Plan, k: int, map_blocks: Map = serial_map) -> None:
+    def __init__(
+        self, finder: ExactSearch, coordinates: ExactSearch, plan: Plan, k: int, map_blocks: Map = serial_map
+    ) -> None:
         self._plan, self._k, self._map = plan, k, map_blocks
-        cell = plan.cells.of_rows(plan.search.augmented)
+        cell = plan.cells.of_rows(coordinates.augmented, map_blocks)
         self.numbers: Integers = np.argsort(cell, kind="stable")
         self._ends = np.cumsum(np.bincount(cell, minlength=len(plan.cells)))
-        self._search = plan.search.in_order(self.numbers)
+        self._search = coordinates.in_order(self.numbers)
         self._rows: Array | None = None
-        if plan.axes is not None:
+        if coordinates is not finder:
             rows = finder.rows * 2.0**-finder.exponent
-            narrow = rows.astype(np.float32)
-            rows = narrow if (narrow == rows).all() else rows  # float32 is exact for many images and counts
+            rows = rows.astype(np.float32) if fit_float32(rows) else rows
             self._rows = np.ascontiguousarray(rows[self.numbers])
-        self._unit = 2.0**finder.exponent
+        self._compared = ComparedRows(self._search, self._rows, k, 2.0**finder.exponent)
 
     def of_rows(self, lists: Lists, rows: Integers) -> Lists:
         """Return the lists of some rows with the numbers of the rows as they were given."""
         place = np.empty(len(self.numbers), dtype=np.int64)
         place[self.numbers] = np.arange(len(place))
-        return Lists(self.numbers[lists.rows[place[rows]]], lists.distances[place[rows]])
+        return lists.of_rows(place[rows]).with_numbers(self.numbers)
 
     def first(self) -> Lists:
         """Return the neighbours of all rows among the rows around their cells."""
@@ -143,7 +215,7 @@ class CellSearch:
                     among = np.arange(len(self.numbers))
                 lists.rows[own], lists.distances[own] = self.near(own, among)
 
-        self._map(one, self._tasks())
+        self._map(one, self._plan.tasks())
         return lists
 
     def refined(self, lists: Lists) -> Lists:
@@ -166,41 +238,53 @@ class CellSearch:
                         found = merged(Lists(lists.rows[own], lists.distances[own]), found)
                     better.rows[own], better.distances[own] = found
 
-        self._map(one, self._tasks())
+        self._map(one, self._plan.tasks())
         return better
 
     def near(self, own: Integers, among: Integers) -> Lists:
         """Return the nearest of the rows `among` for each of a group of rows."""
-        if self._rows is None:
-            return _nearest(self._search, own, self._k, among)
-        rows = self._rows
-        step = max(min(BLOCK_ROWS, 2**_PLACE_BITS // len(among)), 1)
-        parts = [self._measured(rows, own[start : start + step], among) for start in range(0, len(own), step)]
-        return Lists(*(np.concatenate(part) for part in zip(*parts, strict=True))) if parts else self._empty(0)
-
-    def _measured(self, rows: Array, own: Integers, among: Integers) -> Lists:
-        """Return the nearest of the rows that are nearest in the coordinates of the plan, for a block of rows."""
-        count = int(_CANDIDATES * self._k)
-        i, j = self._search.candidates(self._search.rows[own], count, own=own, among=among)
-        chosen = smallest_of_each(i, _pair_squares(self._search.points, own[i], j), count, len(own)).ravel()
-        i, j = np.repeat(np.arange(len(own)), count), j[chosen]
-        squares = _pair_squares(rows, own[i], j)
-        chosen = smallest_of_each(i, squares, self._k, len(own))
-        if squares.dtype == np.float64:
-            chosen = np.take_along_axis(chosen, np.argsort(squares[chosen], axis=1, kind="stable"), axis=1)
-        return Lists(j[chosen], np.sqrt(squares[chosen].astype(np.float64)) * self._unit)
+        return self._compared.near(own, among)
 
     def _own(self, cell: int) -> Integers:
         return np.arange(self._ends[cell - 1] if cell else 0, self._ends[cell])
 
-    def _tasks(self) -> list[slice]:
-        count = len(self._plan.cells)
-        step = min(-(-count // _TASKS), _CELLS_PER_TASK)
-        return [slice(start, min(start + step, count)) for start in range(0, count, step)]
+    def _empty(self) -> Lists:
+        return Lists.empty(len(self.numbers), self._k)
 
-    def _empty(self, n: int | None = None) -> Lists:
-        shape = (len(self.numbers) if n is None else n, self._k)
-        return Lists(np.empty(shape, dtype=np.int64), np.empty(shape))
+
+class ComparedRows(NamedTuple):
+    """Rows that are compared with each other by their coordinates, and then by the full rows if these are others."""
+
+    search: ExactSearch
+    rows: Array | None
+    k: int
+    unit: float  # of the full rows
+
+    def near(self, own: Integers, among: Integers) -> Lists:
+        """Return the nearest of the rows `among` for each of a group of rows."""
+        if self.rows is None:
+            return _nearest(self.search, own, self.k, among)
+        rows = self.rows
+        step = max(min(BLOCK_ROWS, 2**_PLACE_BITS // len(among)), 1)
+        parts = [self._measured(rows, own[start : start + step], among) for start in range(0, len(own), step)]
+        return Lists.joined(parts) if parts else Lists.empty(0, self.k)
+
+    def _measured(self, rows: Array, own: Integers, among: Integers) -> Lists:
+        """Return the nearest of the rows that are nearest in their coordinates, for a block of rows."""
+        count = int(_CANDIDATES * self.k)
+        i, j = self.search.candidates(self.search.rows[own], count, own=own, among=among)
+        chosen = smallest_of_each(i, _pair_squares(self.search.points, own[i], j), count, len(own)).ravel()
+        i, j = np.repeat(np.arange(len(own)), count), j[chosen]
+        squares = _pair_squares(rows, own[i], j)
+        chosen = smallest_of_each(i, squares, self.k, len(own))
+        if squares.dtype == np.float64:
+            chosen = np.take_along_axis(chosen, np.argsort(squares[chosen], axis=1, kind="stable"), axis=1)
+        return Lists(j[chosen], np.sqrt(squares[chosen].astype(np.float64)) * self.unit)
+
+
+def fit_float32(rows: Array) -> bool:
+    """Return whether float32 is exact, as for many images and counts."""
+    return bool((rows.astype(np.float32) == rows).all())
 
 
 def merged(a: Lists, b: Lists) -> Lists:

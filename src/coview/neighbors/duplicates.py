@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -23,7 +25,17 @@ class Duplicates:
     """
 
     def __init__(self, rows: Matrix) -> None:
-        self._fingerprints, first, of_row = np.unique(fingerprints(rows), return_index=True, return_inverse=True)
+        self._learn(fingerprints(rows))
+
+    @classmethod
+    def of_fingerprints(cls, of_rows: NDArray[np.uint64]) -> Self:
+        """Return the duplicates among rows with these fingerprints."""
+        duplicates = cls.__new__(cls)
+        duplicates._learn(of_rows)
+        return duplicates
+
+    def _learn(self, of_rows: NDArray[np.uint64]) -> None:
+        self._fingerprints, first, of_row = np.unique(of_rows, return_index=True, return_inverse=True)
         order = np.argsort(first)
         self._number = np.empty(len(first), dtype=np.int64)
         self._number[order] = np.arange(len(first))

@@ -35,6 +35,28 @@ class Pairs(NamedTuple):
     distances: Array
 
 
+class Frame(NamedTuple):
+    """The coordinates of dense rows of which a search has a part only: their centre, and the largest entry after it."""
+
+    centre: Array
+    largest: float
+
+
+def centre_rows(n: int) -> Integers:
+    """Return the rows that determine the centre of n rows."""
+    return evenly_spaced(n, _CENTRE_ROWS)
+
+
+def middle(rows: Matrix) -> Array:
+    """Return the centre of rows; any point serves, and the median is robust to outliers."""
+    return np.asarray(np.median(as_float64(rows), axis=0))
+
+
+def largest_entry(x: Matrix) -> float:
+    """Return the largest absolute value."""
+    return max(float(x.max()), -float(x.min()))
+
+
 NO_PAIRS = Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 
 
@@ -61,17 +83,16 @@ class ExactSearch:
     and in the precision of the products.
     """
 
-    def __init__(self, rows: Matrix) -> None:
+    def __init__(self, rows: Matrix, frame: Frame | None = None) -> None:
         self.rows = rows
         self._sparse = sp.issparse(rows)
         self._dtype: Any = np.float64
         self._centre: Array | None = None
         if not self._sparse:
-            # Any centre serves; the median is robust to outliers.
-            self._centre = np.median(as_float64(rows[evenly_spaced(rows.shape[0], _CENTRE_ROWS)]), axis=0)
+            self._centre = middle(rows[centre_rows(rows.shape[0])]) if frame is None else frame.centre
             self._dtype = np.float64 if rows.shape[1] <= _NARROW else np.float32
         moved = self._moved(rows)
-        self.exponent = frexp(max(float(moved.max()), -float(moved.min())))[1]
+        self.exponent = frexp(largest_entry(moved) if frame is None else frame.largest)[1]
         # Twice the rounding error of a sum of this many products, in units of the two squared norms.
         terms = int(np.diff(moved.indptr).max()) if self._sparse else rows.shape[1]
         self._error = 2 * (terms + 16) * float(np.finfo(self._dtype).eps)

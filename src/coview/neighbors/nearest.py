@@ -38,41 +38,59 @@ def nearest_neighbors(
     finder = ExactSearch(rows if duplicates.all_distinct else rows[duplicates.first])
     n_distinct = len(duplicates)
     wanted = min(k, n_distinct - 1)
-    length = k if duplicates.all_distinct else k + 1  # with duplicates, a row is at first in its own list
+    length = list_length(k, duplicates)
     listed = np.empty((n_distinct, length), dtype=np.int64)
     distances = np.empty((n_distinct, length))
     apart = np.full(n_distinct, np.inf)
 
     def keep(own: Integers, near: Pairs) -> None:
-        if not duplicates.all_distinct:
-            np.minimum.at(apart, own[near.queries], near.distances)
-            near = _with_duplicates(near, own, duplicates, length)
-        first = np.searchsorted(near.queries, np.arange(len(own)))[:, None] + np.arange(length)
-        listed[own], distances[own] = near.rows[first], near.distances[first]
+        listed[own], distances[own], apart[own] = as_lists(own, near, duplicates, k)
 
     blocks = [np.arange(start, min(start + BLOCK_ROWS, n_distinct)) for start in range(0, n_distinct, BLOCK_ROWS)]
     if wanted == 0:
         keep(np.arange(n_distinct), NO_PAIRS)
     elif not sp.issparse(rows) and rows.shape[1] <= MOST_COLUMNS:
         tree = TreeSearch(finder)
-        map_blocks(lambda own: keep(own, tree.near(own, wanted)), blocks)
-    elif sp.issparse(rows) or n_distinct <= max(EXACT_ROWS, _ROWS_PER_NEIGHBOUR * k) or recall == 1:
+        map_blocks(lambda own: keep(own, tree.near(finder.rows[own], wanted, own)), blocks)
+    elif sp.issparse(rows) or not is_approximate(n_distinct, k, recall):
         map_blocks(lambda own: keep(own, finder.near(finder.rows[own], wanted, own=own)), blocks)
     else:
-        found, gaps = approximate_neighbors(finder, wanted, recall, map_blocks)
+        lists = approximate_neighbors(finder, wanted, recall, map_blocks)
+        map_blocks(lambda own: keep(own, lists.of_rows(own).as_pairs()), blocks)
 
-        def keep_found(own: Integers) -> None:
-            keep(own, Pairs(np.repeat(np.arange(len(own)), wanted), found[own].ravel(), gaps[own].ravel()))
+    found = Neighbors(listed, distances, apart)
+    return found if duplicates.all_distinct else without_itself(found, duplicates.of_row, 0, k)
 
-        map_blocks(keep_found, blocks)
 
+def is_approximate(n_distinct: int, k: int, recall: float) -> bool:
+    """Return whether the k neighbours of dense rows with many columns are searched approximately."""
+    return n_distinct > max(EXACT_ROWS, _ROWS_PER_NEIGHBOUR * k) and recall < 1
+
+
+def list_length(k: int, duplicates: Duplicates) -> int:
+    """Return the length of the list of a distinct row: with duplicates, a row is at first in its own list."""
+    return k if duplicates.all_distinct else k + 1
+
+
+def as_lists(own: Integers, near: Pairs, duplicates: Duplicates, k: int) -> Neighbors:
+    """Return the lists of these distinct rows, from the nearest distinct rows of each; rows count from all rows."""
+    apart = np.full(len(own), np.inf)
+    if not duplicates.all_distinct:
+        np.minimum.at(apart, near.queries, near.distances)
+        near = _with_duplicates(near, own, duplicates, k + 1)
+    first = np.searchsorted(near.queries, np.arange(len(own)))[:, None] + np.arange(list_length(k, duplicates))
+    distances = near.distances[first]
     if duplicates.all_distinct:
-        return Neighbors(listed, distances, distances.min(axis=1, initial=np.inf))
-    listed, distances = listed[duplicates.of_row], distances[duplicates.of_row]
-    itself = listed == np.arange(rows.shape[0])[:, None]
+        apart = distances.min(axis=1, initial=np.inf)
+    return Neighbors(near.rows[first], distances, apart)
+
+
+def without_itself(of_distinct: Neighbors, places: Integers, first_row: int, k: int) -> Neighbors:
+    """Return the lists of rows from `first_row` on, whose distinct rows have the lists in these places."""
+    listed, distances, apart = (part[places] for part in of_distinct)
+    itself = listed == np.arange(first_row, first_row + len(places))[:, None]
     others = np.argsort(itself, axis=1, kind="stable")[:, :k]  # without the row itself, which is last
-    first, near = np.take_along_axis(listed, others, axis=1), np.take_along_axis(distances, others, axis=1)
-    return Neighbors(first, near, apart[duplicates.of_row])
+    return Neighbors(np.take_along_axis(listed, others, axis=1), np.take_along_axis(distances, others, axis=1), apart)
 
 
 def _with_duplicates(near: Pairs, own: Integers, duplicates: Duplicates, most: int) -> Pairs:

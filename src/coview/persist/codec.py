@@ -187,6 +187,7 @@ def _convert_object(cls: Any, item: Any, tensors: Tensors, sizes: Sizes) -> Any:
     """Convert an object by its attributes; that of an abstract class has the name of its own class beside them."""
     known, tag = concrete_classes(cls), ["class"] if isabstract(cls) else []
     name: Any = type(item).__name__
+    require(not hasattr(item, "not_saved"), getattr(item, "not_saved", ""))
     if tensors.reading:
         name = item.get("class") if tag and isinstance(item, dict) else cls.__name__
     found: Any = known.get(name) if isinstance(name, str) else None

@@ -50,7 +50,10 @@ def known_class(name: Any) -> Any:
 
 
 def concrete_classes(base: type) -> dict[str, Any]:
-    """Return a class, or the concrete subclasses of an abstract one that are of the same package, by name."""
+    """Return a class, or the concrete subclasses of an abstract one that are of the same package, by name.
+
+    Classes with the attribute `not_saved`, the reason why, are left out.
+    """
     if not isabstract(base):
         return {base.__name__: base}
     for registry in (KERNELS, STEPS, ASSIGNERS, SELECTORS):  # whose modules may not be imported yet
@@ -58,7 +61,7 @@ def concrete_classes(base: type) -> dict[str, Any]:
             registry[name]
     package = base.__module__.partition(".")[0]
     inherited = (cls for cls in _subclasses(base) if cls.__module__.partition(".")[0] == package)
-    return {cls.__name__: cls for cls in inherited if not isabstract(cls)}
+    return {cls.__name__: cls for cls in inherited if not (isabstract(cls) or hasattr(cls, "not_saved"))}
 
 
 def _subclasses(base: type) -> list[type]:
