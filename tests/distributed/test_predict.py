@@ -27,8 +27,9 @@ from coview import (
     as_views,
     stack_views,
 )
-from coview import distributed as module
 from coview.distributed import DaskViews, fit, predict, predict_proba, score_samples, select_rows, transform
+from coview.distributed.labels import _load, _model
+from coview.distributed.tasks import sent
 from coview.runtime import count_threads
 from tests.conftest import make_blobs
 
@@ -49,25 +50,6 @@ def views():
 @pytest.fixture(scope="module")
 def model(views):
     return FixedSize(TMvKSCR(3, random_state=0), n_train=80, random_state=0).fit(views)
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    settings = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "memory_limit": 0, "silence_logs": 50}
-    # Every two seconds, the scheduler drops results that several workers hold, such as a model that all need.
-    keep = {"distributed.scheduler.active-memory-manager.start": False}
-    with (
-        dask.config.set(keep),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **settings) as cluster,
-    ):
-        yield cluster
-
-
-@pytest.fixture
-def client(cluster):
-    with distributed.Client(cluster) as client:
-        client.wait_for_workers(2, timeout=60)
-        yield client
 
 
 def in_chunks(views, rows=100):
@@ -177,7 +159,7 @@ def test_a_block_is_one_task_and_the_model_is_in_the_graph_once(views, model):
 def test_small_blocks_of_views_with_different_chunks_are_merged(monkeypatch):
     heights = {"a": 10, "b": 1000}
     arrays = {name: da.zeros((2000, 2), chunks=(rows, -1)) for name, rows in heights.items()}
-    monkeypatch.setattr(module, "_FEWEST_ROWS", 305)
+    monkeypatch.setattr("coview.distributed.views._FEWEST_ROWS", 305)
     assert repr(DaskViews(arrays)).startswith("DaskViews(2000 samples in 7 blocks")
     assert repr(DaskViews({"a": arrays["a"]})).startswith("DaskViews(2000 samples in 200 blocks")
 
@@ -266,9 +248,9 @@ def test_an_unsuitable_model_is_refused_before_blocks_are_computed(views, model)
         predict(trained, {**frames, "c": frames["c"].rename(columns={"c0": "other"})})
 
 
-@pytest.mark.parametrize("model", [TMvKSCR(3), TMvKSCR])
-def test_only_fixed_size_models_can_be_trained(model, views):
-    with pytest.raises(InputError, match=r"FixedSize\(TMvKSCR\(…\), n_train=1000\) trains on some of them"):
+@pytest.mark.parametrize("model", [TMvKSCR, OPMC(3)])
+def test_other_models_than_graph_models_need_fixed_size(model, views):
+    with pytest.raises(InputError, match=r"FixedSize\(.*\(…\), n_train=1000\) trains on some of them"):
         fit(model, in_chunks(views))
 
 
@@ -372,7 +354,7 @@ def test_without_dask_the_message_says_how_to_install_it(monkeypatch):
 
 
 def test_without_a_cluster_the_model_is_a_task():
-    load, pickled = module._model("key", b"")
+    load, pickled = _model("key", b"")
     assert callable(load)
     assert pickled == b""
 
@@ -381,7 +363,7 @@ def test_a_worker_without_another_library_names_it(monkeypatch):
     def lacks(name):
         raise ModuleNotFoundError("No module named 'sklearn'", name="sklearn")
 
-    task = module._sent("_load")
+    task = sent(_load)
     monkeypatch.setattr(importlib, "import_module", lacks)
     with pytest.raises(ModuleNotFoundError, match="sklearn"):
         task(b"")

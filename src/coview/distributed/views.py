@@ -1,29 +1,23 @@
-"""Views as Dask collections, in blocks of rows, on one machine or many; the only file that imports dask.
-
-A block of rows is one task. It computes its part of every view and calls the model, which is sent once; an error names
-the view and the rows. Install Dask with `pip install "coview[dask]"`.
-"""
+"""Views as Dask collections, in blocks of rows; an error names the view and the rows."""
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from itertools import accumulate, pairwise
+from operator import getitem
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
-from coview._version import __version__
 from coview.blocks import BlocksOfViews, checked_block, rows_with_values
-from coview.compose import FixedSize
-from coview.core.select import Rows, as_selector
+from coview.core.select import Rows
+from coview.core.sparse import slab_places
+from coview.distributed.cluster import Cluster, RowBlocks
+from coview.distributed.tasks import sent
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.extras import load_extra
-from coview.kernels import RBF, kernel_per_view
-from coview.parameters import check_integer
-from coview.runtime import Workers
 from coview.views import Array, Matrix, Views
 
 _FEWEST_ROWS = 8192  # smaller blocks are merged: they take more time to schedule than to label
@@ -127,18 +121,49 @@ class DaskViews(BlocksOfViews):
         for i, (start, stop) in enumerate(pairwise(accumulate(self._heights, initial=0))):
             inside = wanted[slice(*np.searchsorted(wanted, [start, stop]))]
             if len(inside):
-                tasks[name, i] = self._task(i, "_pick", [tuple(self._empty_cells), inside - start])
+                tasks[name, i] = self._task(i, _pick, [tuple(self._empty_cells), inside - start])
         pieces = self._computed(name, tasks)
         gathered = {view: _stack([piece[v] for piece in pieces]) for v, view in enumerate(self.names)}
         checked = Views(gathered, may_have_empty_cells=self._empty_cells.__contains__)
         views = Views.trusted(checked, self._example.columns, present=checked.present, empty_cells=checked.empty_cells)
         return views.take(places)
 
+    @property
+    def example(self) -> Views:
+        """An arbitrary row, with the columns and dtypes of the views."""
+        return self._example
+
+    def in_large_blocks(self) -> DaskViews:
+        """Return the same views with small blocks merged: those take more time to schedule than to compute."""
+        merged = copy(self)
+        merged._heights = _merged_heights(self._heights)
+        if merged._heights != self._heights:
+            merged._tasks = [
+                _ViewTasks.of(name, view.array.rechunk((merged._heights, view.array.shape[1:]), method="tasks"))
+                for name, view in zip(self.names, self._tasks, strict=True)
+            ]
+        return merged
+
+    def on(self, cluster: Cluster) -> dict[str, RowBlocks]:
+        """Return the rows of each view on a cluster, after they are validated; all samples must have all views."""
+        from dask.base import tokenize
+        from dask.delayed import Delayed
+
+        name = f"coview-blocks-{tokenize(self._token)}"
+        tasks: Graph = {(name, i): self._task(i, _complete_block, []) for i in range(len(self._heights))}
+        graph = self._graph(name, tasks)
+        blocks = cluster.compute([Delayed(key, graph, layer=name) for key in tasks])
+        places = slab_places(self._heights)
+        return {
+            view: RowBlocks(cluster, [cluster.submit(getitem, block, v) for block in blocks], places, width)
+            for v, (view, width) in enumerate(self.n_features.items())
+        }
+
     def _rows_with(self, view: str) -> Sequence[Rows]:
         alone = copy(self)
         alone._tasks = [self._tasks[self.names.index(view)]]
         name = f"coview-rows-{alone._token[0]}"
-        tasks: Graph = {(name, i): alone._task(i, "_with_values", []) for i in range(len(self._heights))}
+        tasks: Graph = {(name, i): alone._task(i, _with_values, []) for i in range(len(self._heights))}
         return alone._computed(name, tasks)
 
     def _computed(self, name: str, tasks: Graph) -> Sequence[Any]:
@@ -154,10 +179,10 @@ class DaskViews(BlocksOfViews):
     def _token(self) -> list[Key]:
         return [view.array.name for view in self._tasks]
 
-    def _task(self, i: int, function: str, settings: Sequence[Any], *first: Key) -> tuple[Any, ...]:
-        """Return a task: a function of this module, called with the keys `first` and row block i of all views."""
+    def _task(self, i: int, function: Callable[..., Any], settings: Sequence[Any], *first: Key) -> tuple[Any, ...]:
+        """Return a task: a function of a module, called with the keys `first` and row block i of all views."""
         parts = [view.parts[i] for view in self._tasks]
-        return _sent(function, parts, *settings), *first, *(key for part in parts for key in part.inputs)
+        return sent(function, parts, *settings), *first, *(key for part in parts for key in part.inputs)
 
     def _graph(self, name: str, tasks: Graph) -> Any:
         """Return the tasks with all of their dependencies."""
@@ -169,164 +194,6 @@ class DaskViews(BlocksOfViews):
         return HighLevelGraph.from_collections(
             name, layer, dependencies=[view.array for view in self._tasks if view.unchanged]
         )
-
-
-def select_rows(
-    views: DaskViews | Mapping[str, Any],
-    n_train: int,
-    *,
-    select: Any = "uniform",
-    random_state: Any = None,
-    kernel: Any = RBF(),  # noqa: B008 - a frozen value
-) -> Rows:
-    """Return the numbers of the rows that `FixedSize` would train on, in increasing order.
-
-    `FixedSize` exchanges some of them if they have too few samples of a view for its number of clusters.
-
-    Parameters
-    ----------
-    views : DaskViews, or mapping as for DaskViews
-    n_train : int
-        Number of rows, at most the number of samples.
-    select : selector or name
-        As in `FixedSize`.
-    random_state : int, Generator or None
-        Source of randomness.
-    kernel : kernel, list or mapping
-        The kernel of selectors that compare rows, such as the kernel of the method that will be trained.
-
-    Returns
-    -------
-    array of int of shape (n_train,)
-    """
-    views = _as_dask_views(views)
-    n_train = check_integer("n_train", n_train, 1, views.n_samples)
-    rng = np.random.default_rng(random_state)
-    return as_selector(select).rows(views, n_train, rng, kernel_per_view(kernel, views.names))
-
-
-def fit(model: FixedSize, views: DaskViews | Mapping[str, Any]) -> FixedSize:
-    """Return the model, trained in this process on the rows that it chooses.
-
-    Parameters
-    ----------
-    model : FixedSize
-        Other models need all rows in memory.
-    views : DaskViews, or mapping as for DaskViews
-
-    Returns
-    -------
-    FixedSize
-        The same object.
-    """
-    if not isinstance(model, FixedSize):
-        kind = getattr(model, "__name__", type(model).__name__)
-        raise InputTypeError(
-            f"{kind} needs all samples in memory; FixedSize({kind}(…), n_train=1000) trains on some of them"
-        )
-    return model.train(_as_dask_views(views))
-
-
-def predict(model: Any, views: DaskViews | Mapping[str, Any]) -> DaskArray:
-    """Return the cluster of each sample as a lazy dask array of int64, one task for each block of rows.
-
-    The labels are those of model.predict in memory. The model is sent once, to the workers of the active `distributed`
-    client, which must still exist when the labels are computed. Without a client it is part of the graph.
-
-    Parameters
-    ----------
-    model : fitted estimator with predict
-    views : DaskViews, or mapping as for DaskViews
-
-    Returns
-    -------
-    dask array of int64 of shape (n_samples,)
-    """
-    return _lazily("predict", model, _as_dask_views(views))
-
-
-def predict_proba(model: Any, views: DaskViews | Mapping[str, Any]) -> DaskArray:
-    """Return the membership of each sample in each cluster as a lazy dask array; see `predict`.
-
-    Parameters
-    ----------
-    model : fitted estimator with predict_proba
-    views : DaskViews, or mapping as for DaskViews
-
-    Returns
-    -------
-    dask array of shape (n_samples, n_clusters)
-    """
-    return _lazily("predict_proba", model, _as_dask_views(views))
-
-
-def score_samples(model: Any, views: DaskViews | Mapping[str, Any]) -> DaskArray:
-    """Return how usual each sample is among the training samples, as a lazy dask array; see `predict`.
-
-    Parameters
-    ----------
-    model : fitted estimator with score_samples
-    views : DaskViews, or mapping as for DaskViews
-
-    Returns
-    -------
-    dask array of shape (n_samples,)
-    """
-    return _lazily("score_samples", model, _as_dask_views(views))
-
-
-def transform(model: Any, views: DaskViews | Mapping[str, Any]) -> DaskArray:
-    """Return the score variables of each sample as a lazy dask array, one task for each block of rows; see `predict`.
-
-    Parameters
-    ----------
-    model : fitted estimator with transform
-    views : DaskViews, or mapping as for DaskViews
-
-    Returns
-    -------
-    dask array of shape (n_samples, n_components)
-    """
-    return _lazily("transform", model, _as_dask_views(views))
-
-
-def _lazily(method: str, model: Any, views: DaskViews) -> DaskArray:
-    import cloudpickle
-    import dask.array as da
-    from dask.base import tokenize
-
-    if not hasattr(model, method):
-        raise InputError(f"{type(model).__name__} has no {method}; use a method that has one, such as TMvKSCR")
-    views = views.filled_by(model)
-    # One row of arbitrary numbers: the model refuses unsuitable views here, not later on a worker.
-    like = np.asarray(getattr(model, method)(views._example))
-    dtype = np.dtype(np.int64) if method == "predict" else like.dtype
-    pickled = cloudpickle.dumps(model)
-    name = f"coview-{method}-{tokenize(pickled, views._token)}"
-    model_key = f"coview-model-{tokenize(pickled)}"
-    columns = [0] * (like.ndim - 1)
-    tasks = {
-        (name, i, *columns): views._task(i, "_label", [tuple(views._empty_cells), method, dtype.str], model_key)
-        for i in range(len(views._heights))
-    }
-    tasks[model_key] = _model(model_key, pickled)  # type: ignore[index]
-    return da.Array(views._graph(name, tasks), name, (views._heights, *((n,) for n in like.shape[1:])), dtype)
-
-
-def _model(key: str, pickled: bytes) -> Any:
-    """Return the task that loads the model, or its future result if there is a cluster."""
-    import dask
-    from dask.base import get_scheduler
-
-    load = _sent("_load")
-    # The client, unless dask.config names another scheduler, which could not reach a result on the cluster.
-    client: Any = getattr(get_scheduler(), "__self__", None)
-    if not hasattr(client, "submit"):
-        return load, pickled
-    # Submitted, not scattered: if all workers that hold it die, the scheduler can compute it again. It is sent once,
-    # so Dask's warning about large graphs does not apply.
-    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
-        return client.submit(load, pickled, key=key)
 
 
 class _Part(NamedTuple):
@@ -387,58 +254,38 @@ class _ViewTasks(NamedTuple):
                 own[first][key] = graph[key]
             else:
                 alone = part(first, last, {key: graph[key]}, key)
-                shared[key] = (_sent("_compute", [alone]), *alone.inputs)
+                shared[key] = (sent(_compute, [alone]), *alone.inputs)
         return cls(array, [part(i, i, own[i], key) for i, key in enumerate(keys)], shared, unchanged=False)
-
-
-def _sent(function: str, *settings: Any) -> Callable[..., Any]:
-    """Return a function of this module, with its first arguments, for a worker."""
-    # Nested, so that it is pickled by value, and with built-in types only: a worker without coview can load it.
-    plain = [[tuple(part) for part in s] if isinstance(s, list) else s for s in settings]
-    advice = f"the workers cannot import coview; install coview=={__version__} on every worker"
-
-    def call(*given: Any) -> Any:
-        from importlib import import_module
-
-        try:
-            here = import_module("coview.distributed")
-        except ModuleNotFoundError as error:
-            if str(error.name).split(".")[0] != "coview":
-                raise
-            raise ImportError(advice) from None
-        return getattr(here, function)(*plain, *given)
-
-    return call
-
-
-def _load(pickled: bytes) -> Any:
-    return pickle.loads(pickled)
-
-
-def _label(parts: list[Any], empty_cells: Sequence[str], method: str, dtype: str, model: Any, *given: Any) -> Array:
-    """Return the labels or scores of one block of rows."""
-    from joblib import parallel_config
-
-    blocks, rows = _compute_block(parts, given)
-    views = _checked(blocks, empty_cells, rows)
-    # One thread: Dask runs as many blocks at the same time as there are processors.
-    with Workers(1), parallel_config("sequential"):
-        try:
-            return np.asarray(getattr(model, method)(views), dtype=dtype)
-        except InputError as error:
-            raise InputError(f"rows {rows[0]} to {rows[-1]}: {error}") from error
 
 
 def _pick(parts: list[Any], empty_cells: Sequence[str], chosen: Rows, *given: Any) -> list[Matrix]:
     """Return some rows of one block."""
-    blocks, rows = _compute_block(parts, given)
+    blocks, rows = compute_block(parts, given)
     some = {view: block[chosen] for view, block in blocks.items()}
-    return list(_checked(some, empty_cells, chosen + rows[0]).values())
+    return list(checked(some, empty_cells, chosen + rows[0]).values())
+
+
+def _complete_block(parts: list[Any], *given: Any) -> list[Array]:
+    """Return one block of rows of every view."""
+    blocks, rows = compute_block(parts, given)
+    views = checked(blocks, (), rows)
+    for view, x in views.items():
+        if sp.issparse(x):
+            raise InputError(
+                f"view {view!r} is sparse, and a fit on all samples of a cluster needs dense blocks; convert it "
+                "with map_blocks(lambda block: block.toarray()), or train FixedSize on some samples"
+            )
+        if view in views.present:
+            raise InputError(
+                f"row {rows[int(np.argmin(views.present[view]))]} lacks the view {view!r}, and a fit on all samples of "
+                "a cluster needs all views of each; drop these samples, or train FixedSize, which accepts them"
+            )
+    return list(views.values())
 
 
 def _with_values(parts: list[Any], *given: Any) -> Rows:
     """Return the numbers of the rows of one block that have its view."""
-    blocks, rows = _compute_block(parts, given)
+    blocks, rows = compute_block(parts, given)
     (block,) = blocks.values()
     return rows_with_values(block) + rows[0]
 
@@ -458,7 +305,7 @@ def _compute(parts: list[Any], *given: Any) -> Any:
         ) from error
 
 
-def _compute_block(parts: list[Any], given: Sequence[Any]) -> tuple[dict[str, Any], range]:
+def compute_block(parts: list[Any], given: Sequence[Any]) -> tuple[dict[str, Any], range]:
     """Return one block of rows of every view, and the numbers of these rows."""
     blocks, taken = {}, 0
     for part in map(_Part._make, parts):
@@ -474,7 +321,7 @@ def _compute_block(parts: list[Any], given: Sequence[Any]) -> tuple[dict[str, An
     return blocks, range(part.start, part.stop)
 
 
-def _checked(blocks: Mapping[str, Any], empty_cells: Sequence[str], rows: Sequence[int] | Rows) -> Views:
+def checked(blocks: Mapping[str, Any], empty_cells: Sequence[str], rows: Sequence[int] | Rows) -> Views:
     """Return the blocks as validated views; messages number the rows from the first row of all blocks."""
     return checked_block(blocks, dict.fromkeys(blocks), empty_cells, {view: f"view {view!r}" for view in blocks}, rows)
 
@@ -483,7 +330,8 @@ def _stack(pieces: list[Matrix]) -> Matrix:
     return sp.vstack(pieces, format="csr") if sp.issparse(pieces[0]) else np.vstack(pieces)
 
 
-def _as_dask_views(views: DaskViews | Mapping[str, Any]) -> DaskViews:
+def as_dask_views(views: DaskViews | Mapping[str, Any]) -> DaskViews:
+    """Return the views, aligned to common row blocks."""
     return views if isinstance(views, DaskViews) else DaskViews(views)
 
 
@@ -524,8 +372,13 @@ def _common_heights(cuts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     cuts = [tuple(height for height in cut if height) for cut in cuts]
     if len(set(cuts)) == 1:
         return cuts[0]
+    return _merged_heights(max(cuts, key=len))
+
+
+def _merged_heights(cut: Sequence[int]) -> tuple[int, ...]:
+    """Return the numbers of rows of blocks, after small ones are merged."""
     heights: list[int] = []
-    for height in max(cuts, key=len):
+    for height in cut:
         if heights and heights[-1] + height <= _FEWEST_ROWS:
             heights[-1] += height
         else:

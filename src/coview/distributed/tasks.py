@@ -1,0 +1,29 @@
+"""Functions of this package as tasks, for workers that may not have the package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from coview._version import __version__
+
+
+def sent(function: Callable[..., Any], *settings: Any) -> Callable[..., Any]:
+    """Return a function of a module, with its first arguments, for a worker."""
+    # Nested, so that it is pickled by value, and with built-in types only: a worker without coview can load it.
+    plain = [[tuple(part) for part in s] if isinstance(s, list) else s for s in settings]
+    module, name = function.__module__, function.__name__
+    advice = f"the workers cannot import coview; install coview=={__version__} on every worker"
+
+    def call(*given: Any) -> Any:
+        from importlib import import_module
+
+        try:
+            home = import_module(module)
+        except ModuleNotFoundError as error:
+            if str(error.name).split(".")[0] != "coview":
+                raise
+            raise ImportError(advice) from None
+        return getattr(home, name)(*plain, *given)
+
+    return call
