@@ -18,6 +18,7 @@ RANKS = (
     "errors",
     "parts",
     "formats",
+    "palette",
     "html",
     "parameters",
     "registry",
@@ -48,6 +49,7 @@ RANKS = (
     "datasets",
     "plots",
     "report",
+    "scverse",
     "cli",
 )
 HOMES = {
@@ -56,6 +58,8 @@ HOMES = {
     "matplotlib": "plots",
     "plotly": "report",
     "jinja2": "report",
+    "anndata": "scverse",
+    "mudata": "scverse",
 }
 
 

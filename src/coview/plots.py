@@ -16,42 +16,19 @@ import numpy as np
 from coview.errors import InputError
 from coview.extras import load_extra
 from coview.formats import decimals, percent, shortened
+from coview.palette import MARKERS as MARKERS
+from coview.palette import PALETTE as PALETTE
+from coview.palette import cluster_style as cluster_style
 from coview.parameters import is_integer
 from coview.summary.values import Summary
 from coview.tune.record import EvaluatedModel, Tuning, evaluated_numbers, relative_criteria, relative_spreads
 from coview.views import Array
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes
 
-# Ten colours that colour-blind readers can distinguish on white and on black. Eight are by Petroff (arXiv 2107.02270).
-# Pink and blue replace his two greys, which look like missing clusters. The smallest distance between two colours, over
-# normal vision and three kinds of colour blindness, is larger than with the greys.
-PALETTE = ("#3f90da", "#ffa90e", "#bd1f01", "#d878a0", "#832db6", "#a96b59", "#e76300", "#b9ac70", "#4048e8", "#92dadd")
-MARKERS = ("o", "s", "D", "^", "P", "X", "v", "p", "h", "*")
 _LINES = ("-", "--", ":", "-.")
 CRITERION = "criterion (relative to the best)"
-
-
-def cluster_style(label: int) -> tuple[str, str]:
-    """Return the colour and the marker of a cluster.
-
-    Parameters
-    ----------
-    label : int
-        Labels that differ by a multiple of 100 have the same style.
-
-    Returns
-    -------
-    tuple of str
-        The colour as #rrggbb and the marker in matplotlib's notation.
-
-    Examples
-    --------
-    >>> cluster_style(0), cluster_style(10)
-    (('#3f90da', 'o'), ('#3f90da', 's'))
-    """
-    return PALETTE[label % len(PALETTE)], MARKERS[label // len(PALETTE) % len(MARKERS)]
 
 
 def sorted_scores(summary: Summary, component: int = 0, ax: Axes | None = None) -> Axes:
@@ -196,9 +173,7 @@ def sample_map(summary: Summary, ax: Axes | None = None) -> Axes:
     ax = _axes_or_new(ax, width=6.4, height=5.4)
     across, up = np.array(summary.points.positions).T
     _, present = _draw_samples(ax, summary, across, up)
-    ax.set(xticks=[], yticks=[], aspect="equal")
-    ax.spines[:].set_visible(False)
-    _list_clusters(ax, present, len(across), 1.01)
+    _as_map(ax, present, len(across))
     return ax
 
 
@@ -206,14 +181,54 @@ def _draw_samples(ax: Axes, summary: Summary, across: Array, up: Array) -> tuple
     """Draw the samples in the style of their cluster, with its number at the median; return labels and clusters."""
     labels = np.array(summary.points.labels)
     present = [cluster.label for cluster in summary.clusters if cluster.label in summary.points.labels]
+    _draw_styled(ax, across, up, labels, {label: (str(label), *cluster_style(label)) for label in present})
+    return labels, present
+
+
+def _draw_styled(ax: Axes, across: Array, up: Array, labels: Array, styles: Mapping[int, tuple[str, str, str]]) -> None:
+    """Draw samples by label, with the name, the colour and the marker of each; the name is also at the median."""
     # A white edge keeps black text readable on any colour.
     edge = [_matplotlib("patheffects").withStroke(linewidth=2.5, foreground="white")]
     text: dict[str, Any] = {"ha": "center", "va": "center", "fontweight": "bold", "path_effects": edge}
-    for label in present:
-        (colour, marker), xs, ys = cluster_style(label), across[labels == label], up[labels == label]
-        ax.scatter(xs, ys, s=_dot_size(len(across)), c=colour, marker=marker, alpha=0.7, linewidths=0, label=str(label))
-        ax.text(np.median(xs), np.median(ys), str(label), fontsize=10 if len(present) <= 20 else 7, **text)
-    return labels, present
+    for label, (name, colour, marker) in styles.items():
+        xs, ys = across[labels == label], up[labels == label]
+        ax.scatter(xs, ys, s=_dot_size(len(across)), c=colour, marker=marker, alpha=0.7, linewidths=0, label=name)
+        ax.text(np.median(xs), np.median(ys), name, fontsize=10 if len(styles) <= 20 else 7, **text)
+
+
+def draw_groups(
+    positions: Array, groups: Array, names: Sequence[str], colours: Sequence[str], ax: Axes | None = None
+) -> Axes:
+    """Return a map of samples in named groups.
+
+    Parameters
+    ----------
+    positions : array of shape (n_samples, 2)
+    groups : integer array of shape (n_samples,)
+        The number of each sample's group.
+    names, colours : sequence of str
+        By number of the group. Groups have the markers of clusters.
+    ax : matplotlib axes, optional
+        By default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    ax = _axes_or_new(ax, width=6.4, height=5.4)
+    present = np.unique(groups).tolist()
+    styles = {group: (names[group], colours[group], cluster_style(group)[1]) for group in present}
+    across, up = positions.T
+    _draw_styled(ax, across, up, groups, styles)
+    _as_map(ax, present, len(positions))
+    return ax
+
+
+def _as_map(ax: Axes, present: Sequence[int], n_samples: int) -> None:
+    """Remove the axes, which have no meaning on a map, and list the clusters."""
+    ax.set(xticks=[], yticks=[], aspect="equal")
+    ax.spines[:].set_visible(False)
+    _list_clusters(ax, present, n_samples, 1.01)
 
 
 def _dot_size(n_samples: int) -> float:
