@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from coview.core.drawn import draw_by_cluster
 from coview.errors import InputError
 from coview.extras import load_extra
-from coview.formats import decimals, percent, shortened
+from coview.formats import count, decimals, percent, shortened
+from coview.methods.nested import kept_labels, kept_scores
 from coview.palette import MARKERS as MARKERS
 from coview.palette import PALETTE as PALETTE
 from coview.palette import cluster_style as cluster_style
 from coview.parameters import is_integer
+from coview.summary.gather import DRAWN, map_positions
+from coview.summary.space import Nested
 from coview.summary.values import Summary
 from coview.tune.record import EvaluatedModel, Tuning, evaluated_numbers, relative_criteria, relative_spreads
 from coview.views import Array
@@ -209,13 +213,13 @@ def draw_groups(
     names, colours : sequence of str
         By number of the group. Groups have the markers of clusters.
     ax : matplotlib axes, optional
-        By default a new figure.
+        By default a new figure of pyplot.
 
     Returns
     -------
     matplotlib axes
     """
-    ax = _axes_or_new(ax, width=6.4, height=5.4)
+    ax = _axes_or_new(ax, width=6.4, height=5.4, pyplot=True)
     present = np.unique(groups).tolist()
     styles = {group: (names[group], colours[group], cluster_style(group)[1]) for group in present}
     across, up = positions.T
@@ -240,6 +244,48 @@ def _list_clusters(ax: Axes, present: Sequence[int], n_samples: int, right: floa
     if len(present) <= len(PALETTE):
         beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (right, 1.0)}
         ax.legend(title="cluster", frameon=False, markerscale=(36 / _dot_size(n_samples)) ** 0.5, **beside)
+
+
+def model_map(model: Any, ax: Axes | None = None) -> Axes:
+    """Return the map of the training samples of a fitted model, or a bar chart of cluster sizes if it has no scores.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Also as model.plot().
+    ax : matplotlib axes, optional
+        By default a new figure of pyplot, which notebooks show.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    scores = kept_scores(model)
+    labels = None if scores is None else kept_labels(model, len(scores))
+    if scores is None or labels is None:
+        return _size_bars(model, ax)
+    rows = draw_by_cluster(labels, DRAWN)
+    _, positions = map_positions(Nested(model), scores if len(rows) == len(scores) else scores[rows], labels, True)
+    some = "" if len(rows) == len(labels) else f"{count(len(rows))} of "
+    clusters, groups = np.unique(labels[rows], return_inverse=True)
+    names, colours = map(str, clusters), (cluster_style(cluster)[0] for cluster in clusters)
+    ax = draw_groups(np.asarray(positions), groups, [*names], [*colours], ax)
+    ax.set_xlabel(f"{name_of_map(scores.shape[1])}; {some}{count(len(labels))} training samples")
+    return ax
+
+
+def name_of_map(n_components: int) -> str:
+    """Return what a map shows: one component needs no t-SNE."""
+    return "scores, with samples of similar score stacked" if n_components == 1 else "t-SNE of the scores"
+
+
+def _size_bars(model: Any, ax: Axes | None) -> Axes:
+    clusters, sizes = np.unique(model.labels_, return_counts=True)
+    ax = _axes_or_new(ax, pyplot=True)
+    ax.bar(range(len(clusters)), sizes, color=[cluster_style(cluster)[0] for cluster in clusters])
+    ax.set_xticks(*_spaced_ticks(clusters.tolist(), range(len(clusters)), len(clusters) / 35))
+    ax.set(xlabel="cluster", ylabel=f"training samples of {type(model).__name__}")
+    return ax
 
 
 def similarity_matrix(summary: Summary, ax: Axes | None = None) -> Axes:
@@ -453,10 +499,13 @@ def _matplotlib(module: str) -> Any:
     return load_extra(f"matplotlib.{module}", "report", "drawing")
 
 
-def _axes_or_new(ax: Axes | None, width: float = 7.0, height: float = 4.2) -> Axes:
-    """The given axes, or those of a new figure that pyplot does not know."""
+def _axes_or_new(ax: Axes | None, width: float = 7.0, height: float = 4.2, *, pyplot: bool = False) -> Axes:
+    """The given axes, or those of a new figure; notebooks show those of pyplot."""
     if ax is not None:
         return ax
+    if pyplot:
+        new: Axes = _matplotlib("pyplot").subplots(figsize=(width, height), layout="constrained")[1]
+        return new
     return _matplotlib("figure").Figure(figsize=(width, height), layout="constrained").add_subplot()
 
 

@@ -16,7 +16,7 @@ from coview.errors import InputError, InputTypeError, kind_of
 from coview.extras import load_extra
 from coview.methods.base import MultiViewClusterer, Seed, labels_of
 from coview.palette import PALETTE
-from coview.plots import draw_groups
+from coview.plots import draw_groups, name_of_map
 from coview.progress import Progress, ProgressParameter, reporting
 from coview.registry import check_name
 from coview.runtime import require_memory
@@ -194,7 +194,7 @@ def plot(data: Any, key: str = "coview", *, ax: Axes | None = None) -> Axes:
     key : str
         The key of the results.
     ax : matplotlib axes, optional
-        By default a new figure.
+        By default a new figure of pyplot, which notebooks show.
 
     Returns
     -------
@@ -217,7 +217,8 @@ def plot(data: Any, key: str = "coview", *, ax: Axes | None = None) -> Axes:
     shown = (codes >= 0) & np.isfinite(positions).all(axis=1)
     ax = draw_groups(positions[shown], codes[shown], names, [str(colour) for colour in colours], ax)
     left_out = "" if shown.all() else f"; {(~shown).sum():,} cells without a cluster are not drawn"
-    ax.set(title=key, xlabel=f"{basis}: t-SNE of the scores{left_out}")
+    scores = data.obsm.get(f"X_{key}", np.empty((0, 2)))
+    ax.set(title=key, xlabel=f"{basis}: {name_of_map(scores.shape[1])}{left_out}")
     return ax
 
 

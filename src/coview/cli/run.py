@@ -98,8 +98,9 @@ def run(
 ) -> tuple[Summary, list[str]]:
     """Fit, summarise and write the folder; return the summary and the names of the files."""
     from coview.certainty.columns import sample_columns
-    from coview.compose.wrapper import fit_with_stages, nested_models
+    from coview.compose.wrapper import fit_with_stages
     from coview.io.labels import write_description, write_labels
+    from coview.methods.nested import nested_models
     from coview.persist import save
     from coview.summary.gather import summarize_with_positions
 

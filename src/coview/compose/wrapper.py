@@ -20,13 +20,6 @@ from coview.views import Array, Views
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def nested_models(model: Any) -> Iterator[Any]:
-    """Yield a fitted model and the models inside it, from the outermost wrapper to the method."""
-    while model is not None:
-        yield model
-        model = getattr(model, "inner_model", None)
-
-
 def fit_with_stages(estimator: Any, views: Views, progress: Progress) -> Any:
     """Fit an estimator and return it; its stages are reported if it has a parameter `progress`."""
 

@@ -12,7 +12,6 @@ from coview import metrics
 from coview.certainty.stability import Stability
 from coview.certainty.which_view import agreements_without
 from coview.compose import Consensus
-from coview.compose.wrapper import nested_models
 from coview.core.assign import Labels
 from coview.core.drawn import draw_by_cluster
 from coview.core.gram import Centering
@@ -21,6 +20,7 @@ from coview.formats import decimals
 from coview.kernels import Kernel, Precomputed
 from coview.likely_mistakes import check_classes
 from coview.methods.base import MultiViewClusterer, labels_of
+from coview.methods.nested import kept_scores, nested_models
 from coview.methods.tmvkscr import TMvKSCR
 from coview.preprocess.impute import FillMedian
 from coview.summary.certainty import Certainty, gather_certainty
@@ -30,7 +30,7 @@ from coview.summary.map import ARRANGED, arrange, place
 from coview.summary.margins import Numbers, margins, shortened_directions
 from coview.summary.refitted import check_stability, refits_of, stability_by_cluster
 from coview.summary.settings import describe_preprocessing, n_training_samples, nested_name, parameters, versions
-from coview.summary.space import Nested, all_scores, kept_scores, view_labels, view_scores
+from coview.summary.space import Nested, all_scores, view_labels, view_scores
 from coview.summary.tree import tree_of
 from coview.summary.values import (
     EIGENVALUE,
@@ -548,7 +548,7 @@ def map_positions(
     """
     if scores is None:
         return None, None
-    method, of_training = nested.method, kept_scores(nested)
+    method, of_training = nested.method, kept_scores(nested.method)
     fingerprint = nested.models[0]._fingerprint
     if given is not None:
         n_training = 0 if of_training is None else len(of_training)
