@@ -22,9 +22,9 @@ from sklearn.neighbors import NearestNeighbors
 from benchmarks.markdown import ROOT, table, write_block
 from benchmarks.real_data import load_preprocessed, require_data_sets
 from coview import TMvKSCR
+from coview.core.drawn import draw_by_cluster
 from coview.rows import l2_normalize
 from coview.summary import map as maps
-from coview.summary.drawn import draw_by_cluster
 from coview.views import Array
 
 MAX_SAMPLES = 3000

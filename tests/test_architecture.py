@@ -8,6 +8,8 @@ from collections import defaultdict
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 import coview
 
 SOURCE = Path(coview.__file__).parent
@@ -18,6 +20,7 @@ RANKS = (
     "errors",
     "parts",
     "formats",
+    "palette",
     "html",
     "parameters",
     "registry",
@@ -48,6 +51,7 @@ RANKS = (
     "datasets",
     "plots",
     "report",
+    "scverse",
     "cli",
 )
 HOMES = {
@@ -56,6 +60,8 @@ HOMES = {
     "matplotlib": "plots",
     "plotly": "report",
     "jinja2": "report",
+    "anndata": "scverse",
+    "mudata": "scverse",
 }
 
 
@@ -164,11 +170,40 @@ def modules_after(code):
     return set(run.stdout.split())
 
 
-def test_help_does_not_import_scikit_learn():
-    code = "from coview.cli import app\ntry:\n    app(['--help'])\nexcept SystemExit:\n    pass"
+NUMERIC = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl", "narwhals", "safetensors"}
+OPTIONAL = {
+    *("anndata", "dask", "distributed", "h5py", "jinja2", "matplotlib", "mudata", "openpyxl", "pandas", "plotly"),
+    *("polars", "pyarrow", "zarr", "tqdm", "IPython"),
+}
+
+
+@pytest.mark.parametrize(
+    ("code", "home"),
+    [
+        ("import coview", "coview"),
+        ("from coview.cli import app\ntry:\n    app(['--help'])\nexcept SystemExit:\n    pass", "coview.cli"),
+        ("from coview.cli import app\ntry:\n    app(['fit', '-h'])\nexcept SystemExit:\n    pass", "coview.cli"),
+    ],
+    ids=["import coview", "coview --help", "coview fit --help"],
+)
+def test_starting_up_loads_no_heavy_library(code, home):
     loaded = modules_after(code)
-    assert "coview.cli" in loaded
-    assert not {"sklearn", "scipy", "numpy"} & loaded
+    assert home in loaded
+    assert not (NUMERIC | OPTIONAL) & loaded
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from coview import Tuned, TMvKSCR, Views, as_views, read_views, summarize, save, load",
+        "import coview.plots",
+        "import coview.report",
+        "import coview.scverse",
+    ],
+)
+def test_importing_a_part_loads_no_optional_library(code):
+    """scikit-learn itself imports pandas if it is installed, and pandas imports pyarrow."""
+    assert not OPTIONAL & (modules_after(code) - modules_after("import sklearn.base"))
 
 
 def test_importing_the_flagship_costs_no_more_than_its_base():

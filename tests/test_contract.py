@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from matplotlib.figure import Figure
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
@@ -42,7 +43,9 @@ from coview import (
     stack_views,
 )
 from coview.certainty.columns import sample_columns
+from coview.formats import decimals
 from coview.methods.kernel_clusterer import KernelClusterer, OneViewKernelClusterer
+from coview.methods.nested import kept_scores
 from coview.methods.score_clusterer import ScoreClusterer
 from tests.conftest import make_blobs
 
@@ -635,6 +638,75 @@ def test_a_fitted_model_has_a_table_for_notebooks(method):
     assert "<i>a</i>" not in html
     assert not re.search(r"(src|href)=.https?:", html)  # nothing is fetched
     assert model._repr_mimebundle_()["text/html"].count("<td>clusters</td>") == 1
+    drawn = re.findall(r'<path d="([^"]+)" stroke="#', html.split("<figure")[-1])
+    assert [path.count("h0") for path in drawn] == ([30, 30, 30] if kept_scores(model) is not None else [])
+
+
+WRAPPED = {
+    "fixed size": FixedSize(TMvKSCR(3, random_state=0), n_train=60, random_state=0),
+    "stacked": Concat(KSC(3, random_state=0)),
+    "best view": PerView(KSC(3, random_state=0)),
+    "preprocessed": Preprocessed(TMvKSCR(3, random_state=0), "standard"),
+    "consensus": Consensus([TMvKSCR(3, random_state=0), Concat(TMvKSCR(3, random_state=0))], random_state=0),
+    "tuned": Tuned(3, random_state=0),
+    "other library": Concat(KMeans(3, random_state=0)),
+}
+FITTED = {**{name: make(method) for name, method in METHODS.items()}, **WRAPPED}
+
+
+@pytest.mark.parametrize("model", FITTED.values(), ids=FITTED)
+def test_a_fitted_model_has_a_plot_of_its_clusters(model):
+    """Methods without scores have bars of the cluster sizes."""
+    views, _ = views_for(type(model) if model not in WRAPPED.values() else TMvKSCR, spread=8.0)
+    with pytest.raises(NotFittedError):
+        clone(model).plot()
+    model = clone(model).fit(views)
+    ax = Figure().add_subplot()
+    assert model.plot(ax=ax) is ax
+    scores = kept_scores(model)
+    if scores is None:
+        assert [bar.get_height() for bar in ax.patches] == [30, 30, 30]
+        assert [label.get_text() for label in ax.get_xticklabels()] == ["0", "1", "2"]
+    else:
+        assert [text.get_text() for text in ax.texts] == ["0", "1", "2"]
+        assert sum(len(dots.get_offsets()) for dots in ax.collections) == len(scores)
+        assert ax.get_xlabel() == f"t-SNE of the scores; {len(scores)} training samples"
+
+
+def test_a_new_figure_is_shown_by_pyplot():
+    import matplotlib.pyplot as plt
+
+    before = plt.get_fignums()
+    ax = OPMC(3, random_state=0).fit(make_blobs()[0]).plot()
+    assert [number for number in plt.get_fignums() if number not in before] == [ax.figure.number]
+    plt.close(ax.figure)
+
+
+def test_one_component_is_drawn_without_t_sne():
+    model = KSC(2, random_state=0).fit(make_blobs()[0]["a"])
+    ax = model.plot(ax=Figure().add_subplot())
+    assert ax.get_xlabel() == "scores, with samples of similar score stacked; 90 training samples"
+    assert "Scores, with samples of similar score stacked; 90 training samples.<" in model._repr_html_()
+
+
+def test_the_table_for_notebooks_has_the_agreement_of_each_view():
+    views, _ = make_blobs(spread=1.5)
+    for model in (TMvKSCR(3, random_state=0), Tuned(3, random_state=0), PerView(KSC(3, random_state=0))):
+        model.fit(views)
+        parts = [f"{name}: {decimals(adjusted_rand_score(e, model.labels_))}" for name, e in model.view_labels_.items()]
+        assert f"<td>agreement of each view (ARI)</td><td>{', '.join(parts)}</td>" in model._repr_html_()
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "auto"])
+def test_the_table_for_notebooks_computes_nothing_that_takes_long(kernel, monkeypatch):
+    """Labels by each view of many samples are shown if they have been computed before."""
+    monkeypatch.setattr("coview.methods.score_clusterer._QUICK_IF_DENSE", 80)
+    monkeypatch.setattr("coview.methods.kernel_clusterer._QUICK_IF_SPARSE", 90)
+    model = TMvKSCR(3, kernel=kernel, random_state=0).fit(make_blobs()[0])
+    assert ("(ARI)" in model._repr_html_()) == (kernel == "auto")
+    assert bool(model._computed) == (kernel == "auto")
+    assert len(model.view_labels_) == 3
+    assert "(ARI)" in model._repr_html_()
 
 
 def test_the_table_of_a_wrapper_has_its_own_results():

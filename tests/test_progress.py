@@ -7,9 +7,9 @@ import sys
 import numpy as np
 import pytest
 
-from coview import KSC, FixedSize, InputError, MvKSC, Preprocessed, TMvKSCR, Tuned
+from coview import KSC, METHODS, FixedSize, InputError, MvKSC, Preprocessed, TMvKSCR, Tuned
 from coview.compare import compare
-from coview.progress import reporting
+from coview.progress import progress_bar, reporting
 from tests.conftest import make_blobs
 
 
@@ -52,6 +52,25 @@ def test_a_comparison_shows_a_bar(monkeypatch):
     compare(make_blobs()[0], 3, methods=["tmvkscr", "opmc"], progress=True)
     assert "agreement" in screen.getvalue()
     assert "2/2" in screen.getvalue()
+
+
+def iterative_methods():
+    return [name for name, method in METHODS.items() if "max_iter" in method().get_params() and name != "mvksc"]
+
+
+@pytest.mark.parametrize("name", iterative_methods())
+def test_a_bar_shows_the_iterations_of_other_methods(name, monkeypatch):
+    """Also in the command, whose bar appears after a second."""
+    screen = open_screen(monkeypatch)
+    model = METHODS[name](random_state=0)
+    with progress_bar() as report:
+        report("fitting", 0, 1)
+        model.fit(make_blobs()[0])
+    assert "fitting: iterations" in screen.getvalue()
+    assert f"{model.n_iter_}/{model.max_iter}" in screen.getvalue()
+    before = screen.getvalue()
+    METHODS[name](random_state=0).fit(make_blobs()[0])  # no bar any more
+    assert screen.getvalue() == before
 
 
 def test_a_bar_in_a_file_is_one_line(monkeypatch):

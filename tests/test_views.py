@@ -489,7 +489,7 @@ def test_objects_of_scverse_are_refused_with_the_table_to_give():
         both = mudata.MuData({"rna": rna, "adt": adt})
     with pytest.raises(InputTypeError, match=r"view 'rna' is an AnnData; .* as in \{'rna': adata.to_df\(\)\}"):
         as_views({"rna": rna, "adt": adt})
-    with pytest.raises(InputTypeError, match=r"X is an AnnData; give its table"):
+    with pytest.raises(InputTypeError, match=r"X is an AnnData; use coview.scverse.cluster, or give its table"):
         as_views(rna)
     with pytest.raises(InputTypeError, match=r"X is a MuData; .* as in \{'rna': mdata\['rna'\].to_df\(\)\}"):
         as_views(both)

@@ -16,13 +16,13 @@ import numpy as np
 
 from coview._version import __version__
 from coview.compose import Concat, Preprocessed
-from coview.compose.wrapper import nested_models
 from coview.errors import InputError
 from coview.formats import decimals
 from coview.html import html_table
 from coview.kernels import RBF, kernel_per_view
 from coview.likely_mistakes import check_classes, warn_of_likely_mistakes
 from coview.methods.base import MultiViewClusterer, many_clusters, warn_if_many_clusters
+from coview.methods.nested import nested_models
 from coview.metrics import scores as truth_scores
 from coview.parameters import check_integer
 from coview.preprocess.steps import preprocessing_per_view

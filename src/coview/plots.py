@@ -13,45 +13,26 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from coview.core.drawn import draw_by_cluster
 from coview.errors import InputError
 from coview.extras import load_extra
-from coview.formats import decimals, percent, shortened
+from coview.formats import count, decimals, percent, shortened
+from coview.methods.nested import kept_labels, kept_scores
+from coview.palette import MARKERS as MARKERS
+from coview.palette import PALETTE as PALETTE
+from coview.palette import cluster_style as cluster_style
 from coview.parameters import is_integer
+from coview.summary.gather import DRAWN, map_positions
+from coview.summary.space import Nested
 from coview.summary.values import Summary
 from coview.tune.record import EvaluatedModel, Tuning, evaluated_numbers, relative_criteria, relative_spreads
 from coview.views import Array
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes
 
-# Ten colours that colour-blind readers can distinguish on white and on black. Eight are by Petroff (arXiv 2107.02270).
-# Pink and blue replace his two greys, which look like missing clusters. The smallest distance between two colours, over
-# normal vision and three kinds of colour blindness, is larger than with the greys.
-PALETTE = ("#3f90da", "#ffa90e", "#bd1f01", "#d878a0", "#832db6", "#a96b59", "#e76300", "#b9ac70", "#4048e8", "#92dadd")
-MARKERS = ("o", "s", "D", "^", "P", "X", "v", "p", "h", "*")
 _LINES = ("-", "--", ":", "-.")
 CRITERION = "criterion (relative to the best)"
-
-
-def cluster_style(label: int) -> tuple[str, str]:
-    """Return the colour and the marker of a cluster.
-
-    Parameters
-    ----------
-    label : int
-        Labels that differ by a multiple of 100 have the same style.
-
-    Returns
-    -------
-    tuple of str
-        The colour as #rrggbb and the marker in matplotlib's notation.
-
-    Examples
-    --------
-    >>> cluster_style(0), cluster_style(10)
-    (('#3f90da', 'o'), ('#3f90da', 's'))
-    """
-    return PALETTE[label % len(PALETTE)], MARKERS[label // len(PALETTE) % len(MARKERS)]
 
 
 def sorted_scores(summary: Summary, component: int = 0, ax: Axes | None = None) -> Axes:
@@ -196,9 +177,7 @@ def sample_map(summary: Summary, ax: Axes | None = None) -> Axes:
     ax = _axes_or_new(ax, width=6.4, height=5.4)
     across, up = np.array(summary.points.positions).T
     _, present = _draw_samples(ax, summary, across, up)
-    ax.set(xticks=[], yticks=[], aspect="equal")
-    ax.spines[:].set_visible(False)
-    _list_clusters(ax, present, len(across), 1.01)
+    _as_map(ax, present, len(across))
     return ax
 
 
@@ -206,14 +185,54 @@ def _draw_samples(ax: Axes, summary: Summary, across: Array, up: Array) -> tuple
     """Draw the samples in the style of their cluster, with its number at the median; return labels and clusters."""
     labels = np.array(summary.points.labels)
     present = [cluster.label for cluster in summary.clusters if cluster.label in summary.points.labels]
+    _draw_styled(ax, across, up, labels, {label: (str(label), *cluster_style(label)) for label in present})
+    return labels, present
+
+
+def _draw_styled(ax: Axes, across: Array, up: Array, labels: Array, styles: Mapping[int, tuple[str, str, str]]) -> None:
+    """Draw samples by label, with the name, the colour and the marker of each; the name is also at the median."""
     # A white edge keeps black text readable on any colour.
     edge = [_matplotlib("patheffects").withStroke(linewidth=2.5, foreground="white")]
     text: dict[str, Any] = {"ha": "center", "va": "center", "fontweight": "bold", "path_effects": edge}
-    for label in present:
-        (colour, marker), xs, ys = cluster_style(label), across[labels == label], up[labels == label]
-        ax.scatter(xs, ys, s=_dot_size(len(across)), c=colour, marker=marker, alpha=0.7, linewidths=0, label=str(label))
-        ax.text(np.median(xs), np.median(ys), str(label), fontsize=10 if len(present) <= 20 else 7, **text)
-    return labels, present
+    for label, (name, colour, marker) in styles.items():
+        xs, ys = across[labels == label], up[labels == label]
+        ax.scatter(xs, ys, s=_dot_size(len(across)), c=colour, marker=marker, alpha=0.7, linewidths=0, label=name)
+        ax.text(np.median(xs), np.median(ys), name, fontsize=10 if len(styles) <= 20 else 7, **text)
+
+
+def draw_groups(
+    positions: Array, groups: Array, names: Sequence[str], colours: Sequence[str], ax: Axes | None = None
+) -> Axes:
+    """Return a map of samples in named groups.
+
+    Parameters
+    ----------
+    positions : array of shape (n_samples, 2)
+    groups : integer array of shape (n_samples,)
+        The number of each sample's group.
+    names, colours : sequence of str
+        By number of the group. Groups have the markers of clusters.
+    ax : matplotlib axes, optional
+        By default a new figure of pyplot.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    ax = _axes_or_new(ax, width=6.4, height=5.4, pyplot=True)
+    present = np.unique(groups).tolist()
+    styles = {group: (names[group], colours[group], cluster_style(group)[1]) for group in present}
+    across, up = positions.T
+    _draw_styled(ax, across, up, groups, styles)
+    _as_map(ax, present, len(positions))
+    return ax
+
+
+def _as_map(ax: Axes, present: Sequence[int], n_samples: int) -> None:
+    """Remove the axes, which have no meaning on a map, and list the clusters."""
+    ax.set(xticks=[], yticks=[], aspect="equal")
+    ax.spines[:].set_visible(False)
+    _list_clusters(ax, present, n_samples, 1.01)
 
 
 def _dot_size(n_samples: int) -> float:
@@ -225,6 +244,48 @@ def _list_clusters(ax: Axes, present: Sequence[int], n_samples: int, right: floa
     if len(present) <= len(PALETTE):
         beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (right, 1.0)}
         ax.legend(title="cluster", frameon=False, markerscale=(36 / _dot_size(n_samples)) ** 0.5, **beside)
+
+
+def model_map(model: Any, ax: Axes | None = None) -> Axes:
+    """Return the map of the training samples of a fitted model, or a bar chart of cluster sizes if it has no scores.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Also as model.plot().
+    ax : matplotlib axes, optional
+        By default a new figure of pyplot, which notebooks show.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    scores = kept_scores(model)
+    labels = None if scores is None else kept_labels(model, len(scores))
+    if scores is None or labels is None:
+        return _size_bars(model, ax)
+    rows = draw_by_cluster(labels, DRAWN)
+    _, positions = map_positions(Nested(model), scores if len(rows) == len(scores) else scores[rows], labels, True)
+    some = "" if len(rows) == len(labels) else f"{count(len(rows))} of "
+    clusters, groups = np.unique(labels[rows], return_inverse=True)
+    names, colours = map(str, clusters), (cluster_style(cluster)[0] for cluster in clusters)
+    ax = draw_groups(np.asarray(positions), groups, [*names], [*colours], ax)
+    ax.set_xlabel(f"{name_of_map(scores.shape[1])}; {some}{count(len(labels))} training samples")
+    return ax
+
+
+def name_of_map(n_components: int) -> str:
+    """Return what a map shows: one component needs no t-SNE."""
+    return "scores, with samples of similar score stacked" if n_components == 1 else "t-SNE of the scores"
+
+
+def _size_bars(model: Any, ax: Axes | None) -> Axes:
+    clusters, sizes = np.unique(model.labels_, return_counts=True)
+    ax = _axes_or_new(ax, pyplot=True)
+    ax.bar(range(len(clusters)), sizes, color=[cluster_style(cluster)[0] for cluster in clusters])
+    ax.set_xticks(*_spaced_ticks(clusters.tolist(), range(len(clusters)), len(clusters) / 35))
+    ax.set(xlabel="cluster", ylabel=f"training samples of {type(model).__name__}")
+    return ax
 
 
 def similarity_matrix(summary: Summary, ax: Axes | None = None) -> Axes:
@@ -438,10 +499,13 @@ def _matplotlib(module: str) -> Any:
     return load_extra(f"matplotlib.{module}", "report", "drawing")
 
 
-def _axes_or_new(ax: Axes | None, width: float = 7.0, height: float = 4.2) -> Axes:
-    """The given axes, or those of a new figure that pyplot does not know."""
+def _axes_or_new(ax: Axes | None, width: float = 7.0, height: float = 4.2, *, pyplot: bool = False) -> Axes:
+    """The given axes, or those of a new figure; notebooks show those of pyplot."""
     if ax is not None:
         return ax
+    if pyplot:
+        new: Axes = _matplotlib("pyplot").subplots(figsize=(width, height), layout="constrained")[1]
+        return new
     return _matplotlib("figure").Figure(figsize=(width, height), layout="constrained").add_subplot()
 
 

@@ -1,9 +1,13 @@
-"""Progress of long work: a function of the stage, or a bar on standard error."""
+"""Progress of long work: a function of the stage, or a bar on standard error.
+
+Inside a bar, methods without a parameter `progress` show their iterations: `with progress_bar(): model.fit(views)`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import Timer
 from typing import Any, TypeAlias
 
@@ -11,6 +15,7 @@ from coview.errors import InputError
 
 Progress: TypeAlias = Callable[[str, int, int], object]  # called with stage, done, total
 ProgressParameter: TypeAlias = Progress | bool | None
+_iterations: ContextVar[Callable[[int, int], object] | None] = ContextVar("iterations", default=None)
 
 
 @contextmanager
@@ -30,6 +35,13 @@ def reporting(progress: Any) -> Iterator[Progress]:
         )
 
 
+def report_iteration(done: int, most: int) -> None:
+    """Show the number of iterations in the bar of the current thread, if there is one."""
+    show = _iterations.get()
+    if show is not None:
+        show(done, most)
+
+
 @contextmanager
 def progress_bar(delay: float = 0.0, *, remove: bool = False) -> Iterator[Progress]:
     """Show a bar on standard error if the work takes longer than the delay in seconds; `remove` it at the end."""
@@ -47,9 +59,21 @@ def progress_bar(delay: float = 0.0, *, remove: bool = False) -> Iterator[Progre
     timer.start()
     if delay == 0:
         timer.join()
+    current = ""
+
+    def report(stage: str, done: int, total: int) -> None:
+        nonlocal current
+        current = f"{stage}: "
+        bars.update(task, description=stage, completed=done, total=total)
+
+    def iterate(done: int, most: int) -> None:
+        bars.update(task, description=f"{current}iterations", completed=done, total=most)
+
+    outer = _iterations.set(iterate)
     try:
-        yield lambda stage, done, total: bars.update(task, description=stage, completed=done, total=total)
+        yield report
     finally:
+        _iterations.reset(outer)
         timer.cancel()
         timer.join()
         bars.stop()

@@ -123,6 +123,7 @@ STEPS = Registry(
         "pca": Entry("coview.preprocess.steps:PrincipalComponents", "principal components"),
     }
 )
+FIGURES = Registry({"model": Entry("coview.plots:model_map", "the clusters of a fitted model")})
 
 
 ALIGNMENTS = ("strict", "inner", "outer")  # of samples by ids: refuse, drop or keep those that are not in every view

@@ -19,8 +19,8 @@ Array: TypeAlias = NDArray[Any]
 Matrix: TypeAlias = Any  # a float ndarray or csr_array; SciPy's sparse arrays have no types
 # Data frames keep the names of the cells, so cells that differ between views are refused; arrays have no names.
 _SCVERSE = {
-    "AnnData": "give its table with the names of the cells, as in {'rna': adata.to_df()}",
-    "MuData": "give a table of each modality with the names of the cells, as in {'rna': mdata['rna'].to_df()}",
+    "AnnData": "use coview.scverse.cluster, or give its table with the cells, as in {'rna': adata.to_df()}",
+    "MuData": "use coview.scverse.cluster, or give tables with the cells, as in {'rna': mdata['rna'].to_df()}",
 }
 _MOST_CATEGORIES = 10  # with more, and more than one per two samples, they are taken for names
 

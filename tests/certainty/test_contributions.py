@@ -26,7 +26,7 @@ from coview import (
     summarize,
 )
 from coview.certainty.which_view import agreements_without, best_views
-from coview.compose.wrapper import nested_models
+from coview.methods.nested import nested_models
 from coview.summary import Summary, contributions
 from coview.summary.words import contribution_fractions, contributions_in_words, loss_in_words
 from tests import naive

@@ -55,6 +55,15 @@ def test_fit_prints_tables(data, tmp_path, capsys):
     assert "samples, 3 views; fitted in" in out
     assert "Method: tuned, the consensus of 2 models\n" in out
     assert f"Written to {tmp_path / 'run'}/: model.safetensors, {LABELS}, map.csv, summary.json, tuning.csv" in out
+    assert "To see the report" not in out
+
+
+def test_fit_prints_the_address_of_the_report(data, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = call(capsys, "fit", *data["train_files"], *RBF_3, "-o", "my run")
+    assert code == 0
+    assert out.splitlines()[-1].endswith(f"open this address in a browser: {tmp_path.as_uri()}/my%20run/report.html")
+    assert (tmp_path / "my run" / "report.html").exists()
 
 
 @pytest.mark.parametrize("method", ["tuned", "opmc"])
@@ -314,7 +323,9 @@ def test_the_report_is_written_again(data, tmp_path, capsys):
     before = (run / "report.html").read_bytes()
     (run / "report.html").unlink()
     code, out, _ = call(capsys, "report", run)
-    assert (code, out) == (0, f"Written: {run / 'report.html'}\n")
+    address = (run / "report.html").as_uri()
+    how = f"To see the report, open this address in a browser: {address}"
+    assert (code, out) == (0, f"Written: {run / 'report.html'}\n{how}\n")
     assert (run / "report.html").read_bytes() == before
     code, out, _ = call(capsys, "report", run / "summary.json", "-o", tmp_path / "other.html", "--json")
     assert json.loads(out)["files"] == [str(tmp_path / "other.html")]

@@ -31,8 +31,8 @@ from coview import (
     as_views,
     stack_views,
 )
-from coview.compose.wrapper import nested_models
 from coview.core.score import ScoreMap
+from coview.methods.nested import nested_models
 from coview.preprocess.steps import preprocessing_per_view
 from tests.conftest import make_blobs
 

@@ -29,7 +29,7 @@ from coview import (
     stack_views,
     summarize,
 )
-from coview.compose.wrapper import nested_models
+from coview.methods.nested import nested_models
 from coview.rows import l2_normalize
 from tests.conftest import make_blobs
 

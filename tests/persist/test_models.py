@@ -42,10 +42,10 @@ from coview import (
     summarize,
 )
 from coview.compose import Preprocessed
-from coview.compose.wrapper import nested_models
 from coview.core.assign import Assigner
 from coview.errors import InputTypeError, ModelFileError
 from coview.kernels import Similarity
+from coview.methods.nested import nested_models
 from coview.persist import describe_model, load, save
 from coview.persist.codec import convert_model
 from coview.persist.file import Tensors

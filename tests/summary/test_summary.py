@@ -32,12 +32,12 @@ from coview import (
     save,
 )
 from coview.compose import Preprocessed
-from coview.compose.wrapper import nested_models
+from coview.core.drawn import draw_by_cluster
 from coview.core.fingerprint import fingerprint
 from coview.methods.base import is_training_set
 from coview.methods.kernel_clusterer import OneViewKernelClusterer
+from coview.methods.nested import nested_models
 from coview.summary import Summary, certainty, gather, space, summarize
-from coview.summary.drawn import draw_by_cluster
 from coview.summary.margins import shortened_directions
 from coview.summary.settings import n_training_samples, parameters
 from coview.tune.record import relative_criteria

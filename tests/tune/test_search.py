@@ -8,8 +8,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from coview import Consensus, FuzzyGraph, InputError, NeighborGraph, TMvKSCR, as_views
-from coview.compose.wrapper import nested_models
 from coview.core.assign import Directions
+from coview.methods.nested import nested_models
 from coview.preprocess.profile import ViewProfile
 from coview.tune.criterion import Constants, criterion, model_weights
 from coview.tune.models import models_of

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from coview.compose import Consensus, FixedSize, PerView
-from coview.compose.wrapper import OneEstimator, nested_models
+from coview.compose.wrapper import OneEstimator
 from coview.core.agreement import jaccard_indices
 from coview.core.assign import Labels
 from coview.core.select import Stratified
@@ -21,6 +21,7 @@ from coview.formats import decimals, plural
 from coview.html import html_table
 from coview.kernels import Kernel, Precomputed, kernel_per_view
 from coview.methods.base import MultiViewClusterer, Seed, as_generator, labels_of
+from coview.methods.nested import nested_models
 from coview.parameters import check_integer, is_integer
 from coview.progress import ProgressParameter, reporting
 from coview.runtime import Workers

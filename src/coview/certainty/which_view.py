@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from coview.compose.wrapper import nested_models
 from coview.core.agreement import adjusted_rand
 from coview.core.assign import Labels
 from coview.errors import InputError
+from coview.methods.nested import nested_models
 from coview.views import Array, Views
 
 _DECIMALS = 6  # contributions are rounded before they are compared, so that equal views are a tie in any batch

@@ -8,7 +8,7 @@ from typing import Annotated
 from coview.cli.folder import check_folder, complete_folder
 from coview.cli.inputs import LabelledInputs
 from coview.cli.options import MODEL, OUTPUT, Force, Preprocess, Seed, option
-from coview.cli.output import draw_report
+from coview.cli.output import draw_report, print_address
 from coview.cli.parse import parse_integer, parse_preprocessing
 from coview.cli.terminal import Terminal
 from coview.formats import percent
@@ -93,4 +93,6 @@ def compare_command(
         )
     if output is not None:
         terminal.line(f"Written to {output}/: {', '.join(written)}")
+        if "comparison.html" in written:
+            print_address(terminal, output / "comparison.html")
     terminal.print_json({**comparison.to_dict(), "output": output and str(output), "files": written})

@@ -17,6 +17,7 @@ from coview.cli.output import (
     check_report,
     describe_method,
     describe_truth,
+    print_address,
     print_clusters,
     print_contributions,
     print_stability,
@@ -141,8 +142,10 @@ def _has_demonstration(folder: Path) -> bool:
 
 
 def _print_files(terminal: Terminal, summary: Summary, output: Path, written: list[str]) -> None:
-    """Print the names of the files, and with --json the main numbers."""
+    """Print the names of the files and the address of the report, and with --json the main numbers."""
     terminal.line(f"Written to {output}/: {', '.join(written)}")
+    if "report.html" in written:
+        print_address(terminal, output / "report.html")
     terminal.print_json({**brief(summary), "output": str(output), "files": written})
 
 
@@ -181,4 +184,5 @@ def report_command(
         progress("writing the report", 0, 1)
         write_report(summary, target)
     terminal.line(f"Written: {target}")
+    print_address(terminal, target)
     terminal.print_json({"files": [str(target)]})

@@ -135,6 +135,11 @@ def check_report(option: str, path: Path) -> None:
         raise InputError(f"{path} cannot be written: its folder must exist, and it must not be a folder itself")
 
 
+def print_address(terminal: Terminal, path: Path) -> None:
+    """Print how to open a report; many terminals make the address a link."""
+    terminal.line(f"To see the report, open this address in a browser: {path.resolve().as_uri()}")
+
+
 def draw_report(result: Summary | Comparison, path: Path, terminal: Terminal) -> None:
     """Write the report, or note that its libraries are not installed."""
     try:

@@ -12,7 +12,7 @@ import typer
 
 from coview.cli.inputs import ViewInputs
 from coview.cli.options import OUTPUT, option
-from coview.cli.output import check_report, draw_report
+from coview.cli.output import check_report, draw_report, print_address
 from coview.cli.parse import match_views
 from coview.cli.terminal import Terminal
 from coview.errors import InputError
@@ -134,6 +134,8 @@ def predict_command(
     rows = [(str(label), str(size), percent(size / total)) for label, size in sorted(sizes.items())]
     terminal.table("Clusters", ("cluster", "samples", "fraction"), rows)
     terminal.line(f"Written: {', '.join(map(str, written))}, the labels of {plural(total, 'sample')}")
+    if report in written:
+        print_address(terminal, report)
     by_label = {str(label): size for label, size in sorted(sizes.items())}
     terminal.print_json({"n_samples": total, "sizes": by_label, "files": list(map(str, written))})
 

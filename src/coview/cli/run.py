@@ -98,14 +98,15 @@ def run(
 ) -> tuple[Summary, list[str]]:
     """Fit, summarise and write the folder; return the summary and the names of the files."""
     from coview.certainty.columns import sample_columns
-    from coview.compose.wrapper import nested_models
+    from coview.compose.wrapper import fit_with_stages
     from coview.io.labels import write_description, write_labels
+    from coview.methods.nested import nested_models
     from coview.persist import save
     from coview.summary.gather import summarize_with_positions
 
     seconds, start = dict(seconds or {}), perf_counter()
     progress("fitting", 1, 4)
-    model = _fit_with_stages(estimator, views, progress)
+    model = fit_with_stages(estimator, views, progress)
     seconds["fit"] = perf_counter() - start
     stability = None
     if measure_stability is not None:
@@ -142,24 +143,6 @@ def run(
             draw_report(summary, folder / "report.html", terminal)
         written = [name for name in RUN_FILES if (folder / name).exists()]
     return summary, written
-
-
-def _fit_with_stages(estimator: Any, views: Views, progress: Progress) -> Any:
-    """Return the fitted estimator; its stages are reported if it has a parameter `progress`."""
-    from coview.compose.wrapper import nested_models
-
-    def stage(name: str, done: int, total: int) -> None:
-        progress(f"fitting: {name}", done, total)
-
-    _report_to(stage, estimator)
-    for model in nested_models(estimator.fit(views)):  # fitted models are saved or kept without the callback
-        _report_to(None, model)
-    return estimator
-
-
-def _report_to(stage: Any, estimator: Any) -> None:
-    known = [key for key in estimator.get_params() if key == "progress" or key.endswith("__progress")]
-    estimator.set_params(**dict.fromkeys(known, stage))
 
 
 def _write_map(path: Path, ids_name: str, ids: Any, positions: Array, labels: Labels) -> None:

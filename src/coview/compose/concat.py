@@ -11,13 +11,13 @@ from coview.compose.wrapper import (
     OneEstimator,
     has_own,
     inner_has,
-    nested_models,
     prediction_settings,
     require_clusterer,
     warn_for_other_libraries,
 )
 from coview.core.assign import Labels
 from coview.methods.base import MultiViewClusterer
+from coview.methods.nested import nested_models
 from coview.state import Sizes, require
 from coview.views import Array, Layout, Views, stack_views
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from coview.compose.concat import stacks_views
-from coview.compose.wrapper import nested_models, require_clusterer, require_method, setting
+from coview.compose.wrapper import require_clusterer, require_method, setting
 from coview.core.assign import FEW_STARTS, Assigner, Deferred, Labels, as_assigner
 from coview.core.contributions import normalised_parts
 from coview.core.eigen import with_fixed_signs
@@ -18,6 +18,7 @@ from coview.errors import InputError
 from coview.methods.base import MultiViewClusterer, Seed, require_enough_samples, warn_if_many_clusters
 from coview.methods.coverage import check_coverage
 from coview.methods.kernel_clusterer import KernelClusterer
+from coview.methods.nested import nested_models
 from coview.methods.score_clusterer import ScoreClusterer
 from coview.parameters import check_integer, check_number, is_integer, short
 from coview.parts import part_of_fit
@@ -280,6 +281,11 @@ class Consensus(ScoreClusterer):
         kept = np.repeat([method is not None for method in self._methods_of_views()], self._widths)
         centres: Array = (self._assignment.centres @ self._axes.T * kept) @ self._axes
         return centres
+
+    @property
+    def _quick_up_to(self) -> int:
+        methods = (method for method in self._methods_of_views() if method is not None)
+        return min((method._quick_up_to for method in methods), default=super()._quick_up_to)
 
     def _training_scores(self, name: str) -> Array:
         scores = [None if method is None else method._training_scores(name) for method in self._methods_of_views()]

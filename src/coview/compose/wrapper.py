@@ -13,17 +13,43 @@ from coview.errors import InputError, InputTypeError
 from coview.kernels import RBF, Kernel, Precomputed, kernel_per_view
 from coview.methods.base import MultiViewClusterer, warn_if_many_clusters
 from coview.parameters import is_integer
+from coview.progress import Progress
 from coview.state import FITTED, Sizes, require
 from coview.views import Array, Views
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def nested_models(model: Any) -> Iterator[Any]:
-    """Yield a fitted model and the models inside it, from the outermost wrapper to the method."""
-    while model is not None:
-        yield model
-        model = getattr(model, "inner_model", None)
+def fit_with_stages(estimator: Any, views: Views, progress: Progress) -> Any:
+    """Fit an estimator and return it; its stages are reported if it has a parameter `progress`."""
+
+    def stage(name: str, done: int, total: int) -> None:
+        progress(f"fitting: {name}", done, total)
+
+    before = _progress_parameters(estimator)
+    estimator.set_params(**dict.fromkeys(before, stage))
+    try:
+        estimator.fit(views)
+    finally:
+        for model in _all_models(estimator):  # they are kept without the function, which cannot be pickled
+            model.set_params(**dict.fromkeys(_progress_parameters(model)))
+        estimator.set_params(**before)
+    return estimator
+
+
+def _progress_parameters(estimator: Any) -> dict[str, Any]:
+    found = estimator.get_params().items()
+    return {key: value for key, value in found if key == "progress" or key.endswith("__progress")}
+
+
+def _all_models(model: Any) -> Iterator[Any]:
+    """Yield an estimator and all estimators inside it, also those of a consensus and of single views."""
+    yield model
+    for name in ("estimator_", "estimators", "estimators_"):
+        inside = vars(model).get(name, ())
+        inside = inside.values() if isinstance(inside, Mapping) else inside
+        for each in inside if isinstance(inside, Iterable) else [inside]:
+            yield from _all_models(each)
 
 
 def inner_has(method: str, has: Callable[[Any, str], bool] = hasattr) -> Callable[[Method], Method]:

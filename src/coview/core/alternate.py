@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from coview.progress import report_iteration
 from coview.views import Array
 
 State = TypeVar("State")
@@ -31,9 +32,10 @@ def alternate(
 ) -> Alternation[State]:
     """Repeat a step, which returns the next state and its objective, until the objectives so far have converged."""
     trace: list[float] = []
-    for _ in range(max_iter):
+    for done in range(1, max_iter + 1):
         state, value = step(state)
         trace.append(float(value))
+        report_iteration(done, max_iter)
         if settled(trace):
             return Alternation(state, np.array(trace), True)
     return Alternation(state, np.array(trace), False)

@@ -22,7 +22,7 @@ from coview.methods.notebook import fitted_facts
 from coview.parameters import check_integer, check_number, is_number
 from coview.parts import is_part_of_fit, warn
 from coview.preprocess.encode import Encoding, encoded
-from coview.registry import check_name
+from coview.registry import FIGURES, check_name
 from coview.state import OPTIONAL, ByView, IntegerArray, Range, Size, Sizes, SomeViews, StringArray, require
 from coview.views import Array, Views, as_views, holds_several
 
@@ -83,6 +83,32 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
     def _html_repr(self) -> str:
         """Return the diagram of scikit-learn and what was learnt, which notebooks show."""
         return estimator_html_repr(self) + fitted_facts(self)
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
+        """Return no attributes for the diagram: scikit-learn reads all properties, of which some take seconds."""
+        return {}
+
+    def _quick_view_labels(self) -> dict[str, Labels]:
+        """Return the labels of the training samples by each view, if it takes little time; otherwise {}."""
+        kept: dict[str, Labels] = vars(self).get("view_labels_", {})
+        return kept
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """Return a picture of the clusters of the training samples: their map, or the cluster sizes without scores.
+
+        The map is a t-SNE of the scores, as in the report. It takes about a second. `coview.plots` has further figures.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            By default a new figure of pyplot, which notebooks show.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        check_is_fitted(self)
+        return FIGURES["model"](self, ax=ax)
 
     @property
     def _samples_may_lack_views(self) -> bool:

@@ -1,4 +1,4 @@
-"""Fitted models in notebooks: what was learnt, as a small table below the diagram of scikit-learn."""
+"""Fitted models in notebooks: what was learnt, as a small table and a map below the diagram of scikit-learn."""
 
 from __future__ import annotations
 
@@ -6,13 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from coview.html import first_few, html_table
+from coview.core.agreement import adjusted_rand
+from coview.core.drawn import draw_by_cluster
+from coview.core.plane import principal_plane, scaled, stacked
+from coview.formats import count, decimals
+from coview.html import first_few, html_map, html_table
+from coview.methods.nested import kept_labels, kept_scores, nested_models
+from coview.rows import l2_normalize
 
 _LISTED = 20
+_DRAWN = 1000
 
 
 def fitted_facts(model: Any) -> str:
-    """Return clusters, views and the selection of a fitted model as an HTML table; "" before a fit."""
+    """Return clusters, views, the selection and a map of a fitted model in HTML; "" before a fit."""
     learnt = vars(model)
     if "view_names_" not in learnt:
         return ""
@@ -24,8 +31,45 @@ def fitted_facts(model: Any) -> str:
         facts.append(("training samples", f"{len(learnt['train_rows_']):,}"))
     widths = [f"{name}: {width:,}" for name, width in learnt["view_n_features_"].items()]
     facts.append(("columns by view", first_few(widths, _LISTED)))
+    agreements = [f"{name}: {decimals(value)}" for name, value in _view_agreements(model).items()]
+    if len(agreements) > 1:
+        facts.append(("agreement of each view (ARI)", first_few(agreements, _LISTED)))
     if "best_view_" in learnt:
         facts.append(("best view", learnt["best_view_"]))
     if "reason_" in learnt:
         facts.append(("selection", learnt["reason_"]))
-    return html_table(("fitted", ""), facts)
+    names = sorted(name for name in learnt if name.endswith("_") and not name.startswith("_"))
+    facts.append(("attributes", ", ".join(names)))
+    return html_table(("fitted", ""), facts) + _small_map(model)
+
+
+def _view_agreements(model: Any) -> dict[str, float]:
+    """Return the adjusted Rand index between the labels by each view and the joint labels, if it takes little time."""
+    found = {}
+    for each in nested_models(model):
+        quick = getattr(each, "_quick_view_labels", None)
+        for name, labels in (quick() if quick else {}).items():
+            joint, known = kept_labels(model, len(labels)), labels >= 0
+            if joint is not None and known.any() and joint.max() > 0:  # one cluster agrees with anything
+                found[name] = adjusted_rand(labels[known], joint[known])
+        if found:
+            break
+    return found
+
+
+def _small_map(model: Any) -> str:
+    """Return the principal plane of some of the scores that the model keeps; a t-SNE would take a second."""
+    scores = kept_scores(model)
+    labels = None if scores is None else kept_labels(model, len(scores))
+    if scores is None or labels is None or scores.ndim != 2:
+        return ""
+    rows = draw_by_cluster(labels, _DRAWN)
+    if scores.shape[1] == 1:
+        what, positions = "Scores, with samples of similar score stacked", stacked(scores[rows, 0])
+    else:
+        what = "First two principal components of the directions of the scores"
+        positions = scaled(principal_plane(l2_normalize(scores[rows])))
+    groups = [(int(label), positions[labels[rows] == label].tolist()) for label in np.unique(labels[rows])]
+    some = "" if len(rows) == len(labels) else f"{count(len(rows))} of "
+    more = " model.plot() draws their t-SNE." if scores.shape[1] > 1 else ""
+    return html_map(groups, f"{what}; {some}{count(len(labels))} training samples.{more}")

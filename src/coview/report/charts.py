@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coview.formats import percent, shortened, shortened_apart
-from coview.plots import CRITERION, PALETTE, cluster_style, criteria_by_number
+from coview.palette import PALETTE, cluster_style
+from coview.plots import CRITERION, criteria_by_number
 from coview.report.tables import drawn_branches
 from coview.summary.values import reading_order
 from coview.tune.record import relative_spreads
@@ -26,7 +27,7 @@ MAX_SIMILARITIES = 400  # rows and columns of the heat map
 MAX_ID_LENGTH = 80
 MAX_LEGEND_LENGTH = 16
 
-# For each of `plots.MARKERS`, the name in Plotly and the outline in an SVG of 12 by 12.
+# For each of `palette.MARKERS`, the name in Plotly and the outline in an SVG of 12 by 12.
 SHAPES = {
     "o": ("circle", "M6 1a5 5 0 1 0 0 10a5 5 0 1 0 0-10z"),
     "s": ("square", "M1.5 1.5h9v9h-9z"),

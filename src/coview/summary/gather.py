@@ -12,25 +12,25 @@ from coview import metrics
 from coview.certainty.stability import Stability
 from coview.certainty.which_view import agreements_without
 from coview.compose import Consensus
-from coview.compose.wrapper import nested_models
 from coview.core.assign import Labels
+from coview.core.drawn import draw_by_cluster
 from coview.core.gram import Centering
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.formats import decimals
 from coview.kernels import Kernel, Precomputed
 from coview.likely_mistakes import check_classes
 from coview.methods.base import MultiViewClusterer, labels_of
+from coview.methods.nested import kept_scores, nested_models
 from coview.methods.tmvkscr import TMvKSCR
 from coview.preprocess.impute import FillMedian
 from coview.summary.certainty import Certainty, gather_certainty
 from coview.summary.contributions import Contributions, gather_contributions
-from coview.summary.drawn import draw_by_cluster
 from coview.summary.effects import effects, effects_of_columns
 from coview.summary.map import ARRANGED, arrange, place
 from coview.summary.margins import Numbers, margins, shortened_directions
 from coview.summary.refitted import check_stability, refits_of, stability_by_cluster
 from coview.summary.settings import describe_preprocessing, n_training_samples, nested_name, parameters, versions
-from coview.summary.space import Nested, all_scores, kept_scores, view_labels, view_scores
+from coview.summary.space import Nested, all_scores, view_labels, view_scores
 from coview.summary.tree import tree_of
 from coview.summary.values import (
     EIGENVALUE,
@@ -158,7 +158,7 @@ def summarize_with_positions(
     features, means, constant = _features(found)
     known, method = None if classes is None else _truth(found, classes), found.nested.method
     validity, k = _validity(model, found), len(found.names)
-    arranged, positions = _map_positions(found, on_map)
+    arranged, positions = map_positions(found.nested, found.scores, found.labels, found.fitted, on_map)
     listed = draw_by_cluster(found.numbers, LISTED)
     contributions = gather_contributions(model, views, found.numbers, listed, k)
     least = _smallest_margins(separation)
@@ -539,24 +539,29 @@ def _listed(
     )
 
 
-def _map_positions(found: _Found, given: SampleMap | None) -> tuple[SampleMap | None, Array | None]:
-    """Return the map of the training samples, and the positions of all samples on it; None without score space."""
-    if found.scores is None:
+def map_positions(
+    nested: Nested, scores: Array | None, labels: Labels, fitted: bool, given: SampleMap | None = None
+) -> tuple[SampleMap | None, Array | None]:
+    """Return the map of the training samples, and the positions of these samples on it; None without score space.
+
+    `fitted` says whether these are the training samples.
+    """
+    if scores is None:
         return None, None
-    method, of_training = found.nested.method, kept_scores(found.nested)
-    fingerprint = found.nested.models[0]._fingerprint
+    method, of_training = nested.method, kept_scores(nested.method)
+    fingerprint = nested.models[0]._fingerprint
     if given is not None:
         n_training = 0 if of_training is None else len(of_training)
         if given.fingerprint != fingerprint or not set(given.rows) <= set(range(n_training)):
             raise InputError("on_map is not a map of this model; give the map of the summary of its training samples")
-    scores = found.scores if of_training is None else of_training
+    trained = scores if of_training is None else of_training
     if given is None:
-        rows = draw_by_cluster(found.labels if of_training is None else method.labels_, ARRANGED)
-        given = SampleMap(fingerprint, tuple(rows.tolist()), _as_tuples(arrange(scores[rows])))
+        rows = draw_by_cluster(labels if of_training is None else method.labels_, ARRANGED)
+        given = SampleMap(fingerprint, tuple(rows.tolist()), _as_tuples(arrange(trained[rows])))
     arranged, positions = list(given.rows), np.array(given.positions)
-    placed = place(found.scores, scores[arranged], positions)
-    same = scores is found.scores or (found.fitted and len(scores) == len(found.scores))
-    if same and scores.shape[1] == 1:  # samples of equal score are apart along y, which neighbours cannot tell
+    placed = place(scores, trained[arranged], positions)
+    same = trained is scores or (fitted and len(trained) == len(scores))
+    if same and trained.shape[1] == 1:  # samples of equal score are apart along y, which neighbours cannot tell
         placed[arranged] = positions
     return given, placed
 

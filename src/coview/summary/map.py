@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coview.core.eigen import with_fixed_signs
+from coview.core.plane import principal_plane, scaled, stacked
 from coview.neighbors.exact import ExactSearch
 from coview.rows import l2_normalize
 from coview.runtime import one_sklearn_thread
@@ -21,7 +21,6 @@ _FEWEST = 8  # t-SNE of fewer distinct points is arbitrary
 _NEIGHBOURS = 5
 _DECIMALS = 6  # of points: scores may be computed in float32
 _NEAREST = 1e-5  # at a smaller distance two points count as the same
-_BINS = 50  # columns of samples, if there is one component
 
 
 def arrange(scores: Array) -> Array:
@@ -33,9 +32,9 @@ def arrange(scores: Array) -> Array:
     One component has two directions only. Then x is the score, and samples of similar score are stacked along y.
     """
     if scores.shape[1] == 1:
-        return _stacked(_points(scores, scores).ravel())
+        return stacked(_points(scores, scores).ravel())
     points, of_sample = np.unique(_points(scores, scores), axis=0, return_inverse=True)
-    plane = _principal_plane(points)
+    plane = principal_plane(points)
     if len(points) >= _FEWEST:
         from sklearn.manifold import TSNE
 
@@ -47,7 +46,7 @@ def arrange(scores: Array) -> Array:
             plane = TSNE(2, perplexity=perplexity, init=start, max_iter=_ITERATIONS, random_state=0).fit_transform(
                 points
             )
-    return _scaled(np.asarray(plane, dtype=np.float64))[of_sample.ravel()]
+    return scaled(np.asarray(plane, dtype=np.float64))[of_sample.ravel()]
 
 
 def place(scores: Array, arranged: Array, positions: Array) -> Array:
@@ -70,29 +69,3 @@ def _points(scores: Array, arranged: Array) -> Array:
     else:
         points = l2_normalize(scores)
     return np.round(points, _DECIMALS) + 0.0  # without -0.0
-
-
-def _principal_plane(points: Array) -> Array:
-    """Return the coordinates along the first two principal axes."""
-    left, values, _ = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
-    plane = np.zeros((len(points), 2))
-    plane[:, : len(values)] = (with_fixed_signs(left) * values)[:, :2]
-    return plane
-
-
-def _stacked(scores: Array) -> Array:
-    """Return the scores as x, and as y the place among the samples in the same of 50 intervals of scores."""
-    edges = np.histogram_bin_edges(scores, _BINS)
-    column = np.digitize(scores, edges[1:-1])
-    order = np.lexsort((scores, column))
-    sizes = np.bincount(column, minlength=_BINS)
-    within = np.empty(len(scores))
-    within[order] = np.arange(len(scores)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    y = within - (sizes[column] - 1) / 2
-    return np.column_stack([_scaled(scores[:, None]).ravel(), y / max(sizes.max(), 1)])
-
-
-def _scaled(positions: Array) -> Array:
-    """Return the positions centred, and divided by the largest coordinate."""
-    centred: Array = positions - (positions.max(axis=0) + positions.min(axis=0)) / 2
-    return centred / (np.abs(centred).max() or 1.0)

@@ -13,9 +13,10 @@ import numpy as np
 
 from coview._version import __version__
 from coview.compose import Concat, Consensus, FixedSize, PerView, Preprocessed
-from coview.compose.wrapper import Wrapper, nested_models
+from coview.compose.wrapper import Wrapper
 from coview.formats import plural
 from coview.methods.base import MultiViewClusterer
+from coview.methods.nested import nested_models
 
 _UNCHANGED = "as it is"  # a view without preprocessing
 

@@ -10,10 +10,10 @@ from sklearn.utils import gen_batches
 
 from coview.compose import Concat, Consensus
 from coview.compose.concat import stacks_views
-from coview.compose.wrapper import nested_models
 from coview.core.assign import Labels
 from coview.methods.base import MultiViewClusterer
 from coview.methods.kernel_clusterer import KernelClusterer
+from coview.methods.nested import kept_scores, nested_models
 from coview.summary.margins import Numbers
 from coview.views import Array, Views
 
@@ -45,15 +45,9 @@ class Nested:
         return views if isinstance(self.method, MultiViewClusterer) else next(iter(views.values()))
 
 
-def kept_scores(nested: Nested) -> Array | None:
-    """Return the scores of the samples that the method is fitted on, if it keeps them."""
-    kept = (getattr(nested.method, name, None) for name in ("scores_", "consensus_", "embedding_"))
-    return next((np.asarray(scores) for scores in kept if scores is not None), None)
-
-
 def all_scores(nested: Nested, views: Views, fitted: bool) -> Array | None:
     """Return the scores of the samples, which the method may keep if it is fitted on them; None without score space."""
-    method, known = nested.method, kept_scores(nested)
+    method, known = nested.method, kept_scores(nested.method)
     if fitted and known is not None and len(known) == views.n_samples:
         return known
     if not hasattr(method, "transform"):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from coview.compose.wrapper import nested_models
+from coview.core.drawn import draw_by_cluster
 from coview.core.tree import Branch, cluster_tree
+from coview.methods.nested import nested_models
 from coview.methods.score_clusterer import ScoreClusterer
-from coview.summary.drawn import draw_by_cluster
 from coview.tune import Tuned
 
 MOST_NUMBERS = 20  # of clusters, besides that of the model

@@ -13,11 +13,11 @@ from sklearn import config_context
 from sklearn.base import clone
 
 from coview.compose.consensus import diffusion_weights
-from coview.compose.wrapper import nested_models
 from coview.core.agreement import adjusted_rand, mean_agreements, size_entropy
 from coview.core.assign import FEW_STARTS, Labels, OneCluster
 from coview.core.select import draw_rows
 from coview.errors import InputError
+from coview.methods.nested import nested_models
 from coview.parts import part_of_fit
 from coview.preprocess.profile import varies
 from coview.progress import Progress

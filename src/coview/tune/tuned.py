@@ -56,7 +56,7 @@ class Tuned(Wrapper):
     n_jobs : int, optional
         Number of threads: -1 for all processors; by default as many as BLAS may use.
     progress : bool or callable, optional
-        True shows a bar, one for the search and one for each final fit. A function is called as
+        True shows a bar, one for the search, one for each final fit, and one for the validity. A function is called as
         progress(stage, done, total).
     verbose : int or bool
         As in scikit-learn: 0 prints nothing, 1 the stages of the search and the selection, 2 or more also each model.
@@ -175,7 +175,10 @@ class Tuned(Wrapper):
         ).fit(views)
         self.evaluations_, self.selected_ = result.evaluations, result.selected
         self.final_ = final_measures(consensus)
-        self.validity_ = measure_validity(consensus, views, consensus.labels_, n_jobs=self.n_jobs)
+        with reporting(self.progress) as report:
+            report("validity", 0, 1)
+            self.validity_ = measure_validity(consensus, views, consensus.labels_, n_jobs=self.n_jobs)
+            report("validity", 1, 1)
         self.reason_ = _reason(result, weights, self.final_, self.validity_)
         fall = fall_in_words(self.final_, result.evaluations[result.selected])
         if may_be_one and self.validity_ is not None and self.validity_.level == "none":

@@ -12,13 +12,13 @@ from sklearn import config_context
 from sklearn.base import clone
 
 from coview.compose import Consensus
-from coview.compose.wrapper import nested_models
 from coview.core.agreement import adjusted_rand, jaccard_indices
 from coview.core.assign import FEW_STARTS, Directions, Labels, OneCluster, as_assigner
 from coview.core.select import draw_rows
 from coview.errors import InputError
 from coview.kernels import AutoKernel, Graph, Kernel, Precomputed, kernel_for, kernel_per_view
 from coview.methods.kernel_clusterer import KernelClusterer
+from coview.methods.nested import nested_models
 from coview.methods.tmvkscr import TMvKSCR
 from coview.preprocess.profile import varies
 from coview.rows import as_float64
