@@ -16,6 +16,7 @@ SOURCE = Path(coview.__file__).parent
 RANKS = (
     "_version",
     "errors",
+    "atomic",
     "parts",
     "formats",
     "html",

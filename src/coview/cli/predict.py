@@ -123,7 +123,7 @@ def predict_command(
                 yield ids, block
 
         ids_name = inputs.ids or "sample"
-        write_label_blocks(output, ids_name, n_samples, counted())
+        write_label_blocks(output, ids_name, n_samples, counted(), replace=force)
         written = [output, *filter(None, [write_description(output, ids_name, wanted)])]
         if report is not None:
             progress("report", 0, 1)

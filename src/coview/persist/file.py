@@ -18,6 +18,7 @@ from typing import IO, Any, NoReturn, TypeAlias
 import numpy as np
 
 from coview._version import __version__
+from coview.atomic import complete_or_absent
 from coview.errors import InputError, ModelFileError
 from coview.state import StateError, require
 from coview.views import Array
@@ -77,8 +78,6 @@ def entries(node: Json, required: Sequence[str], optional: Sequence[str] = ()) -
 def write_file(path: Path, tree: Json, arrays: Mapping[str, Array]) -> None:
     """Write a model, given as JSON and arrays; the file appears when it is complete."""
     from safetensors.numpy import save
-
-    from coview.io.atomic import complete_or_absent  # readers of summaries do without io
 
     document = {"format": FORMAT, "coview": __version__, "model": tree, "tensors": _tensor_list(arrays)}
     text = json.dumps({**document, "digest": digest(document)})
