@@ -18,6 +18,7 @@ from coview.views import Matrix
 
 AsStrings = Callable[[str], bool]  # whether the column of this name is read as strings
 EXACT = 2**53  # larger integers are rounded when they become floats
+_COLUMN_BYTES = 200  # of a column without values: its name, its statistics, and copies of these
 TOO_LARGE = "integers beyond 2^53, which floats round"
 
 
@@ -92,6 +93,14 @@ class InputFile:
             prod(map(int, shape)) * itemsize,
             f"{self.where}: a table of {size} values",
             "select fewer columns or rows, use a sparse format, or read it in blocks with ViewsReader",
+        )
+
+    def require_columns(self, count: int) -> None:
+        """Refuse more columns than fit in memory by their names and statistics; sparse files store none of these."""
+        require_memory(
+            int(count) * _COLUMN_BYTES,
+            f"{self.where}: a table of {count} columns",
+            "drop columns without values, or combine columns",
         )
 
     def refuse_variable(self) -> None:
