@@ -8,6 +8,7 @@ from threading import Timer
 from typing import Any, TypeAlias
 
 from coview.errors import InputError
+from coview.formats import visible
 
 Progress: TypeAlias = Callable[[str, int, int], object]  # called with stage, done, total
 ProgressParameter: TypeAlias = Progress | bool | None
@@ -48,7 +49,7 @@ def progress_bar(delay: float = 0.0, *, remove: bool = False) -> Iterator[Progre
     if delay == 0:
         timer.join()
     try:
-        yield lambda stage, done, total: bars.update(task, description=stage, completed=done, total=total)
+        yield lambda stage, done, total: bars.update(task, description=visible(stage), completed=done, total=total)
     finally:
         timer.cancel()
         timer.join()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,10 @@ class _Positions(Sequence[str]):
         return self._count
 
     def __getitem__(self, position: Any) -> Any:
-        return str(position)
+        return str(range(self._count)[position])
+
+    def __iter__(self) -> Iterator[str]:
+        return map(str, range(self._count))
 
     def __contains__(self, name: object) -> bool:
         return (
@@ -138,7 +141,8 @@ class Features:
             numbers = np.column_stack([numbers, *codes.values()])
             names = (*names, *codes)
         self._check(numbers, names)
-        return Table(numbers, names, categories)  # type: ignore[arg-type] - positions are removed by `all`
+        columns: Any = names  # a tuple, or positions, which `all` removes
+        return Table(numbers, columns, categories)
 
     def _check(self, numbers: Matrix, names: Sequence[str]) -> None:
         """Refuse empty matrices and values that are not finite."""

@@ -23,13 +23,12 @@ import numpy as np
 
 from coview.errors import InputError
 from coview.extras import load_extra
-from coview.io.table import InputFile
+from coview.io.table import STRING_BYTES, InputFile
 from coview.views import Array
 
 _SECONDS = 30.0  # without an answer
 _BYTES_PER_SECOND = 10**7  # of a block; slow disks and compressed files are faster
 _LONGEST_LINE = 2**26
-_BYTES_PER_STRING = 100  # of a string in Python and its place in lists, beside its text
 
 
 class Dataset:
@@ -65,7 +64,7 @@ class Dataset:
                 f"{source.where} has values of type {described['dtype']} in {self.name}; expected numbers or strings"
             )
         if described["content"] == "strings":
-            source.require_memory(self.shape, _BYTES_PER_STRING)
+            source.require_memory(self.shape, STRING_BYTES)
             return self._strings(source)
         source.require_memory(self.shape, self.dtype.itemsize)
         source.require_memory((described["block_bytes"],), 1)
@@ -84,7 +83,7 @@ class Dataset:
         cells: list[bytes] = []
         total = 0
         for block in self._process.blocks(self.name, self._described["block_bytes"]):
-            total += 2 * block["bytes"] + _BYTES_PER_STRING * block["count"]
+            total += 2 * block["bytes"] + STRING_BYTES * block["count"]
             source.require_memory((total,), 1)
             content = bytearray(block["bytes"])
             self._process.receive(memoryview(content))

@@ -18,6 +18,8 @@ from coview.views import Matrix
 
 AsStrings = Callable[[str], bool]  # whether the column of this name is read as strings
 EXACT = 2**53  # larger integers are rounded when they become floats
+STRING_BYTES = 100  # of a string in Python and its place in lists, beside its text
+MOST_EMPTY_LINES = 10**6  # in a text file; a small compressed one may have thousands of millions
 _COLUMN_BYTES = 200  # of a column without values: its name, its statistics, and copies of these
 TOO_LARGE = "integers beyond 2^53, which floats round"
 
@@ -86,11 +88,11 @@ class InputFile:
             raise InputError(f"{self.where} has no {kind} {self.variable!r}; it has {listed}")
         return self.variable
 
-    def require_memory(self, shape: Sequence[int], itemsize: int = 8) -> None:
-        """Refuse an array of this shape, before it is read, if it does not fit in memory."""
+    def require_memory(self, shape: Sequence[int], itemsize: int = 8, text_bytes: int = 0) -> None:
+        """Refuse an array of this shape, before it is read, if it and its strings do not fit in memory."""
         size = " x ".join(map(str, shape))
         require_memory(
-            prod(map(int, shape)) * itemsize,
+            prod(map(int, shape)) * itemsize + text_bytes,
             f"{self.where}: a table of {size} values",
             "select fewer columns or rows, use a sparse format, or read it in blocks with ViewsReader",
         )
