@@ -100,7 +100,7 @@ def run(
     """Fit, summarise and write to the folder; return the summary and the names of the files."""
     from coview.certainty.columns import sample_columns
     from coview.compose.wrapper import nested_models
-    from coview.io.labels import write_description, write_labels
+    from coview.io.labels import notes_on_formulas, write_description, write_labels
     from coview.persist import save
     from coview.summary.gather import summarize_with_positions
 
@@ -118,6 +118,7 @@ def run(
     name, columns = ids_name or "sample", sample_columns(model, views, model.labels_, stable)
     labels = folder / f"labels.{options.labels_format}"
     write_description(write_labels(labels, columns[CLUSTER_COLUMN], ids, name=name, columns=columns), name)
+    terminal.note(*notes_on_formulas(labels, ids))
     if hasattr(model, "predict"):
         save(model, folder / "model.safetensors")
     else:

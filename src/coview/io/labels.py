@@ -20,6 +20,7 @@ from coview.atomic import complete_or_absent
 from coview.errors import InputError
 from coview.io.align import Ids, check_ids, refuse_duplicates, take_ids
 from coview.io.arrow import load_arrow
+from coview.io.cells import as_numbers
 from coview.io.features import listing
 from coview.io.formats import find, read_class_table
 from coview.io.identifiers import names_ids
@@ -243,6 +244,22 @@ def check_ids_name(name: str, where: str = "") -> None:
     """Raise an InputError if the column of the ids has the name of another column of label files."""
     if name in LABEL_COLUMNS:
         raise InputError(f"{where}{name!r} is the name of a column of labels; rename the column of the ids")
+
+
+def notes_on_formulas(path: Path, ids: Any) -> list[str]:
+    """Return a note if a text file of labels has ids that spreadsheet programs run as formulas.
+
+    The ids stay as they are: other names would not match those of the data.
+    """
+    if ids is None or path.suffix.lower() not in (".csv", ".tsv"):
+        return []
+    for sample in ids.to_pylist() if hasattr(ids, "to_pylist") else ids:
+        if str(sample)[:1] in ("=", "+", "-", "@", "\t", "\r") and as_numbers([str(sample)]) is None:
+            return [
+                f"{path.name} has ids such as {str(sample)[:40]!r}, which spreadsheet programs run as formulas; import "
+                "the column as text, or write the labels as .parquet"
+            ]
+    return []
 
 
 def columns_in(path: Path, wanted: tuple[str, ...]) -> tuple[str, ...]:
