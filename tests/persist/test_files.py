@@ -433,6 +433,15 @@ def test_a_long_range_of_columns_is_not_expanded(saved, path):
         load(path).predict(stack_views(positive_views(24))[0])
 
 
+def test_centroids_too_large_to_compute_with_are_refused(saved, path):
+    document, arrays = taken_apart(saved[4][0])
+    name = document["model"]["learnt"]["_centroids"][0]["tensor"]
+    arrays[name] = np.full_like(arrays[name], 1e200)
+    forge(path, document, arrays)
+    with pytest.raises(ModelFileError, match=r"expected centroids below 1e\\+150 in size, got 1e\\+200"):
+        load(path)
+
+
 def test_arrays_with_many_sides_are_refused(saved, path):
     """A product of 400,000 numbers takes a minute."""
     document, arrays = taken_apart(saved[0][0])

@@ -241,7 +241,7 @@ class _Process:
         """End the process at once, whatever it does."""
         self._child.kill()
         for stream in (self._child.stdin, self._child.stdout):
-            with suppress(OSError):  # a request that nobody has read
+            with suppress(OSError):  # a request that was not read
                 stream.close()  # type: ignore[union-attr]
         self._child.wait()
 

@@ -20,7 +20,7 @@ AsStrings = Callable[[str], bool]  # whether the column of this name is read as 
 EXACT = 2**53  # larger integers are rounded when they become floats
 STRING_BYTES = 100  # of a string in Python and its place in lists, beside its text
 MOST_EMPTY_LINES = 10**6  # in a text file; a small compressed one may have thousands of millions
-_COLUMN_BYTES = 200  # of a column without values: its name, its statistics, and copies of these
+_COLUMN_BYTES = 200  # of a column without values: its name and its statistics, several times
 TOO_LARGE = "integers beyond 2^53, which floats round"
 
 
