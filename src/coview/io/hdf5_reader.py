@@ -1,4 +1,4 @@
-"""HDF5 files, read by a process of their own, because the HDF5 library can crash or hang on damaged files.
+"""HDF5 files, read by a process of their own, because damaged ones can crash or stall the HDF5 library.
 
 Two changed bytes can keep the library busy forever, in compiled code that no signal interrupts. A second process
 therefore reads the file (`hdf5_process.py`) and sends the values in blocks through a pipe. It is killed if it sends
@@ -158,7 +158,7 @@ class _Process:
         self._seconds: float | None = None  # the limit that was exceeded
 
     def node(self, name: str) -> Dataset | Group | None:
-        """Return the node of this path, None if there is none."""
+        """Return the node of this path, None if it does not exist."""
         described = self._ask({"describe": name}, _SECONDS)
         if "missing" in described:
             return None
