@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import posixpath
 import signal
 import subprocess
 import sys
@@ -111,12 +112,12 @@ class Group:
         return key in self._keys
 
     def get(self, key: str, default: Any = None) -> Any:
-        found = self._process.node(os.path.join(self.name, key)) if key in self._keys else None
+        found = self._process.node(posixpath.join(self.name, key)) if key in self._keys else None
         return default if found is None else found
 
     def __getitem__(self, key: str) -> Any:
         """Return the node of this key, or of a path from the beginning of the file."""
-        found = self._process.node(os.path.join(self.name, key))
+        found = self._process.node(posixpath.join(self.name, key))
         if found is None:
             raise KeyError(key)
         return found
@@ -172,7 +173,7 @@ class _Process:
         return found
 
     def parent_of(self, name: str) -> Group:
-        return self.group(os.path.dirname(name))
+        return self.group(posixpath.dirname(name))
 
     def blocks(self, name: str, block_bytes: int) -> Iterator[dict[str, Any]]:
         """Yield the description of each block of a dataset; the caller receives its content."""
