@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check fix bench bench-authors paper paper-quick quality picture clean
+.PHONY: demo test check fix bench bench-authors paper paper-quick quality fuzz picture clean
 
 demo: .venv/ready  ## fit the embedded example and print the clusters
 	$(BIN)/coview demo
@@ -38,11 +38,14 @@ paper-quick: .venv/ready  ## the same with few settings on two small data sets, 
 quality: .venv/bench  ## measure clusters without labels on real data and write docs/quality.md; resumes an interrupted run
 	$(BIN)/python -m benchmarks.quality.run
 
+fuzz: .venv/ready  ## damaged files, forged models and killed commands; resumes an interrupted run, see docs/reliability.md
+	$(BIN)/python -m benchmarks.fuzz.run
+
 picture: demo  ## write docs/report.png, the screenshot in the README; needs Chromium and chromedriver
 	$(BIN)/python docs/screenshot.py demo-run/report.html docs/report.png
 
 clean:  ## remove everything that make built
-	rm -rf .venv demo-run .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv demo-run fuzz .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "coview needs Python 3.11 or newer; try: make PYTHON=python3.12")'

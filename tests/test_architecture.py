@@ -18,6 +18,7 @@ SOURCE = Path(coview.__file__).parent
 RANKS = (
     "_version",
     "errors",
+    "atomic",
     "parts",
     "formats",
     "palette",

@@ -2,6 +2,7 @@
 
 import csv
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -145,3 +146,20 @@ def test_the_commands_can_be_called_from_python():
     from typer.main import get_command
 
     assert get_command(app).main(["methods", "--quiet"], standalone_mode=False) is None
+
+
+def test_an_interrupt_during_the_imports_shows_no_traceback():
+    """The import of typer is replaced by one that sends Ctrl-C to its own process."""
+    code = (
+        "import os, signal, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'typer':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from coview.cli import main\n"
+        "main()\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert run.returncode == -signal.SIGINT
+    assert run.stderr == ""

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 
+from coview import RBF, FuzzyGraph, NeighborGraph, Polynomial, TMvKSCR
 from coview.errors import InputError
 from coview.parameters import check_above, check_integer, check_number
+from coview.registry import METHODS
 
 
 @pytest.mark.parametrize("value", [True, np.bool_(True), 2.0, "3", None, 0, -1])
@@ -42,3 +44,42 @@ def test_numbers_above_the_bound_are_accepted():
     assert check_above("sigma2", 2, 0) == 2.0
     with pytest.raises(InputError, match=r"^sigma2=2: expected a number above 0 and at most 1$"):
         check_above("sigma2", 2, 0, 1)
+
+
+NUMBERS = [
+    (name, parameter)
+    for name in METHODS
+    for parameter in METHODS[name]._get_param_names()
+    if parameter not in ("kernel", "assigner", "views", "progress", "verbose", "dtype", "shuffle", "learn_weights")
+]
+
+
+@pytest.mark.parametrize(("name", "parameter"), NUMBERS)
+@pytest.mark.parametrize("value", [True, np.True_])
+def test_booleans_are_not_numbers(name, parameter, value):
+    x = np.random.default_rng(0).normal(size=(20, 3))
+    given = {"n_clusters": 2} if "n_clusters" in METHODS[name]._get_param_names() else {}
+    with pytest.raises(InputError, match=parameter):
+        METHODS[name](**{**given, parameter: value}).fit(x).predict(x)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        lambda v: RBF(sigma2=v),
+        lambda v: Polynomial(degree=v),
+        lambda v: Polynomial(offset=v),
+        lambda v: NeighborGraph(n_neighbors=v),
+        lambda v: FuzzyGraph(n_neighbors=v),
+    ],
+)
+def test_booleans_are_not_parameters_of_kernels(kernel):
+    with pytest.raises(InputError, match="=True"):
+        TMvKSCR(2, kernel=kernel(True)).fit(np.random.default_rng(0).normal(size=(20, 3)))
+
+
+def test_long_messages_keep_their_beginning_and_end():
+    error = InputError("view 'a' has " + "x" * 300_000 + "; rename it")
+    assert len(str(error)) < 2100
+    assert str(error).startswith("view 'a' has x")
+    assert str(error).endswith("x; rename it")

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+_LONGEST_MESSAGE = 2000  # characters; names in files may have any length
+
 
 class InputError(ValueError):
     """The caller's data or parameters cannot be used; the message names the one at fault and says how to fix it."""
+
+    def __init__(self, message: str = "") -> None:
+        if len(message) > _LONGEST_MESSAGE:  # the beginning names the fault, and the end says how to fix it
+            message = f"{message[: _LONGEST_MESSAGE // 2]} … {message[-_LONGEST_MESSAGE // 2 :]}"
+        super().__init__(message)
 
 
 class InputTypeError(InputError, TypeError):

@@ -12,6 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 _MOST_DECIMALS = 6
+# Control characters, and those that change the direction of the text or end a line.
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def count(value: int) -> str:
@@ -70,6 +72,11 @@ def rounded(text: str) -> str:
 def listed(names: Sequence[str]) -> str:
     """Return names as an enumeration."""
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def visible(text: str) -> str:
+    """Return text whose control characters are escaped, because a terminal obeys them: names come from files."""
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def number_range(numbers: Sequence[int]) -> str:

@@ -12,6 +12,7 @@ from threading import Timer
 from typing import Any, TypeAlias
 
 from coview.errors import InputError
+from coview.formats import visible
 
 Progress: TypeAlias = Callable[[str, int, int], object]  # called with stage, done, total
 ProgressParameter: TypeAlias = Progress | bool | None
@@ -63,8 +64,8 @@ def progress_bar(delay: float = 0.0, *, remove: bool = False) -> Iterator[Progre
 
     def report(stage: str, done: int, total: int) -> None:
         nonlocal current
-        current = f"{stage}: "
-        bars.update(task, description=stage, completed=done, total=total)
+        current = f"{visible(stage)}: "
+        bars.update(task, description=visible(stage), completed=done, total=total)
 
     def iterate(done: int, most: int) -> None:
         bars.update(task, description=f"{current}iterations", completed=done, total=most)

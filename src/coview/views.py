@@ -566,6 +566,9 @@ def _positions(name: str, chosen: Any, columns: tuple[str, ...] | None, width: i
     try:
         if isinstance(chosen, slice):
             return np.arange(width)[chosen]
+        if isinstance(chosen, range) and chosen and not all(-width <= end < width for end in (chosen[0], chosen[-1])):
+            # Before the numbers are made, because a range may have any number of them.
+            raise InputError(f"view {name!r} selects columns outside the {width} columns of X: {chosen}")
         wanted = [chosen] if isinstance(chosen, str) else list(chosen)
     except TypeError:
         raise InputError(

@@ -1,133 +1,309 @@
 """Folders of results that are either complete or unchanged."""
 
 import os
+import shutil
 
 import pytest
 
 from coview import InputError
-from coview.cli.folder import check_folder, complete_folder
+from coview.cli.folder import claimed_folder
 
-FILES = ("model", "labels")
+FILES = ("model", "labels", "tuning")
 
 
-def half_written(path, stop):
-    with complete_folder(path, FILES) as folder:
-        (folder / "labels").write_text("half")
-        raise stop
+def write(path, text="new", files=FILES, *, force=True, during=lambda: None):
+    """Replace the results of a run."""
+    with claimed_folder(path, FILES, force=force) as folder:
+        for name in files:
+            (folder / name).write_text(text)
+        during()
+
+
+def old_run(path, files=("model", "labels"), others=("notes",)):
+    path.mkdir(exist_ok=True)
+    for name in (*files, *others):
+        (path / name).write_text("old")
+    (path / "figures").mkdir()
+    (path / "figures" / "labels").write_text("old")
+
+
+def contents(path):
+    """The readable files of a folder, also through links."""
+    return {child.name: child.read_text() for child in path.iterdir() if child.is_file()}
+
+
+def stop(error=KeyboardInterrupt):
+    raise error
 
 
 def test_a_new_folder_appears_when_it_is_complete(tmp_path):
-    with complete_folder(tmp_path / "deep" / "run", FILES) as folder:
-        (folder / "labels").write_text("new")
-        assert not (tmp_path / "deep" / "run").exists()
+    run = tmp_path / "deep" / "run"
+    write(run, during=lambda: run.exists() and stop())
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["run"]
-    assert (tmp_path / "deep" / "run" / "labels").read_text() == "new"
+    assert contents(run) == dict.fromkeys(FILES, "new")
 
 
-@pytest.mark.parametrize("stop", [ValueError, KeyboardInterrupt])
-def test_a_run_that_stops_leaves_nothing(tmp_path, stop):
-    with pytest.raises(stop):
-        half_written(tmp_path / "run", stop)
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_a_run_that_stops_leaves_nothing(tmp_path, error):
+    with pytest.raises(error):
+        write(tmp_path / "deep" / "run", during=lambda: stop(error))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_run_that_stops_keeps_existing_files(tmp_path):
-    (tmp_path / "labels").write_text("old")
+    old_run(tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        half_written(tmp_path, KeyboardInterrupt)
-    assert (tmp_path / "labels").read_text() == "old"
+        write(tmp_path, during=stop)
+    assert contents(tmp_path) == dict.fromkeys(("model", "labels", "notes"), "old")
 
 
 def test_two_runs_are_not_mixed_and_other_files_stay(tmp_path):
     run = tmp_path / "run"
-    run.mkdir()
-    for name in (*FILES, "notes"):
-        (run / name).write_text("old")
-    with complete_folder(run, FILES) as folder:
-        (folder / "labels").write_text("new")
-    assert {path.name: path.read_text() for path in run.iterdir()} == {"labels": "new", "notes": "old"}
+    old_run(run)
+    write(run, files=("labels", "tuning"))
+    assert contents(run) == {"labels": "new", "tuning": "new", "notes": "old"}
+    assert contents(run / "figures") == {"labels": "old"}
+    assert not any(path.is_symlink() for path in run.iterdir())
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
-def snapshots(run, monkeypatch, fail_at=None):
-    """Replace old files by new ones, and return the contents of the folder before every move."""
-    seen, move = [], os.replace
-
-    def watched(source, target):
-        seen.append({path.read_text() for path in run.iterdir() if path.name in FILES})
-        if len(seen) == fail_at:
-            raise KeyboardInterrupt
-        move(source, target)
-
-    monkeypatch.setattr(os, "replace", watched)
-    with complete_folder(run, FILES) as folder:
-        for name in FILES:
-            (folder / name).write_text("new")
-    return seen
+class Killed(BaseException):
+    """Stands for SIGKILL: no code that cleans up may run."""
 
 
-def test_the_folder_never_has_files_of_two_runs(tmp_path, monkeypatch):
-    for name in FILES:
-        (tmp_path / name).write_text("old")
-    seen = snapshots(tmp_path, monkeypatch)
-    assert seen == [{"old"}, {"old"}, set(), {"new"}]
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == dict.fromkeys(FILES, "new")
+CHANGES = ("link", "symlink", "rename", "replace", "mkdir", "unlink", "rmdir")
 
 
-@pytest.mark.parametrize("fail_at", [1, 2, 3, 4])
-def test_a_move_that_fails_restores_the_old_files(tmp_path, monkeypatch, fail_at):
-    for name in (*FILES, "notes"):
-        (tmp_path / name).write_text("old")
-    with pytest.raises(KeyboardInterrupt):
-        snapshots(tmp_path, monkeypatch, fail_at)
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == dict.fromkeys((*FILES, "notes"), "old")
+def killed_at(run, monkeypatch, moment):
+    """Replace a run and stop before a change of the file system, for good; return whether there was such a change."""
+    count = 0
+
+    def watched(change):
+        def call(*given, **named):
+            nonlocal count
+            count += 1
+            if count >= moment:
+                raise Killed
+            return change(*given, **named)
+
+        return call
+
+    with monkeypatch.context() as patch:
+        for name in CHANGES:
+            patch.setattr(os, name, watched(getattr(os, name)))
+        patch.setattr(shutil, "rmtree", watched(shutil.rmtree))
+        try:
+            write(run, files=("labels", "tuning"))
+        except Killed:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("link", [True, False], ids=["with links", "without hard links"])
+def test_a_kill_at_any_moment_leaves_all_of_one_run(tmp_path, monkeypatch, link):
+    """`moment` counts the changes of the file system; no file of the old run may stand beside one of the new run."""
+    if not link:
+        monkeypatch.setattr(os, "link", lambda *_: stop(OSError))
+    old = {"model": "old", "labels": "old", "notes": "old"}
+    new = {"labels": "new", "tuning": "new", "notes": "old"}
+    seen = []
+    for moment in range(1, 100):
+        run = tmp_path / str(moment)
+        old_run(run)
+        killed = killed_at(run, monkeypatch, moment)
+        found = contents(run)
+        assert found in (old, new), moment
+        seen.append(found == new)
+        if not killed:
+            break
+        # The next run takes over, whether it replaces the results or not.
+        with pytest.raises(InputError, match="has results of an earlier run"):
+            write(run, "newer", force=False)
+        assert contents(run) == found
+        assert not any(path.is_symlink() or path.name.startswith(".") for path in run.iterdir())
+        write(run, "newer")
+        assert contents(run) == {**dict.fromkeys(FILES, "newer"), "notes": "old"}
+    assert 15 < len(seen) < 99
+    assert seen == sorted(seen)
+    assert {*seen} == {True, False}
+
+
+def test_without_symbolic_links_the_next_run_finishes_the_move(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "symlink", lambda *_: stop(OSError))
+    new = {"labels": "new", "tuning": "new", "notes": "old"}
+    results = []
+    for moment in range(1, 100):
+        run = tmp_path / str(moment)
+        old_run(run)
+        if not killed_at(run, monkeypatch, moment):
+            break
+        with pytest.raises(InputError, match="has results of an earlier run"):
+            write(run, "newer", force=False)
+        results.append(contents(run) == new)
+        assert results[-1] or contents(run) == {"model": "old", "labels": "old", "notes": "old"}
+    assert results == sorted(results)
+    assert {*results} == {True, False}
+    assert contents(run) == new
+
+
+def test_what_a_killed_run_left_beside_its_folder_is_removed(tmp_path, monkeypatch):
+    run, left = tmp_path / "run", tmp_path / ".run.coview"
+    for exists in (False, True):
+        (left / "new").mkdir(parents=True)
+        (left / "new" / "labels").write_text("half")
+        if exists:
+            old_run(run)
+        write(run)
+        assert contents(run).items() >= dict.fromkeys(FILES, "new").items()
+        assert not left.exists()
+        shutil.rmtree(run)
+
+
+@pytest.mark.parametrize("exists", [True, False])
+@pytest.mark.parametrize("force", [True, False])
+def test_a_second_run_in_the_same_folder_is_refused_at_once(tmp_path, exists, force):
+    run = tmp_path / "run"
+    if exists:
+        run.mkdir()
+
+    def second():
+        with pytest.raises(InputError, match=r"another run is writing to .*run; wait until it ends"):
+            write(run, "second", force=force)
+
+    write(run, "first", during=second)
+    assert contents(run) == dict.fromkeys(FILES, "first")
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_results_that_appear_during_a_run_are_not_replaced(tmp_path, exists):
+    run = tmp_path / "run"
+    if exists:
+        run.mkdir()
+
+    def appear():
+        run.mkdir(exist_ok=True)
+        (run / "labels").write_text("first")
+
+    with pytest.raises(InputError, match=r"earlier run \(labels\)"):
+        write(run, force=False, during=appear)
+    assert contents(run) == {"labels": "first"}
+    assert [path.name for path in run.iterdir()] == ["labels"]
+
+
+def test_a_folder_that_another_program_made_meanwhile_is_unchanged(tmp_path):
+    run = tmp_path / "run"
+    with pytest.raises(InputError, match="run was made by another program during the run"):
+        write(run, during=lambda: old_run(run, files=()))
+    assert contents(run) == {"notes": "old"}
+
+
+def test_a_folder_that_is_removed_during_the_run_is_named(tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    with pytest.raises(InputError, match="run was removed or replaced during the run; start it again"):
+        write(run, during=lambda: shutil.rmtree(run))
+
+
+def test_systems_without_locks_have_claims_too(tmp_path, monkeypatch):
+    def no_locks(*_):
+        raise OSError
+
+    monkeypatch.setattr("coview.cli.folder.lock", no_locks)
+    run = tmp_path / "run"
+
+    def second():
+        with pytest.raises(InputError, match="if no run is active, delete it"):
+            write(run)
+
+    write(run, during=second)
+    assert contents(run) == dict.fromkeys(FILES, "new")
+
+
+def test_a_claim_that_ends_while_it_is_taken_is_taken_again(tmp_path, monkeypatch):
+    """The first run removes its claim between the moment when the second opens it and the moment when it locks it."""
+    from coview.cli import folder
+
+    run, claim, times = tmp_path / "run", tmp_path / ".run.coview", []
+
+    def late(descriptor, path):
+        times.append(path)
+        if len(times) == 1:
+            claim.rmdir()
+        return lock(descriptor, path)
+
+    lock = folder.lock
+    monkeypatch.setattr(folder, "lock", late)
+    write(run)
+    assert len(times) == 2
+    assert contents(run) == dict.fromkeys(FILES, "new")
 
 
 def test_nothing_is_written_beside_an_existing_folder(tmp_path):
     run = tmp_path / "run"
     run.mkdir()
     (tmp_path / "link").symlink_to(run)
-    with complete_folder(tmp_path / "link", FILES) as folder:
-        (folder / "labels").write_text("new")
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "run"]
-    assert [path.name for path in run.iterdir()] == ["labels"]
+    beside = []
+    write(tmp_path / "link", during=lambda: beside.extend(path.name for path in tmp_path.iterdir()))
+    assert sorted(beside) == ["link", "run"]
+    assert contents(run) == dict.fromkeys(FILES, "new")
+    assert (tmp_path / "link").is_symlink()
 
 
-def test_a_folder_that_another_run_made_meanwhile_is_unchanged(tmp_path):
-    def late():
-        with complete_folder(tmp_path / "run", FILES) as folder:
-            (folder / "labels").write_text("late")
-            (tmp_path / "run").mkdir()
-            (tmp_path / "run" / "labels").write_text("first")
-
-    with pytest.raises(OSError, match="not empty"):
-        late()
-    assert [path.read_text() for path in (tmp_path / "run").iterdir()] == ["first"]
+def test_results_that_are_links_are_replaced_and_their_targets_stay(tmp_path):
+    run, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
+    run.mkdir()
+    elsewhere.write_text("old")
+    (run / "labels").symlink_to("../elsewhere")
+    with pytest.raises(InputError, match=r"earlier run \(labels\)"):
+        write(run, force=False)
+    with pytest.raises(KeyboardInterrupt):
+        write(run, during=stop)
+    assert contents(run) == {"labels": "old"}
+    write(run)
+    assert contents(run) == dict.fromkeys(FILES, "new")
+    assert elsewhere.read_text() == "old"
 
 
 def test_a_relative_folder_is_made_where_the_command_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    check_folder(type(tmp_path)("run"), FILES, force=False)
-    with complete_folder(type(tmp_path)("run"), FILES) as folder:
-        (folder / "labels").write_text("new")
-    assert (tmp_path / "run" / "labels").read_text() == "new"
+    write(type(tmp_path)("run"), force=False)
+    assert contents(tmp_path / "run") == dict.fromkeys(FILES, "new")
+    (tmp_path / "run" / "deep").mkdir()
+    monkeypatch.chdir(tmp_path / "run" / "deep")
+    write(type(tmp_path)(".."), "newer")
+    assert contents(tmp_path / "run") == dict.fromkeys(FILES, "newer")
 
 
 def test_earlier_results_are_kept_without_force(tmp_path):
-    check_folder(tmp_path, FILES, force=False)
     (tmp_path / "model").write_text("old")
     with pytest.raises(
         InputError, match=r"has results of an earlier run \(model\); name another folder, or add --force"
     ):
-        check_folder(tmp_path, FILES, force=False)
-    check_folder(tmp_path, FILES, force=True)
+        write(tmp_path, force=False)
+    assert contents(tmp_path) == {"model": "old"}
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_folders_that_cannot_be_made_are_refused(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
     for folder in (tmp_path / "file", tmp_path / "file" / "run"):
         with pytest.raises(InputError, match=r"cannot make the folder .*file is a file"):
-            check_folder(folder, FILES, force=True)
+            write(folder)
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     with pytest.raises(InputError, match="no permission to write in"):
-        check_folder(tmp_path / "run", FILES, force=True)
+        write(tmp_path / "run")
+
+
+def test_a_folder_with_the_name_of_a_result_is_not_replaced(tmp_path):
+    (tmp_path / "labels").mkdir()
+    (tmp_path / "labels" / "mine").write_text("old")
+    for force in (True, False):
+        with pytest.raises(InputError, match="labels is a folder, which is not replaced; move it"):
+            write(tmp_path, force=force, during=lambda: stop(AssertionError))
+    assert contents(tmp_path / "labels") == {"mine": "old"}
+
+
+def test_a_link_to_nothing_is_refused_before_any_work(tmp_path):
+    (tmp_path / "run").symlink_to("nowhere")
+    with pytest.raises(InputError, match="run is a symbolic link to nowhere, which does not exist; remove the link"):
+        write(tmp_path / "run", during=lambda: stop(AssertionError))

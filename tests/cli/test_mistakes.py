@@ -97,3 +97,10 @@ def test_mistakes_give_one_line(data, fitted, tmp_path, capsys, monkeypatch):
         (["info", "missing.safetensors"], "missing.safetensors"),
     ]:
         assert sentence in refused(capsys, *typed), typed
+
+
+@pytest.mark.parametrize("command", [["fit", "-k2"], ["tune"], ["compare", "-k2"]])
+def test_an_empty_name_of_the_output_is_refused(command, data, tmp_path, capsys, monkeypatch):
+    """As from an unset variable of the shell; it would be the current folder."""
+    monkeypatch.chdir(tmp_path)
+    assert "the name is empty; name a folder" in refused(capsys, *command, *data["train_files"], "-o", "")

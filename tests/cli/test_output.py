@@ -36,3 +36,32 @@ def test_long_names_of_columns_stay_distinct(capsys, monkeypatch):
     out = capsys.readouterr().out
     assert all(f"000000{label:03}" in out for label in range(3))
     assert "ENSG1000000000000000000000" not in out
+
+
+def test_ids_that_spreadsheets_run_as_formulas_are_noted(tmp_path):
+    import pyarrow as pa
+
+    from coview.io.labels import notes_on_formulas
+
+    plain = ["a", "-1", "+2.5", "-1e-3", "s=1"]
+    for ids in (None, plain, pa.array(plain)):
+        assert notes_on_formulas(tmp_path / "labels.csv", ids) == []
+    for hostile in ("=1+1", "@SUM(A1)", "+cmd|' /C calc'!A0", "-2+3", "\t=1"):
+        for ids in ([*plain, hostile], pa.array([*plain, hostile])):
+            (note,) = notes_on_formulas(tmp_path / "labels.csv", ids)
+            assert repr(hostile) in note
+            assert "import the column as text" in note
+            assert notes_on_formulas(tmp_path / "labels.parquet", ids) == []
+
+
+def test_fit_and_predict_note_formulas_and_keep_the_ids(tmp_path, capsys):
+    from tests.cli.running import call
+
+    rows = [f"=s{i},{i % 2 * 9 + i / 100},{i / 50}" for i in range(20)]
+    (tmp_path / "x.csv").write_text("\n".join(["id,x,y", *rows]))
+    view = ("--view", f"a={tmp_path / 'x.csv'}", "--ids", "id")
+    _, _, err = call(capsys, "fit", *view, "-k2", "--method", "ksc", "--no-report", "-o", tmp_path / "run")
+    assert "labels.csv has ids such as '=s0'" in err
+    _, _, err = call(capsys, "predict", tmp_path / "run", *view, "-o", tmp_path / "new.csv")
+    assert "new.csv has ids such as '=s0'" in err
+    assert (tmp_path / "new.csv").read_text().splitlines()[1].startswith("=s0,")

@@ -205,3 +205,25 @@ def test_columns_that_cannot_be_written_are_refused_or_noted(data, fitted, tmp_p
     )
     assert call(capsys, *command, tmp_path / "x.csv", "--column", "membership", "-q")[0] == 0
     assert (tmp_path / "x.csv").read_text().startswith("id,cluster,membership\n")
+
+
+def test_links_to_nothing_are_refused_as_output(data, fitted, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "labels.csv").symlink_to("nowhere")
+    err = refused(capsys, "predict", fitted, *data["new_files"], "--ids=id", "-o", "labels.csv")
+    assert "labels.csv is a symbolic link to nowhere, which does not exist" in err
+
+
+def test_labels_that_appear_meanwhile_are_not_replaced(data, fitted, tmp_path, capsys, monkeypatch):
+    from coview.certainty import columns
+
+    def late(*given, **named):
+        (tmp_path / "labels.csv").write_text("first")
+        return sample_columns(*given, **named)
+
+    sample_columns = columns.sample_columns
+    monkeypatch.setattr(columns, "sample_columns", late)
+    code, _, err = call(capsys, "predict", fitted, *data["new_files"], "--ids=id", "-o", tmp_path / "labels.csv")
+    assert code == 2
+    assert "was written by another program meanwhile" in err
+    assert (tmp_path / "labels.csv").read_text() == "first"

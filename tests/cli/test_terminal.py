@@ -118,3 +118,27 @@ def test_warnings_of_the_library_become_notes(capsys):
     assert capsys.readouterr().err == "Note: found 2 distinct clusters\n"
     with pytest.raises(UserWarning):  # as before
         warnings.warn("later", UserWarning, stacklevel=1)
+
+
+HOSTILE = "\x1b]0;title\x07\x1b[2Jred\x9b31m\u202ename\r\x7f"
+
+
+def test_names_cannot_control_the_terminal(capsys, monkeypatch):
+    terminal = Terminal()
+    terminal.table("Title", ("name",), [(HOSTILE,)])
+    terminal.line(HOSTILE)
+    with terminal.working():
+        terminal.note(HOSTILE)
+    printed = capsys.readouterr()
+    for text in (printed.out, printed.err):
+        assert not {*HOSTILE} & {*text} - {*"]0;title[2Jred31mname"}
+    assert r"\x1b[2Jred\x9b31m\u202ename\r\x7f" in printed.out
+
+
+def test_names_in_errors_cannot_control_the_terminal(tmp_path, capsys):
+    from tests.cli.running import call
+
+    code, _, err = call(capsys, "info", tmp_path / HOSTILE)
+    assert code == 2
+    assert "\x1b" not in err
+    assert r"\x1b[2J" in err

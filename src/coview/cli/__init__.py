@@ -1,61 +1,11 @@
-"""The `coview` command; each subcommand calls the library, which is imported only then."""
+"""The `coview` command."""
 
 from __future__ import annotations
 
 import signal
 import sys
 from io import TextIOWrapper
-from typing import Annotated
-
-import typer
-
-from coview._version import __version__
-from coview.cli.compare import compare_command
-from coview.cli.exit_codes import Commands
-from coview.cli.fit import demo_command, fit_command, report_command, tune_command
-from coview.cli.info import info_command, methods_command
-from coview.cli.options import expand_groups
-from coview.cli.predict import predict_command
-
-app = typer.Typer(
-    name="coview",
-    cls=Commands,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"coview {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
-    ] = False,
-) -> None:
-    """Cluster samples that are described by several views at once.
-
-    Start with: coview fit --view text=text.parquet --view image=image.npy -k 6 -o run
-    """
-
-
-for command in (
-    fit_command,
-    tune_command,
-    predict_command,
-    report_command,
-    compare_command,
-    info_command,
-    methods_command,
-    demo_command,
-):
-    app.command(command.__name__.removesuffix("_command"))(expand_groups(command))
+from typing import Any
 
 
 def _end(*_: object) -> None:
@@ -65,8 +15,21 @@ def _end(*_: object) -> None:
 
 def main() -> None:
     """Run the command."""
+    interrupted = signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while modules are imported ends the process
     signal.signal(signal.SIGTERM, _end)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a character that the terminal cannot show is not an error
+    from coview.cli.commands import app
+
+    signal.signal(signal.SIGINT, interrupted)
     app()
+
+
+def __getattr__(name: str) -> Any:
+    """Return `app`, whose import takes longer than `main` may take to handle Ctrl-C."""
+    if name == "app":
+        from coview.cli.commands import app
+
+        return app
+    raise AttributeError(name)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
-from coview.cli.folder import check_folder, complete_folder
+from coview.cli.folder import claimed_folder
 from coview.cli.inputs import LabelledInputs
-from coview.cli.options import MODEL, OUTPUT, Force, Preprocess, Seed, option
+from coview.cli.options import MODEL, OUTPUT, Force, Preprocess, Seed, option, written_path
 from coview.cli.output import draw_report, print_address
 from coview.cli.parse import parse_integer, parse_preprocessing
 from coview.cli.terminal import Terminal
@@ -43,6 +44,7 @@ def compare_command(
             OUTPUT,
             "--output -o FOLDER",
             "Folder for comparison.json and comparison.html; without it nothing is written. For example -o comparison",
+            parser=written_path,
         ),
     ] = None,
     force: Force = False,
@@ -60,9 +62,10 @@ def compare_command(
     for name in names or [methods]:
         check_name("--methods", name, comparable_names())
     parsed = parse_preprocessing(preprocess or (), tuple(inputs.files))
-    if output is not None:
-        check_folder(output, COMPARISON_FILES, force=force)
-    with terminal.working() as progress:
+    claimed: AbstractContextManager[Path | None] = (
+        nullcontext() if output is None else claimed_folder(output, COMPARISON_FILES, force=force)
+    )
+    with claimed as folder, terminal.working() as progress:
         progress("reading the files", 0, 1)
         loaded = inputs.read()
         classes, truth_notes = inputs.read_truth(loaded)
@@ -81,11 +84,10 @@ def compare_command(
         for method in comparison.methods:
             terminal.note(*(f"{method.name}: {note}" for note in (method.error, *method.notes) if note))
         written = []
-        if output is not None:
-            with complete_folder(output, COMPARISON_FILES) as folder:
-                (folder / "comparison.json").write_text(comparison.to_json(), encoding="utf-8")
-                draw_report(comparison, folder / "comparison.html", terminal)
-                written = [name for name in COMPARISON_FILES if (folder / name).exists()]
+        if folder is not None:
+            (folder / "comparison.json").write_text(comparison.to_json(), encoding="utf-8")
+            draw_report(comparison, folder / "comparison.html", terminal)
+            written = [name for name in COMPARISON_FILES if (folder / name).exists()]
     terminal.table("Comparison of methods", *comparison.table())
     if comparison.largest_class is not None:
         terminal.line(

@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 from coview.cli.spelling import in_options
 from coview.errors import InputError
+from coview.formats import visible
 
 # The base class of all usage errors; its module differs between versions of typer.
 _UsageError: Any = typer.BadParameter.__base__
@@ -50,7 +51,7 @@ class Commands(TyperGroup):
             if "--debug" in typed:
                 traceback.print_exc()
             code, message = _explain(error)
-            typer.echo(f"Error: {' '.join(message.split())}", err=True)
+            typer.echo(f"Error: {visible(' '.join(message.split()))}", err=True)
         if code == 130:
             typer.echo("Stopped: nothing was written.", err=True)
         sys.exit(code if isinstance(code, int) else 0)

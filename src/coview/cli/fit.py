@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coview.cli.folder import check_folder
+from coview.cli.folder import claimed_folder
 from coview.cli.inputs import LabelledInputs
 from coview.cli.model import ModelOptions
 from coview.cli.options import OUTPUT, Clusters, Impute, NTrain, RunPath, Seed, Select, StabilityRepeats, option
@@ -101,8 +101,7 @@ def demo_command(context: typer.Context, terminal: Terminal, output: RunPath = P
         raise InputError(
             f"{output} has results of another run, which coview demo does not replace; name another folder"
         )
-    check_folder(output, RUN_FILES, force=True)
-    with terminal.working() as progress:
+    with claimed_folder(output, RUN_FILES, force=True) as folder, terminal.working() as progress:
         from coview.datasets import digits_views
         from coview.tune import Tuned
 
@@ -111,6 +110,7 @@ def demo_command(context: typer.Context, terminal: Terminal, output: RunPath = P
         summary, written = run(
             Tuned(10, random_state=0),
             views,
+            folder,
             RunFolder(output),
             terminal,
             progress,

@@ -35,6 +35,13 @@ def option(
     )
 
 
+def written_path(text: str | Path) -> Path:
+    """Return the path of results; an empty one, as from an unset variable of the shell, would be the current folder."""
+    if not str(text).strip():
+        raise typer.BadParameter("the name is empty; name a folder, or '.' for the current one")
+    return Path(text)
+
+
 def summaries(registry: Registry) -> str:
     """Return all names with their summaries, for help texts."""
     return ", ".join(f"{name} ({entry.summary})" for name, entry in registry.entries.items())
@@ -135,5 +142,8 @@ StabilityRepeats = Annotated[
         "is. For example --stability 20",
     ),
 ]
-RunPath = Annotated[Path, option(OUTPUT, "--output -o FOLDER", "Folder for the results. For example -o run")]
+RunPath = Annotated[
+    Path,
+    option(OUTPUT, "--output -o FOLDER", "Folder for the results. For example -o run", parser=written_path),
+]
 Force = Annotated[bool, option(OUTPUT, "--force", "Replace the results of an earlier run in the folder.")]

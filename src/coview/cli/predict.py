@@ -70,7 +70,7 @@ def predict_command(
     import numpy as np
 
     from coview.certainty.columns import check_columns, sample_columns
-    from coview.io.labels import columns_in, write_description, write_label_blocks
+    from coview.io.labels import columns_in, notes_on_formulas, write_description, write_label_blocks
     from coview.io.stream import label_blocks
     from coview.persist import describe_model, load
 
@@ -114,6 +114,7 @@ def predict_command(
         def counted() -> Iterator[tuple[Any, Columns]]:
             lacking: set[str] = set()
             for ids, block in blocks:
+                terminal.note(*notes_on_formulas(output, ids))
                 blank = {name for name in columns or () if block[name] is None}
                 if blank - lacking:
                     terminal.note(f"the model has no values for the columns {', '.join(sorted(blank - lacking))}")
@@ -123,7 +124,7 @@ def predict_command(
                 yield ids, block
 
         ids_name = inputs.ids or "sample"
-        write_label_blocks(output, ids_name, n_samples, counted())
+        write_label_blocks(output, ids_name, n_samples, counted(), replace=force)
         written = [output, *filter(None, [write_description(output, ids_name, wanted)])]
         if report is not None:
             progress("report", 0, 1)

@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
-from coview.cli.folder import check_folder, complete_folder
+from coview.cli.folder import claimed_folder
 from coview.cli.inputs import LabelledInputs
 from coview.cli.model import ModelOptions
 from coview.cli.options import OUTPUT, Force, RunPath, option
@@ -60,8 +60,7 @@ def run_files(
     require_writer(f".{folder.labels_format}")
     estimator, notes = options.estimator(tuple(inputs.files))
     measure_stability = options.measure_stability()
-    check_folder(folder.output, RUN_FILES, force=folder.force)
-    with terminal.working() as progress:
+    with claimed_folder(folder.output, RUN_FILES, force=folder.force) as written_to, terminal.working() as progress:
         progress("reading the files", 0, 4)
         start = perf_counter()
         loaded = inputs.read(empty_cells=[name for name in inputs.files if estimator._fills_cells(name)])
@@ -70,6 +69,7 @@ def run_files(
         return run(
             estimator,
             loaded.views,
+            written_to,
             folder,
             terminal,
             progress,
@@ -85,7 +85,8 @@ def run_files(
 def run(
     estimator: Any,
     views: Views,
-    run_folder: RunFolder,
+    folder: Path,
+    options: RunFolder,
     terminal: Terminal,
     progress: Progress,
     *,
@@ -96,10 +97,10 @@ def run(
     seconds: dict[str, float] | None = None,
     measure_stability: Callable[..., Any] | None = None,
 ) -> tuple[Summary, list[str]]:
-    """Fit, summarise and write the folder; return the summary and the names of the files."""
+    """Fit, summarise and write to the folder; return the summary and the names of the files."""
     from coview.certainty.columns import sample_columns
     from coview.compose.wrapper import fit_with_stages
-    from coview.io.labels import write_description, write_labels
+    from coview.io.labels import notes_on_formulas, write_description, write_labels
     from coview.methods.nested import nested_models
     from coview.persist import save
     from coview.summary.gather import summarize_with_positions
@@ -114,34 +115,34 @@ def run(
         stability = measure_stability(model, views, progress)
         seconds["stability"] = perf_counter() - start
     progress("summary", 2, 4)
-    with complete_folder(run_folder.output, RUN_FILES) as folder:
-        stable = None if stability is None else stability.samples
-        name, columns = ids_name or "sample", sample_columns(model, views, model.labels_, stable)
-        labels = folder / f"labels.{run_folder.labels_format}"
-        write_description(write_labels(labels, columns[CLUSTER_COLUMN], ids, name=name, columns=columns), name)
-        if hasattr(model, "predict"):
-            save(model, folder / "model.safetensors")
-        else:
-            *_, method = nested_models(model)
-            terminal.note(f"{type(method).__name__} cannot label new samples, so no model is saved")
-        summary, positions = summarize_with_positions(
-            model,
-            views,
-            ids=ids,
-            truth=truth,
-            seconds=seconds,
-            notes=tuple(terminal.notes),
-            command=command,
-            stability=stability,
-        )
-        (folder / "summary.json").write_text(summary.to_json(), encoding="utf-8")
-        if positions is not None:
-            _write_map(folder / "map.csv", ids_name or "sample", ids, positions, model.labels_)
-        _write_tuning(summary, folder / "tuning.csv")
-        if run_folder.draw:
-            progress("report", 3, 4)
-            draw_report(summary, folder / "report.html", terminal)
-        written = [name for name in RUN_FILES if (folder / name).exists()]
+    stable = None if stability is None else stability.samples
+    name, columns = ids_name or "sample", sample_columns(model, views, model.labels_, stable)
+    labels = folder / f"labels.{options.labels_format}"
+    write_description(write_labels(labels, columns[CLUSTER_COLUMN], ids, name=name, columns=columns), name)
+    terminal.note(*notes_on_formulas(labels, ids))
+    if hasattr(model, "predict"):
+        save(model, folder / "model.safetensors")
+    else:
+        *_, method = nested_models(model)
+        terminal.note(f"{type(method).__name__} cannot label new samples, so no model is saved")
+    summary, positions = summarize_with_positions(
+        model,
+        views,
+        ids=ids,
+        truth=truth,
+        seconds=seconds,
+        notes=tuple(terminal.notes),
+        command=command,
+        stability=stability,
+    )
+    (folder / "summary.json").write_text(summary.to_json(), encoding="utf-8")
+    if positions is not None:
+        _write_map(folder / "map.csv", ids_name or "sample", ids, positions, model.labels_)
+    _write_tuning(summary, folder / "tuning.csv")
+    if options.draw:
+        progress("report", 3, 4)
+        draw_report(summary, folder / "report.html", terminal)
+    written = [name for name in RUN_FILES if (folder / name).exists()]
     return summary, written
 
 

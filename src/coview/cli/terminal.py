@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from coview.cli.options import OUTPUT, option
 from coview.cli.spelling import in_options
+from coview.formats import visible
 from coview.progress import Progress, progress_bar, reporting
 
 _BAR_DELAY = 1.0  # seconds before a progress bar appears
@@ -36,13 +37,13 @@ class Terminal:
             for heading in headings:
                 shown.add_column(heading, overflow="fold")  # by default the end of a long name is cut
             for row in rows:
-                shown.add_row(*map(Text, row))
+                shown.add_row(*(Text(visible(cell)) for cell in row))
             self._print(shown)
 
     def line(self, text: str) -> None:
         """Print a line, except with --json or --quiet."""
         if not (self.as_json or self.quiet):
-            self._print(text)
+            self._print(visible(text))
 
     def note(self, *texts: str) -> None:
         """Add notes, printed at the end of the work, or with --json part of the object."""
@@ -70,4 +71,4 @@ class Terminal:
             with progress_bar(_BAR_DELAY, remove=True) if shown else reporting(None) as progress:
                 yield progress
         if not (self.as_json or self.quiet):
-            sys.stderr.writelines(f"Note: {text}\n" for text in self.notes)
+            sys.stderr.writelines(f"Note: {visible(text)}\n" for text in self.notes)

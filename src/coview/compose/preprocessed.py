@@ -147,7 +147,7 @@ class Preprocessed(Wrapper):
         super()._check_state(sizes)
         steps = preprocessing_per_view(self.steps, self.view_names_)
         fits = all(self.preprocessing_[name].preprocessing == steps[name] for name in steps)
-        require(fits, f"preprocessing_ differs from steps={self.steps!r}")
+        require(fits, "preprocessing_ differs from steps")
 
     def _inner_n_features(self) -> dict[str, int]:
         return {name: self.preprocessing_[name].width(width) for name, width in self.view_n_features_.items()}

@@ -32,6 +32,7 @@ def _as_csr(source: InputFile, matrix: Any) -> Matrix:
     if hasattr(matrix, "check_format"):
         matrix.check_format(full_check=True)
     source.require_memory((matrix.shape[0] + 1,))
+    source.require_columns(matrix.shape[1])
     csr = sp.csr_array(matrix)
     csr.sum_duplicates()
     return csr
@@ -69,7 +70,9 @@ def read_npz(source: InputFile, as_strings: AsStrings) -> RawTable:
                 source.require_memory(shape, dtype.itemsize)
             file.seek(0)
             with np.load(file, allow_pickle=False) as stored:
-                source.require_memory((max(map(int, stored["shape"])) + 1,))
+                n_rows, n_columns = [*map(int, stored["shape"]), 0][:2]
+                source.require_memory((max(n_rows, n_columns) + 1,))
+                source.require_columns(n_columns)
             file.seek(0)
             return from_array(source, sp.load_npz(file))
         name = source.choose(shapes, "array")

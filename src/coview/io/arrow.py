@@ -7,21 +7,31 @@ from typing import Any
 import numpy as np
 
 from coview.extras import load_extra
-from coview.io.table import EXACT, TOO_LARGE, AsStrings, InputFile, RawTable, check_names
+from coview.io.ipc import batch_sizes
+from coview.io.table import EXACT, STRING_BYTES, TOO_LARGE, AsStrings, InputFile, RawTable, check_names
 from coview.tables import as_string, category_order
 
 
 def read_parquet(source: InputFile, as_strings: AsStrings) -> RawTable:
     """Return the table of a Parquet file."""
-    with load_arrow("pyarrow.parquet").ParquetFile(source.path) as file:
+    parquet, types = load_arrow("pyarrow.parquet"), load_arrow("pyarrow.types")
+    with parquet.ParquetFile(source.path) as file:
         source.require_memory((file.metadata.num_rows, file.metadata.num_columns), 16)  # stored and converted
-        return _from_arrow(source, file.read(), as_strings)
+        texts = [field.name for field in file.schema_arrow if types.is_string(field.type)]
+        if not texts:
+            return _from_arrow(source, file.read(), as_strings)
+    # Each different string once, as a file may store a long one and its number for millions of rows.
+    with parquet.ParquetFile(source.path, read_dictionary=texts) as file:
+        return _from_arrow(source, file.read(), as_strings, frozenset(texts))
 
 
 def read_ipc(source: InputFile, as_strings: AsStrings) -> RawTable:
     """Return the table of an Arrow file, in the file format (Feather, most .arrow files) or the stream format."""
     pa = load_arrow()
-    source.require_memory((source.path.stat().st_size,), 2)
+    n_bytes = 0
+    for batch in batch_sizes(source.path):
+        n_bytes += batch.n_bytes
+        source.require_memory((n_bytes,), 2)  # stored and converted
     with pa.OSFile(str(source.path)) as file:
         try:
             opened = pa.ipc.open_file(file)
@@ -32,23 +42,11 @@ def read_ipc(source: InputFile, as_strings: AsStrings) -> RawTable:
             except (pa.ArrowException, OSError):
                 raise not_a_file from None
         with opened:
-            return _from_arrow(source, pa.Table.from_batches(_batches(source, opened), opened.schema), as_strings)
+            return _from_arrow(source, opened.read_all(), as_strings)
 
 
-def _batches(source: InputFile, opened: Any) -> list[Any]:
-    """Return all record batches; a compressed file does not state its size, so memory is checked for each."""
-    stored: Any = opened
-    if hasattr(opened, "num_record_batches"):
-        stored = (opened.get_batch(i) for i in range(opened.num_record_batches))
-    batches, n_rows = [], 0
-    for batch in stored:
-        n_rows += batch.num_rows
-        source.require_memory((n_rows, batch.num_columns))
-        batches.append(batch)
-    return batches
-
-
-def _from_arrow(source: InputFile, table: Any, as_strings: AsStrings) -> RawTable:
+def _from_arrow(source: InputFile, table: Any, as_strings: AsStrings, texts: frozenset[str] = frozenset()) -> RawTable:
+    """Return an Arrow table as a table; `texts` are strings that are encoded as categories but are none."""
     pa, pc, types = load_arrow(), load_arrow("pyarrow.compute"), load_arrow("pyarrow.types")
     numeric = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
     table.validate(full=True)  # offsets out of range would crash the process
@@ -62,13 +60,15 @@ def _from_arrow(source: InputFile, table: Any, as_strings: AsStrings) -> RawTabl
     for name, column in zip(table.column_names, table.columns, strict=True):
         kind = column.type
         if index == {name}:  # a multi-index gives no row names
-            row_names = tuple(as_string(value) or "" for value in column.to_pylist())
+            row_names = tuple(cell or "" for cell in _cells_of(source, column))
         if as_strings(name):
-            strings[name] = [as_string(value) for value in column.to_pylist()]
+            strings[name] = _cells_of(source, column)
         elif name in index:
             continue
+        elif name in texts:
+            strings[name] = _cells_of(source, column)
         elif types.is_dictionary(kind) or name in numbered:
-            strings[name] = [as_string(value) for value in column.to_pylist()]
+            strings[name] = _cells_of(source, column)
             categories[name] = category_order(column) if types.is_dictionary(kind) and kind.ordered else None
         elif any(is_kind(kind) for is_kind in numeric):
             limits = pc.min_max(column).as_py().values() if types.is_integer(kind) else ()
@@ -77,7 +77,7 @@ def _from_arrow(source: InputFile, table: Any, as_strings: AsStrings) -> RawTabl
             else:
                 numbers[name] = column
         elif types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view":
-            strings[name] = column.to_pylist()
+            strings[name] = _cells_of(source, column)
         else:
             what = "dates or times" if types.is_temporal(kind) else "values"
             others[name] = f"{what} of type {kind}"
@@ -86,6 +86,20 @@ def _from_arrow(source: InputFile, table: Any, as_strings: AsStrings) -> RawTabl
     for j, column in enumerate(numbers.values()):
         values[:, j] = column.cast(pa.float32() if single else pa.float64(), safe=False).to_numpy()
     return RawTable(values, tuple(numbers), strings, others, row_names, categories=categories)
+
+
+def _cells_of(source: InputFile, column: Any) -> list[str | None]:
+    """Return a column as strings; rows of the same category share one string."""
+    cells: list[str | None] = []
+    for chunk in column.chunks:
+        if not hasattr(chunk, "dictionary"):
+            source.require_memory((2 * chunk.nbytes + STRING_BYTES * len(chunk),), 1)
+            cells += [as_string(value) for value in chunk.to_pylist()]
+            continue
+        source.require_memory((2 * chunk.nbytes + 16 * len(chunk) + STRING_BYTES * len(chunk.dictionary),), 1)
+        values = [as_string(value) for value in chunk.dictionary.to_pylist()]
+        cells += [None if code is None else values[code] for code in chunk.indices.to_pylist()]
+    return cells
 
 
 def index_columns(schema: Any) -> set[str]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coview.errors import InputError
-from coview.io.table import EXACT, TOO_LARGE, AsStrings, InputFile, RawTable, check_names, is_counting
+from coview.io.table import EXACT, STRING_BYTES, TOO_LARGE, AsStrings, InputFile, RawTable, check_names, is_counting
 
 CellRows = Generator[list[str], None, None]  # rows of equal widths; only the first may lack the name of the row names
 
@@ -23,6 +23,8 @@ _HEADER_NOTES = {
     False: "the first line contains numbers and is read as a sample; the columns have no names",
 }
 _BLOCK_ROWS = 4096
+_BLOCK_CELLS = 2**20
+_SHARED_STRINGS = 10_000  # different strings of a column up to which equal cells are one string
 
 
 def from_cells(
@@ -74,7 +76,9 @@ def _read_rows(
     strings = late | {i for i, name in enumerate(names) if as_strings(name)} | ({0} if labelled else set())
     columns = _Columns(source, names, strings, _DecimalMarks(decimal))
     below = chain([second], below)
-    while block := list(islice(below, _BLOCK_ROWS)):
+    # Cells of one block are strings, which take far more memory than numbers.
+    size = max(min(_BLOCK_ROWS, _BLOCK_CELLS // len(names)), 1)
+    while block := list(islice(below, size)):
         columns.add(block)
     return columns.table(header, labelled, notes)
 
@@ -138,16 +142,18 @@ class _Columns:
         self._source, self._names, self._marks = source, names, marks
         self._strings: dict[int, list[str]] = {i: [] for i in strings}
         self._numbers: dict[int, list[NDArray[np.float64]]] = {i: [] for i in range(len(names)) if i not in strings}
+        self._known: dict[int, dict[str, str]] = {i: {} for i in range(len(names))}  # strings of each column
         self._too_large: set[int] = set()
         self._n_rows = 0
+        self._text_bytes = 0
 
     def add(self, block: list[list[str]]) -> None:
         # Concatenating the blocks takes as much memory again, and no header states their number.
-        self._source.require_memory((self._n_rows + len(block), len(self._names)))
+        self._source.require_memory((self._n_rows + len(block), len(self._names)), text_bytes=self._text_bytes)
         late = set()
         for i, cells in enumerate(zip(*block, strict=True)):
             if i in self._strings:
-                self._strings[i].extend(cells)
+                self._strings[i].extend(self._shared(i, cells))
                 continue
             values = self._marks.numbers(cells, self._names[i])
             if values is not None:
@@ -158,10 +164,22 @@ class _Columns:
                 late.add(i)
             else:
                 del self._numbers[i]
-                self._strings[i] = list(cells)
+                self._strings[i] = self._shared(i, cells)
         if late:
             raise _StringsAfterNumbers(late)
         self._n_rows += len(block)
+
+    def _shared(self, i: int, cells: Sequence[str]) -> list[str]:
+        """Return the cells, equal ones as one string, and count the memory of the others."""
+        known = self._known[i]
+        before = len(known)
+        if before <= _SHARED_STRINGS:
+            cells = [known.setdefault(cell, cell) for cell in cells]
+            added: Sequence[str] = [*islice(known, before, None)]
+        else:
+            added = cells
+        self._text_bytes += STRING_BYTES * len(added) + sum(map(len, added))
+        return list(cells)
 
     def table(self, header: bool, labelled: bool, notes: list[str]) -> RawTable:
         names = self._names
@@ -173,7 +191,7 @@ class _Columns:
         return RawTable(
             numbers,
             tuple(names[i] for i in kept) if header else None,
-            {names[i]: [_cell(cell) for cell in cells] for i, cells in sorted(self._strings.items())},
+            {names[i]: _cells_without_spaces(cells) for i, cells in sorted(self._strings.items())},
             {names[i]: TOO_LARGE for i in sorted(self._too_large)},
             row_names,
             (*notes, *self._marks.note(self._source)),
@@ -203,6 +221,12 @@ def as_numbers(cells: Sequence[str], decimal: str | None = ".") -> NDArray[np.fl
 
 def _any_too_large(values: NDArray[np.float64], cells: Sequence[str]) -> bool:
     return any(cells[i].strip().lstrip("+-").isdigit() for i in np.flatnonzero(np.abs(values) > EXACT).tolist())
+
+
+def _cells_without_spaces(cells: Sequence[str]) -> list[str | None]:
+    """Return the cells as `_cell` does; equal ones stay one string."""
+    known = {cell: _cell(cell) for cell in {*cells}}
+    return [known[cell] for cell in cells]
 
 
 def _cell(text: str) -> str | None:

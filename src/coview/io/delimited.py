@@ -11,24 +11,36 @@ from itertools import chain, islice
 
 from coview.errors import InputError
 from coview.io.cells import CellRows, as_numbers, from_cells
-from coview.io.table import AsStrings, InputFile, RawTable, is_counting
+from coview.io.table import MOST_EMPTY_LINES, STRING_BYTES, AsStrings, InputFile, RawTable, is_counting
 
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _SAMPLED_LINES = 20  # from which the delimiter is detected
+_SAMPLED_CHARACTERS = 2**22  # after which no further line is sampled
 _LONGEST_LINE = 2**28  # characters; a line without an end must not fill the memory
+_LONG_LINE = 2**20  # characters, from which the memory for the cells of the line is counted
 
 
 def read_delimited(source: InputFile, as_strings: AsStrings) -> RawTable:
     """Return the table of a CSV or TSV file."""
     _check_encoding(source)
     with _opened_text(source) as text:
-        start = list(islice((line for line in _lines(source, text) if line.strip()), _SAMPLED_LINES))
+        start = _sampled(line for line in _lines(source, text) if line.strip())
     expected = "\t" if source.ending == ".tsv" else ","
     delimiter = _detect_delimiter(source, start, expected)
     table = from_cells(source, partial(_line_rows, source, delimiter), as_strings, decimal=source.decimal)
     if delimiter == expected:
         return table
     return replace(table, notes=(f"the columns are separated by {_DELIMITERS[delimiter]}", *table.notes))
+
+
+def _sampled(lines: Iterator[str]) -> list[str]:
+    """Return the first lines: at least two, if there are so many, and few if they are long."""
+    start: list[str] = []
+    for line in islice(lines, _SAMPLED_LINES):
+        start.append(line)
+        if len(start) > 1 and sum(map(len, start)) > _SAMPLED_CHARACTERS:
+            break
+    return start
 
 
 def _line_rows(source: InputFile, delimiter: str) -> CellRows:
@@ -62,10 +74,18 @@ def _opened_text(source: InputFile) -> io.TextIOWrapper:
 
 
 def _lines(source: InputFile, text: io.TextIOWrapper) -> Iterator[str]:
+    n_empty = 0
     try:
         for number, line in enumerate(iter(partial(text.readline, _LONGEST_LINE), ""), start=1):
             if len(line) == _LONGEST_LINE:
                 raise InputError(f"{source.where} has a line {number} of more than {_LONGEST_LINE} characters")
+            if len(line) > _LONG_LINE:
+                n_cells = 1 + max(map(line.count, _DELIMITERS))
+                source.require_memory((n_cells,), STRING_BYTES, text_bytes=len(line))
+            elif len(line) < 3 and not line.strip():
+                n_empty += 1
+                if n_empty > MOST_EMPTY_LINES:
+                    raise InputError(f"{source.where} has more than {MOST_EMPTY_LINES} empty lines; delete them")
             yield line
     except UnicodeDecodeError:
         with source.opened() as file:

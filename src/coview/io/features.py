@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,7 +17,34 @@ from coview.views import Array, Matrix, places_of
 
 Rows = NDArray[np.intp]
 _DATE = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{4}/\d\d/\d\d")
+_LISTED = 5  # names in a message
+_NAME_BYTES = 300  # of the name of a column, in a tuple, a set and a dictionary
 _UNIT = re.compile(r"^[€$£¥]\s*|\s*(%|[€$£¥]|[a-zA-Zµμ]{1,3}(/[a-zA-Z]{1,3})?)$")  # of a number, such as % or mg/dl
+
+
+class _Positions(Sequence[str]):
+    """The names of columns without names, their positions, which are made only if one is needed."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, position: Any) -> Any:
+        return str(range(self._count)[position])
+
+    def __iter__(self) -> Iterator[str]:
+        return map(str, range(self._count))
+
+    def __contains__(self, name: object) -> bool:
+        return (
+            isinstance(name, str)
+            and name.isascii()
+            and name.isdigit()
+            and str(int(name)) == name
+            and int(name) < self._count
+        )
 
 
 class Features:
@@ -33,7 +61,7 @@ class Features:
         self._numbers: Matrix = table.numbers if same else table.numbers[rows]
         # Columns without names are named by their positions if some of them are dropped.
         self._named = table.names is not None
-        self._names = table.names if table.names is not None else tuple(map(str, range(table.numbers.shape[1])))
+        self._names = table.names if table.names is not None else _Positions(table.numbers.shape[1])
         self._strings = {name: [cells[i] for i in rows] for name, cells in table.strings.items()}
         self._others, self._orders = dict(table.others), table.categories
         self._n_columns = len(self._names) + len(self._strings) + len(self._others)
@@ -54,28 +82,30 @@ class Features:
         if lacking.any():
             numbers = numbers[:, ~lacking]
             names = tuple(names[j] for j in np.flatnonzero(~lacking))
-        filled = {*names, *strings}
-        empty = [name for name in (*self._names, *self._strings) if name not in filled]
+        empty = [self._names[j] for j in np.flatnonzero(lacking)]
+        empty += [name for name in self._strings if name not in strings]
         if empty:
             self.notes.append(f"{self._source.where}: dropped {listing('column', empty)} without any value")
         table = self._with_categories(numbers, names, strings)
         columns = table.columns or ()
-        constant = [columns[j] for j in np.flatnonzero(_is_constant(table.matrix))]
-        if constant and table.matrix.shape[0] > 1:
+        constant = np.flatnonzero(_is_constant(table.matrix))
+        if len(constant) and table.matrix.shape[0] > 1:
             verb = "is" if len(constant) == 1 else "are"
-            self.notes.append(f"{self._source.where}: {listing('column', constant)} {verb} constant")
-        return table if self._named or columns != self._names else table._replace(columns=None)
+            named = listing("column", [columns[j] for j in constant[:_LISTED]], total=len(constant))
+            self.notes.append(f"{self._source.where}: {named} {verb} constant")
+        return table._replace(columns=None) if isinstance(columns, _Positions) else table
 
     def chosen(self, wanted: Sequence[str], is_categorical: Callable[[str], bool]) -> Table:
         """Return the columns that a model was trained on, by name if the columns have names."""
         if not self._named and self._numbers.shape[1] == len(wanted):
             self._check(self._numbers, wanted)
             return Table(self._numbers, tuple(wanted))
-        if not self._named and not {*wanted} & {*self._names}:
+        if not self._named and not any(name in self._names for name in wanted):
             raise self._error(
                 f"has {self._numbers.shape[1]} columns, but the model was trained on {len(wanted)}; give the file with "
                 "the columns of the training data"
             )
+        self._source.require_memory((len(self._names),), _NAME_BYTES)
         position = {name: j for j, name in enumerate(self._names)}
         strings = {name: self._strings[name] for name in wanted if name in self._strings and is_categorical(name)}
         for name, cells in strings.items():
@@ -100,7 +130,7 @@ class Features:
         return table.take_columns([place[column] for column in wanted])
 
     def _with_categories(
-        self, numbers: Matrix, names: tuple[str, ...], strings: Mapping[str, Sequence[str | None]]
+        self, numbers: Matrix, names: Sequence[str], strings: Mapping[str, Sequence[str | None]]
     ) -> Table:
         """Return a table of numbers, followed by the codes of columns of strings."""
         self._source.require_memory((numbers.shape[0], numbers.shape[1] + 2 * len(strings)))  # separate, then stacked
@@ -111,7 +141,8 @@ class Features:
             numbers = np.column_stack([numbers, *codes.values()])
             names = (*names, *codes)
         self._check(numbers, names)
-        return Table(numbers, names, categories)
+        columns: Any = names  # a tuple, or positions, which `all` removes
+        return Table(numbers, columns, categories)
 
     def _check(self, numbers: Matrix, names: Sequence[str]) -> None:
         """Refuse empty matrices and values that are not finite."""
@@ -133,14 +164,14 @@ class Features:
                         f"{self._rows[lacking[0]]}), they lack the view"
                     )
             if len(rows) and not (is_bad is np.isnan and self._may_have_empty_cells):
-                raise self._unusable(what, rows, np.asarray(names)[columns], remedy)
+                raise self._unusable(what, rows, columns, names, remedy)
 
     def _error(self, what: str) -> InputError:
         return InputError(f"{self._source.where} {what}")
 
-    def _unusable(self, what: str, rows: Array, columns: Array, remedy: str) -> InputError:
+    def _unusable(self, what: str, rows: Array, columns: Array, names: Sequence[str], remedy: str) -> InputError:
         """Return the error about the values in these rows and columns, with their counts and the place of the first."""
-        first = f"row {self._rows[rows[0]]}, column {str(columns[0])!r}"
+        first = f"row {self._rows[rows[0]]}, column {names[columns[0]]!r}"
         if len(rows) == 1:
             return self._error(f"has {what} in {first}; {remedy} it, or drop that sample or column")
         return self._error(
@@ -200,14 +231,15 @@ def check_numbers(source: InputFile, table: RawTable) -> None:
         raise InputError(f"{source.where} is {ndim}-D; a view is 2-D, samples by features")
     if kind not in "fiub":
         others = f"values of type {table.numbers.dtype}"
-        what = {"U": "strings", "S": "strings", "c": "complex numbers"}.get(kind, others)
+        what = {"U": "strings", "S": "strings", "O": "strings", "c": "complex numbers"}.get(kind, others)
         raise InputError(f"{source.where} has {what}; expected real numbers")
 
 
-def listing(what: str, names: Sequence[str], plural: str | None = None) -> str:
-    """Return the first names and the number of the others, for messages."""
-    shown = ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    return f"the {what} {shown}" if len(names) == 1 else f"the {len(names)} {plural or what + 's'} {shown}"
+def listing(what: str, names: Sequence[str], plural: str | None = None, *, total: int | None = None) -> str:
+    """Return the first names and the number of the others, for messages; `names` may be the first of a total only."""
+    count = len(names) if total is None else total
+    shown = ", ".join(map(repr, names[:_LISTED])) + (f" and {count - _LISTED} more" if count > _LISTED else "")
+    return f"the {what} {shown}" if count == 1 else f"the {count} {plural or what + 's'} {shown}"
 
 
 def _use_as_ids(name: str) -> str:

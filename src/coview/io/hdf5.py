@@ -1,7 +1,9 @@
-"""HDF5 files: AnnData (.h5ad), MuData (.h5mu) and MATLAB 7.3; h5py reads only the selected table."""
+"""HDF5 files: AnnData (.h5ad), MuData (.h5mu) and MATLAB 7.3; only the selected table is read."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from coview.errors import InputError
-from coview.extras import load_extra
 from coview.io.arrays import from_array
 from coview.io.features import check_numbers
+from coview.io.hdf5_reader import Group, opened_hdf5
 from coview.io.table import AsStrings, InputFile, RawTable, check_names, shape_text
 from coview.tables import as_string
 
@@ -75,31 +77,21 @@ def _node_shape(node: Any, transposed: bool = False) -> str:
 def _read_node(source: InputFile, node: Any) -> tuple[Any, tuple[str, ...] | None]:
     """Return a dense array, a sparse matrix, or a data frame with its column names."""
     if hasattr(node, "shape"):
-        return from_array(source, read_dataset(source, node)).numbers, None
+        return from_array(source, node.read(source)).numbers, None
     kind = str(node.attrs.get("encoding-type", ""))
     if kind in ("csr_matrix", "csc_matrix"):
         shape = tuple(int(n) for n in node.attrs["shape"])
         source.require_memory((max(shape) + 1,))
-        stored = tuple(read_dataset(source, node[part]) for part in ("data", "indices", "indptr"))
+        stored = tuple(node[part].read(source) for part in ("data", "indices", "indptr"))
         make = sp.csr_array if kind == "csr_matrix" else sp.csc_array
         return from_array(source, make(stored, shape=shape)).numbers, None
     if kind == "dataframe":
         names = [str(name) for name in node.attrs["column-order"]]
         if not all(hasattr(node[name], "dtype") and node[name].dtype.kind in "fiub" for name in names):
             raise InputError(f"{source.where} has columns in {node.name} that are not numeric; encode or drop them")
-        columns = [from_array(source, read_dataset(source, node[name])).numbers for name in names]
+        columns = [from_array(source, node[name].read(source)).numbers for name in names]
         return np.column_stack(columns), tuple(names)
     raise InputError(f"{source.where} has a {kind or 'group'} in {node.name}, which is not a table of numbers")
-
-
-def read_dataset(source: InputFile, dataset: Any) -> Any:
-    """Return the values of a dataset that is stored in the file itself and fits in memory."""
-    if dataset.external or dataset.is_virtual or dataset.file.filename != str(source.path):
-        raise InputError(
-            f"{source.where} takes {dataset.name} from other files, which are not read; store all data in one file"
-        )
-    source.require_memory(dataset.shape, dataset.dtype.itemsize)
-    return dataset[()]
 
 
 def read_index(source: InputFile, home: Any, axis: str) -> tuple[str, ...] | None:
@@ -108,7 +100,7 @@ def read_index(source: InputFile, home: Any, axis: str) -> tuple[str, ...] | Non
     if group is None or not hasattr(group, "attrs"):
         return None
     names = group.get(group.attrs.get("_index", "_index"))
-    return None if names is None else tuple(as_string(name) or "" for name in read_dataset(source, names))
+    return None if names is None else tuple(as_string(name) or "" for name in names.read(source))
 
 
 def matlab_variables(source: InputFile) -> dict[str, str]:
@@ -124,10 +116,10 @@ def read_matlab_hdf5(source: InputFile) -> RawTable:
         shapes = {name: _node_shape(node, transposed=True) for name, node in tables.items()}
         node = tables[source.choose(shapes, "variable")]
         if "MATLAB_sparse" not in node.attrs:
-            return from_array(source, read_dataset(source, node).T)
+            return from_array(source, node.read(source).T)
         source.require_memory((int(node.attrs["MATLAB_sparse"]) + 1,))
-        ends = read_dataset(source, node["jc"])
-        stored = (read_dataset(source, node[part]) if part in node else np.empty(0) for part in ("data", "ir"))
+        ends = node["jc"].read(source)
+        stored = (node[part].read(source) if part in node else np.empty(0) for part in ("data", "ir"))
         shape = (int(node.attrs["MATLAB_sparse"]), len(ends) - 1)
         return from_array(source, sp.csc_array((*stored, ends), shape=shape))
 
@@ -144,9 +136,10 @@ def _matlab_tables(file: Any) -> dict[str, Any]:
     }
 
 
-def open_hdf5(source: InputFile) -> Any:
-    """Return the opened file, or refuse one that is not HDF5."""
-    h5py = load_extra("h5py", "scverse", "reading .h5ad, .h5mu and MATLAB 7.3 files")
+@contextmanager
+def open_hdf5(source: InputFile) -> Iterator[Group]:
+    """Yield the root of the file, or refuse one that is not HDF5."""
     if not is_hdf5(source.path):
         raise InputError(f"{source.where} is not an HDF5 file; give it the ending of its format")
-    return h5py.File(source.path, "r")
+    with opened_hdf5(source) as root:
+        yield root

@@ -16,10 +16,11 @@ from typing import IO, Any, Literal, TypeAlias
 
 import numpy as np
 
+from coview.atomic import complete_or_absent
 from coview.errors import InputError
 from coview.io.align import Ids, check_ids, refuse_duplicates, take_ids
 from coview.io.arrow import load_arrow
-from coview.io.atomic import complete_or_absent
+from coview.io.cells import as_numbers
 from coview.io.features import listing
 from coview.io.formats import find, read_class_table
 from coview.io.identifiers import names_ids
@@ -224,11 +225,17 @@ def write_labels(
     return write_label_blocks(path, name, len(clusters), [(None if ids is None else list(ids), block)])
 
 
-def write_label_blocks(path: str | os.PathLike[str], ids_name: str, n_samples: int, blocks: LabelBlocks) -> Path:
-    """Write the labels and further columns of n_samples in blocks, as `write_labels` does, and return the path."""
+def write_label_blocks(
+    path: str | os.PathLike[str], ids_name: str, n_samples: int, blocks: LabelBlocks, *, replace: bool = True
+) -> Path:
+    """Write the labels and further columns of n_samples in blocks, as `write_labels` does, and return the path.
+
+    With `replace=False`, a file that has got this name meanwhile is an error.
+    """
     path = check_label_path(path)
     check_ids_name(ids_name)
-    with complete_or_absent(path) as file:
+    # Otherwise a process that is killed here could leave new labels beside the description of other columns.
+    with complete_or_absent(path, replace=replace, outdated=[description_path(path)]) as file:
         _WRITERS[path.suffix.lower()](file, ids_name, n_samples, blocks)
     return path
 
@@ -237,6 +244,22 @@ def check_ids_name(name: str, where: str = "") -> None:
     """Raise an InputError if the column of the ids has the name of another column of label files."""
     if name in LABEL_COLUMNS:
         raise InputError(f"{where}{name!r} is the name of a column of labels; rename the column of the ids")
+
+
+def notes_on_formulas(path: Path, ids: Any) -> list[str]:
+    """Return a note if a text file of labels has ids that spreadsheet programs run as formulas.
+
+    The ids stay as they are: other names would not match those of the data.
+    """
+    if ids is None or path.suffix.lower() not in (".csv", ".tsv"):
+        return []
+    for sample in ids.to_pylist() if hasattr(ids, "to_pylist") else ids:
+        if str(sample)[:1] in ("=", "+", "-", "@", "\t", "\r") and as_numbers([str(sample)]) is None:
+            return [
+                f"{path.name} has ids such as {str(sample)[:40]!r}, which spreadsheet programs run as formulas; import "
+                "the column as text, or write the labels as .parquet"
+            ]
+    return []
 
 
 def columns_in(path: Path, wanted: tuple[str, ...]) -> tuple[str, ...]:
@@ -276,6 +299,8 @@ def check_label_path(path: str | os.PathLike[str]) -> Path:
         raise InputError(f"{path} has an unknown ending for labels; expected one of {', '.join(_WRITERS)}")
     if not path.absolute().parent.is_dir() or path.is_dir():
         raise InputError(f"{path} cannot be written: its folder must exist, and it must not be a folder itself")
+    if path.is_symlink() and not path.exists():
+        raise InputError(f"{path} is a symbolic link to {os.readlink(path)}, which does not exist; remove the link")
     if not os.access(path.absolute().parent, os.W_OK | os.X_OK):
         raise InputError(f"{path} cannot be written: no permission to write in {path.absolute().parent}")
     require_writer(ending)

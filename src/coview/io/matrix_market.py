@@ -29,6 +29,7 @@ def read_matrix_market(source: InputFile, as_strings: AsStrings) -> RawTable:
             return from_array(source, _body(source, file, values, shape[0] * shape[1], 1).reshape(shape, order="F"))
         n_rows, n_columns, n_entries = shape
         source.require_memory((n_rows + 6 * n_entries,))
+        source.require_columns(n_columns)
         body = _body(source, file, values, n_entries, 2 if values == "pattern" else 3)
     places = body[:, :2]
     if not ((places >= 1) & (places <= (n_rows, n_columns)) & (places == np.floor(places))).all():

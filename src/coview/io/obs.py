@@ -9,7 +9,7 @@ import numpy as np
 
 from coview.errors import InputError
 from coview.io.features import listing
-from coview.io.hdf5 import open_hdf5, read_dataset, read_index
+from coview.io.hdf5 import open_hdf5, read_index
 from coview.io.table import InputFile, RawTable
 from coview.registry import suggestion
 from coview.tables import as_string
@@ -64,7 +64,7 @@ def _frame(source: InputFile, home: Any) -> dict[str, Any]:
 def _as_strings(source: InputFile, node: Any) -> Sequence[str | None]:
     """Return a column of any encoding of anndata as strings, None if a value is missing."""
     if hasattr(node, "dtype"):
-        values = read_dataset(source, node)
+        values = node.read(source)
         if values.ndim != 1:
             raise InputError(f"{source.where} has {values.ndim}-D values in {node.name}; expected one per sample")
         categories = node.attrs.get("categories")  # a reference, in versions of anndata before 0.8
@@ -72,10 +72,10 @@ def _as_strings(source: InputFile, node: Any) -> Sequence[str | None]:
             return _decoded(source, values, _as_strings(source, node.file[categories]))
         return [as_string(value) for value in values.tolist()]
     if "codes" in node and "categories" in node:
-        return _decoded(source, read_dataset(source, node["codes"]), _as_strings(source, node["categories"]))
+        return _decoded(source, node["codes"].read(source), _as_strings(source, node["categories"]))
     if "values" in node and "mask" in node:
-        missing = read_dataset(source, node["mask"])
-        values = read_dataset(source, node["values"])
+        missing = node["mask"].read(source)
+        values = node["values"].read(source)
         pairs = zip(values.tolist(), missing.tolist(), strict=True)
         return [None if hidden else as_string(value) for value, hidden in pairs]
     raise InputError(f"{source.where} has no classes in {node.name}; select a column of strings, categories or numbers")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.extras import load_extra
 from coview.io.arrow import index_columns, load_arrow, numbered_categories
+from coview.io.ipc import batch_sizes
 from coview.io.table import reading, refuse_url
 from coview.tables import Categories, as_string, is_part_of_order
 from coview.views import Array
@@ -138,9 +140,9 @@ class TableRows(RowReader):
         schemas, self._counts = [], []
         for where, file in zip(self._named, files, strict=True):
             with reading(where):
-                data = load_arrow("pyarrow.dataset").dataset(str(file), format=self._format)
-                schemas.append(data.schema)
-                self._counts.append(data.count_rows())
+                schema, count = _schema_and_count(file, self._format)
+                schemas.append(schema)
+                self._counts.append(count)
         index = index_columns(schemas[0])
         self.index = next(iter(index)) if len(index) == 1 else None
         self.columns = tuple(name for name in schemas[0].names if name not in {ids, *index})
@@ -161,6 +163,9 @@ class TableRows(RowReader):
 
     def _check_columns(self, where: str, schema: Any) -> None:
         types, wanted = load_arrow().types, set(self._wanted)
+        twice = next((name for name, count in Counter(schema.names).items() if count > 1), None)
+        if twice is not None:
+            raise InputError(f"{where} has two columns named {twice!r}; rename one")
         missing, unknown = sorted(wanted - set(schema.names)), sorted({*schema.names} - wanted - index_columns(schema))
         if missing:
             raise InputError(f"{where} has no column {missing[0]!r}; every table of the view needs it")
@@ -266,6 +271,18 @@ class TableRows(RowReader):
         pa = load_arrow()
         columns = [batch.column(self.n_features) for batch in batches]
         return pa.concat_arrays([x.dictionary_decode() if pa.types.is_dictionary(x.type) else x for x in columns])
+
+
+def _schema_and_count(file: Path, kind: str) -> tuple[Any, int]:
+    """Return the schema of a table and its number of rows, from its metadata."""
+    # Datasets of Arrow would do, but wait forever if Arrow has one thread for input (ARROW_IO_THREADS=1).
+    if kind == "parquet":
+        with load_arrow("pyarrow.parquet").ParquetFile(file) as parquet:
+            return parquet.schema_arrow, int(parquet.metadata.num_rows)
+    pa = load_arrow()
+    with pa.OSFile(str(file)) as opened:
+        schema = pa.ipc.open_file(opened).schema
+    return schema, sum(batch.n_rows for batch in batch_sizes(file))
 
 
 def _changed(where: str) -> InputError:

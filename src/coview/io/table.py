@@ -18,6 +18,9 @@ from coview.views import Matrix
 
 AsStrings = Callable[[str], bool]  # whether the column of this name is read as strings
 EXACT = 2**53  # larger integers are rounded when they become floats
+STRING_BYTES = 100  # of a string in Python and its place in lists, beside its text
+MOST_EMPTY_LINES = 10**6  # in a text file; a small compressed one may have thousands of millions
+_COLUMN_BYTES = 200  # of a column without values: its name and its statistics, several times
 TOO_LARGE = "integers beyond 2^53, which floats round"
 
 
@@ -85,13 +88,21 @@ class InputFile:
             raise InputError(f"{self.where} has no {kind} {self.variable!r}; it has {listed}")
         return self.variable
 
-    def require_memory(self, shape: Sequence[int], itemsize: int = 8) -> None:
-        """Refuse an array of this shape, before it is read, if it does not fit in memory."""
+    def require_memory(self, shape: Sequence[int], itemsize: int = 8, text_bytes: int = 0) -> None:
+        """Refuse an array of this shape, before it is read, if it and its strings do not fit in memory."""
         size = " x ".join(map(str, shape))
         require_memory(
-            prod(map(int, shape)) * itemsize,
+            prod(map(int, shape)) * itemsize + text_bytes,
             f"{self.where}: a table of {size} values",
             "select fewer columns or rows, use a sparse format, or read it in blocks with ViewsReader",
+        )
+
+    def require_columns(self, count: int) -> None:
+        """Refuse more columns than fit in memory by their names and statistics; sparse files store none of these."""
+        require_memory(
+            int(count) * _COLUMN_BYTES,
+            f"{self.where}: a table of {count} columns",
+            "drop columns without values, or combine columns",
         )
 
     def refuse_variable(self) -> None:

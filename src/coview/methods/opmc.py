@@ -18,11 +18,12 @@ from coview.methods.base import MultiViewClusterer, Seed, ViewWeights
 from coview.methods.opmc_rows import SCALINGS, Scaling, StandardisedRows, learn_scaling
 from coview.parameters import check_choice, check_integer
 from coview.rows import row_blocks, squared_norms
-from coview.state import ByView, FloatArray, ListByView, Size
+from coview.state import ByView, FloatArray, ListByView, Size, Sizes, require
 from coview.views import Array, Layout, Views
 
 # Squared distances are equal if they differ by less than this fraction of their terms, which is far above rounding
 # errors and far below real differences. So ties are the same in any batch, and a row gets the same label alone.
+_LARGEST_CENTROID = 1e150  # whose square is finite, as that of the rows of a fit
 _TIE = 1e-12
 
 
@@ -290,6 +291,11 @@ class OPMC(MultiViewClusterer):
             name: self._scalings[name].restore(centroids)
             for name, centroids in zip(views.names, self._centroids, strict=True)
         }
+
+    def _check_state(self, sizes: Sizes) -> None:
+        super()._check_state(sizes)
+        largest = max(float(np.abs(centroids).max(initial=0.0)) for centroids in self._centroids)
+        require(largest < _LARGEST_CENTROID, f"expected centroids below {_LARGEST_CENTROID:g} in size, got {largest:g}")
 
     def _standardised(self, views: Views) -> list[StandardisedRows]:
         with np.errstate(over="ignore", invalid="ignore"):

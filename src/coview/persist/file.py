@@ -18,6 +18,7 @@ from typing import IO, Any, NoReturn, TypeAlias
 import numpy as np
 
 from coview._version import __version__
+from coview.atomic import complete_or_absent
 from coview.errors import InputError, ModelFileError
 from coview.state import StateError, require
 from coview.views import Array
@@ -26,6 +27,9 @@ Json: TypeAlias = Any  # None, bool, int, float, str, list, dict
 
 FORMAT = 1
 _LARGEST_HEADER = 100_000_000  # bytes; safetensors itself reads no more
+_MOST_VALUES = 4_000_000  # names, numbers, lists and objects in the text; each takes about 100 bytes of memory
+_DEEPEST = 100  # levels of lists and objects in the text; a wrapper takes four
+_MOST_SIDES = 8  # of an array
 _LONGEST_MESSAGE = 300
 DTYPES = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)} | {"bool", "float32", "float64"}
 
@@ -78,11 +82,12 @@ def write_file(path: Path, tree: Json, arrays: Mapping[str, Array]) -> None:
     """Write a model, given as JSON and arrays; the file appears when it is complete."""
     from safetensors.numpy import save
 
-    from coview.io.atomic import complete_or_absent  # readers of summaries do without io
-
     document = {"format": FORMAT, "coview": __version__, "model": tree, "tensors": _tensor_list(arrays)}
     text = json.dumps({**document, "digest": digest(document)})
     require(2 * len(text) <= _LARGEST_HEADER, f"names and parameters of {len(text)} characters are too many")
+    n_values = _n_values(text.encode())
+    require(2 * n_values <= _MOST_VALUES, f"{n_values} names and parameters are too many")
+    require(_depth(tree) + 1 <= _DEEPEST, f"models within models of more than {_DEEPEST} levels are too deep")
     content = save(dict(arrays), {"coview": text})
     try:
         with complete_or_absent(path) as file:
@@ -117,12 +122,16 @@ def read_document(file: IO[bytes]) -> dict[str, Json]:
     size = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(8), "little")
     require(2 <= length <= min(size - 8, _LARGEST_HEADER), "it is not a model saved by coview, or is cut off")
-    header = _parsed(file.read(length))
+    text_of_header = file.read(length)
+    n_values = _n_values(text_of_header)
+    require(n_values <= _MOST_VALUES, f"its text has {n_values} values, and at most {_MOST_VALUES} are read")
+    header = _parsed(text_of_header)
     notes = header.get("__metadata__") if isinstance(header, dict) else None
     text = notes.get("coview") if isinstance(notes, dict) else None
     if not isinstance(text, str):
         raise StateError("it is not a model saved by coview")
     document = _parsed(text)
+    require(_depth(document) <= _DEEPEST, f"it is nested more than {_DEEPEST} levels deep")
     version = document.get("format") if isinstance(document, dict) else None
     if type(version) is int and version > FORMAT:
         raise StateError(f"it was made by coview {str(document.get('coview'))[:20]}, in a newer format; update coview")
@@ -169,9 +178,30 @@ def _nbytes(entry: Json) -> int:
     require(isinstance(entry, list) and len(entry) == 3, "it is damaged: it lists no tensors")
     dtype, shape, _ = entry
     require(isinstance(dtype, str) and dtype in DTYPES, "it is damaged: it has tensors of an unknown type")
-    sides = isinstance(shape, list) and all(type(side) is int and side >= 0 for side in shape)
+    few = isinstance(shape, list) and len(shape) <= _MOST_SIDES  # a product of many takes minutes
+    sides = few and all(type(side) is int and 0 <= side < 2**63 for side in shape)
     require(sides, "it is damaged: it has tensors without a shape")
     return int(math.prod(shape, start=np.dtype(dtype).itemsize))
+
+
+def _n_values(text: bytes) -> int:
+    """Return the number of values in JSON, or more if there are commas and brackets in strings."""
+    return 1 + sum(map(text.count, (b",", b"[", b"{", b":")))
+
+
+def _depth(node: Json) -> int:
+    """Return the number of levels of lists and objects."""
+    depth, level = 0, [node]
+    while level:
+        level = [
+            inner
+            for each in level
+            if isinstance(each, (list, dict))
+            for inner in (each.values() if isinstance(each, dict) else each)
+            if isinstance(inner, (list, dict))
+        ]
+        depth += 1
+    return depth
 
 
 def _parsed(text: str | bytes) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 from coview.compose import Concat, Consensus, FixedSize, PerView, Preprocessed
 from coview.core.assign import Assigner
 from coview.core.select import Selector
-from coview.errors import InputError
+from coview.errors import InputError, kind_of
 from coview.kernels import Kernel
 from coview.parameters import check_integer
 from coview.persist.file import DTYPES, Json, Tensors, entries
@@ -109,7 +109,9 @@ def check_parameters(model: Any) -> None:
         check_integer("batch_size", given["batch_size"], 1)
     if given.get("n_jobs") is not None:
         check_integer("n_jobs", given["n_jobs"], -_MOST_THREADS, _MOST_THREADS)
-    require(_is_layout(given.get("views")), f"views={given.get('views')!r}: expected a layout of columns")
+    # The type only: the representation of nested estimators takes twice as long for each level.
+    views = given.get("views")
+    require(_is_layout(views), f"views: expected a layout of columns, got {kind_of(views)}")
 
 
 def _is_layout(views: Any) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from coview.atomic import complete_or_absent
 from coview.compare import Comparison
-from coview.io.atomic import complete_or_absent
 from coview.report.charts import chart_data, has_scores, model_clusters
 from coview.report.page import fill
 from coview.report.sentences import comparison_overview, overview, preprocessing_descriptions

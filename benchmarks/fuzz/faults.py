@@ -1,0 +1,177 @@
+"""Faults while a command runs: it is killed at random moments, and its output must be entirely old or entirely new.
+
+Each command runs in a process that was forked after all imports, so that kills hit its work. It runs once without a
+fault, which measures its time. Half of the kills come at any moment of that time, and half in its last 5 %, in which
+the results get their names. SIGKILL, SIGTERM and SIGINT are drawn by the seed. Afterwards the command runs again and
+must complete, without anything left of the killed run.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.fuzz.case import Case, Finding
+from coview.cli import main
+
+_SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+_LIMIT = 60.0  # seconds of one command
+COMMANDS = ("fit", "fit --force", "predict", "tune")
+
+
+class _Command:
+    """A command in a process of its own."""
+
+    def __init__(self, words: list[str], output: Path) -> None:
+        self.output, self._start = output, time.perf_counter()
+        self.process = os.fork()
+        if self.process == 0:
+            code = 70
+            try:
+                with output.open("w") as stream:
+                    sys.stdout = sys.stderr = stream
+                    sys.argv = ["coview", *words]
+                    main()
+            except SystemExit as stopped:
+                code = stopped.code if isinstance(stopped.code, int) else 1
+            finally:
+                os._exit(code)
+
+    def wait(self, seconds: float) -> int | None:
+        """Return the exit code, negative for a signal, or None if the command still runs after so many seconds."""
+        end = self._start + seconds
+        while True:
+            found, status = os.waitpid(self.process, os.WNOHANG)
+            if found:
+                return os.waitstatus_to_exitcode(status)
+            if (left := end - time.perf_counter()) <= 0:
+                return None
+            time.sleep(min(left, 0.002))
+
+    def end(self, number: signal.Signals) -> None:
+        """Send a signal, and wait; a process that does not end is a finding."""
+        os.kill(self.process, number)
+        if self.wait(time.perf_counter() - self._start + _LIMIT) is None:
+            os.kill(self.process, signal.SIGKILL)
+            os.waitpid(self.process, 0)
+            raise Finding(f"it does not end after {number.name}")
+
+
+def _run(words: list[str], folder: Path) -> tuple[int, str, float]:
+    """Run a command to its end; return its exit code, what it printed, and its time."""
+    start = time.perf_counter()
+    command = _Command(words, folder / "printed")
+    code = command.wait(_LIMIT)
+    if code is None:
+        command.end(signal.SIGKILL)
+        raise Finding(f"{' '.join(words)} takes more than {_LIMIT} seconds")
+    return code, command.output.read_text(), time.perf_counter() - start
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    """The readable files of a folder; those with the times of the run without their contents."""
+    if not folder.exists():
+        return {}
+    return {
+        path.name: b"" if path.name == "summary.json" else path.read_bytes()
+        for path in sorted(folder.iterdir())
+        if path.is_file() and not path.name.startswith(".")
+    }
+
+
+class _Setting:
+    """Two data sets, the results of all commands on each, and the times of the commands."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for number in (0, 1):
+            rng = np.random.default_rng(number)
+            for view in "ab":
+                x = rng.normal(size=(30, 3))
+                x[: 10 + 5 * number] += 8
+                np.save(folder / f"{view}{number}.npy", x)
+        self.seconds: dict[str, float] = {}
+        self._complete("fit", 0, folder / "model")
+        self._import_all()
+        for command in COMMANDS:
+            for number in (0, 1):
+                self.seconds[command] = self._complete(command, number, self.whole(command, number))
+
+    def _import_all(self) -> None:
+        """Run the commands in this process, so that those forked from it import nothing."""
+        handler = signal.getsignal(signal.SIGTERM)
+        for command in COMMANDS[1:]:
+            place = self.folder / "imports"
+            place.mkdir(exist_ok=True)
+            sys.argv = ["coview", *self.words(command, 0, place)]
+            with suppress(SystemExit):
+                main()
+        signal.signal(signal.SIGTERM, handler)
+
+    def whole(self, command: str, number: int) -> Path:
+        return self.folder / f"{command}-{number}"
+
+    def _complete(self, command: str, number: int, folder: Path) -> float:
+        folder.mkdir()
+        code, printed, seconds = _run(self.words(command, number, folder), self.folder)
+        if code:
+            raise RuntimeError(printed)
+        return seconds
+
+    def words(self, command: str, number: int, folder: Path) -> list[str]:
+        views = [f"--view={view}={self.folder / f'{view}{number}.npy'}" for view in "ab"]
+        if command == "predict":
+            columns = ["--column", "membership"] * number
+            output = ["-o", str(folder / "labels.csv"), "--force", "-q"]
+            return ["predict", str(self.folder / "model"), *views, *columns, *output]
+        k = ["-k", "2..3"] if command == "tune" else ["-k", "2", "--method", "tmvkscr"]
+        words = [command.split()[0], *views, *k, "--no-report", "-o", str(folder), "-q"]
+        return words if command == "fit" else [*words, "--force"]
+
+
+def _killed(setting: _Setting, command: str, fraction: float, number: signal.Signals) -> str:
+    """Kill a command, compare its output with those of the old and the new run, and run it again."""
+    folder = setting.folder / "killed"
+    shutil.rmtree(folder, ignore_errors=True)
+    if command != "fit":
+        shutil.copytree(setting.whole(command, 0), folder)
+    old, new = _contents(folder), _contents(setting.whole(command, 1))
+    running = _Command(setting.words(command, 1, folder), setting.folder / "printed")
+    if running.wait(fraction * setting.seconds[command]) is None:
+        running.end(number)
+    found, printed = _contents(folder), running.output.read_text()
+    allowed = [old, new]
+    if command == "predict":  # the description of the columns may be absent for a moment, but never be another one
+        allowed += [{"labels.csv": run["labels.csv"]} for run in (old, new)]
+    if found not in allowed:
+        raise Finding(f"{sorted(found)} are neither old nor new")
+    if "Traceback" in printed:
+        raise Finding(printed[-200:])
+    again, printed, _ = _run(setting.words("fit --force" if command == "fit" else command, 1, folder), setting.folder)
+    left = [path.name for place in (folder, setting.folder) for path in place.iterdir() if path.name.startswith(".")]
+    if again or left or _contents(folder) != new:
+        raise Finding(f"the next run: {printed[-200:]} {left}")
+    return "old" if found == old else "new"
+
+
+def cases(seed: int, folder: Path) -> Iterator[Case]:
+    """Yield kills of all commands in turn."""
+    setting = _Setting(folder)
+    rng = random.Random(seed)
+    for i in range(10**9):
+        command, number = COMMANDS[i % len(COMMANDS)], rng.choice(_SIGNALS)
+        fraction = rng.uniform(0.95, 1.02) if i // len(COMMANDS) % 2 else rng.random()
+
+        def run(command: str = command, fraction: float = fraction, number: signal.Signals = number) -> str:
+            return _killed(setting, command, fraction, number)
+
+        yield Case(f"{command}, {number.name} at {fraction:.3f} of its time", run)
