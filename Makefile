@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check fix bench bench-authors paper paper-quick quality picture clean
+.PHONY: demo test check docs fix bench bench-authors paper paper-quick quality picture clean
 
 demo: .venv/ready  ## fit the embedded example and print the clusters
 	$(BIN)/coview demo
@@ -10,10 +10,15 @@ demo: .venv/ready  ## fit the embedded example and print the clusters
 test: .venv/ready  ## run the whole test suite, a process on each core; pytest alone runs it in one
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal --cov --cov-fail-under=95
 
-check: .venv/ready  ## everything CI runs: format, lint, types, tests, demo, a small run of the paper's tables
+docs: .venv/ready  ## build the documentation site into build/site, and run its tutorials; warnings are errors
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --jobs auto docs build/site
+	@echo "open build/site/index.html"
+
+check: .venv/ready  ## everything CI runs: format, lint, types, the site, tests, demo, a small run of the paper's tables
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(MAKE) docs
 	$(MAKE) test
 	$(MAKE) demo
 	$(MAKE) paper-quick
@@ -38,11 +43,12 @@ paper-quick: .venv/ready  ## the same with few settings on two small data sets, 
 quality: .venv/bench  ## measure clusters without labels on real data and write docs/quality.md; resumes an interrupted run
 	$(BIN)/python -m benchmarks.quality.run
 
-picture: demo  ## write docs/report.png, the screenshot in the README; needs Chromium and chromedriver
+picture: demo  ## draw docs/explain/*.svg, and docs/report.png, the screenshot in the README; needs Chromium and chromedriver
+	$(BIN)/python docs/pictures.py
 	$(BIN)/python docs/screenshot.py demo-run/report.html docs/report.png
 
 clean:  ## remove everything that make built
-	rm -rf .venv demo-run .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist docs/api/generated docs/tutorials demo-run .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "coview needs Python 3.11 or newer; try: make PYTHON=python3.12")'

@@ -26,6 +26,8 @@ from coview.parameters import check_integer
 from coview.runtime import Workers
 from coview.views import Array, Matrix, Views
 
+__all__ = ["DaskViews", "fit", "predict", "predict_proba", "score_samples", "transform"]
+
 _FEWEST_ROWS = 8192  # smaller blocks are merged: they take more time to schedule than to label
 
 DaskArray: TypeAlias = Any  # dask's arrays have no element types
