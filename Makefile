@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check docs fix bench bench-authors paper paper-quick quality picture clean
+.PHONY: demo test check docs package package-all test-oldest fix bench bench-authors paper paper-quick quality picture clean
 
 demo: .venv/ready  ## fit the embedded example and print the clusters
 	$(BIN)/coview demo
@@ -22,6 +22,15 @@ check: .venv/ready  ## everything CI runs: format, lint, types, the site, tests,
 	$(MAKE) test
 	$(MAKE) demo
 	$(MAKE) paper-quick
+
+package:  ## build the sdist and the wheel into dist/, and run fast tests of the wheel in a clean environment
+	PYTHON=$(PYTHON) .ci/package
+
+package-all:  ## the same with all tests, and with every supported Python that is found
+	PYTHON=$(PYTHON) .ci/package --all
+
+test-oldest:  ## test the wheel with the oldest dependencies that pyproject.toml allows
+	PYTHON=$(PYTHON) .ci/package --oldest
 
 fix: .venv/ready  ## format the code and fix lint errors
 	$(BIN)/ruff check --fix .
