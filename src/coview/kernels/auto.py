@@ -36,6 +36,10 @@ class AutoKernel(Kernel):
     n_neighbors : int
         As in `FuzzyGraph`.
 
+    See Also
+    --------
+    FuzzyGraph : The graph, with a metric that is given.
+
     Examples
     --------
     >>> import numpy as np

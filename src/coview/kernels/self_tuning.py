@@ -40,6 +40,11 @@ class NeighborGraph(Graph):
         "cosine" is the Euclidean distance of L2-normalised rows; all-zero rows stay zero. "seuclidean" is that of
         columns divided by their standard deviation over the training rows, without constant columns.
 
+    See Also
+    --------
+    FuzzyGraph : A graph with the weights of UMAP.
+    RBF : Similarities of all pairs, with a global bandwidth.
+
     References
     ----------
     Zelnik-Manor, Perona: Self-tuning spectral clustering, 2004.
