@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check fix bench bench-authors paper paper-quick quality fuzz picture clean
+.PHONY: demo test check docs package package-all test-oldest fix bench bench-authors paper paper-quick quality fuzz picture clean
 
 demo: .venv/ready  ## fit the embedded example and print the clusters
 	$(BIN)/coview demo
@@ -10,13 +10,27 @@ demo: .venv/ready  ## fit the embedded example and print the clusters
 test: .venv/ready  ## run the whole test suite, a process on each core; pytest alone runs it in one
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal --cov --cov-fail-under=95
 
-check: .venv/ready  ## everything CI runs: format, lint, types, tests, demo, a small run of the paper's tables
+docs: .venv/ready  ## build the documentation site into build/site, and run its tutorials; warnings are errors
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --jobs auto docs build/site
+	@echo "open build/site/index.html"
+
+check: .venv/ready  ## everything CI runs: format, lint, types, the site, tests, demo, a small run of the paper's tables
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(MAKE) docs
 	$(MAKE) test
 	$(MAKE) demo
 	$(MAKE) paper-quick
+
+package:  ## build the sdist and the wheel into dist/, and run fast tests of the wheel in a clean environment
+	PYTHON=$(PYTHON) .ci/package
+
+package-all:  ## the same with all tests, and with every supported Python that is found
+	PYTHON=$(PYTHON) .ci/package --all
+
+test-oldest:  ## test the wheel with the oldest dependencies that pyproject.toml allows
+	PYTHON=$(PYTHON) .ci/package --oldest
 
 fix: .venv/ready  ## format the code and fix lint errors
 	$(BIN)/ruff check --fix .
@@ -41,11 +55,12 @@ quality: .venv/bench  ## measure clusters without labels on real data and write 
 fuzz: .venv/ready  ## damaged files, forged models and killed commands; resumes an interrupted run, see docs/reliability.md
 	$(BIN)/python -m benchmarks.fuzz.run
 
-picture: demo  ## write docs/report.png, the screenshot in the README; needs Chromium and chromedriver
+picture: demo  ## draw docs/explain/*.svg, and docs/report.png, the screenshot in the README; needs Chromium and chromedriver
+	$(BIN)/python docs/pictures.py
 	$(BIN)/python docs/screenshot.py demo-run/report.html docs/report.png
 
 clean:  ## remove everything that make built
-	rm -rf .venv demo-run fuzz .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist docs/api/generated docs/tutorials demo-run fuzz .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "coview needs Python 3.11 or newer; try: make PYTHON=python3.12")'

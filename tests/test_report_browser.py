@@ -2,8 +2,6 @@
 
 import csv
 import json
-import os
-import shutil
 import time
 from dataclasses import replace
 
@@ -12,35 +10,19 @@ import pytest
 
 from coview.report import write_report
 from coview.summary import SampleMap
+from tests.browser import needs_browser, start_browser, wait_for
 from tests.summaries import make_summary, make_tuning
 from tests.test_report import NASTY, make_comparison
 
 FORMULA = '=HYPERLINK("https://example.org","open")'
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
 
 pytest.importorskip("selenium", reason="browser tests need selenium: pip install 'coview[dev]'")
-pytestmark = pytest.mark.skipif(
-    not (BROWSER and DRIVER), reason="browser tests need chromium and chromedriver: apt-get install chromium-driver"
-)
+pytestmark = needs_browser
 
 
 @pytest.fixture(scope="module")
 def browser():
-    # By default Selenium searches for a newer driver and sends usage statistics.
-    os.environ.update(SE_OFFLINE="true", SE_AVOID_STATS="true")
-    from selenium.webdriver import Chrome, ChromeOptions
-    from selenium.webdriver.chrome.service import Service
-
-    options = ChromeOptions()
-    options.binary_location = BROWSER
-    for argument in ("headless=new", "no-sandbox", "disable-dev-shm-usage", "enable-unsafe-swiftshader"):
-        options.add_argument(f"--{argument}")
-    options.add_argument("--window-size=1280,900")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = Chrome(options=options, service=Service(executable_path=DRIVER))
-    driver.set_page_load_timeout(60)
-    driver.set_script_timeout(60)
+    driver = start_browser()
     yield driver
     driver.quit()
 
@@ -100,12 +82,6 @@ def opened(browser, pages):
         return browser
 
     return opened
-
-
-def wait_for(browser, condition):
-    from selenium.webdriver.support.wait import WebDriverWait
-
-    WebDriverWait(browser, 60, poll_frequency=0.05).until(lambda b: b.execute_script(f"return {condition}"))
 
 
 def run(browser, script):

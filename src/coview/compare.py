@@ -32,6 +32,8 @@ from coview.summary.gather import training_silhouette
 from coview.tune import Tuned
 from coview.views import Array, Views, as_views, check_row_labels
 
+__all__ = ["Comparison", "MethodResult", "compare"]
+
 
 @dataclass(frozen=True)
 class MethodResult:

@@ -10,6 +10,8 @@ import numpy as np
 from coview.core.assign import Labels
 from coview.views import Array, Views, as_views
 
+__all__ = ["digits_views", "make_synth1", "make_synth2", "make_synth2_unpaired"]
+
 
 class _Gaussian(NamedTuple):
     """One cluster of one view, with the parameters that the appendix prints."""

@@ -6,7 +6,21 @@ _LONGEST_MESSAGE = 2000  # characters; names in files may have any length
 
 
 class InputError(ValueError):
-    """The caller's data or parameters cannot be used; the message names the one at fault and says how to fix it."""
+    """The caller's data or parameters cannot be used; the message names the one at fault and says how to fix it.
+
+    See Also
+    --------
+    ModelFileError : The error of a file that is not a valid model.
+
+    Examples
+    --------
+    >>> from coview import as_views
+    >>> try:
+    ...     as_views({"text": [[1.0, 2.0]], "image": [["red"]]})
+    ... except InputError as error:
+    ...     print(error)
+    view 'image' holds strings; encode them as numbers or drop those columns
+    """
 
     def __init__(self, message: str = "") -> None:
         if len(message) > _LONGEST_MESSAGE:  # the beginning names the fault, and the end says how to fix it
@@ -19,7 +33,21 @@ class InputTypeError(InputError, TypeError):
 
 
 class ModelFileError(InputError):
-    """A file is not a valid saved model; nothing was loaded from it."""
+    """A file is not a valid saved model; nothing was loaded from it.
+
+    See Also
+    --------
+    load : Raises this error.
+
+    Examples
+    --------
+    >>> from coview import load
+    >>> try:
+    ...     load("missing.safetensors")
+    ... except ModelFileError as error:
+    ...     print(error)
+    missing.safetensors cannot be loaded: there is no such file
+    """
 
 
 def kind_of(value: object) -> str:

@@ -9,6 +9,8 @@ import numpy as np
 from coview.errors import InputError
 from coview.views import Array
 
+__all__ = ["accuracy", "purity", "scores"]
+
 
 def accuracy(truth: Any, labels: Any) -> float:
     """Return the fraction of samples in the class of their cluster, under the best one-to-one matching of the two.

@@ -28,6 +28,20 @@ from coview.summary.values import Summary
 from coview.tune.record import EvaluatedModel, Tuning, evaluated_numbers, relative_criteria, relative_spreads
 from coview.views import Array
 
+__all__ = [
+    "agreement",
+    "cluster_style",
+    "kappa_surface",
+    "rho_curve",
+    "sample_map",
+    "scatter",
+    "similarity_matrix",
+    "size_curve",
+    "sorted_scores",
+    "spectrum",
+    "tuning_clusters",
+]
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
 

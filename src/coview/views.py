@@ -63,6 +63,20 @@ class Views(Mapping[str, Matrix]):
         columns that each column of the table has become.
     dtype : numpy.dtype
         float32 if every view is float32, otherwise float64.
+
+    See Also
+    --------
+    as_views : Validate a list, mapping or stacked array.
+    read_views : Read one file for each view.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> views = Views({"text": np.ones((4, 2)), "image": np.zeros((4, 3))})
+    >>> views.names, views.n_samples
+    (('text', 'image'), 4)
+    >>> views.take([0, 1]).n_samples
+    2
     """
 
     columns: dict[str, tuple[str, ...] | None]
@@ -397,6 +411,11 @@ def as_views(data: Any, views: Layout = None, may_have_empty_cells: Callable[[st
     -------
     Views
 
+    See Also
+    --------
+    Views : The result, a mapping.
+    stack_views : The inverse.
+
     Examples
     --------
     >>> import numpy as np
@@ -437,6 +456,10 @@ def stack_views(views: Any) -> tuple[Matrix, dict[str, slice]]:
     -------
     X : array or csr_array of shape (n_samples, total number of features)
     views : dict from view name to slice
+
+    See Also
+    --------
+    as_views : The inverse.
 
     Examples
     --------

@@ -164,6 +164,11 @@ def stability(
     -------
     Stability
 
+    See Also
+    --------
+    summarize : Add the result to a report.
+    coview.validity.measure_validity : One level for all clusters, from none to strong.
+
     References
     ----------
     Hennig: Cluster-wise assessment of cluster stability. Computational Statistics & Data Analysis 52 (2007), 258-271.

@@ -41,6 +41,11 @@ class Concat(OneEstimator):
     labels_ : array of shape (n_samples,)
         Clusters of the training samples.
 
+    See Also
+    --------
+    PerView : One model for each view.
+    Preprocessed : Scale the views before they are stacked.
+
     Examples
     --------
     >>> import numpy as np

@@ -72,6 +72,10 @@ class Consensus(ScoreClusterer):
     labels_ : array of shape (n_samples,)
         Clusters of the training samples, numbered by decreasing size.
 
+    See Also
+    --------
+    Tuned : The consensus of models that are selected without labels.
+
     Examples
     --------
     >>> import numpy as np

@@ -62,6 +62,12 @@ class FixedSize(Wrapper):
     agreements_ : array of shape (n_repeats,)
         Mean adjusted Rand index between the labels of each repeat and those of the others; 1 for a single repeat.
 
+    See Also
+    --------
+    label_file : Label files block by block.
+    ViewsReader : Read aligned blocks of files.
+    Uniform, Entropy, KMeansRows, Stratified : How the training samples are selected.
+
     Examples
     --------
     >>> import numpy as np

@@ -44,6 +44,10 @@ class PerView(MultiViewClusterer):
     labels_ : array of shape (n_samples,)
         Clusters of the training samples by the best view.
 
+    See Also
+    --------
+    Concat : One model of the columns of all views.
+
     Examples
     --------
     >>> import numpy as np

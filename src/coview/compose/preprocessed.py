@@ -56,6 +56,10 @@ class Preprocessed(Wrapper):
     labels_ : array of shape (n_samples,)
         Clusters of the training samples.
 
+    See Also
+    --------
+    Tuned : Its models have their own preprocessing.
+
     Examples
     --------
     >>> import numpy as np

@@ -129,6 +129,10 @@ class Codebook(Assigner):
     clusters affect a fifth of the samples. Here, among equally frequent patterns, the one with the larger sum of score
     norms enters the codebook. Among equally near code words, the one with the nearest mean direction is assigned.
 
+    See Also
+    --------
+    Directions : k-means on score directions, the default.
+
     Examples
     --------
     >>> import numpy as np
@@ -184,6 +188,10 @@ class Directions(Assigner):
     n_init : int
         Number of initialisations of k-means. Above 1000 samples they run on 1000 samples drawn at random, and the best
         result is the initialisation for all samples.
+
+    See Also
+    --------
+    Codebook : The rule of the paper.
 
     Examples
     --------

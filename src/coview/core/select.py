@@ -58,7 +58,20 @@ def draw_rows(n_samples: int, count: int, rng: np.random.Generator) -> Rows:
 
 @dataclass(frozen=True)
 class Uniform(Selector):
-    """Rows drawn uniformly at random. This is the fastest rule, and is rarely worse than the others."""
+    """Rows drawn uniformly at random. This is the fastest rule, and is rarely worse than the others.
+
+    See Also
+    --------
+    FixedSize : Trains on the selected rows.
+    KMeansRows : Rows near k-means centres, for few training samples.
+
+    Examples
+    --------
+    Train on 2,000 rows that are selected in this way, and label all rows:
+
+    >>> from coview import FixedSize, TMvKSCR
+    >>> model = FixedSize(TMvKSCR(10), n_train=2000, select=Uniform())
+    """
 
     def rows(self, source: RowSource, count: int, rng: np.random.Generator, kernels: Mapping[str, Kernel]) -> Rows:
         return draw_rows(source.n_samples, count, rng)
@@ -72,6 +85,19 @@ class Stratified(Selector):
     ----------
     groups : array of shape (n_samples,)
         The group of each row, such as a batch, a site or a day.
+
+    See Also
+    --------
+    FixedSize : Trains on the selected rows.
+    Uniform : The default.
+
+    Examples
+    --------
+    Train on rows of all sites, in proportion to their numbers:
+
+    >>> from coview import FixedSize, TMvKSCR
+    >>> sites = ["A", "A", "B", "A", "B", "B"]
+    >>> model = FixedSize(TMvKSCR(2), n_train=4, select=Stratified(sites))
     """
 
     groups: Any
@@ -139,6 +165,18 @@ class Entropy(ComparingSelector):
     ----------
     draws : int
         Largest number of candidates for each chosen row.
+
+    See Also
+    --------
+    FixedSize : Trains on the selected rows.
+    Uniform : The default.
+
+    Examples
+    --------
+    Train on 2,000 rows that are selected in this way, and label all rows:
+
+    >>> from coview import FixedSize, TMvKSCR
+    >>> model = FixedSize(TMvKSCR(10), n_train=2000, select=Entropy(draws=20))
     """
 
     draws: int = 10
@@ -203,6 +241,18 @@ class KMeansRows(ComparingSelector):
 
     The views are standardised, randomly projected to 64 columns if they have more, and concatenated with equal weight.
     k-means clusters a random sample of 20 rows for each chosen row.
+
+    See Also
+    --------
+    FixedSize : Trains on the selected rows.
+    Uniform : The default.
+
+    Examples
+    --------
+    Train on 2,000 rows that are selected in this way, and label all rows:
+
+    >>> from coview import FixedSize, TMvKSCR
+    >>> model = FixedSize(TMvKSCR(10), n_train=2000, select=KMeansRows())
     """
 
     def _pool_size(self, count: int) -> int:

@@ -85,6 +85,12 @@ def read_views(
     -------
     Loaded
 
+    See Also
+    --------
+    Views.join : Join data frames with different samples.
+    ViewsReader : Read blocks of rows of large files.
+    coview.io.read_labels : Read known classes.
+
     Examples
     --------
     >>> import tempfile

@@ -58,6 +58,11 @@ class ViewsReader(BlocksOfViews):
     notes : tuple of str
         A note if several views are paired by row order.
 
+    See Also
+    --------
+    label_file : Label all rows of a reader.
+    FixedSize : Train on some rows of a reader.
+
     Examples
     --------
     >>> import numpy as np
@@ -239,6 +244,11 @@ def label_file(
     Returns
     -------
     Path
+
+    See Also
+    --------
+    ViewsReader : The blocks of rows.
+    coview.io.write_labels : Write labels that are in memory.
 
     Examples
     --------

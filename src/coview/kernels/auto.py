@@ -20,13 +20,15 @@ from coview.views import Matrix
 class AutoKernel(Kernel):
     """`FuzzyGraph` with a metric that depends on the view.
 
-    | view                                                               | metric     |
-    |--------------------------------------------------------------------|------------|
-    | at most 8 columns                                                  | seuclidean |
-    | two columns have nearly all of the variance, as in different units | seuclidean |
-    | all rows are multiples of one row                                  | seuclidean |
-    | categories, which are encoded to columns of a common scale         | euclidean  |
-    | all others: dense, counts, binary, sparse                          | cosine     |
+    ================================================================== ==========
+    view                                                               metric
+    ================================================================== ==========
+    at most 8 columns                                                  seuclidean
+    two columns have nearly all of the variance, as in different units seuclidean
+    all rows are multiples of one row                                  seuclidean
+    categories, which are encoded to columns of a common scale         euclidean
+    all others: dense, counts, binary, sparse                          cosine
+    ================================================================== ==========
 
     The fitted attribute `kernels_` of a method holds the kernel that was chosen; new samples are compared by the same.
     A view whose rows are all equal is uninformative: its graph has no edges.
@@ -37,6 +39,10 @@ class AutoKernel(Kernel):
         As in `FuzzyGraph`.
     recall : float
         As in `FuzzyGraph`.
+
+    See Also
+    --------
+    FuzzyGraph : The graph, with a metric that is given.
 
     Examples
     --------

@@ -48,6 +48,11 @@ class FuzzyGraph(Graph):
     recall : float
         As in `NeighborGraph`.
 
+    See Also
+    --------
+    AutoKernel : The same graph with a metric that suits the view.
+    NeighborGraph : A graph with self-tuning weights.
+
     References
     ----------
     McInnes, Healy, Melville: UMAP: Uniform manifold approximation and projection for dimension reduction, 2018.

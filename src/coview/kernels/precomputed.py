@@ -22,6 +22,10 @@ class Precomputed(Kernel):
 
     The view has shape (n_samples, n_samples) to fit, where it must be symmetric, and (n_samples, n_train) to predict.
 
+    See Also
+    --------
+    RBF : A kernel that is computed from the view.
+
     Examples
     --------
     >>> import numpy as np

@@ -154,6 +154,10 @@ class RBF(InnerProductKernel):
         Squared bandwidth. By default the median squared distance between two training rows (of at most 500 rows,
         drawn with the estimator's `random_state`), or the mean if more than half of the pairs coincide.
 
+    See Also
+    --------
+    NeighborGraph : A sparse kernel with local bandwidths.
+
     Examples
     --------
     >>> import numpy as np
@@ -294,6 +298,11 @@ class GaussianProducts(Products):
 class Linear(InnerProductKernel):
     """Inner product xᵀy of the rows. Degrees must be positive, so views should be mostly non-negative.
 
+    See Also
+    --------
+    Cosine : Inner products of L2-normalised rows.
+    Polynomial : Powers of inner products.
+
     Examples
     --------
     >>> import numpy as np
@@ -313,6 +322,10 @@ class Polynomial(InnerProductKernel):
         The exponent, at least 1.
     offset : float
         Its square is added to the inner product; at least 0.
+
+    See Also
+    --------
+    NormalizedPolynomial : The same, scaled to 1 on the diagonal.
 
     Examples
     --------
@@ -354,6 +367,10 @@ class NormalizedPolynomial(InnerProductKernel):
     offset : float
         Its square is added to the inner product; at least 0.
 
+    See Also
+    --------
+    Polynomial : The same without scaling.
+
     Examples
     --------
     >>> import numpy as np
@@ -391,6 +408,10 @@ class NormalizedPolynomial(InnerProductKernel):
 @dataclass(frozen=True)
 class Cosine(InnerProductKernel):
     """Cosine of the angle between rows; an all-zero row has similarity 0 to all rows.
+
+    See Also
+    --------
+    Linear : Inner products without normalisation.
 
     Examples
     --------

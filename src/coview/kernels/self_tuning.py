@@ -45,6 +45,11 @@ class NeighborGraph(Graph):
         most 50,000. If these are clearly not enough, the neighbours are refined by neighbours of neighbours, in at most
         three passes. See docs/performance.md.
 
+    See Also
+    --------
+    FuzzyGraph : A graph with the weights of UMAP.
+    RBF : Similarities of all pairs, with a global bandwidth.
+
     References
     ----------
     Zelnik-Manor, Perona: Self-tuning spectral clustering, 2004.

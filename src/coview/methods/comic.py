@@ -220,6 +220,10 @@ class COMIC(MultiViewClusterer):
     view_names_, view_n_features_, n_features_in_, feature_names_in_ : tuple, dict, int, array
         Views, number of features of each and in total, and column names if X is one data frame.
 
+    See Also
+    --------
+    Tuned : Selects the number of clusters by stability, and labels new samples.
+
     References
     ----------
     Peng, Huang, Lv, Zhu, Zhou: COMIC: multi-view clustering without parameter selection, ICML 2019.

@@ -134,6 +134,11 @@ class CoReg(MultiViewClusterer):
     view_names_, view_n_features_, n_features_in_, feature_names_in_ : tuple, dict, int, array
         Views, number of features of each and in total, and column names if X is one data frame.
 
+    See Also
+    --------
+    TMvKSCR : One latent space for all views, with labels of new samples.
+    OPLFMVC : Late fusion of the partitions of the views.
+
     References
     ----------
     Kumar, Rai, Daumé III: Co-regularized multi-view spectral clustering, NIPS 2011.

@@ -53,6 +53,11 @@ class KPCA(OneViewKernelClusterer):
     view_names_, view_n_features_, n_features_in_, feature_names_in_ : tuple, dict, int, array
         Views, number of features of each and in total, and column names if X is one data frame.
 
+    See Also
+    --------
+    KSC : Kernel spectral clustering of one view.
+    TMvKSCR : One latent space for several views.
+
     References
     ----------
     Suykens: Deep restricted kernel machines using conjugate feature duality, 2017.

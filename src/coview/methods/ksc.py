@@ -51,6 +51,12 @@ class KSC(OneViewKernelClusterer):
     view_names_, view_n_features_, n_features_in_, feature_names_in_ : tuple, dict, int, array
         Views, number of features of each and in total, and column names if X is one data frame.
 
+    See Also
+    --------
+    TMvKSCR : The same for several views.
+    Concat : Cluster the columns of all views as one view.
+    KPCA : Kernel PCA with clusters from its scores.
+
     References
     ----------
     Alzate, Suykens: Multiway spectral clustering with out-of-sample extensions through weighted kernel PCA, 2010.

@@ -80,6 +80,10 @@ class MvKSC(KernelClusterer):
     view_names_, view_n_features_, n_features_in_, feature_names_in_ : tuple, dict, int, array
         Views, number of features of each and in total, and column names if X is one data frame.
 
+    See Also
+    --------
+    TMvKSCR : One latent space for all views instead of one for each.
+
     References
     ----------
     Houthuys, Langone, Suykens: Multi-view kernel spectral clustering, Information Fusion, 2018.

@@ -209,6 +209,11 @@ class MVSCBP(MultiViewClusterer):
     view_names_, view_n_features_, n_features_in_, feature_names_in_ : tuple, dict, int, array
         Views, number of features of each and in total, and column names if X is one data frame.
 
+    See Also
+    --------
+    SFMC : Fused graph with exactly as many components as clusters.
+    OPMC : k-means with one set of labels for all views.
+
     References
     ----------
     Li, Nie, Huang, Huang: Large-scale multi-view spectral clustering via bipartite graph, 2015.

@@ -161,6 +161,11 @@ class OPLFMVC(MultiViewClusterer):
     view_names_, view_n_features_, n_features_in_, feature_names_in_ : tuple, dict, int, array
         Views, number of features of each and in total, and column names if X is one data frame.
 
+    See Also
+    --------
+    CoReg : Co-regularised embeddings of the views.
+    OPMC : k-means with one set of labels for all views.
+
     References
     ----------
     Liu, Liu, Liao, Wang, Tu, Zhu, Yin: One pass late fusion multi-view clustering, ICML 2021.

@@ -223,6 +223,11 @@ class OPMC(MultiViewClusterer):
     view_names_, view_n_features_, n_features_in_, feature_names_in_ : tuple, dict, int, array
         Views, number of features of each and in total, and column names if X is one data frame.
 
+    See Also
+    --------
+    MVSCBP : Spectral clustering in linear time.
+    Concat : k-means of all columns side by side, as Concat(KMeans(k)).
+
     References
     ----------
     Liu, Liu, Yang, Liu, Wang, Liang, Shi: One-pass multi-view clustering for large-scale data, ICCV 2021.

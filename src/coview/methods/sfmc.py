@@ -193,6 +193,10 @@ class SFMC(MultiViewClusterer):
     view_names_, view_n_features_, n_features_in_, feature_names_in_ : tuple, dict, int, array
         Views, number of features of each and in total, and column names if X is one data frame.
 
+    See Also
+    --------
+    MVSCBP : Graphs between samples and anchors, with labels of new samples.
+
     References
     ----------
     Li, Zhang, Wang, Nie: Multiview clustering: a scalable and parameter-free bipartite graph fusion method, 2022.

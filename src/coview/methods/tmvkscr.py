@@ -92,6 +92,12 @@ class TMvKSCR(KernelClusterer):
     view_names_, view_n_features_, n_features_in_, feature_names_in_ : tuple, dict, int, array
         Views, number of features of each and in total, and column names if X is one data frame.
 
+    See Also
+    --------
+    Tuned : The consensus of several such models, without settings.
+    FixedSize : Train on some of the samples, and label all.
+    KSC : The same for one view.
+
     References
     ----------
     Tao, Tonin, Patrinos, Suykens: Tensor-based multi-view spectral clustering via shared latent space.

@@ -207,6 +207,10 @@ class TSVDMSC(MultiViewClusterer):
     view_names_, view_n_features_, n_features_in_, feature_names_in_ : tuple, dict, int, array
         Views, number of features of each and in total, and column names if X is one data frame.
 
+    See Also
+    --------
+    TMvKSCR : One latent space for all views, with labels of new samples.
+
     References
     ----------
     Xie, Tao, Zhang, Liu, Zhang, Qu: On unifying multi-view self-representations for clustering by tensor multi-rank

@@ -33,6 +33,11 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     -------
     pathlib.Path
 
+    See Also
+    --------
+    load : Read the file.
+    coview.persist.describe_model : Describe a file without reading its arrays.
+
     Examples
     --------
     >>> import tempfile
@@ -75,6 +80,25 @@ def load(path: str | os.PathLike[str]) -> FittedModel:
     Returns
     -------
     fitted estimator
+
+    See Also
+    --------
+    save : Write the file.
+
+    Examples
+    --------
+    A model predicts the same labels after it was saved and loaded:
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from coview import KSC
+    >>> rows = np.random.default_rng(0).normal(size=(20, 2))
+    >>> model = KSC(2, random_state=0).fit(rows)
+    >>> with TemporaryDirectory() as folder:
+    ...     loaded = load(save(model, Path(folder, "model.safetensors")))
+    >>> bool((loaded.predict(rows) == model.labels_).all())
+    True
     """
     with open_file(path) as file:
         document = read_document(file)

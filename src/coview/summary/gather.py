@@ -107,6 +107,12 @@ def summarize(
     -------
     Summary
 
+    See Also
+    --------
+    coview.report.write_report : Write the summary as a page.
+    coview.plots.sample_map : Draw the map of the samples.
+    stability : Which clusters and samples other samples confirm.
+
     Examples
     --------
     >>> import numpy as np

@@ -238,6 +238,20 @@ class Summary:
         Times by stage, and versions by package.
     command : str or None
         The command that repeats the run.
+
+    See Also
+    --------
+    summarize : Compute a summary.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coview import TMvKSCR, summarize
+    >>> rng = np.random.default_rng(0)
+    >>> rows = np.repeat([[0.0, 0.0], [9.0, 9.0]], 20, axis=0) + rng.normal(size=(40, 2))
+    >>> summary = summarize(TMvKSCR(2, random_state=0).fit([rows]), [rows])
+    >>> Summary.from_json(summary.to_json()) == summary
+    True
     """
 
     method: str

@@ -87,6 +87,13 @@ class Tuned(Wrapper):
         Clusters of the training samples, numbered by decreasing size among the samples that the clusters are learnt
         from.
 
+    See Also
+    --------
+    TMvKSCR : The method of the models.
+    Consensus : The consensus of models of your own.
+    stability : Which clusters and samples other samples confirm.
+    summarize : All numbers of a report.
+
     Examples
     --------
     >>> import numpy as np
