@@ -20,8 +20,6 @@ from coview.errors import InputError, InputTypeError, kind_of
 from coview.extras import load_extra
 from coview.views import Array, Matrix, Views
 
-__all__ = ["DaskViews", "fit", "predict", "predict_proba", "score_samples", "transform"]
-
 _FEWEST_ROWS = 8192  # smaller blocks are merged: they take more time to schedule than to label
 
 DaskArray: TypeAlias = Any  # dask's arrays have no element types
