@@ -6,7 +6,7 @@ import pytest
 from distributed import Client
 
 from coview.core.sparse import slab_places
-from coview.distributed.cluster import Cluster, RowBlocks
+from coview.distributed.cluster import DaskCluster, RowBlocks
 from coview.distributed.search import neighbor_lists
 from coview.neighbors.duplicates import Duplicates
 from coview.neighbors.nearest import nearest_neighbors
@@ -19,7 +19,7 @@ def cluster():
     """Workers in this process, so that constants can be changed for them as well."""
     settings = {"processes": False, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     with dask.config.set({"distributed.worker.memory.target": False}), Client(**settings):
-        yield Cluster.active("search")
+        yield DaskCluster.active("search")
 
 
 @pytest.fixture

@@ -90,7 +90,7 @@ class _CellSearch:
     def __init__(self, rows: RowBlocks, k: int, recall: float, map_here: Map) -> None:
         cluster, n = rows.cluster, rows.shape[0]
         self._cluster = cluster
-        strips = _aligned(n, len(rows.blocks))
+        strips = _strip_places(n, len(rows.blocks))
         finder = ClusterSearch.of_distinct(rows)
         self._queries = query_rows(n)
         self._true = _exact_lists(finder, rows.take(self._queries), self._queries, k)
@@ -122,7 +122,7 @@ class _CellSearch:
         self._projects = axes is not None
         if self._projects:
             narrow = all(cluster.gather(aligned.map(_fit_float32, exponent)))
-            scaled = aligned._replace(blocks=aligned.map(_scaled, exponent, narrow))
+            scaled = aligned._replace(blocks=aligned.map(_scaled_rows, exponent, narrow))
             full = scaled.in_order(self.numbers, strips).blocks
         self._strips = [
             cluster.submit(Strip, place.start, block, of_full)
@@ -148,7 +148,7 @@ class _CellSearch:
         for before, group in others:
             backward = [submit(_pointing, of_other, other.place, group.place) for of_other, other in others]
             near = submit(_near_cells, self._settings, group, before, *backward)
-            wanted = submit(_union, near)
+            wanted = submit(_union_of_places, near)
             borrowed = [submit(_borrowed_lists, of_other, other.place, wanted) for of_other, other in others]
             found = self._nearest(group.cells, submit(_among_cells, near, wanted, *borrowed))
             better.append(submit(merged, before, found) if self._projects else found)
@@ -178,7 +178,7 @@ class _CellSearch:
         return self._cluster.submit(_lists, self._settings, cells, among, needed, *borrowed)
 
 
-def _aligned(n: int, count: int) -> list[slice]:
+def _strip_places(n: int, count: int) -> list[slice]:
     """Return about so many consecutive blocks of rows, which start at multiples of the blocks of products."""
     height = ROWS_PER_BLOCK * ceil(n / count / ROWS_PER_BLOCK)
     return [slice(start, min(start + height, n)) for start in range(0, n, height)]
@@ -218,7 +218,7 @@ def _fit_float32(block: Array, exponent: int) -> bool:
     return fit_float32(block * 2.0**-exponent)
 
 
-def _scaled(block: Array, exponent: int, narrow: bool) -> Array:
+def _scaled_rows(block: Array, exponent: int, narrow: bool) -> Array:
     scaled = block * 2.0**-exponent
     return scaled.astype(np.float32) if narrow else scaled
 
@@ -248,7 +248,7 @@ def _own_places(settings: Settings, cells: range) -> Iterator[Integers]:
 
 def _needed(settings: Settings, cells: range, among: list[Integers]) -> Integers:
     """Return the places of all rows of these cells, and of all rows that they are compared with."""
-    return _union([*among, *_own_places(settings, cells)])
+    return _union_of_places([*among, *_own_places(settings, cells)])
 
 
 def _borrowed_rows(strip: Strip, needed: Integers) -> Strip:
@@ -304,7 +304,7 @@ def _near_cells(settings: Settings, group: Group, lists: Lists, *backward: tuple
     return near
 
 
-def _union(near: list[Integers]) -> Integers:
+def _union_of_places(near: list[Integers]) -> Integers:
     return np.unique(np.concatenate(near))
 
 

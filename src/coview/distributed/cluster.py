@@ -11,7 +11,7 @@ import numpy as np
 from coview.errors import InputError
 from coview.neighbors.duplicates import Integers
 from coview.runtime import Workers
-from coview.views import Array
+from coview.views import Array, Matrix
 
 Future: TypeAlias = Any  # of `distributed`, which has no types
 
@@ -40,7 +40,7 @@ def submit(
         )
 
 
-class Cluster:
+class DaskCluster:
     """The workers of the active client."""
 
     def __init__(self, client: Any) -> None:
@@ -116,7 +116,7 @@ def _identity(value: Any) -> Any:
 class RowBlocks(NamedTuple):
     """The rows of one view on a cluster, as consecutive blocks."""
 
-    cluster: Cluster
+    cluster: DaskCluster
     blocks: list[Future]
     places: list[slice]
     width: int
@@ -133,7 +133,7 @@ class RowBlocks(NamedTuple):
         """Return some rows in this process, given their numbers in increasing order."""
         inside = [numbers[slice(*np.searchsorted(numbers, [rows.start, rows.stop]))] for rows in self.places]
         parts = [
-            self.cluster.submit(_take, block, some - rows.start)
+            self.cluster.submit(take_rows, block, some - rows.start)
             for block, rows, some in zip(self.blocks, self.places, inside, strict=True)
             if len(some)
         ]
@@ -152,7 +152,7 @@ class RowBlocks(NamedTuple):
             for block, rows in zip(self.blocks, self.places, strict=True):
                 inside = np.flatnonzero((numbers >= rows.start) & (numbers < rows.stop))
                 if len(inside):
-                    pieces.append(self.cluster.submit(_take, block, numbers[inside] - rows.start))
+                    pieces.append(self.cluster.submit(take_rows, block, numbers[inside] - rows.start))
                     where.append(inside)
             blocks.append(self.cluster.submit(_put, np.concatenate(where), *pieces))
         return self._replace(blocks=blocks, places=list(places))
@@ -160,14 +160,15 @@ class RowBlocks(NamedTuple):
     def range(self, rows: slice) -> Future:
         """Return consecutive rows as one block."""
         parts = [
-            self.cluster.submit(_take, block, slice(max(rows.start - place.start, 0), rows.stop - place.start))
+            self.cluster.submit(take_rows, block, slice(max(rows.start - place.start, 0), rows.stop - place.start))
             for block, place in zip(self.blocks, self.places, strict=True)
             if place.start < rows.stop and rows.start < place.stop
         ]
         return self.cluster.submit(_join, *parts)
 
 
-def _take(block: Array, numbers: Integers | slice) -> Array:
+def take_rows(block: Matrix, numbers: Integers | slice) -> Matrix:
+    """Return some rows of a block."""
     return block[numbers]
 
 

@@ -9,8 +9,8 @@ from typing import Self
 import numpy as np
 
 from coview.core.sparse import slab_places
-from coview.distributed.cluster import Future, RowBlocks
-from coview.neighbors.duplicates import Duplicates, Integers
+from coview.distributed.cluster import Future, RowBlocks, take_rows
+from coview.neighbors.duplicates import Duplicates
 from coview.neighbors.exact import (
     NO_PAIRS,
     ExactSearch,
@@ -34,7 +34,7 @@ def distinct_rows(rows: RowBlocks, duplicates: Duplicates) -> RowBlocks:
     blocks, heights = [], []
     for block, place, (start, stop) in zip(rows.blocks, rows.places, cuts, strict=True):
         if start < stop:
-            blocks.append(rows.cluster.submit(_rows_of, block, duplicates.first[start:stop] - place.start))
+            blocks.append(rows.cluster.submit(take_rows, block, duplicates.first[start:stop] - place.start))
             heights.append(int(stop - start))
     return RowBlocks(rows.cluster, blocks, slab_places(heights), rows.width)
 
@@ -94,10 +94,6 @@ def exact_pairs(rows: RowBlocks, k: int) -> list[Future]:
         ]
         found.append(cluster.submit(_merged_pairs, rows.places, k, *pairs))
     return found
-
-
-def _rows_of(block: Array, numbers: Integers) -> Array:
-    return block[numbers]
 
 
 def _largest_from(block: Array, centre: Array) -> float:

@@ -13,7 +13,7 @@ from coview.compose import FixedSize
 from coview.core.fuse import fuses_sparse
 from coview.core.score import ScoreMap
 from coview.core.select import Rows, as_selector
-from coview.distributed.cluster import Cluster
+from coview.distributed.cluster import DaskCluster
 from coview.distributed.graphs import OnCluster, ViewsOnCluster
 from coview.distributed.views import DaskViews, as_dask_views
 from coview.errors import InputError, InputTypeError
@@ -87,7 +87,7 @@ def fit(model: Model, views: DaskViews | Mapping[str, Any]) -> Model:
         )
     views = as_dask_views(views)
     _check_kernels(kind, kernel_per_view(model.kernel, views.names))
-    cluster = Cluster.active(kind)
+    cluster = DaskCluster.active(kind)
     learnt = vars(model).copy()
     try:
         _fit_on_cluster(model, views.in_large_blocks(), cluster)
@@ -142,7 +142,7 @@ def _check_kernels(kind: str, kernels: Mapping[str, Kernel]) -> None:
         )
 
 
-def _fit_on_cluster(model: KernelClusterer, views: DaskViews, cluster: Cluster) -> None:
+def _fit_on_cluster(model: KernelClusterer, views: DaskViews, cluster: DaskCluster) -> None:
     on_cluster = ViewsOnCluster(views.on(cluster))
     fingerprint = on_cluster.fingerprint()
     # The shapes without values, which the checks of a fit in memory need.

@@ -122,17 +122,17 @@ def on_cluster(kernel: Graph, training: TrainingGraph, duplicates: Duplicates) -
 def _resolved(kernel: Kernel, name: str, rows: RowBlocks) -> Graph:
     """Return the graph of a view, as `resolve` does in memory, after its training rows are checked."""
     if isinstance(kernel, AutoKernel):
-        n_nonzero, smallest = zip(*rows.cluster.gather(rows.map(_counts)), strict=True)
+        n_nonzero, smallest = zip(*rows.cluster.gather(rows.map(_nonzero_and_smallest)), strict=True)
         some = rows.take(np.arange(rows.shape[0])[sampled_rows(rows.shape[0])])
         profile = ViewProfile.from_counts(rows.shape, sum(n_nonzero), min(smallest), some)
-        return kernel.choose(profile, lambda graph: _is_constant(graph, rows))
+        return kernel.choose(profile, lambda graph: _has_no_distances(graph, rows))
     assert isinstance(kernel, Graph)
-    if _is_constant(kernel, rows):
+    if _has_no_distances(kernel, rows):
         kernel.refuse_constant(name, rows.shape[0])
     return kernel
 
 
-def _is_constant(kernel: Graph, rows: RowBlocks) -> bool:
+def _has_no_distances(kernel: Graph, rows: RowBlocks) -> bool:
     """Return whether all distances between rows are 0; the first block mostly shows that they are not."""
     scales = _column_scales(kernel, rows)
     first = kernel.normalized(rows.take(np.arange(1)), scales)
@@ -189,7 +189,7 @@ def _similarity(kernel: Graph, raw: RowBlocks, dtype: type[np.floating[Any]], wo
         )
         for c, place in enumerate(places)
     ]
-    degrees = all_rows([cluster.submit(_row_sums, slab) for slab in weights])
+    degrees = all_rows([cluster.submit(_slab_degrees, slab) for slab in weights])
     shared = cluster.share(degrees)
     slabs = [
         cluster.submit(_similarities, kernel, slab, place.start, shared, dtype)
@@ -215,7 +215,7 @@ def _checksum(block: Array, numbers: Integers) -> tuple[int, int]:
     return block_checksum(block[numbers])
 
 
-def _counts(block: Array) -> tuple[int, float]:
+def _nonzero_and_smallest(block: Array) -> tuple[int, float]:
     return int(np.count_nonzero(block)), float(block.min(initial=0))
 
 
@@ -241,7 +241,7 @@ def _symmetric(kernel: Graph, there: Matrix, first_row: int, *back: Matrix) -> M
     return kernel.symmetric(there, sp.csr_array(sp.hstack(back, format="csr")), first_row)
 
 
-def _row_sums(weights: Matrix) -> Array:
+def _slab_degrees(weights: Matrix) -> Array:
     sums: Array = weights.sum(axis=1)
     return sums
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from coview.core.sparse import SlabFunction, SymmetricSparse, slab_diagonal
-from coview.distributed.cluster import Cluster, Future
+from coview.distributed.cluster import DaskCluster, Future, take_rows
 from coview.neighbors.duplicates import Integers
 from coview.runtime import Workers
 from coview.views import Array, Matrix
@@ -19,7 +19,7 @@ class ClusterSparse(SymmetricSparse):
     """The same as in memory: a product sends its factor to the workers and receives the rows of the result."""
 
     def __init__(
-        self, cluster: Cluster, slabs: Sequence[Future], places: list[slice], dtype: Any, workers: Workers
+        self, cluster: DaskCluster, slabs: Sequence[Future], places: list[slice], dtype: Any, workers: Workers
     ) -> None:
         n = places[-1].stop
         self.shape, self.dtype, self.places = (n, n), np.dtype(dtype), places
@@ -61,7 +61,7 @@ class ClusterSparse(SymmetricSparse):
         used, starts = np.unique(block[order], return_index=True)
         groups = np.split(order, starts[1:])
         parts = [
-            self._cluster.submit(_take, self.slabs[b], numbers[group] - self.places[b].start)
+            self._cluster.submit(take_rows, self.slabs[b], numbers[group] - self.places[b].start)
             for b, group in zip(used, groups, strict=True)
         ]
         found = sp.vstack(self._cluster.gather(parts), format="csr")
@@ -75,7 +75,3 @@ def _product(slab: Matrix, x: Array) -> Array:
 
 def _combined(function: SlabFunction, rows: slice, *slabs: Matrix) -> Matrix:
     return function(rows, slabs)
-
-
-def _take(slab: Matrix, numbers: Integers) -> Matrix:
-    return slab[numbers]

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from coview.blocks import BlocksOfViews, checked_block, rows_with_values
 from coview.core.select import Rows
 from coview.core.sparse import slab_places
-from coview.distributed.cluster import Cluster, RowBlocks
+from coview.distributed.cluster import DaskCluster, RowBlocks
 from coview.distributed.tasks import sent
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.extras import load_extra
@@ -144,7 +144,7 @@ class DaskViews(BlocksOfViews):
             ]
         return merged
 
-    def on(self, cluster: Cluster) -> dict[str, RowBlocks]:
+    def on(self, cluster: DaskCluster) -> dict[str, RowBlocks]:
         """Return the rows of each view on a cluster, after they are validated; all samples must have all views."""
         from dask.base import tokenize
         from dask.delayed import Delayed
