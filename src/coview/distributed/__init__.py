@@ -11,3 +11,5 @@ from coview.distributed.labels import predict_proba as predict_proba
 from coview.distributed.labels import score_samples as score_samples
 from coview.distributed.labels import transform as transform
 from coview.distributed.views import DaskViews as DaskViews
+
+__all__ = ["DaskViews", "fit", "gather", "predict", "predict_proba", "score_samples", "transform"]
