@@ -24,6 +24,7 @@ MODULES = (
     "coview.persist",
     "coview.plots",
     "coview.report",
+    "coview.scverse",
     "coview.validity",
 )
 GUIDES = [page for folder in ("start", "howto", "compare") for page in sorted((DOCS / folder).glob("*.md"))]

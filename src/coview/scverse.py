@@ -27,6 +27,8 @@ from coview.tables import Table, as_table
 from coview.tune import Tuned
 from coview.views import Array, Matrix, Views, among_all, views_of_tables
 
+__all__ = ["cluster", "label_cells", "plot", "to_views"]
+
 if TYPE_CHECKING:
     from coview.plots import Axes
 
