@@ -124,16 +124,16 @@ def main() -> None:
                 used = [after - min(idle) for after in peak_memory(client)]
                 memory = f"{np.mean(used):.0f} (largest {max(used):.0f}) MiB above {np.mean(idle):.0f}"
                 print(f"{workers} worker(s): {seconds:.1f} s, memory {memory}, {compare(model, expected)}", flush=True)
-        if settings.kills:
+        events = 0
+        for kill in range(settings.kills):
             with local_cluster(2) as cluster, Client(cluster) as client:
-                before = cluster.scheduler.transition_counter
-                timed_fit(client, views, settings.kernel, 2)
-                events = cluster.scheduler.transition_counter - before
-                for kill in range(settings.kills):
-                    part = (kill + 0.5) / settings.kills
-                    model, seconds = killed_fit(cluster, client, views, settings.kernel, part * events)
-                    print(f"killed after {part:.0%}: {seconds:.1f} s, {compare(model, expected)}", flush=True)
-                    del model  # its rows on the cluster
+                if kill == 0:  # how many events a fit has
+                    timed_fit(client, views, settings.kernel, 2)
+                    events = cluster.scheduler.transition_counter
+                part = (kill + 0.5) / settings.kills
+                model, seconds = killed_fit(cluster, client, views, settings.kernel, part * events)
+                print(f"killed after {part:.0%}: {seconds:.1f} s, {compare(model, expected)}", flush=True)
+                del model  # its rows on the cluster
 
 
 if __name__ == "__main__":
