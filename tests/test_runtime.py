@@ -1,11 +1,12 @@
 import threading
 
+import numpy as np
 import pytest
 from joblib import cpu_count
 from threadpoolctl import threadpool_info
 
 from coview import InputError, runtime
-from coview.runtime import Workers, count_threads
+from coview.runtime import KeptMemory, Workers, count_threads
 
 
 def blas_threads():
@@ -93,3 +94,24 @@ def test_systems_without_proc_use_sysconf(monkeypatch, tmp_path):
 
     monkeypatch.setattr(runtime.os, "sysconf", unknown)
     assert runtime.available_memory() is None
+
+
+def test_memory_of_a_fit_is_used_by_the_next_one():
+    size = 12_345  # of no other matrix
+    with Workers(1) as workers:
+        first, second = workers.empty(size, np.float64), workers.empty(size, np.float64)
+        assert not np.shares_memory(first, second)
+    with Workers(1) as workers:
+        again = workers.empty(size, np.float64)
+        assert np.shares_memory(again, first) or np.shares_memory(again, second)
+        with Workers(1) as others:  # a fit at the same time
+            other = others.empty(size, np.float64)
+            assert not np.shares_memory(other, again)
+
+
+def test_kept_memory_is_bounded():
+    memory = KeptMemory(most=100)
+    blocks = [memory.take(60) for _ in range(3)]
+    memory.keep(blocks)
+    assert memory.take(60) is blocks[-1]
+    assert not any(memory.take(60) is block for block in blocks)

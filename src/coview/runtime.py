@@ -15,9 +15,13 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from coview.errors import InputError
 from coview.parameters import is_integer
 
+Bytes: TypeAlias = NDArray[np.uint8]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -26,11 +30,40 @@ Map: TypeAlias = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 _GIB = 2**30
 _THREADS_PER_PROCESSOR = 4
+_KEPT_BYTES = 2**28
 
 
 def serial_map(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
     """Return the function of every item, computed one after the other."""
     return [function(item) for item in items]
+
+
+class KeptMemory:
+    """Blocks of memory that were used by an earlier fit, at most 256 MB in total; the oldest are freed first.
+
+    The system clears new memory page by page, which takes a tenth of a fit of 4,000 samples.
+    """
+
+    def __init__(self, most: int = _KEPT_BYTES) -> None:
+        self._most, self._blocks, self._lock = most, list[Bytes](), Lock()
+
+    def take(self, n_bytes: int) -> Bytes:
+        """Return a block of this size with arbitrary content."""
+        with self._lock:
+            for i, block in enumerate(self._blocks):
+                if block.nbytes == n_bytes:
+                    return self._blocks.pop(i)
+        return np.empty(n_bytes, np.uint8)
+
+    def keep(self, blocks: Sequence[Bytes]) -> None:
+        """Keep blocks that are no longer used, as far as they fit."""
+        with self._lock:
+            self._blocks += blocks
+            while sum(block.nbytes for block in self._blocks) > self._most:
+                self._blocks.pop(0)
+
+
+_kept_memory = KeptMemory()
 
 
 class Workers:
@@ -40,6 +73,7 @@ class Workers:
         self.n_threads = count_threads(n_jobs)
         self._pool: ThreadPoolExecutor | None = None
         self._stack = ExitStack()
+        self._blocks: list[Bytes] = []
 
     def __enter__(self) -> Self:
         self._stack.enter_context(_OneBlasThread())
@@ -50,6 +84,14 @@ class Workers:
     def __exit__(self, *error: object) -> None:
         self._pool = None
         self._stack.close()
+        blocks, self._blocks = self._blocks, []
+        _kept_memory.keep(blocks)
+
+    def empty(self, size: int, dtype: Any) -> NDArray[Any]:
+        """Return an array with arbitrary content. Its memory is used for others after the end of the `with` block."""
+        block = _kept_memory.take(size * np.dtype(dtype).itemsize)
+        self._blocks.append(block)
+        return block.view(dtype)
 
     def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """Return the function of every item, in their order; the threads have the context variables of the caller."""

@@ -58,9 +58,9 @@ class TiledFusion:
     def __init__(self, grams: Grams, kappa: Mapping[str, float], kappa_exponent: int, rho: float) -> None:
         n, dtype, workers = grams.n_samples, grams.dtype, grams.workers
         self._kappa, self._kappa_exponent, self._rho = kappa, kappa_exponent, rho
-        self._added = SymmetricTiles(n, dtype, workers)
+        self._added = SymmetricTiles(n, dtype, workers, allocate=workers.empty)
         self._added_diagonal = np.zeros(n)
-        self._multiplied = SymmetricTiles(n, dtype, workers) if self._rho < 1 else None
+        self._multiplied = SymmetricTiles(n, dtype, workers, allocate=workers.empty) if self._rho < 1 else None
         self._multiplied_diagonal = np.ones(n)
         self._exponent = 0  # the true product is the stored one times 2^exponent
         self._typical = 0  # the power of two near typical entries of the stored product

@@ -126,7 +126,7 @@ class Grams:
 
     def __iter__(self) -> Iterator[Gram]:
         """Yield each view's matrix in tiles; all views share one buffer."""
-        buffer = SymmetricTiles(self.n_samples, self.dtype, self.workers)
+        buffer = SymmetricTiles(self.n_samples, self.dtype, self.workers, allocate=self.workers.empty)
         for name in self.similarities:
             yield self._fill(name, buffer)
 

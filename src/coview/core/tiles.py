@@ -21,9 +21,19 @@ _FEWEST_ROWS = 64  # of such a product; with fewer, the calls take longer
 
 
 class SymmetricTiles:
-    """The tiles on and above the diagonal of a symmetric matrix, allocated but not filled, and their `places`."""
+    """The tiles on and above the diagonal of a symmetric matrix, allocated but not filled, and their `places`.
 
-    def __init__(self, n: int, dtype: Any, workers: Workers, tile_rows: int = _TILE_ROWS) -> None:
+    With `allocate=workers.empty`, the matrix can be used until the end of the fit only.
+    """
+
+    def __init__(
+        self,
+        n: int,
+        dtype: Any,
+        workers: Workers,
+        tile_rows: int = _TILE_ROWS,
+        allocate: Callable[[int, Any], Array] = np.empty,
+    ) -> None:
         step = ceil(n / ceil(n / tile_rows))
         if step > 64:  # BLAS and vector units are fastest with multiples of 64
             step = min(n, ceil(step / 64) * 64)
@@ -34,7 +44,7 @@ class SymmetricTiles:
         self.places = [(rows, columns) for i, rows in enumerate(strips) for columns in strips[i:]]
         shapes = [(rows.stop - rows.start, columns.stop - columns.start) for rows, columns in self.places]
         ends = np.cumsum([0, *(r * c for r, c in shapes)]).tolist()
-        memory = np.empty(ends[-1], self.dtype)  # one block, so that the system can use huge pages
+        memory = allocate(ends[-1], self.dtype)  # one block, so that the system can use huge pages
         self.tiles = [memory[a:b].reshape(shape) for (a, b), shape in zip(pairwise(ends), shapes, strict=True)]
 
     def for_each(self, function: Callable[[int, slice, slice], Any]) -> list[Any]:
