@@ -1,4 +1,4 @@
-"""A browser for tests of pages; `needs_browser` skips them where there is none."""
+"""A browser for tests of pages; `needs_browser` skips them if no browser is installed."""
 
 import os
 import shutil

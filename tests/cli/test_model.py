@@ -82,9 +82,9 @@ def test_kernels(typed, expected):
     [
         (
             "rfb",
-            "--kernel 'rfb' is unknown; did you mean 'rbf'? Known, with parameters: auto (n_neighbors), rbf (sigma2), "
-            "linear, poly (degree, offset), normpoly (degree, offset), cosine, fuzzy (n_neighbors, metric), "
-            "graph (n_neighbors, scale_neighbor, metric), precomputed",
+            "--kernel 'rfb' is unknown; did you mean 'rbf'? Known, with parameters: auto (n_neighbors, recall), "
+            "rbf (sigma2), linear, poly (degree, offset), normpoly (degree, offset), cosine, "
+            "fuzzy (n_neighbors, metric, recall), graph (n_neighbors, scale_neighbor, metric, recall), precomputed",
         ),
         ("txt=rbf", "--kernel names the view 'txt'; did you mean 'text'? Views: text, image"),
         (

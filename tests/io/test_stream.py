@@ -601,9 +601,8 @@ def test_labels_that_cannot_be_written_are_refused(tmp_path):
 
 def test_a_missing_pyarrow_names_the_extra(tmp_path, monkeypatch):
     path = as_parquet(tmp_path / "x", np.ones((2, 1)), 0)
-    monkeypatch.setitem(sys.modules, "pyarrow.dataset", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(ImportError, match=r'pip install "coview\[io\]"'):
         ViewsReader({"a": path})
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(ImportError, match=r'pip install "coview\[io\]"'):
         label_file(ByFirstColumn(), ViewsReader({"a": np.ones((2, 1))}), tmp_path / "labels.parquet")

@@ -305,7 +305,7 @@ STEPS_OF_A = ("learnt", "preprocessing_", "a", "preprocessing", "steps")
             replaced("learnt", "preprocessing_", "a", "steps", 0, "total", by=0.0),
             "total: expected a number above 0",
         ),
-        (10, replaced("parameters", "steps", by="l2"), "preprocessing_ differs from steps='l2'"),
+        (10, replaced("parameters", "steps", by="l2"), "preprocessing_ differs from steps"),
         (10, replaced("parameters", "steps", by=None), "steps=None"),
         (11, replaced("learnt", "n_clusters_", by=7), "clusters, not n_clusters_=7"),
         (11, replaced("learnt", "reason_", by=7), "reason_: expected a string, got int"),
@@ -438,7 +438,7 @@ def test_centroids_too_large_to_compute_with_are_refused(saved, path):
     name = document["model"]["learnt"]["_centroids"][0]["tensor"]
     arrays[name] = np.full_like(arrays[name], 1e200)
     forge(path, document, arrays)
-    with pytest.raises(ModelFileError, match=r"expected centroids below 1e\\+150 in size, got 1e\\+200"):
+    with pytest.raises(ModelFileError, match=r"expected centroids below 1e\+150 in size, got 1e\+200"):
         load(path)
 
 

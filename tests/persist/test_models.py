@@ -527,8 +527,8 @@ def test_models_with_foreign_code_are_refused(model, message, path):
         ({"n_clusters": "three"}, "n_clusters='three': expected an integer of at least 1"),
         ({"batch_size": 0}, "batch_size=0: expected an integer"),
         ({"n_jobs": 10**6}, "n_jobs=1000000: expected an integer from -10000 to 10000"),
-        ({"views": 3.5}, "views=3.5: expected a layout"),
-        ({"views": [["a", ["b"]]]}, "views=.*: expected a layout"),
+        ({"views": 3.5}, "views: expected a layout of columns, got a float"),
+        ({"views": [["a", ["b"]]]}, "views: expected a layout of columns, got a list"),
         ({"views": pd.Index([4, 6, 3])}, "views: Index cannot be saved; give a number"),
         ({"views": {2.5: [0]}}, "views: dict cannot be saved"),
         ({"labels_": [0, 1]}, "labels_: expected an array, got list"),
@@ -556,7 +556,7 @@ def test_models_with_changed_attributes_are_refused(change, message, path):
 
 def test_incomplete_models_are_refused(path):
     model = Preprocessed(KSC(3, random_state=0)).fit(positive_views()["b"])
-    with pytest.raises(InputError, match="preprocessing_ differs from steps='l2'"):
+    with pytest.raises(InputError, match="preprocessing_ differs from steps"):
         save(deepcopy(model).set_params(steps="l2"), path)
     with pytest.raises(InputError, match="'other' is unknown"):
         save(deepcopy(model).set_params(steps="other"), path)

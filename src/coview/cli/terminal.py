@@ -33,11 +33,12 @@ class Terminal:
             from rich.table import Table
             from rich.text import Text
 
-            shown = Table(title=title, title_justify="left")
+            shown = Table(title=visible(title), title_justify="left")
             for heading in headings:
                 shown.add_column(heading, overflow="fold")  # by default the end of a long name is cut
             for row in rows:
-                shown.add_row(*(Text(visible(cell)) for cell in row))
+                # The lines of a cell are not part of a name.
+                shown.add_row(*(Text("\n".join(map(visible, cell.split("\n")))) for cell in row))
             self._print(shown)
 
     def line(self, text: str) -> None:

@@ -46,7 +46,7 @@ class Settings(NamedTuple):
     unit: float  # of the full rows
 
 
-class Group(NamedTuple):
+class CellGroup(NamedTuple):
     """Some consecutive cells, which are searched together: slices as in memory, and the places of their rows."""
 
     tasks: list[slice]
@@ -108,7 +108,7 @@ class _CellSearch:
         distinct, place = np.unique(self._true, return_inverse=True)
         true = augmented(distinct)[place.reshape(self._true.shape)]
         plan = Plan.learn(n, augmented(sample_rows(n)), augmented(self._queries), true, recall, map_here)
-        cell = np.concatenate(cluster.gather(coordinates.map(_cells_of, cluster.share(plan.cells), frame)))
+        cell = np.concatenate(cluster.gather(coordinates.map(_cell_of_rows, cluster.share(plan.cells), frame)))
         self.numbers: Integers = np.argsort(cell, kind="stable")
         self._place = np.empty(n, dtype=np.int64)
         self._place[self.numbers] = np.arange(n)
@@ -184,7 +184,7 @@ def _strip_places(n: int, count: int) -> list[slice]:
     return [slice(start, min(start + height, n)) for start in range(0, n, height)]
 
 
-def _groups(tasks: Sequence[slice], ends: Integers, count: int) -> list[Group]:
+def _groups(tasks: Sequence[slice], ends: Integers, count: int) -> list[CellGroup]:
     """Return about so many groups of cells, which have about the same number of rows."""
     bounds = np.arange(1, count + 1) * ends[-1] / count
     last = np.searchsorted(bounds, [ends[task.stop - 1] for task in tasks])
@@ -192,7 +192,7 @@ def _groups(tasks: Sequence[slice], ends: Integers, count: int) -> list[Group]:
     for number in np.unique(last):
         some = [task for task, each in zip(tasks, last, strict=True) if each == number]
         stop = int(ends[some[-1].stop - 1])
-        groups.append(Group(some, slice(start, stop)))
+        groups.append(CellGroup(some, slice(start, stop)))
         start = stop
     return groups
 
@@ -209,7 +209,7 @@ def _projected(block: Array, axes: Array, frame: Frame) -> Array:
     return projected(ExactSearch(block, frame).points, axes)
 
 
-def _cells_of(block: Array, cells: Any, frame: Frame) -> Integers:
+def _cell_of_rows(block: Array, cells: Any, frame: Frame) -> Integers:
     numbers: Integers = cells.of_rows(ExactSearch(block, frame).augmented)
     return numbers
 
@@ -290,7 +290,9 @@ def _pointing(lists: Lists, own: slice, towards: slice) -> tuple[Integers, Integ
     return lists.rows[i, j], i + own.start
 
 
-def _near_cells(settings: Settings, group: Group, lists: Lists, *backward: tuple[Integers, Integers]) -> list[Integers]:
+def _near_cells(
+    settings: Settings, group: CellGroup, lists: Lists, *backward: tuple[Integers, Integers]
+) -> list[Integers]:
     """Return for each cell of a group the neighbours of its rows, and the rows that have one of these as neighbour."""
     target, source = (np.concatenate(part) for part in zip(*backward, strict=True))
     order = np.argsort(target, kind="stable")

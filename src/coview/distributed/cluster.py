@@ -17,7 +17,7 @@ Future: TypeAlias = Any  # of `distributed`, which has no types
 
 
 def active_client() -> Any:
-    """Return the active client of `distributed`; None if there is none, or if dask.config names another scheduler."""
+    """Return the active client of `distributed`, or None, also if dask.config names another scheduler."""
     from dask.base import get_scheduler
 
     client: Any = getattr(get_scheduler(), "__self__", None)
@@ -67,8 +67,8 @@ class DaskCluster:
     def homes(self, futures: Sequence[Future]) -> list[Sequence[str]]:
         """Return the workers that hold each of these results, after they are computed.
 
-        Tasks with two blocks as inputs are submitted to the home of one of them. The scheduler would copy either, and
-        a worker could collect copies of all blocks.
+        Tasks with two blocks as inputs are submitted to the home of one of them. The scheduler would send either of
+        them, and one worker could end up with all blocks.
         """
         from distributed import wait
 
@@ -77,7 +77,7 @@ class DaskCluster:
         return [found.get(future.key, ()) for future in futures]
 
     def copy(self, block: Future) -> Future:
-        """Return a block as another result, whose copies on other workers are deleted as soon as it was used."""
+        """Return a block as another result, which other workers delete as soon as they have used it."""
         return self.submit(np.copy, block)
 
     def share(self, value: Any) -> Future:

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from coview.errors import InputError, InputTypeError
+from coview.formats import shortened
 from coview.registry import STEPS, suggestion
 from coview.rows import column_statistics, divide_rows, l2_normalize, l2_norms, largest_in_rows
 from coview.state import CHAIN, FloatArray, Range, Sizes, require
@@ -241,7 +242,7 @@ def step_spec(name: str, parameter: str = "steps") -> StepSpec:
     if numbered is None:
         number = "".join(filter(str.isdigit, name)).lstrip("0") or "50"
         raise InputError(
-            f"{parameter} {name!r} is unknown{suggestion(name, [*NAMES[:-1], f'pca{number}'])} "
+            f"{parameter} {shortened(name)!r} is unknown{suggestion(name, [*NAMES[:-1], f'pca{number}'])} "
             f"Known: {', '.join(NAMES)} (such as pca50); join several with +"
         )
     most = int(numbered[1])
