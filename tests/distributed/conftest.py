@@ -1,9 +1,19 @@
 """A cluster of two processes for all tests of this folder."""
 
+import faulthandler
+
 import pytest
 
 dask = pytest.importorskip("dask", reason='Dask is missing; run pip install "coview[dask]"')
 distributed = pytest.importorskip("distributed", reason='Dask is missing; run pip install "coview[dask]"')
+
+
+@pytest.fixture(autouse=True)
+def time_limit():
+    """End the process with the tracebacks of its threads if a test waits for a cluster that does not answer."""
+    faulthandler.dump_traceback_later(240, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture(scope="package")

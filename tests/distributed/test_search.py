@@ -14,9 +14,9 @@ from coview.neighbors.nearest import nearest_neighbors
 N, K = 1500, 10
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def cluster():
-    """Workers in this process, so that constants can be changed for them as well."""
+    """Workers in this process, so that constants can be changed for them as well; closed before other tests run."""
     settings = {"processes": False, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     with dask.config.set({"distributed.worker.memory.target": False}), Client(**settings):
         yield DaskCluster.active("search")
