@@ -53,12 +53,15 @@ class KeptMemory:
             for i, block in enumerate(self._blocks):
                 if block.nbytes == n_bytes:
                     return self._blocks.pop(i)
+            freed = 0
+            while self._blocks and freed < n_bytes:  # so that the peak does not grow
+                freed += self._blocks.pop(0).nbytes
         return np.empty(n_bytes, np.uint8)
 
     def keep(self, blocks: Sequence[Bytes]) -> None:
         """Keep blocks that are no longer used, as far as they fit."""
         with self._lock:
-            self._blocks += blocks
+            self._blocks += [block for block in blocks if block.nbytes <= self._most]
             while sum(block.nbytes for block in self._blocks) > self._most:
                 self._blocks.pop(0)
 

@@ -30,6 +30,7 @@ def small_cells(monkeypatch):
         monkeypatch.setattr(f"coview.{module}.ROWS_PER_BLOCK", 256)
     for limit in ("_LEAST_AROUND", "_MOST_AROUND", "_CHEAP_AROUND"):
         monkeypatch.setattr(f"coview.neighbors.approximate.{limit}", 120)
+    monkeypatch.setattr("coview.neighbors.approximate._LEAST_PER_NEIGHBOUR", 0)
 
 
 def on_cluster(cluster, rows, height=400):

@@ -81,3 +81,12 @@ def test_there_is_no_bound_for_unbounded_kernels_sparse_rows_and_float32():
         NormalizedPolynomial(degree=10**6).against(x),
     ):
         assert in_float32(similarity) is None
+
+
+def test_wide_rows_at_the_centre_have_no_bound_if_training_rows_are_left_out():
+    train = np.random.default_rng(0).normal(size=(12, 60_000))
+    train[0] *= 8
+    similarity = RBF().resolve(train).against(train)
+    narrow = in_float32(similarity)
+    assert not narrow.kept.all()
+    assert np.isinf(narrow(similarity.centre[None])[1]).all()

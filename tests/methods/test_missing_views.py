@@ -268,3 +268,12 @@ def test_sparse_views_with_nan_are_refused_by_models_that_fill_cells():
     views["b"] = sp.csr_array(views["b"])
     with pytest.raises(InputError, match=r"view 'b' contains NaN in 1 of 60 samples .* give the view as a dense table"):
         Preprocessed(TMvKSCR(3), {"b": "median"}).fit(views)
+
+
+def test_a_model_can_be_shown_after_it_has_labelled_samples_that_lack_views():
+    views, _ = make_blobs(60)
+    model = TMvKSCR(3, random_state=0).fit(views)
+    some = {name: np.array(x[:2], dtype=float) for name, x in views.items()}
+    some["a"][0] = np.nan
+    model.predict(some)
+    assert "svg" in model._repr_html_()

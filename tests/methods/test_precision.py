@@ -236,3 +236,14 @@ def test_labels_of_any_rows_are_those_of_float64(kernel, assigner, n_clusters, s
     if len(set(wide.predict(views))) > 1:
         edges = on_edges(wide, views, n=20)
         np.testing.assert_array_equal(auto.predict(edges), wide.predict(edges))
+
+
+def test_a_view_of_weight_zero_with_rows_out_of_bounds_gives_no_warning():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=400)
+    a, b = (4 * rng.normal(size=(2, d))[truth] + rng.normal(size=(400, d)) for d in (5, 8))
+    model = TMvKSCR(2, kernel=RBF(), beta={"a": 1, "b": 0}, random_state=0).fit({"a": a[:100], "b": b[:100]})
+    b[300] = 1e6
+    exact = TMvKSCR(2, kernel=RBF(), beta={"a": 1, "b": 0}, dtype="float64", random_state=0)
+    expected = exact.fit({"a": a[:100], "b": b[:100]}).predict({"a": a, "b": b})
+    assert np.array_equal(model.predict({"a": a, "b": b}), expected)

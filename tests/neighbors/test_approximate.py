@@ -79,6 +79,7 @@ def test_a_recall_of_one_is_an_exact_search(monkeypatch):
 def test_a_refinement_finds_neighbours_that_are_not_around_the_cell(monkeypatch, width):
     rows = surface_rows(4000, width)
     monkeypatch.setattr(approximate, "_MOST_AROUND", 60)
+    monkeypatch.setattr(approximate, "_LEAST_PER_NEIGHBOUR", 0)
     (exact, distances), (refined, nearer) = both_searches(monkeypatch, rows)
     monkeypatch.setattr(approximate, "_PASSES", 0)
     first, further, _ = nearest.nearest_neighbors(rows, Duplicates(rows), 10)
@@ -91,6 +92,7 @@ def test_a_refinement_finds_neighbours_that_are_not_around_the_cell(monkeypatch,
 def test_passes_end_if_they_gain_little(monkeypatch):
     rows = cloud_rows(3000, 60)
     monkeypatch.setattr(approximate, "_MOST_AROUND", 30)
+    monkeypatch.setattr(approximate, "_LEAST_PER_NEIGHBOUR", 0)
     monkeypatch.setattr(approximate, "_LEAST_GAIN", 0.9)
     passes = []
     refined = approximate.CellSearch.refined
@@ -204,3 +206,27 @@ def test_numbers_that_differ_by_a_millionth_are_not_ties():
     numbers = 1 + 1e-6 * np.random.default_rng(0).permutation(50)
     found = approximate.smallest_of_each(np.zeros(50, dtype=np.int64), numbers, 50, 1)
     np.testing.assert_array_equal(found[0], np.argsort(numbers))
+
+
+def test_cells_without_rows_are_left_out(monkeypatch):
+    """Half of the rows are the same point in float32, so that several centres are equal and only one has rows."""
+    monkeypatch.setattr(approximate, "_LEAST_AROUND", 200)
+    rows = np.random.default_rng(0).normal(size=(2001, 16))
+    rows[::2] += 1e9
+    found = approximate.approximate_neighbors(ExactSearch(rows), 10, 0.95)
+    assert found.rows.shape == (2001, 10)
+    assert np.array_equal(found.rows % 2, np.repeat(np.arange(2001) % 2, 10).reshape(-1, 10))  # of the same group
+
+
+def test_groups_with_fewer_rows_than_candidates_are_refined():
+    rows = np.random.default_rng(0).normal(size=(15, 64))
+    coordinates = ExactSearch(rows[:, :32])
+    compared = approximate.ComparedRows(coordinates, rows, 10, 1.0)
+    found = compared.near(np.arange(15), np.arange(15))
+    distances = np.linalg.norm(rows[:, None] - rows, axis=2)
+    np.testing.assert_allclose(found.distances, np.sort(distances, axis=1)[:, 1:11], rtol=1e-12)
+
+
+def test_rows_are_compared_with_more_rows_than_they_have_neighbours():
+    parts = np.full((400, 1399), 1e-4)
+    assert approximate.rows_around(parts, 70_000, 0.95, k=1399) >= 10 * 1399

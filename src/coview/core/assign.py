@@ -97,7 +97,7 @@ class Assignment(ABC):
         most error / |e|, and the distance between their directions at most √2 error / |e|. It is never larger than 2.
         """
         if self.n_found < 2:
-            return np.ones(len(scores), dtype=bool)
+            return np.logical_and.reduce(np.isfinite(scores), axis=1)
         second, first = np.partition(nearness, self.n_found - 2, axis=1)[:, -2:].T
         with np.errstate(over="ignore"):
             norms = np.sqrt(squared_norms(scores))

@@ -57,7 +57,7 @@ class SymmetricTiles:
 
         def parts(t: int, rows: slice, columns: slice) -> tuple[Array, Array | None]:
             tile, right_factor, left_factor = self.tiles[t], narrow[columns], narrow[rows].T
-            step = _SMALL_PRODUCT // right_factor.size
+            step = _SMALL_PRODUCT // max(right_factor.size, 1)
             if narrow.ndim == 1 or step < _FEWEST_ROWS:
                 step = len(tile)
             strips = [slice(start, start + step) for start in range(0, len(tile), step)]

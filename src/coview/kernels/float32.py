@@ -85,7 +85,8 @@ def in_float32(similarity: Any) -> Float32Products | None:
         limit = 1 / (16 * error)
         kept = -similarity.factor[:, -1] <= limit
         if not kept.all():
-            limit = max(math.sqrt(limit) - math.sqrt(_LEFT_OUT), 0.0) ** 2
+            root = math.sqrt(limit) - math.sqrt(_LEFT_OUT)
+            limit = root**2 if root > 0 else -1.0  # negative: no row has a bound
         products = Products(similarity.kernel, similarity.factor[kept].astype(np.float32), similarity.centre)
         return Float32Products(products, kept, _UNDERFLOW, of_functions, 2 * _SECOND_ORDER * error, limit)
     if isinstance(similarity.kernel, (Cosine, NormalizedPolynomial)):

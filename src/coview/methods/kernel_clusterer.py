@@ -348,6 +348,8 @@ class KernelClusterer(ScoreClusterer):
         scores = np.zeros((views.n_samples, self._n_features_out))
         error = np.zeros(1 if views.complete else scores.shape)
         for name, (of_view, tolerance) in of_views.items():
+            if self._beta[name] == 0:  # the errors may be infinite
+                continue
             rows = views.present.get(name, slice(None))
             scores[rows] += self._beta[name] * of_view
             if views.complete:
@@ -438,7 +440,7 @@ class KernelClusterer(ScoreClusterer):
         The loadings times beta sum to 1, up to a lower bound of a loading. A model of complete data computes them when
         samples first lack views.
         """
-        return self._view_loadings or self._once("loadings", self._loadings_of_complete_data)
+        return self._view_loadings or self._once(("loadings", ""), self._loadings_of_complete_data)
 
     def _loadings_of_complete_data(self) -> dict[str, float]:
         rows = _spread_rows(len(self.labels_), _MOST_COMPLETE)

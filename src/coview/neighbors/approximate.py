@@ -22,6 +22,7 @@ _CELL_SIZE = 8.0  # times the fourth root of the number of rows
 _MOST_CELLS = 2**15
 _TASKS = 32  # of several cells each
 _CELLS_PER_TASK = 64
+_LEAST_PER_NEIGHBOUR = 20
 _LEAST_AROUND, _MOST_AROUND = 1280, 50_000
 _CHEAP_PART, _CHEAP_AROUND = 0.1, 20_000  # rows around a cell that are compared if they contain more neighbours
 _NEARLY_ALL = 0.999
@@ -116,7 +117,7 @@ def exact_lists(finder: ExactSearch, queries: Integers, k: int, map_blocks: Map 
 
 def fraction_found(true: Integers, found: Integers) -> float:
     """Return the part of the true neighbours that is among the neighbours found, both of shape (rows, k)."""
-    return float((true[:, :, None] == found[:, None, :]).any(axis=2).mean())
+    return float(np.mean([np.isin(*lists).mean() for lists in zip(true, found, strict=True)]))
 
 
 def query_rows(n: int) -> Integers:
@@ -158,7 +159,7 @@ class Plan(NamedTuple):
         """Return the plan of n rows, from a sample, some rows, and the true neighbours of each of these."""
         cells = Cells(sample, _count_cells(n), map_blocks)
         parts = cells.part_within(sample, cells.of_rows(queries, map_blocks), true, map_blocks)
-        n_around = rows_around(parts, n, recall)
+        n_around = rows_around(parts, n, recall, true.shape[1])
         return cls(cells, n_around, cells.reach(sample, [_LEAST_AROUND / n, n_around / n], map_blocks))
 
     def tasks(self) -> list[slice]:
@@ -168,15 +169,16 @@ class Plan(NamedTuple):
         return [slice(start, min(start + step, count)) for start in range(0, count, step)]
 
 
-def rows_around(parts: Array, n: int, recall: float) -> int:
-    """Return with how many of n rows each row is compared, given the part of all rows up to each true neighbour.
+def rows_around(parts: Array, n: int, recall: float, k: int) -> int:
+    """Return with how many of n rows each row is compared, given the part of all rows up to each of k true neighbours.
 
     They are so many that the target is reached. If a tenth of all rows or fewer contain nearly all neighbours, they are
     so many, because this takes little time.
     """
     enough, nearly_all = (int(np.quantile(parts, part) * n) + 1 for part in (recall, max(recall, _NEARLY_ALL)))
     cheap = int(min(nearly_all, _CHEAP_PART * n, _CHEAP_AROUND))
-    return min(max(enough, cheap, _LEAST_AROUND), _MOST_AROUND, n)
+    least = _LEAST_PER_NEIGHBOUR * k  # a cell is compared with at least half as many
+    return min(max(min(max(enough, cheap, _LEAST_AROUND), _MOST_AROUND), least), n)
 
 
 class CellSearch:
@@ -262,16 +264,18 @@ class ComparedRows(NamedTuple):
 
     def near(self, own: Integers, among: Integers) -> Lists:
         """Return the nearest of the rows `among` for each of a group of rows."""
+        if len(own) == 0:
+            return Lists.empty(0, self.k)
         if self.rows is None:
             return _nearest(self.search, own, self.k, among)
         rows = self.rows
         step = max(min(BLOCK_ROWS, 2**_PLACE_BITS // len(among)), 1)
         parts = [self._measured(rows, own[start : start + step], among) for start in range(0, len(own), step)]
-        return Lists.joined(parts) if parts else Lists.empty(0, self.k)
+        return Lists.joined(parts)
 
     def _measured(self, rows: Array, own: Integers, among: Integers) -> Lists:
         """Return the nearest of the rows that are nearest in their coordinates, for a block of rows."""
-        count = int(_CANDIDATES * self.k)
+        count = min(int(_CANDIDATES * self.k), len(among) - 1)
         i, j = self.search.candidates(self.search.rows[own], count, own=own, among=among)
         chosen = smallest_of_each(i, _pair_squares(self.search.points, own[i], j), count, len(own)).ravel()
         i, j = np.repeat(np.arange(len(own)), count), j[chosen]
