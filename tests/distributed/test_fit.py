@@ -131,7 +131,7 @@ def test_a_model_on_a_cluster_must_be_gathered_to_leave_it(client, views, tmp_pa
 
 
 def test_a_model_cannot_be_used_after_its_cluster_is_closed(views):
-    with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None):
+    with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0"):
         model = fit(TMvKSCR(3, random_state=0), in_blocks({"wide": views["wide"]}))
     advice = r"the cluster .* is closed; fit it again, and call coview.distributed.gather\(model\) before"
     for use in (lambda: model.predict({"wide": views["wide"]}), lambda: gather(model), lambda: model.view_labels_):
@@ -220,7 +220,7 @@ def test_the_example_of_the_documentation_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict = {}
     with dask.config.set({"distributed.scheduler.dashboard.link": ""}):
-        exec(example.replace("processes=False", "processes=False, dashboard_address=None"), names)
+        exec(example.replace("processes=False", "processes=False, dashboard_address='127.0.0.1:0'"), names)
     model = load("model.safetensors")
     np.testing.assert_array_equal(model.labels_, names["labels"])
     np.testing.assert_array_equal(model.predict(names["digits"])[:5], names["new"])

@@ -17,7 +17,7 @@ N, K = 1500, 10
 @pytest.fixture
 def cluster():
     """Workers in this process, so that constants can be changed for them as well; closed before other tests run."""
-    settings = {"processes": False, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    settings = {"processes": False, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     with dask.config.set({"distributed.worker.memory.target": False}), Client(**settings):
         yield DaskCluster.active("search")
 
