@@ -1,8 +1,12 @@
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from coview.core.eigen import Eigenpairs, Problem, _solve_dense, dominant_rows, top_eigenpairs
+from coview.core.low_rank import PlusLowRank
+from coview.core.sparse import SymmetricSparse
+from coview.runtime import Workers
 from tests.core.test_tiles import tiles_of
 
 SIZES = pytest.mark.parametrize("n", [30, 900])  # dense, block Krylov
@@ -148,6 +152,37 @@ def test_float32_problems_are_solved_to_float32_precision():
     pairs = top_eigenpairs(problem_of(symmetric(values), dtype=np.float32), 3)
     np.testing.assert_allclose(pairs.values, [5.0, 3.0, 2.0], rtol=1e-6)
     assert_eigenpairs(pairs, symmetric(values), atol=5e-5)
+
+
+def test_many_rows_give_the_same_eigenpairs_on_any_number_of_threads():
+    values = np.append(np.linspace(0, 0.5, 19_995), [1.0, 0.9, 0.8, 0.7, 0.6])
+    reflection = np.ones((20_000, 1)) / np.sqrt(20_000)  # I - 2 u uᵀ, so that the eigenvectors have no zeros
+    found = []
+    for n_jobs in (1, 2, 3):
+        with Workers(n_jobs) as workers:
+            diagonal = SymmetricSparse.of(sp.diags_array(values, format="csr"), workers)
+            factor = np.column_stack([reflection, values[:, None] * reflection])
+            overlap = float(values @ np.square(reflection[:, 0]))
+            form = np.array([[4 * overlap, -2.0], [-2.0, 0.0]])
+            found.append(top_eigenpairs(Problem.of(PlusLowRank(diagonal, factor, form)), 4))
+    np.testing.assert_allclose(found[0].values, [1.0, 0.9, 0.8, 0.7], rtol=1e-10)
+    expected = -2 * reflection @ reflection[-5:-1].T
+    expected[-5:-1] += np.eye(4)
+    np.testing.assert_allclose(np.abs(found[0].vectors), np.abs(expected), atol=1e-9)
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.values, found[0].values)
+        np.testing.assert_array_equal(other.vectors, found[0].vectors)
+
+
+@pytest.mark.parametrize("n_passes", [5, 6, 7, 8])  # the basis is condensed after the sixth
+def test_an_approximation_is_that_of_the_last_pass(monkeypatch, n_passes):
+    monkeypatch.setattr("coview.core.eigen._DENSE_FALLBACK", 0)
+    monkeypatch.setattr("coview.core.eigen._PASSES", n_passes)
+    matrix = symmetric(np.concatenate([np.linspace(0, 0.9, 890), 1 - 0.002 * np.arange(10)]))
+    with pytest.warns(ConvergenceWarning, match="kept the approximation"):
+        pairs = top_eigenpairs(problem_of(matrix), 10)
+    np.testing.assert_allclose(pairs.vectors.T @ pairs.vectors, np.eye(10), atol=1e-10)
+    np.testing.assert_allclose((pairs.vectors * (matrix @ pairs.vectors)).sum(axis=0), pairs.values, rtol=1e-9)
 
 
 def test_rows_that_own_a_vector_are_found():

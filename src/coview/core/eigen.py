@@ -11,6 +11,7 @@ import scipy.linalg
 from sklearn.exceptions import ConvergenceWarning
 
 from coview.parts import warn
+from coview.runtime import Map, serial_map
 from coview.views import Array
 
 # Residuals relative to the largest eigenvalue. Products in float32 have errors of about 1e-7, so less is not reached.
@@ -23,6 +24,7 @@ _MIN_PASSES = 24  # before the rate of convergence is measured: errors often fal
 _RATE_PASSES = 12  # over which the rate is measured
 _SMALL = 700  # rows up to which LAPACK is faster
 _DENSE_FALLBACK = 4000  # rows up to which LAPACK solves a problem that has not converged
+_BLOCK_ROWS = 8192  # of vectors; with fewer, threads wait for each other
 
 
 @dataclass(frozen=True)
@@ -32,11 +34,12 @@ class Problem:
     matrix: Any  # has shape, dtype, products (`@`) with blocks of vectors, and a dense copy (`to_dense`)
     exponent: int
     trace: float  # of the stored matrix
+    map_blocks: Map = serial_map  # for operations on blocks of rows of the vectors
 
     @classmethod
     def of(cls, matrix: Any) -> Problem:
-        """Return the problem of a matrix that gives its own diagonal."""
-        return cls(matrix, exponent=0, trace=float(matrix.diagonal().sum()))
+        """Return the problem of a matrix that gives its own diagonal and has workers."""
+        return cls(matrix, exponent=0, trace=float(matrix.diagonal().sum()), map_blocks=matrix.workers.map)
 
     @property
     def size(self) -> int:
@@ -107,6 +110,33 @@ def _solve_dense(problem: Problem, k: int) -> tuple[Array, Array]:
     return values[: -k - 1 : -1], vectors[:, : -k - 1 : -1]
 
 
+class _Rows:
+    """Products of arrays with many rows, in blocks of rows; results do not depend on the number of threads."""
+
+    def __init__(self, n_rows: int, map_blocks: Map) -> None:
+        self._blocks = [slice(start, start + _BLOCK_ROWS) for start in range(0, n_rows, _BLOCK_ROWS)]
+        self._map = map_blocks
+
+    def inner(self, left: Array, right: Array) -> Array:
+        """Return leftᵀ right."""
+        first, *others = self._map(lambda rows: left[rows].T @ right[rows], self._blocks)
+        for other in others:
+            first += other
+        return first
+
+    def combine(self, vectors: Array, coefficients: Array, minus: Array | None = None) -> Array:
+        """Return vectors @ coefficients, or the difference of another array and this product."""
+        result = np.empty((len(vectors), coefficients.shape[1]))
+
+        def one(rows: slice) -> None:
+            np.matmul(vectors[rows], coefficients, out=result[rows])
+            if minus is not None:
+                np.subtract(minus[rows], result[rows], out=result[rows])
+
+        self._map(one, self._blocks)
+        return result
+
+
 def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array, Array]:
     """Return eigenpairs by Rayleigh-Ritz on a basis that grows by the residuals of all requested pairs at once.
 
@@ -115,7 +145,7 @@ def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array,
     A block of at least k vectors finds equal eigenvalues, which a single start vector (Lanczos) can miss unnoticed;
     k well separated clusters have k - 1 of them. It also reads the matrix once for many products.
     """
-    n, matrix = problem.size, problem.matrix
+    n, matrix, rows = problem.size, problem.matrix, _Rows(problem.size, problem.map_blocks)
     tolerance = _TOLERANCE[matrix.dtype.type]
     width = 4 * ceil((k + _EXTRA) / 4)  # a multiple of 4 suits BLAS
     bases, images = np.empty((2, n, _BASIS * width))
@@ -126,29 +156,30 @@ def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array,
     if start is not None:  # the other columns stay random, so that no eigenvector is excluded
         new[:, : start.shape[1]] = start
     for _ in range(_PASSES):
-        new = _orthonormal(new, bases[:, :used])
+        new = _orthonormal(new, bases[:, :used], rows)
         old, used = used, used + new.shape[1]
         basis, image = bases[:, :used], images[:, :used]
         basis[:, old:], image[:, old:] = new, matrix @ new
-        side = basis.T @ image[:, old:]
+        side = rows.inner(basis, image[:, old:])
         projections[:used, old:used], projections[old:used, :old] = side, side[:old].T
 
         # LAPACK reads the lower triangle only; the last block is symmetric up to rounding.
         values, rotation = np.linalg.eigh(projections[:used, :used])
         values, rotation = values[::-1], rotation[:, ::-1]
-        vectors = basis @ rotation[:, :width]
-        residuals = image @ rotation[:, :width] - vectors * values[:width]
+        of_block = rotation[:, :width]
+        residuals = rows.combine(basis, of_block * values[:width], minus=rows.combine(image, of_block))
         errors = _norms(residuals) / max(np.abs(values).max(), np.finfo(np.float64).tiny)
         if (errors[:k] <= tolerance).all():
-            return values[: k + _EXTRA], vectors[:, :k]
+            return values[: k + _EXTRA], rows.combine(basis, rotation[:, :k])
         worst.append(float(errors[:k].max()))
         if n <= _DENSE_FALLBACK and _will_not_converge(worst, tolerance):
             break
         if used + width > _BASIS * width:
             kept = width + width // 2
-            bases[:, :kept], images[:, :kept] = basis @ rotation[:, :kept], image @ rotation[:, :kept]
+            for array in (bases, images):
+                array[:, :kept] = rows.combine(array[:, :used], rotation[:, :kept])
             projections[:kept, :kept] = np.diag(values[:kept])
-            used = kept
+            used, basis, rotation = kept, bases[:, :kept], np.eye(kept)
         new = residuals[:, errors > tolerance / 10]
     if n <= _DENSE_FALLBACK:
         return _solve_dense(problem, k)
@@ -158,7 +189,7 @@ def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array,
         ConvergenceWarning,
         stacklevel=3,
     )
-    return values[: k + _EXTRA], vectors[:, :k]
+    return values[: k + _EXTRA], rows.combine(basis, rotation[:, :k])
 
 
 def _will_not_converge(worst: list[float], tolerance: float) -> bool:
@@ -169,16 +200,17 @@ def _will_not_converge(worst: list[float], tolerance: float) -> bool:
     return bool(worst[-1] * per_pass ** (_PASSES - len(worst)) > tolerance)
 
 
-def _orthonormal(new: Array, basis: Array) -> Array:
+def _orthonormal(new: Array, basis: Array, rows: _Rows) -> Array:
     """Return an orthonormal basis of the new columns without their part in the basis; drop dependent columns."""
     for _ in range(2):
         before = _norms(new)
-        new = new - basis @ (basis.T @ new)
-        after = _norms(new)
-        new = new / after.clip(min=np.finfo(np.float64).tiny)
-        sizes, directions = np.linalg.eigh(new.T @ new)
+        new = rows.combine(basis, rows.inner(basis, new), minus=new)
+        products = rows.inner(new, new)
+        after = np.sqrt(products.diagonal())
+        scale = 1 / after.clip(min=np.finfo(np.float64).tiny)
+        sizes, directions = np.linalg.eigh(products * scale * scale[:, None])
         kept = sizes > 1e-12 * sizes[-1]
-        new = new @ (directions[:, kept] / np.sqrt(sizes[kept]))
+        new = rows.combine(new, scale[:, None] * directions[:, kept] / np.sqrt(sizes[kept]))
         if (after > 0.1 * before).all() and sizes[0] > 0.01 * sizes[-1]:
             break  # nothing cancelled, so one pass leaves no more than rounding errors
     return new

@@ -63,7 +63,7 @@ class SparseFusion:
             added += weight * diagonal
             multiplied *= diagonal if centering.present is None else np.where(centering.present, diagonal, factor)
         trace = float(((for_sum * added + for_product * multiplied) * scale**2).sum())
-        return Problem(PlusLowRank(sparse, features, form), exponent=unit, trace=trace), None
+        return Problem(PlusLowRank(sparse, features, form), unit, trace, self._grams.workers.map), None
 
 
 @dataclass(frozen=True)

@@ -149,7 +149,8 @@ class TiledFusion:
         diagonal = for_sum * self._added_diagonal
         if multiplied is not None:
             diagonal += for_product * self._multiplied_diagonal
-        problem = Problem(target, exponent=unit - largest, trace=float((diagonal / root**2).sum()))
+        trace = float((diagonal / root**2).sum())
+        problem = Problem(target, unit - largest, trace, target.workers.map)
         if target is not added:
             return problem, WeightedSum(added, self._kappa)
         return problem, WeightedSum(target, self._kappa, root, unit - self._kappa_exponent)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from coview.core.sparse import row_slabs
+from coview.runtime import Workers
 from coview.views import Array
 
 
@@ -26,20 +27,25 @@ class PlusLowRank:
     def dtype(self) -> np.dtype[Any]:
         return self.matrix.dtype
 
+    @property
+    def workers(self) -> Workers:
+        workers: Workers = self.matrix.workers
+        return workers
+
     def diagonal(self) -> Array:
         """Return the diagonal in float64."""
         return self.matrix.diagonal() + ((self.factor @ self.form) * self.factor).sum(axis=1)
 
     def __matmul__(self, x: Array) -> Array:
-        workers, slabs = self.matrix.workers, row_slabs(len(self.factor))
-        parts = workers.map(lambda rows: self.factor[rows].T @ x[rows], slabs)
+        slabs = row_slabs(len(self.factor))
+        parts = self.workers.map(lambda rows: self.factor[rows].T @ x[rows], slabs)
         inner = self.form @ sum(parts, start=np.zeros_like(parts[0]))
         product: Array = self.matrix @ x
 
         def add(rows: slice) -> None:
             product[rows] += self.factor[rows] @ inner
 
-        workers.map(add, slabs)
+        self.workers.map(add, slabs)
         return product
 
     def to_dense(self) -> Array:

@@ -29,6 +29,7 @@ from coview.views import Array, Matrix
 _LARGEST_NORM: Mapping[Any, float] = {np.float64: 1e4, np.float32: 64.0}
 _DENSE_BYTES = 2**25  # of sparse rows that are made dense at a time
 _MEDIAN_ROWS = 500
+_FACTOR_ROWS = 1024  # in blocks that stay in the cache, in half the time
 
 
 @dataclass(frozen=True)
@@ -201,8 +202,15 @@ class RBF(InnerProductKernel):
         return GaussianProducts(self, factor, centre, far, rows[far], noise)
 
     def factor(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
-        scaled, exponents = self._scaled(x, centre)
-        return append_columns(scaled, np.ones_like(exponents), exponents).astype(dtype, copy=False)
+        if sp.issparse(x):
+            scaled, exponents = self._scaled(x, centre)
+            return append_columns(scaled, np.ones_like(exponents), exponents).astype(dtype, copy=False)
+        factor = np.empty((x.shape[0], x.shape[1] + 2), dtype)
+        for start in range(0, x.shape[0], _FACTOR_ROWS):
+            rows = slice(start, start + _FACTOR_ROWS)
+            factor[rows, :-2], factor[rows, -1] = self._scaled(x[rows], centre)
+        factor[:, -2] = 1
+        return factor
 
     def left_factor(self, factor: Matrix) -> Matrix:
         """Swap the last two columns, so that the product multiplies each row's exponent by the other row's 1."""
@@ -213,7 +221,7 @@ class RBF(InnerProductKernel):
             swapped[factor.indices == last - 1] = last
             return sp.csr_array((factor.data, swapped, factor.indptr), shape=factor.shape)
         left = factor.copy()
-        left[:, [last - 1, last]] = factor[:, [last, last - 1]]
+        left[:, last - 1], left[:, last] = factor[:, last], factor[:, last - 1]
         return left
 
     def identifying_columns(self, factor: Matrix) -> Matrix:

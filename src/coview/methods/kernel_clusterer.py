@@ -50,6 +50,7 @@ from coview.views import Array, Matrix, Views, among_all
 
 _FLOAT64_UP_TO = 2000
 _LEAST_CONTRAST = 1e-3
+_CONTRAST_ROWS = 128
 _BLOCK_BYTES = 2**21
 _FEWEST_ROWS = 256  # that are scored in float32; for fewer the copy of the training rows is not worth while
 _TRIAL_ROWS = 256  # scored in float32 to see whether this helps, if there are many more rows
@@ -601,7 +602,9 @@ def _gram_dtype(dtype: Any, kernels: Mapping[str, Kernel], assigner: Assigner, v
         if views.n_samples <= _FLOAT64_UP_TO or not bounded or assigner.reads_signs:
             return np.float64
         smooth = [(kernels[name], views.observed(name)) for name in views if not kernels[name].sparse]
-        flat = any(1 - kernel(x[_spread_rows(x.shape[0], 256)]).mean() < _LEAST_CONTRAST for kernel, x in smooth)
+        flat = any(
+            1 - kernel(x[_spread_rows(x.shape[0], _CONTRAST_ROWS)]).mean() < _LEAST_CONTRAST for kernel, x in smooth
+        )
         return np.float64 if flat else np.float32
     try:
         known = {np.dtype(kind): kind for kind in (np.float32, np.float64)}
