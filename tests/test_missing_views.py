@@ -57,6 +57,11 @@ def test_tuned_finds_the_clusters_without_models_of_stacked_columns(tuned, compl
     assert adjusted_rand_score(truth, tuned.predict({"b": views["b"]})) > 0.95
 
 
+def test_the_reason_says_that_models_are_left_out(complete, tuned):
+    lacking = sum(any(np.isnan(x[i]).all() for x in with_missing(complete[0], 0.4).values()) for i in range(210))
+    assert f"Models of stacked columns are left out, because {lacking} of 210 samples lack views" in tuned.reason_
+
+
 def test_tuned_models_of_complete_data_label_samples_that_lack_views(complete):
     views, truth = complete
     model = Tuned(3, random_state=0).fit(views)

@@ -74,6 +74,8 @@ def test_noise_has_one_cluster_unless_another_number_is_given(tmp_path):
     assert model.reason_.startswith("No cluster structure found. These data show no clusters that a second half")
     selected = model.evaluations_[model.selected_]
     assert selected.n_clusters > 1  # the number whose clusters are not valid
+    assert f"The best of several clusters would be {selected.n_clusters} clusters, the consensus" in model.reason_
+    assert "lack views" not in model.reason_
     assert isinstance(model.estimator_, Consensus)
     save(model, tmp_path / "noise.safetensors")
     again = load(tmp_path / "noise.safetensors")

@@ -186,11 +186,14 @@ class Tuned(Wrapper):
             report("validity", 0, 1)
             self.validity_ = measure_validity(consensus, views, consensus.labels_, n_jobs=self.n_jobs)
             report("validity", 1, 1)
-        self.reason_ = _reason(result, weights, self.final_, self.validity_)
+        self.reason_ = _reason(result, weights, self.final_, self.validity_) + _about_missing_views(views)
         fall = fall_in_words(self.final_, result.evaluations[result.selected])
         if may_be_one and self.validity_ is not None and self.validity_.level == "none":
             self._fit_one_cluster(views, seed)
-            self.reason_ = f"{why_one_cluster(self.validity_)}. {statement(self.validity_)} {self.reason_}"
+            self.reason_ = (
+                f"{why_one_cluster(self.validity_)}. {statement(self.validity_)} The best of several clusters would be "
+                f"{self.reason_}"
+            )
             return
         if fall is not None:
             warnings.warn(fall, UserWarning, stacklevel=4)
@@ -299,6 +302,17 @@ def _reason(result: SearchResult, weights: Mapping[str, float], final: FinalMeas
     text += f" On {selected.n_samples:,} samples of the search: {_measures_in_words(selected)}."
     on_all = _measures_in_words(final) + (f", split-half stability {decimals(validity.stability)}" if validity else "")
     return f"{text} On all {final.n_samples:,} samples: {on_all}."
+
+
+def _about_missing_views(views: Views) -> str:
+    """Return that models are left out if samples lack views, and what to compare with, as a further sentence."""
+    if views.complete:
+        return ""
+    lacking = views.n_samples - int(np.count_nonzero(views.has_all()))
+    return (
+        f" Models of stacked columns are left out, because {lacking:,} of {views.n_samples:,} samples lack views; if "
+        "these are few, compare with a model of the other samples, which labels them as well."
+    )
 
 
 def _measures_in_words(measures: EvaluatedModel | FinalMeasures) -> str:

@@ -14,7 +14,7 @@ STATEMENTS = {
 
 
 UNRELATED_VIEWS = (
-    "The clusters of the views are unrelated; check that their rows are the same samples in the same order, or cluster "
+    "The clusters of the views are unrelated; check that a row, or an id, is the same sample in all views, or cluster "
     "the views separately."
 )
 
