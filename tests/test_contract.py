@@ -765,3 +765,8 @@ def test_views_pass_through_unchanged():
     views = as_views(make_blobs()[0])
     assert isinstance(views, Views)
     assert as_views(views) is views
+
+
+@pytest.mark.parametrize("model", [Tuned("auto"), Tuned(range(2, 5)), Consensus([TMvKSCR(2)])], ids=repr)
+def test_attributes_are_listed_without_a_given_number_of_clusters(model):
+    assert "fit" in dir(model)

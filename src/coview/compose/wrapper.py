@@ -14,6 +14,7 @@ from coview.kernels import RBF, Kernel, Precomputed, kernel_per_view
 from coview.methods.base import MultiViewClusterer, warn_if_many_clusters
 from coview.parameters import is_integer
 from coview.progress import Progress
+from coview.rows import SAFE_EXPONENT, largest_value, safe_unit
 from coview.state import FITTED, Sizes, require
 from coview.views import Array, Views
 
@@ -89,6 +90,23 @@ def warn_for_other_libraries(estimators: Iterable[Any], views: Views) -> None:
     foreign = [each for each in estimators if not isinstance(each, MultiViewClusterer)]
     numbers = [getattr(each, "n_clusters", None) for each in foreign]
     warn_if_many_clusters(max((int(n) for n in numbers if n is not None and is_integer(n)), default=0), views.n_samples)
+
+
+def require_safe_range(estimator: Any, views: Views, *, to_fit: bool) -> None:
+    """Raise an InputError if an estimator of another library cannot compute squares of the largest values.
+
+    Small values do no harm in new samples.
+    """
+    if isinstance(estimator, MultiViewClusterer):
+        return
+    sizes = {name: largest_value(x) for name, x in views.items()}
+    largest = max(views, key=sizes.__getitem__)
+    limit = 2.0 ** SAFE_EXPONENT[views.dtype]
+    if safe_unit(sizes[largest], views.dtype) != 1 and (to_fit or sizes[largest] > 1):
+        raise InputError(
+            f"view {largest!r} has values of up to {sizes[largest]:.0e}, and {type(estimator).__name__} of another "
+            f"library expects values between {1 / limit:.0e} and {limit:.0e} in {views.dtype}; scale the view"
+        )
 
 
 def setting(estimator: Any, name: str, default: Any) -> Any:

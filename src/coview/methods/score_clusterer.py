@@ -18,6 +18,7 @@ from coview.core.contributions import decision_margins, first_and_second, normal
 from coview.errors import InputError
 from coview.methods.base import MultiViewClusterer
 from coview.parameters import check_number
+from coview.rows import narrowed
 from coview.state import CACHE, FloatArray, Size, SomeViews
 from coview.views import Array, Views, row_labels
 
@@ -130,10 +131,8 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
             raise InputError("transform(per_view=True) returns a dictionary; reset set_output to 'default' to get it")
         views = self._views_to_predict(X)
         if per_view:
-            return {
-                name: scores.astype(views.dtype, copy=False) for name, scores in self._scores_of_views(views).items()
-            }
-        return self._labelled(self._by_block(self._ensemble, views).astype(views.dtype, copy=False), views.index)
+            return {name: narrowed(scores, views.dtype) for name, scores in self._scores_of_views(views).items()}
+        return self._labelled(narrowed(self._by_block(self._ensemble, views), views.dtype), views.index)
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, and return the score variables of the training samples.
