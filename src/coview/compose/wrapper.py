@@ -169,6 +169,11 @@ class OneEstimator(MultiViewClusterer):
         """Return what a method of the fitted estimator returns for these samples."""
         return getattr(self.estimator_, method)(self.inner_views(views), **settings)
 
+    def _renumber(self, order: Labels) -> bool:
+        possible = isinstance(self.estimator_, MultiViewClusterer) and self.estimator_._renumber(order)
+        self.labels_ = self.estimator_.labels_
+        return possible
+
     @inner_has("predict_proba")
     def predict_proba(self, X: Any) -> Array:
         """Return the membership of each sample in each cluster, as the fitted estimator computes it.

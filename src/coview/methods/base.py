@@ -310,6 +310,15 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
                 stacklevel=4,
             )
 
+    def _labels_and_ties(self, views: Views) -> Array:
+        """Return the cluster of each sample, and 1 if it may depend on the numbers of the clusters; (n_samples, 2)."""
+        model: Any = self
+        return np.column_stack([model.predict(views), np.ones(views.n_samples, dtype=np.int64)])
+
+    def _renumber(self, order: Labels) -> bool:
+        """Give the clusters `order` the numbers 0, 1, …; return whether it is possible."""
+        return False
+
     def _store_labels(self, labels: Array) -> Labels:
         """Store labels, numbered by decreasing size; return the old label of each new number."""
         self.labels_, order = number_by_size(labels)

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from coview.core.alternate import Alternation, alternate, steady
-from coview.core.assign import Directions, Labels
+from coview.core.assign import Directions, Labels, new_numbers
 from coview.errors import InputError
 from coview.methods.anchors import AnchorPoints, NearestAnchors
 from coview.methods.base import MultiViewClusterer, Seed, ViewWeights
@@ -296,6 +296,11 @@ class MVSCBP(MultiViewClusterer):
         self._n_links = nearest[0].anchors.shape[1]
         self._n_votes = min(self._n_links, int(np.unique(self.anchor_labels_, return_counts=True)[1].min()))
         self.anchors_ = {anchors.name: anchors.points for anchors in self._anchors}
+
+    def _renumber(self, order: Labels) -> bool:
+        numbers = new_numbers(order, int(self.anchor_labels_.max()) + 1)[1]
+        self.anchor_labels_, self.labels_ = numbers[self.anchor_labels_], numbers[self.labels_]
+        return True
 
     def predict(self, X: Any) -> Labels:
         """Return the most frequent cluster among each sample's nearest anchors.
