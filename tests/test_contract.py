@@ -787,3 +787,11 @@ def test_training_samples_between_clusters_keep_their_labels_in_predict(method):
 @pytest.mark.parametrize("model", [Tuned("auto"), Tuned(range(2, 5)), Consensus([TMvKSCR(2)])], ids=repr)
 def test_attributes_are_listed_without_a_given_number_of_clusters(model):
     assert "fit" in dir(model)
+
+
+@NUMBER_GIVEN
+@pytest.mark.parametrize("wrong", [True, np.True_, 2.5, "3"])
+def test_numbers_of_clusters_that_are_no_integers_are_refused(method, wrong):
+    views, _ = views_for(method)
+    with pytest.raises(InputError, match=f"^n_clusters={re.escape(repr(wrong))}: expected an integer"):
+        make(method, wrong).fit(views)
