@@ -24,6 +24,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from coview import (
     KSC,
     METHODS,
+    MVSCBP,
     OPLFMVC,
     OPMC,
     RBF,
@@ -765,3 +766,32 @@ def test_views_pass_through_unchanged():
     views = as_views(make_blobs()[0])
     assert isinstance(views, Views)
     assert as_views(views) is views
+
+
+# MVSCBP labels the training samples by their embedding and new samples by a vote of their nearest anchors, as its
+# authors do. Both rules agree on separate clusters.
+LABELS_NEW_SAMPLES_BY_ANOTHER_RULE = {MVSCBP}
+
+
+@PREDICTS
+def test_training_samples_between_clusters_keep_their_labels_in_predict(method):
+    agree = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        views = {name: rng.normal(size=(60, 3)) for name in ("ab" if method in MULTI_VIEW else "a")}
+        model = make(method, random_state=seed).fit(views)
+        agree.append(np.array_equal(model.predict(views), model.labels_))
+    assert all(agree) == (method not in LABELS_NEW_SAMPLES_BY_ANOTHER_RULE)
+
+
+@pytest.mark.parametrize("model", [Tuned("auto"), Tuned(range(2, 5)), Consensus([TMvKSCR(2)])], ids=repr)
+def test_attributes_are_listed_without_a_given_number_of_clusters(model):
+    assert "fit" in dir(model)
+
+
+@NUMBER_GIVEN
+@pytest.mark.parametrize("wrong", [True, np.True_, 2.5, "3"])
+def test_numbers_of_clusters_that_are_no_integers_are_refused(method, wrong):
+    views, _ = views_for(method)
+    with pytest.raises(InputError, match=f"^n_clusters={re.escape(repr(wrong))}: expected an integer"):
+        make(method, wrong).fit(views)

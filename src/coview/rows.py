@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import frexp
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,6 +12,8 @@ import scipy.sparse as sp
 from coview.views import Array, Matrix
 
 _BLOCK_NUMBERS = 2**20  # 8 MiB of float64
+# Squares of values between 2^-e and 2^e, and sums of many of them, stay in the range of the precision.
+SAFE_EXPONENT = {np.dtype(np.float64): 400, np.dtype(np.float32): 45}
 
 
 def as_array(x: Matrix) -> Array:
@@ -20,6 +24,13 @@ def as_array(x: Matrix) -> Array:
 def as_float64(x: Matrix) -> Array:
     """Return the rows as a dense array in float64."""
     return as_array(x).astype(np.float64, copy=False)
+
+
+def narrowed(x: Array, dtype: np.dtype[Any]) -> Array:
+    """Return numbers in this precision, or unchanged if the largest of them is outside its range."""
+    largest, limits = float(np.fmax.reduce(np.abs(x), axis=None, initial=0.0)), np.finfo(dtype)  # without NaN
+    outside = largest > float(limits.max) or 0 < largest < float(limits.tiny)
+    return x if outside else x.astype(dtype, copy=False)
 
 
 def stored_like(other: Matrix, x: Matrix) -> Matrix:
@@ -56,6 +67,23 @@ def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
     step = max(1, _BLOCK_NUMBERS // width)
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
+
+
+def largest_value(x: Matrix) -> float:
+    """Return the largest absolute value."""
+    return max(float(x.max()), -float(x.min()))
+
+
+def safe_unit(largest: float, dtype: Any = np.float64) -> float:
+    """Return the factor of rows with this largest absolute value: 1, or a power of 2 if squares leave the range."""
+    exponent = frexp(largest)[1]
+    return 1.0 if abs(exponent) < SAFE_EXPONENT[np.dtype(dtype)] else 2.0 ** -max(exponent, -1000)
+
+
+def in_safe_unit(x: Matrix) -> Matrix:
+    """Return the rows, in float64 and multiplied by a power of 2 if squares leave the range."""
+    unit = safe_unit(largest_value(x), x.dtype)
+    return x if unit == 1 else x.astype(np.float64) * unit
 
 
 def squared_norms(x: Matrix) -> Array:

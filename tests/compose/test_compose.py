@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, normalize
 
 from coview import (
+    KPCA,
     KSC,
     METHODS,
     MVSCBP,
@@ -23,6 +24,7 @@ from coview import (
     Concat,
     FixedSize,
     InputError,
+    Linear,
     PerView,
     Preprocessed,
     Stratified,
@@ -31,6 +33,7 @@ from coview import (
     as_views,
     stack_views,
 )
+from coview.core.assign import number_by_size
 from coview.core.score import ScoreMap
 from coview.methods.nested import nested_models
 from coview.preprocess.steps import preprocessing_per_view
@@ -191,8 +194,47 @@ def test_fixed_size_labels_all_samples_by_a_model_of_some(select, estimator):
     alone = clone(estimator).fit(as_views(views).take(model.train_rows_))
     if hasattr(alone, "recluster"):
         alone.recluster(views)
-    np.testing.assert_array_equal(model.labels_, alone.predict(views))
+    np.testing.assert_array_equal(model.labels_, number_by_size(alone.predict(views))[0])
     np.testing.assert_array_equal(model.predict(views), model.labels_)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        TMvKSCR(3, random_state=0),
+        TMvKSCR(3, assigner="codebook", random_state=0),
+        Preprocessed(TMvKSCR(3, random_state=0), "standard"),
+        Concat(KSC(3, random_state=0)),
+        OPMC(3, random_state=0),
+        MVSCBP(3, random_state=0),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+@pytest.mark.parametrize("more_rows", [35, 200])  # one time and ten times as many are compared with all rows
+def test_fixed_size_numbers_clusters_by_their_size_among_all_samples(estimator, more_rows, monkeypatch):
+    monkeypatch.setattr("coview.compose.fixed_size._MORE_ROWS", more_rows)
+    views, _ = make_blobs(1000, spread=8.0)
+    for seed in range(3):
+        model = FixedSize(estimator, n_train=30, random_state=seed).fit(views)
+        assert (np.diff(np.bincount(model.labels_)) <= 0).all()
+        np.testing.assert_array_equal(model.predict(views), model.labels_)
+        if not isinstance(estimator, MVSCBP):  # which labels its training samples by another rule
+            np.testing.assert_array_equal(model.estimator_.labels_, model.labels_[model.train_rows_])
+        if hasattr(model, "predict_proba"):
+            np.testing.assert_array_equal(model.predict_proba(views).argmax(axis=1), model.labels_)
+
+
+@pytest.mark.parametrize("more_rows", [20, 200])
+def test_samples_between_clusters_have_one_label_after_clusters_are_numbered(more_rows, monkeypatch):
+    """Rows at the origin are equally near to both clusters, and in the one with the lower number."""
+    monkeypatch.setattr("coview.compose.fixed_size._MORE_ROWS", more_rows)
+    rng = np.random.default_rng(0)
+    x = np.concatenate([np.full(100, 1.0), np.full(95, -1.0), np.zeros(4)])[:, None] * np.ones(3)
+    x = x[rng.permutation(len(x))]
+    for seed in range(4):
+        model = FixedSize(KPCA(2, kernel=Linear(), random_state=0), n_train=20, random_state=seed).fit(x)
+        np.testing.assert_array_equal(model.predict(x), model.labels_)
+        assert (np.diff(np.bincount(model.labels_)) <= 0).all()
 
 
 @pytest.mark.parametrize("wrap", [lambda method: method, lambda method: Preprocessed(method, "standard")])
@@ -261,17 +303,19 @@ def test_fixed_size_does_not_forward_rows_of_the_training_samples():
     assert not hasattr(FixedSize(MVSCBP(3, random_state=0), n_train=45, random_state=0).fit(views), "embedding_")
 
 
-def test_labels_are_numbered_by_size_among_the_samples_that_the_clusters_are_learnt_from():
+def test_clusters_are_numbered_by_size_after_fit_and_by_size_among_training_samples_after_train():
     rng = np.random.default_rng(0)
     truth = rng.permutation(np.repeat([0, 1, 2], [500, 300, 200]))
     views = [rng.normal(size=(3, d))[truth] * 9 + rng.normal(size=(1000, d)) for d in (4, 6)]
     few = np.flatnonzero(truth != 0)[:40].tolist() + np.flatnonzero(truth == 0)[:5].tolist()
     kernel = FixedSize(TMvKSCR(3, random_state=0), n_train=45, select=Chosen(few), random_state=0).fit(views)
     assert np.bincount(kernel.labels_).tolist() == [500, 300, 200]  # clusters are learnt from all samples
-    other = FixedSize(OPMC(3, random_state=0), n_train=45, select=Chosen(few), random_state=0).fit(views)
-    sizes = np.bincount(other.estimator_.labels_)
-    assert sizes.tolist() == sorted(sizes, reverse=True)
+    other = FixedSize(OPMC(3, random_state=0), n_train=45, select=Chosen(few), random_state=0)
+    assert np.bincount(other.fit(views).labels_).tolist() == [500, 300, 200]
     np.testing.assert_array_equal(other.labels_[other.train_rows_], other.estimator_.labels_)
+    np.testing.assert_array_equal(other.estimator_.predict(views), other.labels_)
+    sizes = np.bincount(other.train(as_views(views)).estimator_.labels_)
+    assert sizes.tolist() == sorted(sizes, reverse=True)
 
 
 class Chosen(Uniform):
@@ -334,7 +378,7 @@ def test_training_on_a_source_reads_few_rows(select, monkeypatch):
     assert not hasattr(model, "labels_")
     fitted = FixedSize(TMvKSCR(3, random_state=0), **settings).fit(views)
     np.testing.assert_array_equal(model.train_rows_, fitted.train_rows_)
-    np.testing.assert_array_equal(model.predict(views), fitted.labels_)
+    np.testing.assert_array_equal(number_by_size(model.predict(views))[0], fitted.labels_)
     assert adjusted_rand_score(truth, fitted.labels_) == 1
     assert model.view_names_ == ("a", "b", "c")
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
@@ -94,6 +95,19 @@ def test_equal_eigenvalues_are_all_found(n_blocks, dtype):
     pairs = top_eigenpairs(problem, n_blocks)
     np.testing.assert_allclose(pairs.values, np.ones(n_blocks), rtol=1e-6)
     np.testing.assert_allclose(pairs.values, _solve_dense(problem, n_blocks)[0], atol=1e-6)
+
+
+def test_a_failure_of_the_subset_solver_does_not_reach_the_user(monkeypatch):
+    """LAPACK fails with an internal error for some matrices of 13 rows with nearly equal eigenvalues."""
+    solve, matrix = scipy.linalg.eigh, symmetric([3.0, 2.0, 1.0, 0.5])
+
+    def fail(*arguments, subset_by_index=None, **settings):
+        if subset_by_index is not None:
+            raise np.linalg.LinAlgError("Internal Error.")
+        return solve(*arguments, **settings)
+
+    monkeypatch.setattr(scipy.linalg, "eigh", fail)
+    assert_eigenpairs(top_eigenpairs(problem_of(matrix), 2), matrix)
 
 
 def test_low_rank_problems_give_zeros_beyond_their_rank():

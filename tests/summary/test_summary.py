@@ -12,10 +12,15 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 from sklearn.mixture import GaussianMixture
 
 from coview import (
+    COMIC,
     KSC,
     METHODS,
+    MVSCBP,
+    OPLFMVC,
     OPMC,
     RBF,
+    SFMC,
+    TSVDMSC,
     Concat,
     Consensus,
     CoReg,
@@ -379,6 +384,38 @@ def test_other_views_of_a_method_without_predict_are_refused(blobs):
         InputError, match="CoReg cannot label new samples, and these 90 are not the 90 training samples"
     ):
         summarize(fitted, {name: x[::-1] for name, x in views.items()})
+
+
+@pytest.mark.parametrize("n_clusters", [2, 5])
+def test_other_samples_of_the_same_shape_are_summarised_by_their_own_labels(n_clusters):
+    """Labels of the training samples in the same order, as those of rows sorted by class, show nothing."""
+    rng = np.random.default_rng(0)
+    centres, truth = 6 * rng.normal(size=(n_clusters, 4)), np.repeat(np.arange(n_clusters), 60 // n_clusters)
+    for seed in range(5):
+        drawn = np.random.default_rng(seed)
+        x, other = (centres[truth] + drawn.normal(size=(len(truth), 4)) for _ in range(2))
+        model = TMvKSCR(n_clusters, random_state=0).fit([x])
+        assert is_training_set(model, as_views(x))
+        for data in (other, x[drawn.permutation(len(x))]):
+            assert not is_training_set(model, as_views(data))
+            assert summarize(model, [data]).points.labels == tuple(model.predict([data]).tolist())
+
+
+@pytest.mark.parametrize("method", [COMIC, CoReg, OPLFMVC, SFMC, TSVDMSC])
+def test_methods_without_predict_refuse_other_samples_of_the_same_number(method, blobs):
+    views, _ = blobs
+    model = (method(random_state=0) if method is COMIC else method(3, random_state=0)).fit(views)
+    moved = {name: x + (name == "b") * np.eye(*x.shape) for name, x in views.items()}
+    with pytest.raises(InputError, match=f"{method.__name__} cannot label new samples, and these 90 are not the 90"):
+        summarize(model, moved)
+
+
+def test_training_samples_of_mvscbp_are_summarised_by_labels_and_others_by_predict():
+    x = np.random.default_rng(0).normal(size=(60, 3))
+    model = MVSCBP(3, random_state=0).fit([x])
+    assert (model.predict([x]) != model.labels_).any()
+    assert summarize(model, [x]).points.labels == tuple(model.labels_.tolist())
+    assert summarize(model, [x[::-1]]).points.labels == tuple(model.predict([x[::-1]]).tolist())
 
 
 def test_new_samples_with_the_labels_of_the_training_samples_have_their_own_scores(blobs):

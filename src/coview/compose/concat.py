@@ -13,6 +13,7 @@ from coview.compose.wrapper import (
     inner_has,
     prediction_settings,
     require_clusterer,
+    require_safe_range,
     warn_for_other_libraries,
 )
 from coview.core.assign import Labels
@@ -87,11 +88,13 @@ class Concat(OneEstimator):
     def _fit(self, X: Any) -> None:
         require_clusterer(self.estimator)
         views = self._views_to_fit(X)
+        require_safe_range(self.estimator, views, to_fit=True)
         self.estimator_ = clone(self.estimator)
         self.labels_ = self.estimator_.fit_predict(self._table(views))
 
     def _ask(self, method: str, views: Views, **settings: Any) -> Any:
         """Return what a method of the fitted estimator, which may be of another library, returns for these samples."""
+        require_safe_range(self.estimator_, views, to_fit=False)
         return getattr(self.estimator_, method)(self._table(views), **settings)
 
     @inner_has("predict")

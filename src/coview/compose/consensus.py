@@ -22,7 +22,7 @@ from coview.methods.nested import nested_models
 from coview.methods.score_clusterer import ScoreClusterer
 from coview.parameters import check_integer, check_number, is_integer, short
 from coview.parts import part_of_fit
-from coview.rows import l2_normalize
+from coview.rows import l2_normalize, narrowed
 from coview.state import FITTED, FloatArray, Range, Sizes, require
 from coview.views import Array, Layout, Views
 
@@ -173,7 +173,7 @@ class Consensus(ScoreClusterer):
         self._axes = with_fixed_signs(axes[:, order])
         self._n_features_out = len(values)
         rotated = self._rotated(combined)
-        self.scores_ = rotated.astype(views.dtype, copy=False)
+        self.scores_ = narrowed(rotated, views.dtype)
         assigner = as_assigner(self.assigner)
         self._assignment = assigner.fit(rotated, n_clusters, rng, _DECIMALS)
         self.labels_ = self._assignment.assign(rotated)

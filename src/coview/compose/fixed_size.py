@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from coview.compose.wrapper import Wrapper, setting
 from coview.core.agreement import mean_agreements
-from coview.core.assign import Labels
+from coview.core.assign import Labels, number_by_size
 from coview.core.select import Rows, RowSource, Selector, Stratified, as_selector, draw_rows
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.methods.base import Seed
@@ -58,7 +58,8 @@ class FixedSize(Wrapper):
     train_rows_ : array of shape (n_train,)
         Row numbers of the training samples, in increasing order.
     labels_ : array of shape (n_samples,)
-        Clusters of all samples, numbered by decreasing size among the samples that the clusters are learnt from.
+        Clusters of all samples, numbered by decreasing size; `PerView` and estimators of other libraries keep their
+        numbers. After `train`, the numbers are by decreasing size among the samples that the clusters are learnt from.
     agreements_ : array of shape (n_repeats,)
         Mean adjusted Rand index between the labels of each repeat and those of the others; 1 for a single repeat.
 
@@ -117,21 +118,32 @@ class FixedSize(Wrapper):
             )
         views = self._views_to_fit(X)
         rows, labels = self._train(views)
-        self.labels_ = self._completed(rows, labels, views)
+        self.labels_, tied = self._completed(rows, labels, views).T
+        numbered, order = number_by_size(self.labels_)
+        if (np.diff(order) < 0).any() and self.estimator_._renumber(order):
+            self.labels_ = numbered
+            # Of equally near clusters a sample is in that with the lower number, which may be another one now.
+            for some in self._blocks(np.flatnonzero(tied)):
+                self.labels_[some] = self.estimator_.predict(views.take(some))
 
-    def _completed(self, rows: Rows, labels: Labels, views: Views) -> Labels:
-        """Return the labels of all samples, given those of some rows, which are not scored again."""
+    def _completed(self, rows: Rows, labels: Labels, views: Views) -> Array:
+        """Return the labels of all samples and whether they are tied, given some labels, which are not scored again."""
         n = views.n_samples
         if n > _MOST_TIMES * len(rows):
-            return np.asarray(self.estimator_.predict(views))
-        known = np.zeros(n, dtype=bool)
-        known[rows] = True
-        found = np.empty(n, dtype=np.int64)
-        found[rows], others = labels, np.flatnonzero(~known)
-        for start in range(0, len(others), _MORE_ROWS):
-            some = others[start : start + _MORE_ROWS]
-            found[some] = self.estimator_.predict(views.take(some))
+            return self.estimator_._labels_and_ties(views)
+        found = np.ones((n, 2), dtype=np.int64)  # whether the known rows are tied is not known
+        found[rows, 0] = labels
+        for some in self._blocks(np.setdiff1d(np.arange(n), rows)):
+            found[some] = self.estimator_._labels_and_ties(views.take(some))
         return found
+
+    def _renumber(self, order: Labels) -> bool:
+        return False  # the numbers are those of all samples
+
+    @staticmethod
+    def _blocks(rows: Rows) -> list[Rows]:
+        """Return the rows in blocks, because a copy of all of them may not fit into memory."""
+        return [rows[start : start + _MORE_ROWS] for start in range(0, len(rows), _MORE_ROWS)]
 
     def train(self, source: RowSource) -> Self:
         """Train on rows of a source without labelling the others: there is no labels_ afterwards, use predict.

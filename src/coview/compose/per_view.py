@@ -8,7 +8,14 @@ from typing import Annotated, Any, Literal, overload
 import numpy as np
 from sklearn.base import clone
 
-from coview.compose.wrapper import has_own, inner_has, prediction_settings, require_clusterer, warn_for_other_libraries
+from coview.compose.wrapper import (
+    has_own,
+    inner_has,
+    prediction_settings,
+    require_clusterer,
+    require_safe_range,
+    warn_for_other_libraries,
+)
 from coview.core.agreement import mean_agreements, size_entropy
 from coview.core.assign import Labels
 from coview.kernels import by_view_name
@@ -98,7 +105,9 @@ class PerView(MultiViewClusterer):
         for estimator in estimators.values():
             require_clusterer(estimator)
         self.estimators_ = {name: clone(estimators[name]) for name in views}
-        self.view_labels_ = {name: e.fit_predict(_one(views, name, e)) for name, e in self.estimators_.items()}
+        self.view_labels_ = {
+            name: e.fit_predict(_one(views, name, e, to_fit=True)) for name, e in self.estimators_.items()
+        }
         most = max(len(np.unique(labels)) for labels in self.view_labels_.values())
         size_entropies = {name: size_entropy(labels, most) for name, labels in self.view_labels_.items()}
         # Agreement below chance counts as none: otherwise a larger size entropy would lower the merit.
@@ -164,7 +173,7 @@ class PerView(MultiViewClusterer):
         for name in views.names if per_view else [self.best_view_]:
             estimator = self.estimators_[name]
             settings = prediction_settings(estimator, per_view=False, novel_below=novel_below)
-            found[name] = getattr(estimator, method)(_one(views, name, estimator), **settings)
+            found[name] = getattr(estimator, method)(_one(views, name, estimator, to_fit=False), **settings)
         return found if per_view else found[self.best_view_]
 
     @inner_has("predict_proba")
@@ -182,6 +191,8 @@ class PerView(MultiViewClusterer):
         return np.asarray(self._by_views("predict_proba", X, per_view=False))
 
 
-def _one(views: Views, name: str, estimator: Any) -> Any:
+def _one(views: Views, name: str, estimator: Any, *, to_fit: bool) -> Any:
     """Return one view, under its name if the estimator knows views, because its messages then name the view."""
-    return views.select([name]) if isinstance(estimator, MultiViewClusterer) else views[name]
+    one = views.select([name])
+    require_safe_range(estimator, one, to_fit=to_fit)
+    return one if isinstance(estimator, MultiViewClusterer) else one[name]

@@ -14,6 +14,7 @@ from coview.kernels import RBF, Kernel, Precomputed, kernel_per_view
 from coview.methods.base import MultiViewClusterer, warn_if_many_clusters
 from coview.parameters import is_integer
 from coview.progress import Progress
+from coview.rows import SAFE_EXPONENT, largest_value, safe_unit
 from coview.state import FITTED, Sizes, require
 from coview.views import Array, Views
 
@@ -91,6 +92,23 @@ def warn_for_other_libraries(estimators: Iterable[Any], views: Views) -> None:
     warn_if_many_clusters(max((int(n) for n in numbers if n is not None and is_integer(n)), default=0), views.n_samples)
 
 
+def require_safe_range(estimator: Any, views: Views, *, to_fit: bool) -> None:
+    """Raise an InputError if an estimator of another library cannot compute squares of the largest values.
+
+    Small values do no harm in new samples.
+    """
+    if isinstance(estimator, MultiViewClusterer):
+        return
+    sizes = {name: largest_value(x) for name, x in views.items()}
+    largest = max(views, key=sizes.__getitem__)
+    limit = 2.0 ** SAFE_EXPONENT[views.dtype]
+    if safe_unit(sizes[largest], views.dtype) != 1 and (to_fit or sizes[largest] > 1):
+        raise InputError(
+            f"view {largest!r} has values of up to {sizes[largest]:.0e}, and {type(estimator).__name__} of another "
+            f"library expects values between {1 / limit:.0e} and {limit:.0e} in {views.dtype}; scale the view"
+        )
+
+
 def setting(estimator: Any, name: str, default: Any) -> Any:
     """Return a parameter of an estimator or, if it is a wrapper without that parameter, of the estimator inside."""
     while not hasattr(estimator, name) and isinstance(getattr(estimator, "estimator", None), MultiViewClusterer):
@@ -150,6 +168,11 @@ class OneEstimator(MultiViewClusterer):
     def _ask(self, method: str, views: Views, **settings: Any) -> Any:
         """Return what a method of the fitted estimator returns for these samples."""
         return getattr(self.estimator_, method)(self.inner_views(views), **settings)
+
+    def _renumber(self, order: Labels) -> bool:
+        possible = isinstance(self.estimator_, MultiViewClusterer) and self.estimator_._renumber(order)
+        self.labels_ = self.estimator_.labels_
+        return possible
 
     @inner_has("predict_proba")
     def predict_proba(self, X: Any) -> Array:

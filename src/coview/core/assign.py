@@ -24,7 +24,7 @@ from coview.state import PARAMETER, FloatArray, Range
 from coview.views import Array
 
 Labels = NDArray[np.int64]
-Learnt = TypeVar("Learnt", "CodeWords", "Centres")
+Learnt = TypeVar("Learnt", bound="Assignment")
 
 # Numbers are rounded before they are compared, to far fewer digits than the rounding error affects. A tie in exact
 # arithmetic is then a tie here as well, and a row gets the same label alone and in any batch.
@@ -68,6 +68,13 @@ class Assignment(ABC):
     def assign(self, scores: Array) -> Labels:
         """Return the cluster of each row of scores (n_samples, n_components)."""
         return self.nearness(scores).argmax(axis=1)
+
+    @staticmethod
+    def label_and_tie(nearness: Array) -> Array:
+        """Return the cluster of each row, and 1 if another one is as near, otherwise 0; (n_samples, 2)."""
+        labels = nearness.argmax(axis=1)
+        largest = np.take_along_axis(nearness, labels[:, None], axis=1)
+        return np.column_stack([labels, np.count_nonzero(nearness == largest, axis=1) > 1])
 
     @property
     def temperature(self) -> float:
@@ -289,9 +296,19 @@ def number_by_size(labels: Array) -> tuple[Labels, Labels]:
     return np.argsort(order)[labels.ravel()], old[order]
 
 
+def new_numbers(order: Labels, n_clusters: int) -> tuple[Labels, Labels]:
+    """Return this order of clusters, followed by those that it does not name, and the new number of each cluster."""
+    order = np.append(order, np.setdiff1d(np.arange(n_clusters), order))
+    return order, np.argsort(order)
+
+
 def _by_size(assignment: Learnt, scores: Array) -> Learnt:
     """Return the assignment with clusters numbered by decreasing size among these rows, without empty clusters."""
-    order = number_by_size(assignment.assign(scores))[1]
+    return reordered(assignment, number_by_size(assignment.assign(scores))[1])
+
+
+def reordered(assignment: Learnt, order: Labels) -> Learnt:
+    """Return the assignment with these clusters, given by their numbers, in this order."""
     arrays: dict[str, Any] = {
         name: value[order] for name, value in vars(assignment).items() if isinstance(value, np.ndarray)
     }

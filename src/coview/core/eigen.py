@@ -104,8 +104,11 @@ def dominant_rows(vectors: Array, least: float) -> Array:
 
 def _solve_dense(problem: Problem, k: int) -> tuple[Array, Array]:
     n, matrix = problem.size, problem.matrix.to_dense()
-    values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[n - k, n - 1], check_finite=False)
-    if len(values) < k:  # LAPACK's subset solver loses some of many equal eigenvalues
+    try:
+        values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[n - k, n - 1], check_finite=False)
+    except np.linalg.LinAlgError:
+        values = vectors = np.empty((0, 0))
+    if len(values) < k:  # LAPACK's subset solver loses some of many equal eigenvalues, or fails
         values, vectors = scipy.linalg.eigh(matrix, driver="evd", check_finite=False)
     return values[: -k - 1 : -1], vectors[:, : -k - 1 : -1]
 

@@ -114,7 +114,7 @@ class Grams:
         for name in views:
             x = views.observed(name)
             kernel = kernel_for(kernels[name], views, name)
-            kernel.check_training(name, x)
+            kernel.check_training(name, x, dtype)
             resolved[name] = kernel.resolve(x, np.random.default_rng(seed), name)
             similarities[name] = resolved[name].against(x, dtype, workers.map)
         return cls(similarities, resolved, views.n_samples, dtype, workers, report, views.present)

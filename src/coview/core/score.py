@@ -61,10 +61,12 @@ class ScoreMap:
         with np.errstate(over="ignore", invalid="ignore"):
             block = self.similarity.block(x)
             scores: Array = block @ self.coefficients + self.bias
-        if self.similarity.bounded:
-            return scores, self.tolerance
-        sizes = np.maximum(np.abs(block).max(axis=1) / (self.largest or 1.0), 1.0)  # new rows may have larger norms
-        return scores, sizes[:, None] * self.tolerance
+            if self.similarity.bounded:
+                return scores, self.tolerance
+            # New rows may have larger norms. Scores without a finite tolerance are refused, as are infinite scores.
+            sizes = np.maximum(np.abs(block).max(axis=1) / (self.largest or 1.0), 1.0)[:, None]
+            scores[~np.isfinite(sizes[:, 0])] = np.inf
+            return scores, sizes * self.tolerance
 
     def with_bound(self, x: Matrix) -> tuple[Array, Array]:
         """Return the scores as computed, and how much they can change (L2 norm) by rounding and by `zero_within`."""

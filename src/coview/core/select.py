@@ -15,7 +15,7 @@ from coview.errors import InputError
 from coview.kernels import Kernel, kernel_for
 from coview.parameters import check_integer
 from coview.registry import SELECTORS, as_instance
-from coview.rows import column_statistics
+from coview.rows import column_statistics, in_safe_unit
 from coview.runtime import one_sklearn_thread
 from coview.views import Array, Views
 
@@ -24,6 +24,7 @@ Rows = NDArray[np.int64]
 _POOL = 20  # rows that KMeansRows clusters for each row chosen
 _BLOCK = 256  # candidates at a time
 _PATIENCE = 4  # blocks without a swap after which Entropy stops
+_LARGEST = 1e280  # similarity, so that sums stay finite
 _WIDTH = 64  # columns that KMeansRows projects a view to
 
 
@@ -197,9 +198,11 @@ class Entropy(ComparingSelector):
 
         def similarities(a: Rows, b: Rows) -> Array:
             total = np.zeros((len(a), len(b)))
-            for name, kernel in kernels.items():
-                total += kernel.against(views[name][b])(views[name][a])
-            return total
+            with np.errstate(over="ignore", invalid="ignore"):
+                for name, kernel in kernels.items():
+                    total += kernel.against(views[name][b])(views[name][a])
+            # Similarities that overflow are large; the fit refuses them if their rows are chosen.
+            return np.nan_to_num(total, copy=False, nan=_LARGEST, posinf=_LARGEST, neginf=-_LARGEST)
 
         among = similarities(chosen, chosen)
         without_change = 0
@@ -275,6 +278,7 @@ class KMeansRows(ComparingSelector):
 
 def _standardised_projection(x: Any, rng: np.random.Generator) -> Array:
     """Return the standardised columns of one view, randomly projected if there are many, with total variance 1."""
+    x = in_safe_unit(x)  # the scale does not matter
     mean, deviation = column_statistics(x)
     width = x.shape[1]
     if width <= _WIDTH:

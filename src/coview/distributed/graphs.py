@@ -18,11 +18,11 @@ from coview.distributed.search import neighbor_lists
 from coview.errors import InputError
 from coview.kernels import AutoKernel, FuzzyGraph, Graph, GraphSimilarity, Kernel
 from coview.kernels.fuzzy import FuzzySimilarity
-from coview.kernels.graph import TrainingGraph, last_distances, reciprocal_deviations, safe_unit
+from coview.kernels.graph import TrainingGraph, last_distances, reciprocal_deviations
 from coview.kernels.self_tuning import NeighborSimilarity
 from coview.neighbors.duplicates import Duplicates, Integers, fingerprints
 from coview.preprocess.profile import ViewProfile, sampled_rows
-from coview.rows import column_squares, column_sums, positive_or_one, row_blocks, standard_deviation
+from coview.rows import column_squares, column_sums, positive_or_one, row_blocks, safe_unit, standard_deviation
 from coview.runtime import Map, Workers, serial_map
 from coview.views import Array, Matrix, Views
 
@@ -147,7 +147,7 @@ def _column_scales(kernel: Graph, rows: RowBlocks) -> Array:
         return np.ones(1)
     largest = np.max(rows.cluster.gather(rows.map(_largest_of_columns)), axis=0)
     if kernel.metric == "euclidean":
-        return safe_unit(float(largest.max()))
+        return np.array([safe_unit(float(largest.max()))])
     n, width = rows.shape
     unit = positive_or_one(largest)
     blocks = [rows.range(some) for some in row_blocks(n, width)]

@@ -55,8 +55,8 @@ class Kernel(ABC):
         """Return the kernel for a view whose columns have a common scale, and are not standardised again."""
         return self
 
-    def check_training(self, name: str, x: Matrix) -> None:
-        """Raise an InputError if this kernel cannot use the training rows x of the view `name`."""
+    def check_training(self, name: str, x: Matrix, dtype: type[np.floating[Any]] = np.float64) -> None:
+        """Raise an InputError if this kernel cannot use the training rows x of the view `name` in this precision."""
 
     @abstractmethod
     def against(
@@ -133,6 +133,18 @@ def mean_of_largest(similarities: Array, itself: Any = False) -> Array:
     counted = (ranks >= first[:, None]) & (ranks < first[:, None] + _MOST_SIMILAR)
     sums: Array = np.sum(largest, axis=1, where=counted)
     return sums / counted.sum(axis=1)
+
+
+def refuse_underflow(
+    kernel: Kernel, name: str, largest: float, similarity: float, dtype: type[np.floating[Any]]
+) -> None:
+    """Raise an InputError if the largest similarity of a view with this largest absolute value has too few digits."""
+    limits = np.finfo(dtype)
+    if largest > 0 and similarity < float(limits.tiny / limits.eps):
+        raise InputError(
+            f"view {name!r} has values of up to {largest:.0e}, and similarities too small to compute with under "
+            f"{kernel} in {limits.dtype}; scale the view"
+        )
 
 
 def check_integer_parameter(kernel: Kernel, parameter: str) -> None:

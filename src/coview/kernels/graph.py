@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import frexp
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from coview.neighbors.duplicates import Duplicates, Integers, fingerprints
 from coview.neighbors.exact import ExactSearch, rank_in_group, sort_pairs
 from coview.neighbors.nearest import Neighbors, nearest_neighbors
 from coview.parameters import check_above
-from coview.rows import as_array, column_statistics, l2_normalize, stored_like
+from coview.rows import as_array, column_statistics, l2_normalize, largest_value, safe_unit, stored_like
 from coview.runtime import Map, serial_map
 from coview.state import PARAMETER, DenseOrSparse, FloatArray, Sizes, SparseMatrix, require
 from coview.views import Array, Matrix
@@ -25,7 +24,6 @@ from coview.views import Array, Matrix
 _METRICS = ("euclidean", "cosine", "seuclidean")
 _SAME_DIRECTION = 1e-12  # 1 less a cosine: a smaller difference may be a rounding error
 _LEAST_DEVIATION = 1e-308  # the reciprocal of a smaller one is not a number of float64
-_SAFE_EXPONENT = 400  # squares of values between 2^-400 and 2^400 stay in the range of float64
 
 
 class Graph(Kernel):
@@ -77,7 +75,7 @@ class Graph(Kernel):
     def on_common_scale(self) -> Kernel:
         return replace(self, metric="euclidean") if self.metric == "seuclidean" else self  # type: ignore[type-var]
 
-    def check_training(self, name: str, x: Matrix) -> None:
+    def check_training(self, name: str, x: Matrix, dtype: type[np.floating[Any]] = np.float64) -> None:
         if x.shape[0] > 1 and self.is_constant(x):
             self.refuse_constant(name, x.shape[0])
 
@@ -111,7 +109,7 @@ class Graph(Kernel):
         """
         if self.metric == "seuclidean":
             return reciprocal_deviations(column_statistics(rows, ddof=0)[1])
-        return np.ones(1) if self.metric == "cosine" else safe_unit(max(float(rows.max()), -float(rows.min())))
+        return np.array([1.0 if self.metric == "cosine" else safe_unit(largest_value(rows))])
 
     def normalized(self, x: Matrix, scales: Array) -> Matrix:
         """Return a copy of the rows whose Euclidean distances are compared: L2-normalised, or in other units."""
@@ -284,13 +282,6 @@ def check_search_parameters(kernel: Any) -> None:
 def reciprocal_deviations(deviations: Array) -> Array:
     """Return the factors that standardise columns with these standard deviations, infinite for constant columns."""
     return np.asarray(1 / deviations.clip(_LEAST_DEVIATION))
-
-
-def safe_unit(largest: float) -> Array:
-    """Return the factor of rows with this largest absolute value: 1, or a power of 2 if squares leave the range."""
-    exponent = frexp(largest)[1]
-    exponent = 0 if abs(exponent) < _SAFE_EXPONENT else max(exponent, -1000)
-    return np.array([2.0**-exponent])
 
 
 def closeness_to(distances: Array, radii: Array) -> Array:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from coview.errors import InputError
-from coview.kernels.base import Kernel, Similarity, mean_of_largest
+from coview.kernels.base import Kernel, Similarity, mean_of_largest, refuse_underflow
 from coview.neighbors.duplicates import Integers
 from coview.rows import as_array
 from coview.runtime import Map, serial_map
@@ -36,14 +36,16 @@ class Precomputed(Kernel):
 
     of_features: ClassVar[bool] = False
 
-    def check_training(self, name: str, x: Matrix) -> None:
+    def check_training(self, name: str, x: Matrix, dtype: type[np.floating[Any]] = np.float64) -> None:
         if x.shape[0] != x.shape[1]:
             raise InputError(
                 f"view {name!r} is {x.shape[0]}×{x.shape[1]}; Precomputed() expects a square Gram matrix to fit"
             )
         blocks = (slice(start, start + 1024) for start in range(0, x.shape[0], 1024))  # no second matrix in memory
-        if max(abs(x[rows] - x[:, rows].T).max() for rows in blocks) > 1e-7 * abs(x).max():
+        largest = float(abs(x).max())
+        if max(abs(x[rows] - x[:, rows].T).max() for rows in blocks) > 1e-7 * largest:
             raise InputError(f"view {name!r} is not symmetric; Precomputed() expects a symmetric Gram matrix to fit")
+        refuse_underflow(self, name, largest, largest, dtype)
 
     def against(
         self, rows: Matrix, dtype: type[np.floating[Any]] = np.float64, map_blocks: Map = serial_map

@@ -17,10 +17,19 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from coview.errors import InputError
-from coview.kernels.base import Kernel, Similarity, check_integer_parameter, mean_of_largest
+from coview.kernels.base import Kernel, Similarity, check_integer_parameter, mean_of_largest, refuse_underflow
 from coview.neighbors.duplicates import Duplicates, Integers
 from coview.parameters import check_above, check_number
-from coview.rows import append_columns, as_array, as_float64, column, l2_normalize, squared_norms, stored_like
+from coview.rows import (
+    append_columns,
+    as_array,
+    as_float64,
+    column,
+    l2_normalize,
+    largest_value,
+    squared_norms,
+    stored_like,
+)
 from coview.runtime import Map, serial_map
 from coview.state import PARAMETER, DenseOrSparse, FloatArray, IntegerArray, Range, Sizes, require
 from coview.views import Array, Matrix
@@ -117,7 +126,8 @@ class InnerProductKernel(Kernel):
 
     def factor(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
         """Return the right factor of the product; by default the rows themselves."""
-        return x.astype(dtype, copy=False)
+        with np.errstate(over="ignore"):  # similarities that are not finite are refused
+            return x.astype(dtype, copy=False)
 
     def left_factor(self, factor: Matrix) -> Matrix:
         """Return rows of the right factor as rows of the left factor."""
@@ -129,6 +139,14 @@ class InnerProductKernel(Kernel):
 
     def finish(self, block: Array) -> None:
         """Replace inner products by similarities, in place."""
+
+    def check_training(self, name: str, x: Matrix, dtype: type[np.floating[Any]] = np.float64) -> None:
+        if not self.bounded:
+            largest = largest_value(x)
+            similarity = np.array([[largest]])
+            with np.errstate(over="ignore"):
+                self.finish(np.square(similarity, out=similarity))
+            refuse_underflow(self, name, largest, float(similarity[0, 0]), dtype)
 
     def norms(self, factor: Matrix) -> Array:
         """Return the square root of the similarity of each row to itself."""
@@ -228,13 +246,14 @@ class RBF(InnerProductKernel):
         return factor[:, :-2]  # the rounding of exponents, which are sums, depends on the order in memory
 
     def finish(self, block: Array) -> None:
-        np.exp(block, out=block)
+        with np.errstate(over="ignore"):  # of pairs that are far from the centre, which differences replace
+            np.exp(block, out=block)
 
     def _scaled(self, x: Matrix, centre: Array | None) -> tuple[Matrix, Array]:
         """Return rows times sqrt(2)/sigma, and minus half their squared norms: exponents are then plain products."""
         assert self.sigma2 is not None
-        moved = x.astype(np.float64) if centre is None else x - centre
         with np.errstate(over="ignore"):
+            moved = x.astype(np.float64) if centre is None else x - centre
             moved *= math.sqrt(2) / math.sqrt(self.sigma2)
             scaled, exponents = moved, -squared_norms(moved) / 2
         overflown = ~np.isfinite(exponents)

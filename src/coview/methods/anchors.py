@@ -51,7 +51,7 @@ class AnchorPoints:
         self.unit = float(np.ldexp(0.5, np.frexp(largest)[1])) if largest > 0 else 1.0
         # Far from the origin the digits of a distance cancel, so the median of the points becomes the origin: a mean
         # would follow a single distant point. Sparse points lose their zeros, and are moved only if necessary.
-        origin = _median(points)
+        origin = _median(points / self.unit) * self.unit
         self._origin = None if sp.issparse(points) and _is_near(points / self.unit, origin / self.unit) else origin
         self._points = self._moved(points)
         self._lengths = squared_norms(self._points)
@@ -91,7 +91,7 @@ class AnchorPoints:
     def _moved(self, x: Matrix) -> Matrix:
         if self._origin is None:
             return x.astype(np.float64) / self.unit
-        return (as_float64(x) - self._origin) / self.unit
+        return as_float64(x) / self.unit - self._origin / self.unit  # a difference of large numbers can overflow
 
     def _nearest_in_block(self, x: Matrix, count: int) -> tuple[Array, Array]:
         lengths = squared_norms(x)[:, None]

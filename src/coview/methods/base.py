@@ -19,7 +19,7 @@ from coview.errors import InputError
 from coview.kernels import by_view_name
 from coview.likely_mistakes import warn_of_likely_mistakes
 from coview.methods.notebook import fitted_facts
-from coview.parameters import check_integer, check_number, is_number
+from coview.parameters import check_integer, check_number, is_integer, is_number
 from coview.parts import is_part_of_fit, warn
 from coview.preprocess.encode import Encoding, encoded
 from coview.registry import FIGURES, check_name
@@ -118,6 +118,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
     @property
     def _k(self) -> int:
         """The number of clusters as an integer of Python: small integers of NumPy overflow."""
+        if not is_integer(self.n_clusters):
+            raise AttributeError("n_clusters is not one number")  # `dir` reads all properties
         return int(self.n_clusters)
 
     def _fills_cells(self, view: str) -> bool:
@@ -307,6 +309,15 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
                 ConvergenceWarning,
                 stacklevel=4,
             )
+
+    def _labels_and_ties(self, views: Views) -> Array:
+        """Return the cluster of each sample, and 1 if it may depend on the numbers of the clusters; (n_samples, 2)."""
+        model: Any = self
+        return np.column_stack([model.predict(views), np.ones(views.n_samples, dtype=np.int64)])
+
+    def _renumber(self, order: Labels) -> bool:
+        """Give the clusters `order` the numbers 0, 1, …; return whether it is possible."""
+        return False
 
     def _store_labels(self, labels: Array) -> Labels:
         """Store labels, numbered by decreasing size; return the old label of each new number."""

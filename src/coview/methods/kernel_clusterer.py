@@ -34,6 +34,7 @@ from coview.methods.score_clusterer import ScoreClusterer
 from coview.parameters import check_integer
 from coview.parts import is_kept
 from coview.progress import Progress, ProgressParameter, reporting
+from coview.rows import narrowed
 from coview.runtime import Map, Workers, require_memory
 from coview.state import (
     OPTIONAL,
@@ -226,7 +227,7 @@ class KernelClusterer(ScoreClusterer):
             scores, tolerance = self._divided(views, scores, tolerance)
         self._store_latent(space, views.dtype)
         scores = zero_within(scores, tolerance)
-        self.scores_ = scores.astype(views.dtype, copy=False)
+        self.scores_ = narrowed(scores, views.dtype)
         report("scores")
 
         decimals = min(DECIMALS[each.similarity.dtype] for each in maps.values())
@@ -275,7 +276,7 @@ class KernelClusterer(ScoreClusterer):
 
     def _store_latent(self, space: LatentSpace, dtype: Any) -> None:
         """Store the hidden features that all views share."""
-        self.latent_ = next(iter(space.latent.values())).astype(dtype, copy=False)
+        self.latent_ = narrowed(next(iter(space.latent.values())), dtype)
         self.explained_variance_ratio_ = space.explained_variance_ratio
 
     def _training_scores(self, name: str) -> Array:

@@ -17,6 +17,7 @@ from coview.methods.base import Seed, ViewWeights, WeightsParameter, weights_per
 from coview.methods.kernel_clusterer import KernelClusterer, LatentSpace
 from coview.methods.mvksc_eigen import CoupledPairs, coupled_eigenpairs
 from coview.progress import ProgressParameter
+from coview.rows import narrowed
 from coview.state import ByView, FloatArray
 from coview.views import Array, Layout, Views
 
@@ -159,7 +160,7 @@ class MvKSC(KernelClusterer):
         return LatentSpace(pairs.values, latent, centerings, None if grams.n_sparse else scores)
 
     def _store_latent(self, space: LatentSpace, dtype: Any) -> None:
-        self.latent_ = {name: alpha.astype(dtype, copy=False) for name, alpha in space.latent.items()}
+        self.latent_ = {name: narrowed(alpha, dtype) for name, alpha in space.latent.items()}
 
 
 def _centred_and_normalised(gram: Gram, centering: Centering, informative: bool) -> SymmetricTiles:

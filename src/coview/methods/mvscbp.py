@@ -12,13 +12,13 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from coview.core.alternate import Alternation, alternate, steady
-from coview.core.assign import Directions, Labels
+from coview.core.assign import Directions, Labels, new_numbers
 from coview.errors import InputError
 from coview.methods.anchors import AnchorPoints, NearestAnchors
 from coview.methods.base import MultiViewClusterer, Seed, ViewWeights
 from coview.methods.bipartite import Triplets, leading_triplets, weighted_graph
 from coview.parameters import check_above, check_choice, check_integer, is_integer
-from coview.rows import l2_normalize
+from coview.rows import l2_normalize, largest_value, safe_unit
 from coview.runtime import Workers, one_sklearn_thread
 from coview.state import ByView, DenseOrSparse, FloatArray, IntegerArray, ListByView, Range, Size, Sizes, require
 from coview.views import Array, Layout, Matrix, Views
@@ -27,6 +27,7 @@ _ROWS_PER_POINT = 10  # samples of k-means for each salient point; more cost muc
 _SMALLEST = 1e-12  # traces and degrees below are replaced by this value
 _PREDICT_ROWS = 2**14
 _DECIMALS = 9  # of the distances that decide between equal votes
+_FAR = 1e290  # larger distances are treated as equal
 
 
 def salient_points(views: Views, count: int, rng: np.random.Generator) -> dict[str, Matrix]:
@@ -38,14 +39,16 @@ def salient_points(views: Views, count: int, rng: np.random.Generator) -> dict[s
     sparse = any(sp.issparse(x) for x in drawn.values())
     together = sp.hstack(list(drawn.values()), format="csr") if sparse else np.hstack(list(drawn.values()))
     # Random starts, because k-means++ would cost more than the rest if there are many centres.
+    unit = safe_unit(max(map(largest_value, drawn.values())), together.dtype)
+    together = together if unit == 1 else together.astype(np.float64) * unit
     kmeans = KMeans(count, init="random", n_init=1, max_iter=30, random_state=int(rng.integers(2**31)))
     # One thread, so that sums have one order.
-    with one_sklearn_thread(), warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
+    with one_sklearn_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct samples than centres
-        centres = kmeans.fit(together).cluster_centers_
+        centres = kmeans.fit(together).cluster_centers_ / unit
     # Centres of duplicate rows differ by rounding; one of them is kept. + 0.0 makes -0.0 and 0.0 one number.
-    unit = np.abs(centres).max(axis=0)
-    rounded = np.round(centres / np.where(unit > 0, unit, 1.0), 12) + 0.0
+    largest = np.abs(centres).max(axis=0)
+    rounded = np.round(centres / np.where(largest > 0, largest, 1.0), 12) + 0.0
     centres = centres[np.unique(rounded, axis=0, return_index=True)[1]]
     parts = np.split(centres, np.cumsum(list(views.n_features.values()))[:-1], axis=1)
     named = zip(views.items(), parts, strict=True)
@@ -152,7 +155,9 @@ def vote(nearest: Sequence[NearestAnchors], spreads: Sequence[float], anchor_lab
     for (anchors, squared), spread in zip(nearest, spreads, strict=True):
         places = (k * np.arange(n)[:, None] + anchor_labels[anchors]).ravel()
         votes += np.bincount(places, minlength=n * k).reshape(n, k)
-        distances += np.bincount(places, weights=squared.ravel() / spread, minlength=n * k).reshape(n, k)
+        with np.errstate(over="ignore"):
+            relative = np.minimum(squared.ravel() / spread, _FAR)
+        distances += np.bincount(places, weights=relative, minlength=n * k).reshape(n, k)
     most = votes == votes.max(axis=1, keepdims=True)
     return np.where(most, np.round(distances, _DECIMALS), np.inf).argmin(axis=1)
 
@@ -291,6 +296,11 @@ class MVSCBP(MultiViewClusterer):
         self._n_links = nearest[0].anchors.shape[1]
         self._n_votes = min(self._n_links, int(np.unique(self.anchor_labels_, return_counts=True)[1].min()))
         self.anchors_ = {anchors.name: anchors.points for anchors in self._anchors}
+
+    def _renumber(self, order: Labels) -> bool:
+        numbers = new_numbers(order, int(self.anchor_labels_.max()) + 1)[1]
+        self.anchor_labels_, self.labels_ = numbers[self.anchor_labels_], numbers[self.labels_]
+        return True
 
     def predict(self, X: Any) -> Labels:
         """Return the most frequent cluster among each sample's nearest anchors.

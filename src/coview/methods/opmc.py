@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from coview.core.alternate import Alternation, alternate, steady
-from coview.core.assign import Labels
+from coview.core.assign import Labels, new_numbers
 from coview.core.linalg import polar
 from coview.errors import InputError
 from coview.methods.base import MultiViewClusterer, Seed, ViewWeights
@@ -328,6 +328,13 @@ class OPMC(MultiViewClusterer):
             if other.state.objective < best.state.objective - _TIE * (other.state.weights @ totals):
                 best = other
         return best
+
+    def _renumber(self, order: Labels) -> bool:
+        order, numbers = new_numbers(order, len(self._centroids[0]))
+        self._centroids = [centroids[order] for centroids in self._centroids]
+        self.centroids_ = {name: centroids[order] for name, centroids in self.centroids_.items()}
+        self.labels_ = numbers[self.labels_]
+        return True
 
     def predict(self, X: Any) -> Labels:
         """Return the cluster whose centroids are nearest; a sample gets the same label alone and in any batch.

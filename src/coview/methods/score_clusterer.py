@@ -13,11 +13,12 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from coview.core.assign import Assignment, Deferred, Labels
+from coview.core.assign import Assignment, Deferred, Labels, new_numbers, reordered
 from coview.core.contributions import decision_margins, first_and_second, normalised_parts
 from coview.errors import InputError
 from coview.methods.base import MultiViewClusterer
 from coview.parameters import check_number
+from coview.rows import narrowed
 from coview.state import CACHE, FloatArray, Size, SomeViews
 from coview.views import Array, Views, row_labels
 
@@ -130,10 +131,8 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
             raise InputError("transform(per_view=True) returns a dictionary; reset set_output to 'default' to get it")
         views = self._views_to_predict(X)
         if per_view:
-            return {
-                name: scores.astype(views.dtype, copy=False) for name, scores in self._scores_of_views(views).items()
-            }
-        return self._labelled(self._by_block(self._ensemble, views).astype(views.dtype, copy=False), views.index)
+            return {name: narrowed(scores, views.dtype) for name, scores in self._scores_of_views(views).items()}
+        return self._labelled(narrowed(self._by_block(self._ensemble, views), views.dtype), views.index)
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, and return the score variables of the training samples.
@@ -199,6 +198,16 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
         if quantiles is None:
             return of_views
         return {name: np.where(quantiles[name] < novel_below, -1, labels) for name, labels in of_views.items()}
+
+    def _labels_and_ties(self, views: Views) -> Array:
+        return self._by_nearness(self._assignment.label_and_tie, self._views_to_predict(views))
+
+    def _renumber(self, order: Labels) -> bool:
+        order, numbers = new_numbers(order, self._assignment.n_found)
+        self._assignment = reordered(self._assignment, order)
+        labels, tied = self._assignment.label_and_tie(self._assignment.nearness(self.scores_)).T
+        self.labels_ = np.where(tied, labels, numbers[self.labels_])
+        return True
 
     def predict_proba(self, X: Any) -> Array:
         """Return the membership of each sample in each cluster.

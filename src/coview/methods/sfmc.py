@@ -16,7 +16,7 @@ from coview.methods.base import MultiViewClusterer, Seed
 from coview.methods.bipartite import components, join_nearest, leading_triplets, n_components, normalise, weighted_graph
 from coview.methods.sfmc_simplex import project_segments, smallest_on_simplex
 from coview.parameters import check_integer
-from coview.rows import row_of_entries
+from coview.rows import in_safe_unit, row_of_entries
 from coview.runtime import Workers
 from coview.views import Array, Layout, Matrix, Views
 
@@ -30,7 +30,7 @@ def salience(views: Views) -> Array:
     The result is scaled to a maximum of 1 and rounded, because alternate sampling amplifies rounding errors.
     """
     total = np.zeros(views.n_samples)
-    for x in views.values():
+    for x in map(in_safe_unit, views.values()):  # the scale does not matter
         above_least = x.sum(axis=1, dtype=np.float64) - x.min(axis=0).sum(dtype=np.float64)
         largest = x.max() if x.max() > 0 else -x.min()
         total += above_least / (largest or 1.0)

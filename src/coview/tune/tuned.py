@@ -262,7 +262,9 @@ class Tuned(Wrapper):
         check_coverage(views, max(numbers), {})
         return sorted({int(k) for k in numbers})
 
-    recluster, _recluster = Preprocessed.recluster, Preprocessed._recluster  # by the fitted estimator
+    # By the fitted estimator:
+    recluster, _recluster = Preprocessed.recluster, Preprocessed._recluster
+    _labels_and_ties = Preprocessed._labels_and_ties
 
 
 def _printing(report: Progress, verbose: float) -> Progress:
