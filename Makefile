@@ -14,7 +14,7 @@ docs: .venv/ready  ## build the documentation site into build/site, and run its 
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --jobs auto docs build/site
 	@echo "open build/site/index.html"
 
-check: .venv/ready  ## everything CI runs: format, lint, types, the site, tests, demo, a small run of the paper's tables
+check: .venv/ready  ## everything CI runs: format, lint, types, the site, tests, demo, a small run of the paper's tables, the wheel
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -22,6 +22,7 @@ check: .venv/ready  ## everything CI runs: format, lint, types, the site, tests,
 	$(MAKE) test
 	$(MAKE) demo
 	$(MAKE) paper-quick
+	$(MAKE) package
 
 package:  ## build the sdist and the wheel into dist/, and run fast tests of the wheel in a clean environment
 	PYTHON=$(PYTHON) .ci/package

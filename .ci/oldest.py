@@ -11,7 +11,7 @@ requirements = [
     *project["dependencies"],
     *(r for name in ("io", "report", "dask", "scverse", "zarr") for r in extras[name]),
 ]
-requirements += [r for r in extras["dev"] if re.match("hypothesis|pandas|polars|pytest", r)]
+requirements += [r for r in extras["dev"] if re.match("pandas|polars", r)]
 for requirement in requirements:
     if found := re.fullmatch(r"([\w.-]+)(?:\[.*\])?>=([\d.]+)", requirement):
         print("==".join(found.groups()))

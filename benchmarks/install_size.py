@@ -8,62 +8,52 @@ the median of five new processes, with bytecode, minus the median of an empty pr
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
-from importlib.metadata import PackageNotFoundError, distribution, requires
+from importlib.metadata import distribution, requires
 from statistics import median
 from time import perf_counter
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
 from benchmarks.markdown import table
 
-EXTRAS = ("", "io", "report", "dask", "scverse", "zarr")
+EXTRAS = ("", "io", "report", "dask", "scverse", "zarr", "all")
 HEAVY = ("sklearn", "scipy", "numpy", "pandas", "matplotlib", "plotly", "dask", "pyarrow", "mudata", "anndata", "rich")
 ENTRY_POINTS = {
     "import coview": "import coview",
     "coview --help": "from coview.cli import app\ntry:\n    app(['--help'])\nexcept SystemExit:\n    pass",
+    "from coview import read_views": "from coview import read_views",
     "from coview import TMvKSCR": "from coview import TMvKSCR",
     "from coview import Tuned": "from coview import Tuned",
-    "from coview import read_views": "from coview import read_views",
     "import coview.plots": "import coview.plots",
     "import coview.report": "import coview.report",
     "import coview.scverse": "import coview.scverse",
     "import coview.distributed": "import coview.distributed",
+    "import sklearn.base": "import sklearn.base",  # for comparison
 }
 REPEATS = 5
 
 
-def direct(package: str, extra: str) -> set[str]:
-    """Return the names of the packages that a package, or one of its extras, requires here."""
+def requirements(package: str, extra: str) -> set[tuple[str, str]]:
+    """Return the packages that a package with an extra requires here, each once for every extra of it."""
     found = set()
-    for line in requires(package) or []:
-        requirement, _, condition = line.partition(";")
-        wanted = re.search(r"extra == ['\"]([\w-]+)['\"]", condition)
-        if (wanted[1] if wanted else "") != extra or "platform" in condition or "python_version <" in condition:
-            continue
-        name = re.match(r"[\w.-]+", requirement)
-        if name is not None and name[0].lower() != "coview":
-            found.add(name[0].lower().replace("_", "-"))
+    for requirement in map(Requirement, requires(package) or []):
+        if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
+            found |= {(canonicalize_name(requirement.name), each) for each in ("", *requirement.extras)}
     return found
 
 
-def closure(names: set[str]) -> set[str]:
-    """Return the installed packages among these and all that they require."""
-    found, left = set(), set(names)
+def closure(package: str, extra: str) -> set[str]:
+    """Return the packages that are installed with a package and an extra, without the package itself."""
+    found: set[tuple[str, str]] = set()
+    left = {(package, extra)}
     while left:
-        name = left.pop()
-        if name in found or not is_installed(name):
-            continue
-        found.add(name)
-        left |= direct(name, "") - found
-    return found
-
-
-def is_installed(name: str) -> bool:
-    try:
-        return distribution(name) is not None
-    except PackageNotFoundError:
-        return False
+        each = left.pop()
+        found.add(each)
+        left |= requirements(*each) - found
+    return {name for name, _ in found} - {package}
 
 
 def megabytes(name: str) -> float:
@@ -73,13 +63,13 @@ def megabytes(name: str) -> float:
 
 
 def sizes() -> list[tuple[str, ...]]:
-    base = closure(direct("coview", ""))
+    base = closure("coview", "")
     rows = []
     for extra in EXTRAS:
-        packages = base if not extra else closure(direct("coview", extra)) - base
-        largest = sorted(packages, key=megabytes, reverse=True)[:4]
+        packages = closure("coview", extra) - base if extra else base
+        largest = sorted(packages, key=megabytes, reverse=True)[:3]
         named = ", ".join(f"{name} {megabytes(name):.0f}" for name in largest)
-        what = f"coview[{extra}], in addition" if extra else "coview"
+        what = f"`coview[{extra}]`, in addition" if extra else "`coview`"
         rows.append((what, str(len(packages)), f"{sum(map(megabytes, packages)):.0f}", named))
     return rows
 
@@ -109,7 +99,7 @@ def import_times() -> list[tuple[str, ...]]:
 
 
 def main() -> None:
-    print("\n".join(table(("installed", "packages", "MB", "largest, MB"), sizes())) + "\n")
+    print("\n".join(table(("installed", "packages", "MB", "largest, MB"), sizes())) + "\n", flush=True)
     print("\n".join(table(("entry point", "seconds", "loads"), import_times())))
 
 

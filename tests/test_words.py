@@ -48,7 +48,7 @@ def files():
     if listed.returncode:
         pytest.skip("not a git checkout")
     names = set(listed.stdout.split()) - {"tests/test_words.py"}
-    return [ROOT / name for name in sorted(names) if (ROOT / name).suffix not in {".png", ".npz"}]
+    return [ROOT / name for name in sorted(names) if (ROOT / name).suffix not in {".png", ".npz", ".safetensors"}]
 
 
 @pytest.mark.parametrize("word", GLOSSARY, ids=GLOSSARY.values())

@@ -93,7 +93,9 @@ def _cells_of(source: InputFile, column: Any) -> list[str | None]:
     cells: list[str | None] = []
     for chunk in column.chunks:
         if not hasattr(chunk, "dictionary"):
-            source.require_memory((2 * chunk.nbytes + STRING_BYTES * len(chunk),), 1)
+            # Older versions of pyarrow have no nbytes of views of strings.
+            n_bytes = chunk.get_total_buffer_size() if str(chunk.type) == "string_view" else chunk.nbytes
+            source.require_memory((2 * n_bytes + STRING_BYTES * len(chunk),), 1)
             cells += [as_string(value) for value in chunk.to_pylist()]
             continue
         source.require_memory((2 * chunk.nbytes + 16 * len(chunk) + STRING_BYTES * len(chunk.dictionary),), 1)

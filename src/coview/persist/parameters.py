@@ -30,6 +30,8 @@ from coview.views import Array
 FLOATS: Mapping[str, Any] = {"float32": np.float32, "float64": np.float64}
 NOT_SAVED = ("progress", "verbose")  # parameters: a function, and what a fit prints
 _NUMPY_SCALARS = ("bool", "int32", "int64", *FLOATS)
+# Parameters that are newer than format 1. Files without them take the default, with which a model predicts as before.
+_ADDED = frozenset({"recall"})
 _INTEGER_LIMIT = 2**128
 _MOST_THREADS = 10_000
 _NOT_FINITE = {repr(value): value for value in (math.inf, -math.inf, math.nan)}
@@ -85,7 +87,9 @@ def read_object(node: Json, tensors: Tensors) -> Any:
     cls: Any = known_class(given["class"]) if isinstance(given["class"], str) else None
     require(cls, f"class: expected a class of coview or METHODS, got {str(given['class'])[:50]}")
     with inside("parameters"):
-        for name, inner in entries(given["parameters"], _saved_parameters(cls)).items():
+        names = _saved_parameters(cls)
+        required = [name for name in names if name not in _ADDED]
+        for name, inner in entries(given["parameters"], required, names).items():
             with inside(name):
                 values[name] = read_value(inner, tensors)
     try:
