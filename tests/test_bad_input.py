@@ -88,6 +88,10 @@ TABLES = {
         beside(pd.DataFrame({"a": TEXT[:, 0], "colour": pd.Categorical(["r", None, "b", "r", "b", "r"])})),
         ["'text'", "'colour'", "NaN"],
     ),
+    "categories beside another byte order in pandas": (
+        beside(pd.DataFrame(TEXT.astype(">f8"), columns=list("abc")).assign(a=pd.Categorical(list("rgbrgb")))),
+        ["'text'", "astype(float)"],
+    ),
     "rows in another order": (
         {"text": pd.DataFrame(TEXT, index=list("pqrstu")), "image": pd.DataFrame(IMAGE, index=list("utsrqp"))},
         ["'text'", "'image'", "order"],
@@ -203,6 +207,7 @@ LAYOUTS = {
     "columns out of range from the end": (STACKED, {"text": [0, 1], "image": [-6]}, ["'image'", "5 columns"]),
     "positions that are not integers": (STACKED, {"text": [0.0, 1.0]}, ["'text'"]),
     "a slice of floats": (STACKED, {"text": slice(0.5, 2)}, ["'text'"]),
+    "a number in an array": (STACKED, np.array(2), ["views", "array(2)"]),
     "a slice of names": (FRAME, {"text": slice("a", "c")}, ["'text'"]),
     "a view of no columns": (STACKED, {"text": [0], "image": []}, ["'image'", "0 feature(s)"]),
     "a slice past the end": (STACKED, {"text": slice(5, 9)}, ["'text'", "0 feature(s)"]),

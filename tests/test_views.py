@@ -280,6 +280,11 @@ def test_float32_frames_stay_float32(kind):
     assert as_views([FRAMES[kind](TEXT.astype(np.float32), COLUMNS[:3])]).dtype == np.float32
 
 
+def test_frames_may_have_the_byte_order_of_another_machine():
+    x = np.array([[1.5, 2.0], [3.0, 4.0]])
+    np.testing.assert_array_equal(as_views([pd.DataFrame(x.astype(">f8"))])["view0"], x)
+
+
 def test_frames_are_aligned_if_their_row_labels_agree_or_are_row_numbers():
     labels = ["p", "q", "r", "s"]
     labelled, also = pd.DataFrame(TEXT, index=labels), pd.DataFrame(IMAGE, index=labels)

@@ -7,9 +7,12 @@ and an interrupted run continues.
 
 from __future__ import annotations
 
+import faulthandler
+import signal
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from coview import InputError
@@ -55,11 +58,30 @@ def answer_or_documented_error(call: Callable[[], object]) -> str:
     return "answered"
 
 
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Interrupt a case that hangs; if it hangs outside Python, end the process with the tracebacks of its threads."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise Finding(f"no answer in {seconds:g} seconds")
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    faulthandler.dump_traceback_later(2 * seconds + 60, exit=True)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def outcome_of(case: Case, seconds: float) -> Outcome:
     """Run a case; an error of any other type and a case that takes longer than the limit are findings."""
     start = time.perf_counter()
     try:
-        result, finding = case.run(), ""
+        with time_limit(2 * seconds):
+            result, finding = case.run(), ""
     except Finding as found:
         result, finding = "finding", str(found)
     except Exception as error:

@@ -127,7 +127,7 @@ def _from_frame(label: str, table: Any) -> Table:
             codes[name], categories[str(name)] = _codes_of(label, column)
         elif not (kind.is_numeric() or isinstance(kind, (nw.Boolean, nw.Object, nw.Unknown))):
             raise InputError(_refused_column(label, str(name), kind, column))
-    numbers = frame.drop(list(codes))
+    numbers = _without(label, frame, list(codes))
     matrix = numbers.to_numpy()
     if matrix.dtype.kind == "O":  # nullable booleans and other objects: missing values become NaN and are reported
         matrix = numbers.with_columns(nw.selectors.boolean().cast(nw.Float64)).to_numpy()
@@ -137,6 +137,16 @@ def _from_frame(label: str, table: Any) -> Table:
     together[:, [name not in codes for name in frame.columns]] = _as_float(label, matrix)
     together[:, [name in codes for name in frame.columns]] = np.column_stack(list(codes.values()))
     return Table(together, names, categories)
+
+
+def _without(label: str, frame: Any, names: Sequence[Any]) -> Any:
+    """Return the other columns of a table."""
+    try:
+        return frame.drop(names) if names else frame
+    except ValueError as error:  # as pandas with numbers in the byte order of another machine
+        raise InputError(
+            f"{label} cannot be split into columns ({error}); convert its numbers, as in astype(float)"
+        ) from None
 
 
 def _codes_of(label: str, series: Any) -> tuple[Array, Categories]:

@@ -568,7 +568,9 @@ def _cut(table: Table, views: Layout) -> dict[str, Table]:
     width = table.matrix.shape[1]
     if views is None:
         return {"view0": table}
-    if not isinstance(views, (Mapping, list, tuple, np.ndarray)) or len(views) == 0:
+    if isinstance(views, np.ndarray) and views.ndim:
+        views = list(views)
+    if not isinstance(views, (Mapping, list, tuple)) or len(views) == 0:
         raise InputError(f"views={views!r}: expected a list of widths, or a mapping from view name to columns")
     if not isinstance(views, Mapping) and all(map(is_integer, views)):
         if sum(views) != width or any(w < 1 for w in views):

@@ -23,17 +23,22 @@ from coview.kernels import Kernel
 from coview.parameters import check_integer
 from coview.persist.file import DTYPES, Json, Tensors, entries
 from coview.registry import ASSIGNERS, KERNELS, METHODS, SELECTORS, STEPS
+from coview.runtime import count_threads
 from coview.state import StateError, inside, require
 from coview.tune import Tuned
 from coview.views import Array
 
 FLOATS: Mapping[str, Any] = {"float32": np.float32, "float64": np.float64}
 NOT_SAVED = ("progress", "verbose")  # parameters: a function, and what a fit prints
-_NUMPY_SCALARS = ("bool", "int32", "int64", *FLOATS)
+_NUMPY_SCALARS = (
+    "bool",
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+    "float16",
+    *FLOATS,
+)
 # Parameters that are newer than format 1. Files without them take the default, with which a model predicts as before.
 _ADDED = frozenset({"recall"})
 _INTEGER_LIMIT = 2**128
-_MOST_THREADS = 10_000
 _NOT_FINITE = {repr(value): value for value in (math.inf, -math.inf, math.nan)}
 _WRAPPERS: Mapping[str, Any] = {
     cls.__name__: cls for cls in (Concat, Consensus, FixedSize, PerView, Preprocessed, Tuned)
@@ -112,7 +117,7 @@ def check_parameters(model: Any) -> None:
     if "batch_size" in given and not (isinstance(given["batch_size"], str) and given["batch_size"] == "auto"):
         check_integer("batch_size", given["batch_size"], 1)
     if given.get("n_jobs") is not None:
-        check_integer("n_jobs", given["n_jobs"], -_MOST_THREADS, _MOST_THREADS)
+        count_threads(given["n_jobs"])
     # The type only: the representation of nested estimators takes twice as long for each level.
     views = given.get("views")
     require(_is_layout(views), f"views: expected a layout of columns, got {kind_of(views)}")
