@@ -13,7 +13,7 @@ import pytest
 
 import coview
 from coview import Tuned
-from coview.cli import app
+from coview.cli import app, main
 from coview.cli.run import RUN_FILES
 from coview.io import read_labels
 from coview.persist import load
@@ -163,3 +163,15 @@ def test_an_interrupt_during_the_imports_shows_no_traceback():
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert run.returncode == -signal.SIGINT
     assert run.stderr == ""
+
+
+def test_an_interrupt_before_the_options_are_read_shows_no_traceback(monkeypatch, capsys):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("coview.cli.commands.app", interrupted)
+    handler = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit, match="130"):
+        main()
+    signal.signal(signal.SIGTERM, handler)
+    assert capsys.readouterr().err == "Stopped: nothing was written.\n"

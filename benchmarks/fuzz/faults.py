@@ -14,7 +14,8 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,23 +29,33 @@ _LIMIT = 60.0  # seconds of one command
 COMMANDS = ("fit", "fit --force", "predict", "tune")
 
 
-class _Command:
-    """A command in a process of its own."""
+class Command:
+    """A command in a process of its own; `before` runs in it first."""
 
-    def __init__(self, words: list[str], output: Path) -> None:
-        self.output, self._start = output, time.perf_counter()
+    def __init__(self, words: list[str], before: Callable[[], object] = lambda: None) -> None:
+        self._start = time.perf_counter()
+        self._printed, stream = os.pipe()
         self.process = os.fork()
         if self.process == 0:
             code = 70
             try:
-                with output.open("w") as stream:
-                    sys.stdout = sys.stderr = stream
-                    sys.argv = ["coview", *words]
-                    main()
+                sys.stdout = sys.stderr = open(stream, "w")  # noqa: SIM115 - until the process ends
+                sys.argv = ["coview", *words]
+                before()
+                main()
             except SystemExit as stopped:
                 code = stopped.code if isinstance(stopped.code, int) else 1
+            except BaseException:
+                traceback.print_exc()
             finally:
+                sys.stdout.flush()
                 os._exit(code)
+        os.close(stream)
+
+    def printed(self) -> str:
+        """Return what the command has printed, after its end; it is short enough for a pipe."""
+        with open(self._printed) as stream:
+            return stream.read()
 
     def wait(self, seconds: float) -> int | None:
         """Return the exit code, negative for a signal, or None if the command still runs after so many seconds."""
@@ -66,18 +77,18 @@ class _Command:
             raise Finding(f"it does not end after {number.name}")
 
 
-def _run(words: list[str], folder: Path) -> tuple[int, str, float]:
+def run(words: list[str], before: Callable[[], object] = lambda: None) -> tuple[int, str, float]:
     """Run a command to its end; return its exit code, what it printed, and its time."""
     start = time.perf_counter()
-    command = _Command(words, folder / "printed")
+    command = Command(words, before)
     code = command.wait(_LIMIT)
     if code is None:
         command.end(signal.SIGKILL)
         raise Finding(f"{' '.join(words)} takes more than {_LIMIT} seconds")
-    return code, command.output.read_text(), time.perf_counter() - start
+    return code, command.printed(), time.perf_counter() - start
 
 
-def _contents(folder: Path) -> dict[str, bytes]:
+def contents(folder: Path) -> dict[str, bytes]:
     """The readable files of a folder; those with the times of the run without their contents."""
     if not folder.exists():
         return {}
@@ -88,7 +99,7 @@ def _contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-class _Setting:
+class Setting:
     """Two data sets, the results of all commands on each, and the times of the commands."""
 
     def __init__(self, folder: Path) -> None:
@@ -122,7 +133,7 @@ class _Setting:
 
     def _complete(self, command: str, number: int, folder: Path) -> float:
         folder.mkdir()
-        code, printed, seconds = _run(self.words(command, number, folder), self.folder)
+        code, printed, seconds = run(self.words(command, number, folder))
         if code:
             raise RuntimeError(printed)
         return seconds
@@ -137,41 +148,50 @@ class _Setting:
         words = [command.split()[0], *views, *k, "--no-report", "-o", str(folder), "-q"]
         return words if command == "fit" else [*words, "--force"]
 
+    def prepared(self, command: str) -> Path:
+        """Return the folder of a command that is to fail: with the old results, or absent."""
+        folder = self.folder / "target"
+        shutil.rmtree(folder, ignore_errors=True)
+        if command != "fit":
+            shutil.copytree(self.whole(command, 0), folder)
+        return folder
 
-def _killed(setting: _Setting, command: str, fraction: float, number: signal.Signals) -> str:
-    """Kill a command, compare its output with those of the old and the new run, and run it again."""
-    folder = setting.folder / "killed"
-    shutil.rmtree(folder, ignore_errors=True)
-    if command != "fit":
-        shutil.copytree(setting.whole(command, 0), folder)
-    old, new = _contents(folder), _contents(setting.whole(command, 1))
-    running = _Command(setting.words(command, 1, folder), setting.folder / "printed")
+    def judged(self, command: str, printed: str) -> str:
+        """Return "old" or "new", whichever results the folder has, after the command has run again in it."""
+        folder, old, new = (self.folder / "target", *(contents(self.whole(command, number)) for number in (0, 1)))
+        found, old = contents(folder), {} if command == "fit" else old
+        allowed = [old, new]
+        if command == "predict":  # the description of the columns may be absent for a moment, but never be another one
+            allowed += [{"labels.csv": run["labels.csv"]} for run in (old, new)]
+        if found not in allowed:
+            raise Finding(f"{sorted(found)} are neither old nor new")
+        if "Traceback" in printed:
+            raise Finding(printed[-200:])
+        again, printed, _ = run(self.words("fit --force" if command == "fit" else command, 1, folder))
+        left = [path.name for place in (folder, self.folder) for path in place.iterdir() if path.name.startswith(".")]
+        if again or left or contents(folder) != new:
+            raise Finding(f"the next run: {printed[-200:]} {left}")
+        return "old" if found == old else "new"
+
+
+def _killed(setting: Setting, command: str, fraction: float, number: signal.Signals) -> str:
+    """Kill a command, and judge what it has left."""
+    folder = setting.prepared(command)
+    running = Command(setting.words(command, 1, folder))
     if running.wait(fraction * setting.seconds[command]) is None:
         running.end(number)
-    found, printed = _contents(folder), running.output.read_text()
-    allowed = [old, new]
-    if command == "predict":  # the description of the columns may be absent for a moment, but never be another one
-        allowed += [{"labels.csv": run["labels.csv"]} for run in (old, new)]
-    if found not in allowed:
-        raise Finding(f"{sorted(found)} are neither old nor new")
-    if "Traceback" in printed:
-        raise Finding(printed[-200:])
-    again, printed, _ = _run(setting.words("fit --force" if command == "fit" else command, 1, folder), setting.folder)
-    left = [path.name for place in (folder, setting.folder) for path in place.iterdir() if path.name.startswith(".")]
-    if again or left or _contents(folder) != new:
-        raise Finding(f"the next run: {printed[-200:]} {left}")
-    return "old" if found == old else "new"
+    return setting.judged(command, running.printed())
 
 
 def cases(seed: int, folder: Path) -> Iterator[Case]:
     """Yield kills of all commands in turn."""
-    setting = _Setting(folder)
+    setting = Setting(folder)
     rng = random.Random(seed)
     for i in range(10**9):
         command, number = COMMANDS[i % len(COMMANDS)], rng.choice(_SIGNALS)
         fraction = rng.uniform(0.95, 1.02) if i // len(COMMANDS) % 2 else rng.random()
 
-        def run(command: str = command, fraction: float = fraction, number: signal.Signals = number) -> str:
+        def kill(command: str = command, fraction: float = fraction, number: signal.Signals = number) -> str:
             return _killed(setting, command, fraction, number)
 
-        yield Case(f"{command}, {number.name} at {fraction:.3f} of its time", run)
+        yield Case(f"{command}, {number.name} at {fraction:.3f} of its time", kill)

@@ -46,6 +46,7 @@ PARTS = {
     "files": Part(5000),
     "models": Part(5000),
     "faults": Part(400, 300.0, 1),
+    "environment": Part(120, 300.0, 1),
 }
 
 

@@ -1,7 +1,11 @@
 """A part of `make fuzz`, and that it notices what breaks the rules."""
 
 import json
+import subprocess
+import sys
+import time
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -67,14 +71,30 @@ def test_a_case_that_takes_too_long_is_a_finding(monkeypatch):
     assert outcome_of(Case("a case", lambda: "answered"), 20).finding == "took 21.5 seconds"
 
 
-def test_killed_commands_leave_all_of_one_run(tmp_path):
+def run_in_a_process(*words):
     """In a process of its own, because this one may have threads, and commands are forked."""
-    import subprocess
-    import sys
-    from pathlib import Path
-
-    words = ["--part", "faults", "--cases", "4", "--out", str(tmp_path)]
-    run = [sys.executable, "-m", "benchmarks.fuzz.run", *words]
+    run = [sys.executable, "-m", "benchmarks.fuzz.run", *map(str, words)]
     done = subprocess.run(run, capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "| faults | 4 |" in done.stdout
+    return done.stdout
+
+
+def test_killed_commands_leave_all_of_one_run(tmp_path):
+    assert "| faults | 4 |" in run_in_a_process("--part", "faults", "--cases", 4, "--out", tmp_path)
+
+
+def test_commands_that_the_environment_fails_leave_all_of_one_run(tmp_path):
+    assert "| environment | 6 |" in run_in_a_process("--part", "environment", "--cases", 6, "--out", tmp_path)
+
+
+def test_a_case_that_hangs_is_interrupted():
+    started = time.perf_counter()
+    outcome = outcome_of(Case("a case", lambda: time.sleep(60) or "answered"), 0.05)
+    assert outcome.finding == "no answer in 0.1 seconds"
+    assert time.perf_counter() - started < 50
+
+
+def test_processes_share_the_cases_of_a_part(tmp_path):
+    run_in_a_process("--part", "models", "--cases", 7, "--seed", 2, "--out", tmp_path)
+    rows = [json.loads(line) for line in (tmp_path / "models-2.jsonl").read_text().splitlines()]
+    assert sorted(row["number"] for row in rows) == [*range(7)]

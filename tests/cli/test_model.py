@@ -53,6 +53,7 @@ def test_a_tilde_is_expanded(monkeypatch):
         (["=text.csv"], "expected a name and a file"),
         (["text="], "expected a name and a file"),
         (["a=1.csv", "a=2.csv"], "--view names 'a' twice"),
+        (["gr\udcc3\udcb6=1.csv"], "letters that this locale cannot represent; set LC_ALL=C.UTF-8"),
     ],
 )
 def test_views_without_a_name_are_refused(typed, sentence):

@@ -22,8 +22,12 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # a character that the terminal cannot show is not an error
     from coview.cli.commands import app
 
-    signal.signal(signal.SIGINT, interrupted)
-    app()
+    try:
+        signal.signal(signal.SIGINT, interrupted)
+        app()
+    except KeyboardInterrupt:  # Ctrl-C before typer has read the options, or while it exits
+        print("Stopped: nothing was written.", file=sys.stderr)
+        sys.exit(130)
 
 
 def __getattr__(name: str) -> Any:

@@ -24,10 +24,20 @@ def parse_views(typed: Sequence[str]) -> dict[str, str]:
             raise InputError(
                 f"--view {text}: expected one view; repeat --view, as in --view {name}={several[0]} --view {several[1]}"
             )
+        if not _is_text(name):
+            raise InputError(
+                f"--view {name}=…: the name has letters that this locale cannot represent; set LC_ALL=C.UTF-8, or use "
+                "ASCII letters"
+            )
         if name in files:
             raise InputError(f"--view names {name!r} twice; give every view its own name")
         files[name] = expanduser(file)  # the shell does not expand a tilde after an equals sign
     return files
+
+
+def _is_text(typed: str) -> bool:
+    """Return whether all bytes of an argument are letters of the locale; Python keeps others as surrogates."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in typed)
 
 
 def match_views(files: Mapping[str, str], trained: Sequence[str], *, may_lack: bool) -> None:
