@@ -25,6 +25,13 @@ def test_there_are_no_findings(tmp_path, part, n_cases):
     assert {row["result"] for row in rows} == {"answered", "refused"}
 
 
+@pytest.mark.filterwarnings("ignore:found . distinct clusters:sklearn.exceptions.ConvergenceWarning")
+def test_random_problems_have_the_results_of_the_reference_implementation(tmp_path):
+    rows = run_part("numerics", seed=1, n_cases=30, out=tmp_path, seconds=300)
+    assert [row for row in rows if row["finding"]] == []
+    assert sum(row["result"] == "same labels" for row in rows) > 20
+
+
 def test_a_run_continues_where_it_was_interrupted(tmp_path):
     first = run_part("models", seed=2, n_cases=5, out=tmp_path, seconds=60)
     all_of_them = run_part("models", seed=2, n_cases=9, out=tmp_path, seconds=60)
