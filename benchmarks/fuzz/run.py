@@ -44,6 +44,7 @@ class Part:
 PARTS = {
     "estimators": Part(20_000),
     "numerics": Part(300),
+    "memory": Part(4, 300.0, 1),
     "files": Part(5000),
     "models": Part(5000),
     "faults": Part(400, 300.0, 1),
