@@ -49,6 +49,7 @@ PARTS = {
     "models": Part(5000),
     "faults": Part(400, 300.0, 1),
     "environment": Part(120, 300.0, 1),
+    "dask": Part(24, 120.0, 1),
 }
 
 

@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+import time
 from pathlib import Path
 
 import dask
@@ -27,6 +28,7 @@ from coview import (
     summarize,
 )
 from coview.distributed import fit, gather, predict
+from coview.distributed.cluster import DaskCluster
 from tests.conftest import make_blobs
 
 N = 1250
@@ -137,6 +139,33 @@ def test_a_model_cannot_be_used_after_its_cluster_is_closed(views):
     for use in (lambda: model.predict({"wide": views["wide"]}), lambda: gather(model), lambda: model.view_labels_):
         with pytest.raises(InputError, match=advice):
             use()
+
+
+def test_workers_that_end_again_and_again_are_named(client, monkeypatch):
+    monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0)
+    task = client.submit(os._exit, 1, pure=False)
+    with pytest.raises(InputError, match=r"1 workers of the cluster have ended while they computed .*; give them more"):
+        DaskCluster(client).gather([task])
+    client.wait_for_workers(2, timeout=60)
+
+
+def test_results_that_a_restarted_scheduler_has_lost_are_named(client):
+    task = client.submit(time.sleep, 0.5, pure=False)
+    task.cancel()
+    with pytest.raises(InputError, match="the scheduler of the cluster has ended or restarted"):
+        DaskCluster(client).gather([task])
+
+
+def test_workers_that_stay_paused_are_not_waited_for(client, monkeypatch):
+    """Dask pauses workers whose memory is full, and with it all tasks."""
+    monkeypatch.setattr("coview.distributed.cluster._SECONDS_BETWEEN_CHECKS", 0.05)
+    status = {"tcp://one": {"status": "paused"}, "tcp://two": {"status": "paused"}}
+    monkeypatch.setattr(client, "scheduler_info", lambda n_workers: {"workers": status})
+    task = client.submit(time.sleep, 2, pure=False)
+    with pytest.raises(InputError, match="all workers of the cluster are paused, because their memory is full"):
+        DaskCluster(client).gather([task])
+    status["tcp://two"]["status"] = "running"
+    assert DaskCluster(client).gather([task]) == [None]
 
 
 def test_gathering_says_how_much_memory_it_needs(client, views, monkeypatch):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Self, TypeAlias
 from uuid import uuid4
 
@@ -14,6 +15,8 @@ from coview.runtime import Workers
 from coview.views import Array, Matrix
 
 Future: TypeAlias = Any  # of `distributed`, which has no types
+_SECONDS_BETWEEN_CHECKS = 5.0  # while results are awaited
+_MOST_CHECKS = 4  # in which all workers are paused
 
 
 def active_client() -> Any:
@@ -70,9 +73,7 @@ class DaskCluster:
         Tasks with two blocks as inputs are submitted to the home of one of them. The scheduler would send either of
         them, and one worker could end up with all blocks.
         """
-        from distributed import wait
-
-        wait(futures)
+        self._wait(futures)
         found = self._running().who_has(futures)
         return [found.get(future.key, ()) for future in futures]
 
@@ -91,8 +92,38 @@ class DaskCluster:
 
     def gather(self, futures: Iterable[Future]) -> list[Any]:
         """Return results in this process."""
-        found: list[Any] = self._running().gather(list(futures))
+        futures = list(futures)
+        self._wait(futures)
+        with _explained():
+            found: list[Any] = self._running().gather(futures)
         return found
+
+    def _wait(self, futures: Sequence[Future]) -> None:
+        """Wait for results; raise an InputError if they would never come.
+
+        Dask pauses workers whose memory is nearly full, until it has written results to the disk. If the rest is too
+        large, they stay paused for ever.
+        """
+        from distributed import wait
+
+        n_paused = 0
+        while True:
+            try:
+                with _explained():
+                    wait(futures, timeout=_SECONDS_BETWEEN_CHECKS)
+                return
+            except TimeoutError:
+                n_paused = n_paused + 1 if self._is_paused() else 0
+            if n_paused == _MOST_CHECKS:
+                raise InputError(
+                    "all workers of the cluster are paused, because their memory is full; give them more memory, or "
+                    "train on some samples, as in FixedSize(TMvKSCR(…), n_train=1000)"
+                )
+
+    def _is_paused(self) -> bool:
+        """Return whether all workers are paused; False if there are none, because others may start."""
+        workers = self._running().scheduler_info(n_workers=-1)["workers"].values()
+        return bool(workers) and all(worker["status"] == "paused" for worker in workers)
 
     def _running(self) -> Any:
         if self._client.status != "running":
@@ -101,6 +132,24 @@ class DaskCluster:
                 "coview.distributed.gather(model) before the cluster is closed"
             )
         return self._client
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Raise an InputError in place of the errors of a cluster that has failed."""
+    from distributed import CancelledError, KilledWorker
+
+    try:
+        yield
+    except KilledWorker as error:
+        raise InputError(
+            f"{error.allowed_failures + 1} workers of the cluster have ended while they computed {error.task}, maybe "
+            "because of too little memory; give them more, or train on some samples, as in FixedSize(TMvKSCR(…))"
+        ) from error
+    except CancelledError as error:
+        raise InputError(
+            "the scheduler of the cluster has ended or restarted, so its results are lost; fit the model again"
+        ) from error
 
 
 def _in_one_thread(function: Callable[..., Any], *inputs: Any) -> Any:
