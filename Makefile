@@ -53,7 +53,7 @@ paper-quick: .venv/ready  ## the same with few settings on two small data sets, 
 quality: .venv/bench  ## measure clusters without labels on real data and write docs/quality.md; resumes an interrupted run
 	$(BIN)/python -m benchmarks.quality.run
 
-fuzz: .venv/ready  ## damaged files, forged models and killed commands; resumes an interrupted run, see docs/reliability.md
+fuzz: .venv/ready  ## estimators, numerics, files, models, faults and clusters; resumes an interrupted run, see docs/reliability.md
 	$(BIN)/python -m benchmarks.fuzz.run
 
 picture: demo  ## draw docs/explain/*.svg, and docs/report.png, the screenshot in the README; needs Chromium and chromedriver

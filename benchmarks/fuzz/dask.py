@@ -174,7 +174,7 @@ def cases(seed: int, folder: Path) -> Iterator[Case]:
             problem.measure()
         for i in range(10**9):
             rng, call = random.Random(f"dask {seed} {i}"), ("fit", "predict")[i % 2]
-            kind = {20: "100 MB", 21: "250 MB", 22: "scheduler", 23: "scheduler"}.get(i % 24, "kill")
+            kind = {20: "250 MB", 21: "400 MB", 22: "scheduler", 23: "scheduler"}.get(i % 24, "kill")
 
             def run(kind: str = kind, call: str = call, rng: random.Random = rng) -> str:
                 if kind.endswith("MB"):

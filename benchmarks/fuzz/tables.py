@@ -240,8 +240,9 @@ class Problem:
 
     def at_scale_1(self) -> dict[str, np.ndarray]:
         """Return the same values as plain arrays without the power of two."""
-        rng = np.random.default_rng(self.seed)
-        return {name: replace(table, power=0).values(self.truth, rng) for name, table in self.tables.items()}
+        plain = replace(self, tables={name: replace(table, power=0) for name, table in self.tables.items()})
+        plain.generate()
+        return plain.values
 
 
 def contents(data: Any) -> bytes:
