@@ -41,9 +41,9 @@ def test_memory_does_not_grow_over_many_fits():
     code = (
         "import json\n"
         "from benchmarks.fuzz.memory import fit_often, used\n"
-        "fit_often(120, 0)\n"
+        "fit_often(80, 0)\n"
         "before = used()\n"
-        "fit_often(120, 120)\n"
+        "fit_often(80, 80)\n"
         "print(json.dumps([after - each for each, after in zip(before, used())]))\n"
     )
     if not Path("/proc/self/statm").exists():
@@ -53,8 +53,8 @@ def test_memory_does_not_grow_over_many_fits():
     )
     assert run.returncode == 0, run.stderr
     grown, objects = json.loads(run.stdout)
-    assert objects < 50  # a leak of one object in each fit would be 120
-    assert grown < 4 * 2**20  # caches of allocators still fill; the views of all fits are 12 MB
+    assert objects < 50  # a leak of one object in each fit would be 80
+    assert grown < 4 * 2**20  # caches of allocators still fill
 
 
 @MODEL

@@ -108,7 +108,7 @@ _OTHER_RULE = {MVSCBP}  # which labels new samples by a vote of their nearest an
 _MAY_TAKE_LONG = {"max_iter", "n_init", "n_repeats"}  # if they are large
 _NOT_DRAWN = {"estimator", "estimators", "progress", "verbose"}
 _KINDS = (*METHODS, "fixed", "consensus", "preprocessed", "concat", "perview", "tuned")
-_RATES = [{"sfmc": 3, "comic": 2, "tsvdmsc": 5, "tuned": 1, "consensus": 5}.get(kind, 12) for kind in _KINDS]
+_RATES = [{"sfmc": 3, "comic": 1, "tsvdmsc": 5, "tuned": 1, "consensus": 5}.get(kind, 12) for kind in _KINDS]
 
 
 def _parameters(rng: random.Random, kind: Any, rate: float) -> dict[str, Any]:

@@ -18,6 +18,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 
@@ -29,6 +30,27 @@ _LIMIT = 60.0  # seconds of one command
 COMMANDS = ("fit", "fit --force", "predict", "tune")
 
 
+def _become(words: list[str], stream: int, before: Callable[[], object]) -> NoReturn:
+    """Turn this process into the command, which prints to a pipe."""
+    code = 70
+    try:
+        try:
+            sys.stdout = sys.stderr = open(stream, "w")  # noqa: SIM115 - until the process ends
+            sys.argv = ["coview", *words]
+            before()
+        except KeyboardInterrupt:  # before the command has begun
+            os._exit(130)
+        try:
+            main()
+        except SystemExit as stopped:
+            code = stopped.code if isinstance(stopped.code, int) else 1
+        except BaseException:
+            traceback.print_exc()
+        sys.stdout.flush()
+    finally:
+        os._exit(code)
+
+
 class Command:
     """A command in a process of its own; `before` runs in it first."""
 
@@ -37,19 +59,7 @@ class Command:
         self._printed, stream = os.pipe()
         self.process = os.fork()
         if self.process == 0:
-            code = 70
-            try:
-                sys.stdout = sys.stderr = open(stream, "w")  # noqa: SIM115 - until the process ends
-                sys.argv = ["coview", *words]
-                before()
-                main()
-            except SystemExit as stopped:
-                code = stopped.code if isinstance(stopped.code, int) else 1
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                sys.stdout.flush()
-                os._exit(code)
+            _become(words, stream, before)
         os.close(stream)
 
     def printed(self) -> str:

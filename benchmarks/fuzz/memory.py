@@ -32,7 +32,7 @@ from coview import (
 )
 
 _FITS = 500  # of a block
-_MOST_BYTES = 4 * 2**20  # growth over all blocks; a leak of the views of a fit is 12 MB after 2,000 fits
+_MOST_BYTES = 4 * 2**20  # growth over all blocks; a leak of the views of each fit would be 12 MB
 _MOST_OBJECTS = 200  # of Python; a leak of one object in 10 fits
 
 
