@@ -3,12 +3,12 @@
     python -m benchmarks.paper.optimise                                 all methods on all data sets of the paper
     python -m benchmarks.paper.optimise --sets imgc --methods TMvKSCR   some of them
 
-The first evaluations are random settings. The others change a few parameters of one of the best settings so far: in
-turn the best by the labels that are compared with the published number, and the best by both assigners and all sources
-of labels. The parameters are the scaling of each view, its kernel, the bandwidth or offset of this kernel in units of
-the median distance, and those of the method. Rows are stored as they are computed, and proposals depend only on the
-seed and on earlier rows, so an interrupted search resumes to the same result. The script replaces one block of
-docs/paper/ari.md.
+The first evaluations are random settings. The others combine two of the best settings so far and change a few
+parameters: in turn the best by the labels that are compared with the published number, and the best by both assigners
+and all sources of labels. The parameters are the scaling of each view, its kernel, the bandwidth or offset of this
+kernel in units of the median distance, and those of the method. Rows are stored as they are computed, and proposals
+depend only on the seed and on earlier rows, so an interrupted search resumes to the same result. The script replaces
+one block of docs/paper/ari.md.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import exp, inf
+from operator import itemgetter
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -33,7 +34,7 @@ import numpy as np  # noqa: E402
 
 from benchmarks.paper import plan, tables  # noqa: E402
 from benchmarks.paper.tables import comparable  # noqa: E402
-from benchmarks.sweep import STEPS, Data, Experiment, Row, preprocessed, read_rows, sweep  # noqa: E402
+from benchmarks.sweep import KEY, STEPS, Data, Experiment, Row, preprocessed, read_rows, sweep  # noqa: E402
 from coview.kernels import RBF, Kernel, NormalizedPolynomial  # noqa: E402
 
 HERE = Path(__file__).parent
@@ -73,10 +74,10 @@ class Real:
         return self.low if rng.random() < self.at_low else round(value, 4)
 
     def near(self, value: float, rng: np.random.Generator) -> float:
-        """Return a number at a distance from thousandths to a fifth of the range: coarse and fine steps."""
+        """Return a number at a distance from hundredths to a third of the range: coarse and fine steps."""
         if rng.random() < self.at_low / 2:
             return self.low
-        step = (self.high - self.low) * 10 ** rng.uniform(-2.5, -0.7)
+        step = (self.high - self.low) * 10 ** rng.uniform(-2.2, -0.4)
         return round(float(np.clip(value + rng.normal(0, step), self.low, self.high)), 4)
 
 
@@ -159,16 +160,21 @@ def _rounded(value: float) -> float:
 
 
 def propose(number: int, places: Space, ranked: Sequence[Point], rng: np.random.Generator) -> Point:
-    """Return the point of an evaluation: a random one at first, then one near one of the best points so far."""
+    """Return the point of an evaluation: a random one at first, then one made of two of the best points so far.
+
+    The parameters of a view are inherited together; then a few parameters are changed.
+    """
     if number < SEARCH["random"] or not ranked:
         return {name: place.draw(rng) for name, place in places.items()}
     best = ranked[: SEARCH["parents"]]
-    parent = best[int(len(best) * rng.random() ** 2)]  # better points more often
+    pair = [best[int(len(best) * rng.random() ** 2)] for _ in range(2)]  # better points more often
+    groups = {name: name.partition(" of ")[2] or name for name in places}
+    chosen = {group: pair[rng.integers(2)] for group in dict.fromkeys(groups.values())}
     changed = rng.random(len(places)) < SEARCH["changes"] / len(places)
     changed[rng.integers(len(places))] = True
-    return {
-        name: place.near(parent[name], rng) if change else parent[name]
-        for (name, place), change in zip(places.items(), changed, strict=True)
+    point = {name: chosen[groups[name]][name] for name in places}
+    return point | {
+        name: places[name].near(point[name], rng) for name, change in zip(places, changed, strict=True) if change
     }
 
 
@@ -183,20 +189,32 @@ class Search:
     points: dict[str, Point] = field(default_factory=dict)  # by settings, because two points can have the same
 
     def run(self, evaluations: int, n_jobs: int | None = 1, until: float = inf) -> None:
-        """Evaluate settings, in batches until a time of the clock; rows in the file are not computed again."""
-        places, distances = space(self.method, self.data), Distances(self.data)
-        for start in range(0, evaluations, SEARCH["batch"]):
-            if perf_counter() > until:
+        """Evaluate settings in batches until a time of the clock; rows in the file are not computed again."""
+        key = itemgetter(*KEY)
+        on_file = {key(row): row for row in read_rows(self.path)}
+        for batch in self._batches(evaluations):
+            keys = [key(result) for one in batch for result in one.results(self.data)]
+            if all(one in on_file for one in keys):
+                self.rows += [on_file[one] for one in keys]
+            elif perf_counter() < until:
+                self.rows += sweep(self.data, batch, self.path, n_jobs=n_jobs)
+            else:
                 break
+
+    def _batches(self, evaluations: int) -> Iterator[list[Experiment]]:
+        """Yield the experiments of each batch; the next batch needs their rows."""
+        places, distances = space(self.method, self.data), Distances(self.data)
+        stream = crc32(f"{self.data.name} {self.method}".encode())
+        for start in range(0, evaluations, SEARCH["batch"]):
             ranked = self._ranked(comparable(self.method, self.data.name)), self._ranked(lambda row: True)
             batch: dict[str, Experiment] = {}
             for number in range(start, min(start + SEARCH["batch"], evaluations)):
-                rng = np.random.default_rng([SEARCH["seed"], crc32(f"{self.data.name} {self.method}".encode()), number])
+                rng = np.random.default_rng([SEARCH["seed"], stream, number])
                 point = propose(number, places, ranked[number % 2], rng)
                 one = experiment(self.method, distances, point)
                 batch[one.settings] = one
                 self.points.setdefault(one.settings, point)
-            self.rows += sweep(self.data, list(batch.values()), self.path, n_jobs=n_jobs)
+            yield list(batch.values())
 
     def _ranked(self, keep: Callable[[Row], bool]) -> list[Point]:
         """Return the points by the best ARI of their rows; ties by the settings, so the order of rows is irrelevant."""
@@ -213,11 +231,11 @@ def path_of(folder: Path, dataset: str, method: str) -> Path:
     return folder / f"{KIND}-{dataset}-{name}.jsonl"
 
 
-def stored(folder: Path) -> list[Row]:
-    """Return the rows of all searches on file."""
-    sets = [names[0] for names in plan.paper_sets().values()]
-    found = [row for d in sets for method in METHODS for row in read_rows(path_of(folder, d, method))]
-    return [row | {"kind": KIND} for row in found]
+def stored(folder: Path, name: str, method: str) -> list[Row]:
+    """Return the rows on file of one search, without those of other settings.toml files."""
+    search = Search(plan.data_set(name), method, path_of(folder, name, method))
+    search.run(SEARCH["evaluations"], until=-inf)
+    return [row | {"kind": KIND} for row in search.rows]
 
 
 def main() -> None:
@@ -230,6 +248,7 @@ def main() -> None:
     parser.add_argument("--rows", type=Path, default=HERE / "rows", help="folder of the rows, to resume a search")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="number of processes")
     parser.add_argument("--page", type=Path, default=PAGE, help="the page with the block of optimised settings")
+    parser.add_argument("--no-page", action="store_true", help="only store rows")
     options = parser.parse_args()
     end = perf_counter() + options.seconds
     for name, method in product(plan.available(options.sets), options.methods):
@@ -241,7 +260,10 @@ def main() -> None:
         best = {rule: tables.best_row(search.rows, name, method, "ari", keep) for rule, keep in kept.items()}
         shown = ", ".join(f"{rule} {row['ari']:.3f}" for rule, row in best.items() if row is not None)
         print(f"{name}, {method}: ARI {shown} after {tables.n_settings(search.rows)} evaluations", flush=True)
-    options.page.write_text(tables.with_optimised(options.page.read_text(), stored(options.rows)))
+    if not options.no_page:
+        searches = product(plan.available(sets), METHODS)
+        rows = [row for name, method in searches for row in stored(options.rows, name, method)]
+        options.page.write_text(tables.with_optimised(options.page.read_text(), rows))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -20,7 +21,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
 from benchmarks.paper import figures, optimise, plan, tables  # noqa: E402
-from benchmarks.sweep import KEY, Data, Experiment, Row, read_rows, rows_on_file, sweep  # noqa: E402
+from benchmarks.sweep import KEY, Data, Experiment, Row, rows_on_file, sweep  # noqa: E402
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -76,9 +77,8 @@ class Run:
         """Search settings by the true labels, with the same number of evaluations for each method."""
         for method in optimise.METHODS:
             search = optimise.Search(plan.data_set(name), method, optimise.path_of(self.rows, name, method))
-            if not self.only_read:
-                search.run(optimise.SEARCH["evaluations"], self.n_jobs)
-            self._keep(optimise.KIND, read_rows(search.path) if self.only_read else search.rows)
+            search.run(optimise.SEARCH["evaluations"], self.n_jobs, until=-inf if self.only_read else inf)
+            self._keep(optimise.KIND, search.rows)
 
     def row_order(self, name: str) -> None:
         """Run tSVD-MSC on three row orders; these are not quality numbers."""

@@ -44,13 +44,23 @@ def test_an_interrupted_search_resumes_to_the_same_settings(method, optimise, da
 
 def test_later_settings_are_near_the_best(optimise, data):
     places = optimise.space("TMvKSCR", data)
-    parent, other = (optimise.propose(0, places, [], np.random.default_rng(seed)) for seed in (0, 1))
+    parents = [optimise.propose(0, places, [], np.random.default_rng(seed)) for seed in (0, 1)]
+    assert sum(parents[0][name] != parents[1][name] for name in places) > 6  # of 9
     for seed in range(20):
-        point = optimise.propose(6, places, [parent], np.random.default_rng(seed))
-        changed = [name for name in places if point[name] != parent[name]]
-        assert len(changed) <= 6  # of 9
+        point = optimise.propose(6, places, parents, np.random.default_rng(seed))
+        changed = [name for name in places if all(point[name] != parent[name] for parent in parents)]
+        assert len(changed) <= 5
         assert 0 <= point["rho"] <= 1
-    assert sum(parent[name] != other[name] for name in places) > 6
+
+
+def test_parameters_of_a_view_come_from_one_setting(optimise, data, monkeypatch):
+    monkeypatch.setitem(optimise.SEARCH, "changes", 0)  # one parameter is changed
+    places = optimise.space("TMvKSCR", data)
+    parents = [dict.fromkeys(places, value) for value in (0.25, 0.75)]
+    for seed in range(20):
+        point = optimise.propose(6, places, parents, np.random.default_rng(seed))
+        mixed = [v for v in data.views if len({point[n] for n in places if n.endswith(f" of {v}")}) > 1]
+        assert len(mixed) <= 1
 
 
 def test_bandwidths_are_in_units_of_the_median(optimise, data):
