@@ -11,7 +11,6 @@ all data sets.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import warnings
@@ -26,7 +25,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.memory import reset_peak, resident_bytes
+from benchmarks.memory import MemoryRise
 from coview.core.assign import as_assigner
 from coview.errors import InputError
 from coview.kernels import Kernel, kernel_per_view
@@ -413,7 +412,7 @@ def _fit(experiment: Experiment, data: Data, views: Views, grams: _Grams) -> lis
     if kernels is not None:
         given = grams.of(kernels)
         estimator.set_params(kernel="precomputed")
-    memory = _Memory()
+    memory = MemoryRise()
     start = perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -520,18 +519,3 @@ def _wanted(data: Data, experiments: Sequence[Experiment]) -> dict[tuple[Any, ..
 
 def _key(row: Row) -> tuple[Any, ...]:
     return tuple(row[name] for name in KEY)
-
-
-class _Memory:
-    """Rise of this process's resident memory, by the peak that the system records."""
-
-    def __init__(self) -> None:
-        try:
-            ctypes.CDLL(None).malloc_trim(0)  # memory that is freed but not returned would hide part of the next fit
-            reset_peak()
-            self._before: int | None = resident_bytes("VmHWM")
-        except (OSError, AttributeError, TypeError):  # another system
-            self._before = None
-
-    def rise(self) -> int | None:
-        return None if self._before is None else resident_bytes("VmHWM") - self._before

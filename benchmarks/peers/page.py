@@ -20,7 +20,7 @@ from benchmarks.peers.peers import PEERS
 from benchmarks.provenance import machine
 
 HERE = Path(__file__).parent
-TIME_LIMIT, NOT_INSTALLED = "over the time limit", ("ImportError", "ModuleNotFoundError")
+NOT_RUN = "not run"
 OURS = ("coview Tuned", "coview TMvKSCR")
 RANKS_SVG, TIMES_SVG = "peers-ranks.svg", "peers-times.svg"
 NONE = "–"
@@ -146,7 +146,7 @@ def _summary(cells: Cells, ranks: Mapping[str, float]) -> list[str]:
                 f"{fmean(row['nmi'] for row in results):.3f}" if results else NONE,
                 f"{len(results)} of {len(cells[peer])}",
                 f"{median(row['seconds'] for row in results):.2f}" if results else NONE,
-                f"{max(row['memory'] for row in results) / 1e6:.0f}" if results else NONE,
+                f"{max(row['memory'] or 0 for row in results) / 1e6:.0f}" if results else NONE,
                 "yes" if PEERS[peer].takes_k else "no",
                 "yes" if PEERS[peer].predicts else "no",
                 "yes" if PEERS[peer].missing else "no",
@@ -188,7 +188,7 @@ def _failures(rows: Iterable[Row]) -> list[str]:
     """Return the errors of each method, each once with the number of data sets."""
     found: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        if not is_result(row) and not row["error"].startswith("not run"):
+        if not is_result(row) and not row["error"].startswith(NOT_RUN):
             found.setdefault((row["peer"], _shortened(row["error"])), []).append(row["data"])
     body = [
         [peer, names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more", error]
