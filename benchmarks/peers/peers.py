@@ -162,7 +162,7 @@ def _imml_deep(name: str, views: Views, k: int, seed: int) -> Array:
     raise NotImplementedError("its training with the extra 'deep' is not part of this comparison")
 
 
-_COVIEW_MISSING = ("tmvkscr", "mvksc")
+_COVIEW_MISSING = ("tmvkscr",)
 _IMML = (
     *("NEMO", "SUMO", "DAIMC", "OSLFIMVC", "EEIMVC", "LFIMVC", "IMSR", "MKKMIK", "SIMCADC", "PIMVC", "OMVC", "OPIMC"),
     *("MONET", "IMSCAGL"),
