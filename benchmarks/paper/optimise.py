@@ -32,6 +32,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402
 
+from benchmarks.markdown import reflow  # noqa: E402
 from benchmarks.paper import plan, tables  # noqa: E402
 from benchmarks.paper.tables import comparable  # noqa: E402
 from benchmarks.sweep import KEY, STEPS, Data, Experiment, Row, preprocessed, read_rows, sweep  # noqa: E402
@@ -263,7 +264,7 @@ def main() -> None:
     if not options.no_page:
         searches = product(plan.available(sets), METHODS)
         rows = [row for name, method in searches for row in stored(options.rows, name, method)]
-        options.page.write_text(tables.with_optimised(options.page.read_text(), rows))
+        options.page.write_text(reflow(tables.with_optimised(options.page.read_text(), rows)))
 
 
 if __name__ == "__main__":
