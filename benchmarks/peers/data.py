@@ -18,7 +18,7 @@ MISSING = f", {MISSING_RATE:.0%} missing"
 MOST_WITH_MISSING = 1000  # samples of the data sets that have a variant with missing views
 GAUSSIAN, CELLS = "generated Gaussian", "generated cells"
 N_CELLS = 2000
-SPEED_SAMPLES = (2_000, 10_000, 50_000)
+SPEED_SAMPLES, LARGE_SAMPLES = (2_000, 10_000, 50_000), (100_000, 1_000_000)
 SPEED_WIDTHS, SPEED_CLUSTERS = (20, 50, 100), 10
 
 
@@ -39,6 +39,11 @@ def missing_sets() -> list[str]:
 def speed_sets() -> list[str]:
     """Return the names of the generated data sets for times and memory."""
     return [f"{n} samples" for n in SPEED_SAMPLES]
+
+
+def large_sets() -> list[str]:
+    """Return the names of the generated data sets for methods whose time is linear in the number of samples."""
+    return [f"{n} samples" for n in LARGE_SAMPLES]
 
 
 def read(name: str, seed: int) -> tuple[Views, Array]:

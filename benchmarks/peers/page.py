@@ -45,6 +45,7 @@ def write(rows: Sequence[Row], expected: Mapping[str, Sequence[str]], out: Path)
         "scores": "\n".join(_scores(cells["quality"], expected["quality"])),
         "missing": "\n".join(_missing(cells["missing"], expected["missing"])),
         "speed": "\n".join(_speed(cells["speed"], expected["speed"])),
+        "large": "\n".join(_speed(cells["large"], expected["large"])),
         "failures": "\n".join(_failures(rows)) or "None.",
         "paragraphs": "\n\n".join(f"**{name}.** {text}" for name, text in texts["prefer"].items()),
         "ranks_svg": RANKS_SVG,
@@ -97,7 +98,7 @@ def is_result(row: Row) -> bool:
 def _completeness(cells: Mapping[str, Cells], expected: Mapping[str, Sequence[str]]) -> str:
     parts = []
     for part, names in expected.items():
-        peers = [peer for peer in PEERS if part != "missing" or PEERS[peer].missing]
+        peers = [peer for peer in PEERS if PEERS[peer].runs_in(part)]
         run = sum(name in cells[part].get(peer, {}) for peer in peers for name in names)
         parts.append(f"{part} {run} of {len(peers) * len(names)}")
     whole = "The run is complete" if all(_is_whole(part) for part in parts) else "**The run is incomplete**"

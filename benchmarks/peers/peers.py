@@ -12,9 +12,9 @@ from functools import partial, reduce
 from operator import mul
 from typing import Any
 
-from benchmarks.quality.scores import BASELINES, UMAP_SETTINGS, k_means, side_by_side, umap
+from benchmarks.quality.scores import BASELINES, KM_STANDARD, UMAP_SETTINGS, k_means, side_by_side, umap
 from benchmarks.sweep import preprocessed, standard_or_l2
-from coview import Concat, Preprocessed, Tuned
+from coview import Concat, FixedSize, Preprocessed, Tuned
 from coview.methods import METHODS
 from coview.rows import as_array
 from coview.views import Array, Views, among_all, as_views
@@ -31,6 +31,12 @@ class Peer:
     predicts: bool = False  # labels new samples
     missing: bool = False  # accepts samples that lack views
     takes_k: bool = True  # has the number of clusters as a parameter, or a parameter that is searched for it
+    linear: bool = False  # takes time and memory linear in the number of samples
+    is_large_only: bool = False  # has no purpose for few samples
+
+    def runs_in(self, part: str) -> bool:
+        """Return whether the method is part of the tables of quality, of missing views, of times, or of large data."""
+        return {"missing": self.missing, "large": self.linear}.get(part, not self.is_large_only)
 
 
 def tables(views: Views) -> list[Array]:
@@ -64,6 +70,10 @@ def _coview(name: str, views: Views, k: int, seed: int) -> Array:
 
 def _tuned(views: Views, k: int, seed: int) -> Array:
     return Tuned(k, random_state=seed).fit(views).labels_
+
+
+def _fixed_size(views: Views, k: int, seed: int) -> Array:
+    return FixedSize(METHODS["tmvkscr"](k, random_state=seed), random_state=seed).fit(views).labels_
 
 
 def _gmm(views: Views, k: int, seed: int) -> Array:
@@ -176,14 +186,17 @@ PEERS: Mapping[str, Peer] = {
             predicts=hasattr(METHODS[name], "predict"),
             missing=name in _COVIEW_MISSING,
             takes_k=name != "comic",
+            linear=name in ("tmvkscr", "opmc", "sfmc", "mvscbp"),
         )
         for name in METHODS
     },
+    "coview FixedSize(TMvKSCR)": Peer("coview", _fixed_size, predicts=True, linear=True, is_large_only=True),
     **{
         f"{'umap-learn' if 'UMAP' in title else 'scikit-learn'} {title}": Peer(
             "umap-learn" if "UMAP" in title else "scikit-learn",
             fit,
             predicts="spectral" not in title,
+            linear=title == KM_STANDARD,
         )
         for title, fit in BASELINES.items()
     },

@@ -134,7 +134,7 @@ def test_the_page_lists_failures_once_and_states_what_is_missing(peers, tmp_path
     rows = [row(p, d, 0.5 + i / 10, seconds=i + 1) for d in ("a", "b") for i, p in enumerate(list(page.PEERS)[:3])]
     rows += [row("snfpy SNF + spectral", d, error="TypeError: force_all_finite") for d in ("a", "b")]
     rows += [row("coview Tuned", "2000 samples", 0.5, part="speed", seconds=12.5)]
-    page.write(rows, {"quality": ["a", "b", "c"], "missing": [], "speed": ["2000 samples"]}, tmp_path)
+    page.write(rows, {"quality": ["a", "b", "c"], "missing": [], "speed": ["2000 samples"], "large": []}, tmp_path)
     text = (tmp_path / "peers.md").read_text()
     assert "**The run is incomplete**: rows of quality 8 of" in text
     assert "| snfpy SNF + spectral | a and 1 more | TypeError: force_all_finite |" in text
