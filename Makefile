@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check docs package package-all test-oldest fix bench bench-authors paper paper-quick quality fuzz picture clean
+.PHONY: demo test check docs package package-all test-oldest fix bench bench-authors paper paper-quick peers quality fuzz picture clean
 
 demo: .venv/ready  ## fit the embedded example and print the clusters
 	$(BIN)/coview demo
@@ -53,6 +53,9 @@ paper-quick: .venv/ready  ## the same with few settings on two small data sets, 
 quality: .venv/bench  ## measure clusters without labels on real data and write docs/quality.md; resumes an interrupted run
 	$(BIN)/python -m benchmarks.quality.run
 
+peers: .venv/peers/ready  ## run other libraries and coview on the same data and write docs/peers.md; resumes an interrupted run
+	.venv/peers/bin/python -m benchmarks.peers.run
+
 fuzz: .venv/ready  ## estimators, numerics, files, models, faults and clusters; resumes an interrupted run, see docs/reliability.md
 	$(BIN)/python -m benchmarks.fuzz.run
 
@@ -71,4 +74,9 @@ clean:  ## remove everything that make built
 
 .venv/bench: .venv/ready  # baselines that only `make quality` needs
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
+	touch $@
+
+.venv/peers/ready: benchmarks/peers/requirements.txt pyproject.toml  # an environment of its own: their dependencies are many
+	$(PYTHON) -m venv .venv/peers
+	.venv/peers/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/peers/requirements.txt --editable .
 	touch $@

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from pathlib import Path
 
 
@@ -14,3 +15,19 @@ def resident_bytes(field: str) -> int:
 def reset_peak() -> None:
     """Set the peak to the current size; otherwise it includes earlier work and, in a child process, the parent."""
     Path("/proc/self/clear_refs").write_text("5")
+
+
+class MemoryRise:
+    """Rise of this process's resident memory, by the peak that the system records."""
+
+    def __init__(self) -> None:
+        try:
+            ctypes.CDLL(None).malloc_trim(0)  # memory that is freed but not returned would hide part of the next fit
+            reset_peak()
+            self._before: int | None = resident_bytes("VmHWM")
+        except (OSError, AttributeError, TypeError):  # another system
+            self._before = None
+
+    def rise(self) -> int | None:
+        """Return the rise since the start, in bytes; None on another system than Linux."""
+        return None if self._before is None else resident_bytes("VmHWM") - self._before

@@ -11,7 +11,6 @@ all data sets.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import warnings
@@ -26,7 +25,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.memory import reset_peak, resident_bytes
+from benchmarks.memory import MemoryRise
 from coview.core.assign import as_assigner
 from coview.errors import InputError
 from coview.kernels import Kernel, kernel_per_view
@@ -40,7 +39,7 @@ MEASURES = ("ari", "nmi", "accuracy", "purity")
 ALL_VIEWS, EACH_VIEW = "all views", "each view"
 
 KEY = ("dataset", "protocol", "method", "settings", "assigner", "labels", "seed")
-_STEPS = ("none", "standard", "l2")
+STEPS = ("none", "standard", "l2", "minmax")
 _SIDE_BY_SIDE = "side by side"
 _MAX_FITS_PER_TASK = 48  # an interrupted sweep loses at most this many fits per process
 _NOT_SETTINGS = ("n_clusters", "random_state", "assigner", "views", "n_jobs", "progress")
@@ -94,8 +93,9 @@ class Experiment:
     seed : int
     layout : "views", "side by side", or the name of a view
         The input of the estimator: all views, one table of all columns, or one view.
-    preprocess : "none", "standard" or "l2", or one of them for each view
-        Standardised columns (those of sparse views are not centred) or L2-normalised rows.
+    preprocess : "none", "standard", "l2" or "minmax", or one of them for each view
+        Standardised columns (those of sparse views are not centred), L2-normalised rows, or columns scaled to [0, 1]
+        (those of sparse views are divided by their largest absolute value).
     assigners : names of assigners
         For methods with score variables: the labels of each assigner, from one fit.
     per_view : bool
@@ -116,7 +116,7 @@ class Experiment:
 
     def __post_init__(self) -> None:
         steps = (self.preprocess,) if isinstance(self.preprocess, str) else self.preprocess
-        for parameter, values, known in (("protocol", (self.protocol,), PROTOCOLS), ("preprocess", steps, _STEPS)):
+        for parameter, values, known in (("protocol", (self.protocol,), PROTOCOLS), ("preprocess", steps, STEPS)):
             for value in values:
                 if value not in known:
                     raise InputError(f"{parameter}={value!r} of {self.method!r}: expected one of {', '.join(known)}")
@@ -185,7 +185,7 @@ def preprocessed(views: Views, preprocess: str | Sequence[str] = "none", layout:
     """Return the input of an experiment: preprocessed views, all of them, one, or side by side; see `Experiment`."""
     # scikit-learn's steps, because the published rows were computed with them. Those of coview.preprocess differ by
     # rounding, on which the anchors of SFMC depend, and normalise rows of norm below 1e-15, which ccv6773 has.
-    from sklearn.preprocessing import StandardScaler, normalize
+    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler, normalize
 
     steps = (preprocess,) * len(views) if isinstance(preprocess, str) else preprocess
     if len(steps) != len(views):
@@ -194,6 +194,8 @@ def preprocessed(views: Views, preprocess: str | Sequence[str] = "none", layout:
     def apply(x: Matrix, step: str) -> Matrix:
         if step == "standard":
             return StandardScaler(with_mean=not sp.issparse(x)).fit_transform(x)
+        if step == "minmax":
+            return (MaxAbsScaler() if sp.issparse(x) else MinMaxScaler()).fit_transform(x)
         return normalize(x) if step == "l2" else x
 
     tables = {name: apply(x, step) for (name, x), step in zip(views.items(), steps, strict=True)}
@@ -410,7 +412,7 @@ def _fit(experiment: Experiment, data: Data, views: Views, grams: _Grams) -> lis
     if kernels is not None:
         given = grams.of(kernels)
         estimator.set_params(kernel="precomputed")
-    memory = _Memory()
+    memory = MemoryRise()
     start = perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -517,18 +519,3 @@ def _wanted(data: Data, experiments: Sequence[Experiment]) -> dict[tuple[Any, ..
 
 def _key(row: Row) -> tuple[Any, ...]:
     return tuple(row[name] for name in KEY)
-
-
-class _Memory:
-    """Rise of this process's resident memory, by the peak that the system records."""
-
-    def __init__(self) -> None:
-        try:
-            ctypes.CDLL(None).malloc_trim(0)  # memory that is freed but not returned would hide part of the next fit
-            reset_peak()
-            self._before: int | None = resident_bytes("VmHWM")
-        except (OSError, AttributeError, TypeError):  # another system
-            self._before = None
-
-    def rise(self) -> int | None:
-        return None if self._before is None else resident_bytes("VmHWM") - self._before

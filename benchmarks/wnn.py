@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from collections.abc import Mapping
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -66,14 +68,17 @@ def make_mudata(rna: np.ndarray, protein: np.ndarray) -> Any:
     return MuData({"rna": first, "prot": second})
 
 
-def run_wnn(data: Any, n_clusters: int | None) -> tuple[np.ndarray, float]:
-    """Return the labels of muon's WNN + leiden, and the seconds."""
+REPRESENTATIONS = {"rna": "X_pca", "prot": "X"}
+
+
+def run_wnn(data: Any, n_clusters: int | None, representations: Mapping[str, str]) -> tuple[np.ndarray, float]:
+    """Return the labels of muon's WNN + leiden on these matrices of the modalities, and the seconds."""
     import muon as mu
     import scanpy as sc
 
     start = perf_counter()
-    sc.pp.neighbors(data["rna"], use_rep="X_pca", random_state=0)
-    sc.pp.neighbors(data["prot"], use_rep="X", random_state=0)
+    for name, matrix in representations.items():
+        sc.pp.neighbors(data[name], use_rep=matrix, random_state=0)
     mu.pp.neighbors(data, key_added="wnn", random_state=0)
     graph = perf_counter() - start
 
@@ -107,13 +112,14 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # of scanpy, muon and mudata, on their own future versions
     warm = make_mudata(*make_counts(500, 0)[:2])
-    run_wnn(warm, None)  # numba compiles at first use
+    run_wnn(warm, None, REPRESENTATIONS)  # numba compiles at first use
     print("| cells | seed | number of clusters | method | clusters | ARI | seconds |\n|---|---|---|---|---|---|---|")
     for seed in options.seeds:
         rna, protein, kind = make_counts(options.n, seed)
         data = make_mudata(rna, protein)
         for known in (None, TYPES):
-            for name, run in (("WNN + leiden", run_wnn), ("coview", run_coview)):
+            both = {"WNN + leiden": partial(run_wnn, representations=REPRESENTATIONS), "coview": run_coview}
+            for name, run in both.items():
                 labels, seconds = run(data, known)
                 found, ari = len(np.unique(labels)), adjusted_rand_score(kind, labels)
                 number = "unknown" if known is None else "known"

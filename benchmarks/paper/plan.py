@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.cluster import KMeans, SpectralClustering
 
 from benchmarks.data import list_datasets, load, stored_names
+from benchmarks.data.topics import make_topics
 from benchmarks.sweep import Data, Experiment, Row, averaged, grid, preprocessed, standard_or_l2
 from coview.compose import FixedSize
 from coview.datasets import digits_views, make_synth1, make_synth2, make_synth2_unpaired
@@ -31,6 +32,7 @@ GENERATED = {
     "synth2_appendix": make_synth2,
     "synth2_unpaired": make_synth2_unpaired,
     "digits": lambda seed: digits_views(),
+    "topics": make_topics,
 }
 TIMED_KERNELS = {"rbf": RBF(e**3), "normpoly": NormalizedPolynomial(2, e)}
 LIMITS: Mapping[str, int] = SETTINGS["limits"]
@@ -77,9 +79,9 @@ def is_published(name: str) -> bool:
 
 def kinds_of_kernel(name: str, n_views: int) -> list[str]:
     """Return the paper's kind of kernel for each view, or RBF if the paper has none."""
-    for title, names in paper_sets().items():
-        if name in names:
-            return list(SETTINGS["datasets"][title]["kernel"])
+    for title, dataset in SETTINGS["datasets"].items():
+        if name in paper_sets().get(title, ()) or name == dataset.get("stand_in"):
+            return list(dataset["kernel"])
     return ["rbf"] * n_views
 
 

@@ -2,7 +2,7 @@
 
 Rows are stored in a folder as they are computed, so an interrupted run resumes; remove the folder to start again. The
 paper's data sets are run first and the wider table last. Pages are written after every stage, from the rows computed by
-then. The run takes about two hours on two processors; the index page has the total time of all fits.
+then. The run takes hours on two processors; the index page has the total time of all fits.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
-from benchmarks.paper import figures, plan, tables  # noqa: E402
+from benchmarks.paper import figures, optimise, plan, tables  # noqa: E402
 from benchmarks.sweep import KEY, Data, Experiment, Row, rows_on_file, sweep  # noqa: E402
 
 HERE = Path(__file__).parent
@@ -55,8 +56,11 @@ class Run:
                 + (f", {failed} rows failed" if failed else ""),
                 flush=True,
             )
-        self._found.update({(kind, *(row[part] for part in KEY)): row | {"kind": kind} for row in found})
+        self._keep(kind, found)
         return found
+
+    def _keep(self, kind: str, rows: list[Row]) -> None:
+        self._found.update({(kind, *(row[part] for part in KEY)): row | {"kind": kind} for row in rows})
 
     def paper_set(self, name: str) -> None:
         """Run all stages on one data set of the paper."""
@@ -68,6 +72,13 @@ class Run:
             first += self.do("edge", data, plan.edge_experiments(data, first, self.size))
         self.do("authors", data, plan.authors_experiments(data, self.size), kind="authors")
         self.do("fixed", data, plan.fixed_experiments(data, self.size) + plan.baselines(data))
+
+    def optimised(self, name: str) -> None:
+        """Search settings by the true labels, with the same number of evaluations for each method."""
+        for method in optimise.METHODS:
+            search = optimise.Search(plan.data_set(name), method, optimise.path_of(self.rows, name, method))
+            search.run(optimise.SEARCH["evaluations"], self.n_jobs, until=-inf if self.only_read else inf)
+            self._keep(optimise.KIND, search.rows)
 
     def row_order(self, name: str) -> None:
         """Run tSVD-MSC on three row orders; these are not quality numbers."""
@@ -108,6 +119,7 @@ def stages(run: Run) -> list[tuple[str, list[str], Callable[[str], None]]]:
     return [
         ("paper", plan.available(of_paper), run.paper_set),
         ("times", plan.available(plan.SETTINGS["timing"]["datasets"]), run.times),
+        ("optimised", plan.available([names[0] for names in plan.paper_sets().values()]), run.optimised),
         ("row order", plan.available(list(plan.SETTINGS["row_order"]["datasets"])), run.row_order),
         ("stand-ins", plan.available(stand_ins), run.other_set),
         ("fixed size", plan.available(figure_sets), run.fixed_size),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import Any
 
@@ -26,15 +26,19 @@ TUNED, DEFAULT, PUBLISHED = "`Tuned`", "`TMvKSCR`, default", "`TMvKSCR`, as publ
 BEST_MODEL, MODEL = "best model, by the labels", "model: "
 KM_L2, NN_L2, UMAP_L2 = "k-means, L2", "spectral, neighbours, L2", "UMAP + k-means, L2"
 KM_STANDARD, NN_STANDARD, RBF_STANDARD = "k-means, std", "spectral, neighbours, std", "spectral, RBF, std"
-BASELINES = (KM_STANDARD, KM_L2, NN_STANDARD, NN_L2, RBF_STANDARD, UMAP_L2)
+
+
+def sampled(name: str, seed: int) -> tuple[Views, np.ndarray]:
+    """Return at most 3,000 random samples of a stored data set, and their classes."""
+    views, truth, _ = load(name)
+    rows = np.random.default_rng(seed).permutation(len(truth))[:MAX_SAMPLES]
+    return views.take(rows), truth[rows]
 
 
 def measure(name: str, seed: int) -> Row:
     """Return all scores on at most 3,000 samples of one data set."""
     start = perf_counter()
-    views, truth, _ = load(name)
-    rows = np.random.default_rng(seed).permutation(len(truth))[:MAX_SAMPLES]
-    views, truth = views.take(rows), truth[rows]
+    views, truth = sampled(name, seed)
     k = len(np.unique(truth))
 
     def score(labels: Any) -> float:
@@ -49,7 +53,7 @@ def measure(name: str, seed: int) -> Row:
         **models,
         DEFAULT: score(TMvKSCR(k, random_state=seed).fit(views).labels_),
         PUBLISHED: score(published.fit(views).labels_),
-        **{title: score(labels) for title, labels in _baselines(views, k, seed)},
+        **{title: score(fit(views, k, seed)) for title, fit in BASELINES.items()},
     }
     row: Row = {"commit": commit(), "samples": views.n_samples, "clusters": k, "scores": scores}
     if k in NUMBERS:
@@ -69,31 +73,42 @@ def _labels_of_models(tuned: Tuned, views: Views) -> Iterator[tuple[str, np.ndar
     yield from zip(names, tuned.estimator_.model_labels(), strict=True)
 
 
-def _baselines(views: Views, k: int, seed: int) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the labels of methods for one table, on all columns side by side."""
-
-    def k_means(table: Any) -> np.ndarray:
-        return KMeans(k, n_init=10, random_state=seed).fit_predict(table)
-
-    def spectral(table: Any, **affinity: Any) -> np.ndarray:
-        return SpectralClustering(k, random_state=seed, **affinity).fit_predict(table)
-
-    standard, l2 = _table(views, "standard"), _table(views, "l2")
-    yield KM_STANDARD, k_means(standard)
-    yield KM_L2, k_means(l2)
-    yield NN_STANDARD, spectral(standard, affinity="nearest_neighbors")
-    yield NN_L2, spectral(l2, affinity="nearest_neighbors")
-    # With the default gamma of 1 and many columns the affinity is the identity, and the solver does not stop.
-    yield RBF_STANDARD, spectral(standard, affinity="rbf", gamma=1 / standard.shape[1])
-    yield UMAP_L2, k_means(_umap(l2, seed))
-
-
-def _table(views: Views, step: str) -> Any:
+def side_by_side(views: Views, step: str) -> Any:
+    """Return one table of all columns, after preprocessing each view."""
     parts = [parse_steps(step).learn(x, view)(x, view) for view, x in views.items()]
     return sp.csr_matrix(sp.hstack(parts)) if any(map(sp.issparse, parts)) else np.hstack(parts)
 
 
-def _umap(table: Any, seed: int) -> np.ndarray:
+def k_means(table: Any, k: int, seed: int) -> np.ndarray:
+    """Return the labels of k-means with ten starts."""
+    return KMeans(k, n_init=10, random_state=seed).fit_predict(table)
+
+
+def _spectral(table: Any, k: int, seed: int, **affinity: Any) -> np.ndarray:
+    return SpectralClustering(k, random_state=seed, **affinity).fit_predict(table)
+
+
+def _spectral_rbf(views: Views, k: int, seed: int) -> np.ndarray:
+    table = side_by_side(views, "standard")
+    # With the default gamma of 1 and many columns the affinity is the identity, and the solver does not stop.
+    return _spectral(table, k, seed, affinity="rbf", gamma=1 / table.shape[1])
+
+
+def umap(table: Any, seed: int) -> np.ndarray:
+    """Return ten coordinates of UMAP, with the settings that its documentation suggests for clustering."""
     from umap import UMAP  # an optional package that needs seconds to import
 
-    return UMAP(n_components=10, n_neighbors=15, min_dist=0.0, random_state=seed).fit_transform(table)
+    return UMAP(**UMAP_SETTINGS, random_state=seed).fit_transform(table)
+
+
+UMAP_SETTINGS = {"n_components": 10, "n_neighbors": 15, "min_dist": 0.0}
+_NEAREST = {"affinity": "nearest_neighbors"}
+# Methods for one table, on all columns side by side: functions of the views, the number of clusters and the seed.
+BASELINES: dict[str, Callable[[Views, int, int], np.ndarray]] = {
+    KM_STANDARD: lambda views, k, seed: k_means(side_by_side(views, "standard"), k, seed),
+    KM_L2: lambda views, k, seed: k_means(side_by_side(views, "l2"), k, seed),
+    NN_STANDARD: lambda views, k, seed: _spectral(side_by_side(views, "standard"), k, seed, **_NEAREST),
+    NN_L2: lambda views, k, seed: _spectral(side_by_side(views, "l2"), k, seed, **_NEAREST),
+    RBF_STANDARD: _spectral_rbf,
+    UMAP_L2: lambda views, k, seed: k_means(umap(side_by_side(views, "l2"), seed), k, seed),
+}

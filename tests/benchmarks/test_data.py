@@ -555,3 +555,16 @@ def test_no_partition_of_unpaired_synth2_scores_above_its_first_labels():
     ceiling = np.mean([1, adjusted_rand_score(labels[:, 0], labels[:, 1])])
     assert ceiling == pytest.approx(0.496, abs=5e-4)
     assert ((rows + columns) / 2).max() == pytest.approx(ceiling)
+
+
+def test_generated_documents_have_the_sparsity_of_the_five_languages():
+    from benchmarks.data.topics import SHAPE, make_topics
+
+    views, truth = make_topics(0, n_samples=400)
+    again, _ = make_topics(0, n_samples=400)
+    assert {name: x.shape[1] for name, x in views.items()} == SHAPE.widths
+    assert len(set(truth.tolist())) == SHAPE.clusters
+    for name, x in views.items():
+        assert 75 < x.nnz / 400 < 95, name  # 81 to 90 in the real documents
+        assert (x != again[name]).nnz == 0
+        assert x.data.min() > 0

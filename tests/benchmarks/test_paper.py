@@ -296,6 +296,7 @@ def test_the_committed_pages_have_the_sentences_of_the_generator(paper, tmp_path
         "not run",
         "TMvKSCR is best",
         "The published ARI",
+        "With optimised settings",
     )
     for name in tables.PAGES:
         page = (tmp_path / name).read_text()

@@ -268,7 +268,7 @@ def test_labels_of_the_search_are_those_that_are_measured():
 
 def test_scores_have_the_models_and_all_baselines(monkeypatch):
     monkeypatch.setattr(scores, "load", lambda name: (*clear_clusters(), None))
-    monkeypatch.setattr(scores, "_umap", lambda table, seed: np.asarray(table))
+    monkeypatch.setattr(scores, "umap", lambda table, seed: np.asarray(table))
     with warnings.catch_warnings(action="ignore"):  # graphs that are not connected; Stage ignores warnings, too
         row = scores.measure("made", 0)
     found = row["scores"]

@@ -342,6 +342,13 @@ def test_preprocessing_is_that_of_coview_up_to_rounding(step, sparse):
     np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_columns_are_scaled_to_the_unit_interval(sparse):
+    x = np.array([[0.0, 2.0], [4.0, 0.0], [8.0, 1.0]])
+    scaled = preprocessed(module.as_views({"a": sp.csr_array(x) if sparse else x}), "minmax")["a"]
+    np.testing.assert_array_equal(scaled.toarray() if sparse else scaled, [[0, 1], [0.5, 0], [1, 0.5]])
+
+
 def test_settings_end_with_the_preprocessing():
     """The ranking of TMvKSCR breaks ties by this order, and the second stage of the search depends on it."""
     experiment = Experiment("ours", TMvKSCR(rho=0.25), layout="text", preprocess="l2")

@@ -10,9 +10,9 @@ from coview.core.linalg import polar
 from coview.methods.op_lfmvc import (
     OPLFMVC,
     aligned_start,
-    centred_unit_diagonal,
     fuse_partitions,
     late_fusion,
+    unit_diagonal,
     view_weights,
 )
 from tests.conftest import make_blobs
@@ -116,14 +116,25 @@ def test_kernels_are_centred_and_scaled_to_unit_diagonal():
     expected = centring @ RBF(2.0)(x) @ centring
     expected = expected / np.sqrt(np.outer(expected.diagonal(), expected.diagonal()))
     for n_jobs in (1, 2):
-        kernel = centred_unit_diagonal(gram_of(RBF(2.0), x, n_jobs=n_jobs)).to_dense()
+        kernel = unit_diagonal(gram_of(RBF(2.0), x, n_jobs=n_jobs)).to_dense()
         np.testing.assert_allclose(kernel, expected, atol=1e-12)
         np.testing.assert_allclose(kernel.diagonal(), 1)
 
 
+def test_kernels_can_be_left_without_centring():
+    x = np.random.default_rng(0).normal(size=(60, 3))
+    expected = Linear()(x) / np.outer(np.linalg.norm(x, axis=1), np.linalg.norm(x, axis=1))
+    np.testing.assert_allclose(unit_diagonal(gram_of(Linear(), x), center=False).to_dense(), expected, atol=1e-12)
+    centred, other = (OPLFMVC(3, kernel=RBF(4.0), center=c, random_state=0).fit([x]).partitions_ for c in (True, False))
+    _, vectors = np.linalg.eigh(RBF(4.0)(x))
+    (partition,) = other.values()
+    assert_equal_up_to_sign(partition, vectors[:, ::-1][:, :3], 1e-8)  # the solver's tolerance
+    assert abs(partition[:, 0].sum()) > 5 > abs(next(iter(centred.values()))[:, 0].sum())
+
+
 def test_a_sample_at_the_mean_has_similarity_zero():
     x = np.array([[-1.3, 0.1], [0.3, -0.4], [1.0, 0.3], [0.0, 0.0]]) + 0.7
-    kernel = centred_unit_diagonal(gram_of(Linear(), x)).to_dense()
+    kernel = unit_diagonal(gram_of(Linear(), x)).to_dense()
     np.testing.assert_array_equal(kernel[3], 0)
     np.testing.assert_allclose(kernel.diagonal()[:3], 1)
 
@@ -131,7 +142,7 @@ def test_a_sample_at_the_mean_has_similarity_zero():
 @pytest.mark.parametrize("kernel", [RBF(), Linear()])
 def test_the_kernel_of_a_constant_view_is_zero(kernel):
     gram = gram_of(kernel.resolve(np.full((50, 7), 3.7)), np.full((50, 7), 3.7))
-    np.testing.assert_array_equal(centred_unit_diagonal(gram).to_dense(), 0)
+    np.testing.assert_array_equal(unit_diagonal(gram).to_dense(), 0)
 
 
 # The start

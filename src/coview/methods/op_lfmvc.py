@@ -32,20 +32,22 @@ class FusedPartitions:
     partition: Array  # M = Σ_p β_p H_p W_p, (samples, k)
 
 
-def centred_unit_diagonal(gram: Gram) -> SymmetricTiles:
-    """Return the centred Gram matrix, scaled to a unit diagonal, in its own memory.
+def unit_diagonal(gram: Gram, center: bool = True) -> SymmetricTiles:
+    """Return the Gram matrix, centred or not, scaled to a unit diagonal, in its own memory.
 
-    The rows of samples whose diagonal entry is zero up to rounding, such as all samples of a constant view, become
-    zero, because scaling would amplify rounding errors.
+    The rows of samples whose diagonal entry is zero up to rounding, such as all samples of a constant view after
+    centring, become zero, because scaling would amplify rounding errors.
     """
     matrix, n = gram.matrix, len(gram.degree)
-    centering = Centering.learn(matrix, weights=np.ones(n))
-    matrix.for_each(lambda t, rows, columns: centering.centre(matrix.tiles[t], rows, columns))
+    if center:
+        centering = Centering.learn(matrix, weights=np.ones(n))
+        matrix.for_each(lambda t, rows, columns: centering.centre(matrix.tiles[t], rows, columns))
     diagonal = matrix.diagonal()
     negative = np.count_nonzero(diagonal < -gram.rounding_error)
     if negative:
+        after = " after centring" if center else ""
         raise InputError(
-            f"view {gram.name!r} has {negative} of {n} samples with a negative self-similarity after centring under "
+            f"view {gram.name!r} has {negative} of {n} samples with a negative self-similarity{after} under "
             f"{gram.kernel}; use a positive semi-definite kernel such as RBF()"
         )
     positive = diagonal > gram.rounding_error
@@ -53,7 +55,7 @@ def centred_unit_diagonal(gram: Gram) -> SymmetricTiles:
     return matrix.scale_both_sides(scale)
 
 
-def base_partitions(grams: Grams, k: int) -> tuple[Array, Array]:
+def base_partitions(grams: Grams, k: int, center: bool) -> tuple[Array, Array]:
     """Return H_p of every view, (views, samples, k), and that of the views' average kernel.
 
     Each holds k leading eigenvectors, the solution of relaxed kernel k-means.
@@ -63,7 +65,7 @@ def base_partitions(grams: Grams, k: int) -> tuple[Array, Array]:
         tile.fill(0)
     partitions = []
     for gram in grams:
-        kernel = centred_unit_diagonal(gram)
+        kernel = unit_diagonal(gram, center)
         partitions.append(top_eigenpairs(Problem.of(kernel), k).vectors)
         for summed, tile in zip(total.tiles, kernel.tiles, strict=True):
             summed += tile
@@ -135,6 +137,8 @@ class OPLFMVC(MultiViewClusterer):
         Number of clusters, and of columns of each partition.
     kernel : kernel, name, list or mapping
         One kernel for all views, or one for each.
+    center : bool
+        Whether the kernels are centred. The authors' program expects centred kernels, and does not centre them itself.
     views : list or mapping, optional
         How a stacked X is split into views; see `as_views`.
     max_iter, tol : int, float
@@ -191,6 +195,7 @@ class OPLFMVC(MultiViewClusterer):
         n_clusters: int = 2,
         *,
         kernel: KernelParameter = RBF(),  # noqa: B008 - a frozen value
+        center: bool = True,
         views: Layout = None,
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -199,6 +204,7 @@ class OPLFMVC(MultiViewClusterer):
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
+        self.center = center
         self.views = views
         self.max_iter = max_iter
         self.tol = tol
@@ -216,7 +222,7 @@ class OPLFMVC(MultiViewClusterer):
         )
         with Workers(self.n_jobs) as workers:
             grams = Grams.learn(views, kernels, np.float64, rng, workers)
-            partitions, average = base_partitions(grams, self._k)
+            partitions, average = base_partitions(grams, self._k, self.center)
         rotations, centres = aligned_start(partitions, average, self._k, rng)
         loop = late_fusion(partitions, rotations, centres, max_iter=self.max_iter, tol=self.tol)
         self._store_objective(loop)

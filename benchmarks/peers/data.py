@@ -1,0 +1,82 @@
+"""The data sets of the comparison, by name: stored, generated, with missing views, and generated for times."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from benchmarks.data import list_datasets, stored_names
+from benchmarks.missing import random_masks, with_masks
+from benchmarks.quality.scores import MAX_SAMPLES, sampled
+from benchmarks.wnn import TYPES, make_counts
+from coview.datasets import make_synth1
+from coview.views import Array, Views, as_views
+
+MISSING_RATE = 0.3
+MISSING = f", {MISSING_RATE:.0%} missing"
+MOST_WITH_MISSING = 1000  # samples of the data sets that have a variant with missing views
+GAUSSIAN, CELLS = "generated Gaussian", "generated cells"
+N_CELLS = 2000
+SPEED_SAMPLES, LARGE_SAMPLES = (2_000, 10_000, 50_000), (100_000, 1_000_000)
+SPEED_WIDTHS, SPEED_CLUSTERS = (20, 50, 100), 10
+
+
+def quality_sets() -> list[str]:
+    """Return the names of all complete data sets, by size."""
+    sizes = {d.name: min(d.samples, MAX_SAMPLES) for d in list_datasets()}
+    made = {GAUSSIAN: 1000, CELLS: N_CELLS}
+    stored = {name: sizes.get(name, MAX_SAMPLES) for name in stored_names()}
+    return sorted(stored | made, key=lambda name: ((stored | made)[name], name))
+
+
+def missing_sets() -> list[str]:
+    """Return the names of the variants with missing views, by size."""
+    sizes = {d.name: d.samples for d in list_datasets()}
+    return [name + MISSING for name in quality_sets() if sizes.get(name, MAX_SAMPLES) <= MOST_WITH_MISSING]
+
+
+def speed_sets() -> list[str]:
+    """Return the names of the generated data sets for times and memory."""
+    return [f"{n} samples" for n in SPEED_SAMPLES]
+
+
+def large_sets() -> list[str]:
+    """Return the names of the generated data sets for methods whose time is linear in the number of samples."""
+    return [f"{n} samples" for n in LARGE_SAMPLES]
+
+
+def read(name: str, seed: int) -> tuple[Views, Array]:
+    """Return a data set by its name: views, of which some samples may lack some, and classes."""
+    if name.endswith(MISSING):
+        views, truth = read(name.removesuffix(MISSING), seed)
+        rng = np.random.default_rng(seed)
+        return with_masks(views, random_masks(len(truth), len(views), MISSING_RATE, rng)), truth
+    if name == GAUSSIAN:
+        return make_synth1(seed)
+    if name == CELLS:
+        return make_cells(N_CELLS, seed)
+    if sized := re.fullmatch(r"(\d+) samples", name):
+        return make_clusters(int(sized[1]), seed)
+    return sampled(name, seed)
+
+
+def make_cells(n: int, seed: int) -> tuple[Views, Array]:
+    """Return CITE-seq-like cells: log-normalised RNA, of which muon uses principal components, and protein."""
+    rna, protein, kind = make_counts(n, seed)
+    logs = np.log1p(protein)
+    normalised = np.log1p(1e4 * rna / rna.sum(axis=1, keepdims=True))
+    assert len(np.unique(kind)) == TYPES
+    return as_views({"rna": normalised, "protein": logs - logs.mean(axis=1, keepdims=True)}), kind
+
+
+def make_clusters(n: int, seed: int) -> tuple[Views, Array]:
+    """Return three views of ten Gaussian clusters that overlap in each view."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(SPEED_CLUSTERS, size=n)
+    return as_views(
+        {
+            f"view{v}": (rng.normal(size=(SPEED_CLUSTERS, d))[truth] + rng.normal(size=(n, d))).astype(np.float64)
+            for v, d in enumerate(SPEED_WIDTHS, start=1)
+        }
+    ), truth

@@ -1,0 +1,248 @@
+"""docs/peers.md and its pictures, from the stored rows."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from math import sqrt
+from pathlib import Path
+from statistics import fmean, median
+from string import Template
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata, studentized_range
+
+from benchmarks.markdown import reflow, table
+from benchmarks.peers.data import MISSING
+from benchmarks.peers.peers import PEERS
+from benchmarks.provenance import machine
+
+HERE = Path(__file__).parent
+NOT_RUN = "not run"
+OURS = ("coview Tuned", "coview TMvKSCR")
+RANKS_SVG, TIMES_SVG = "peers-ranks.svg", "peers-times.svg"
+NONE = "–"
+ALPHA = 0.05
+Row = dict[str, Any]
+Cells = dict[str, dict[str, Row]]  # by method and data set
+
+
+def write(rows: Sequence[Row], expected: Mapping[str, Sequence[str]], out: Path) -> None:
+    """Write the page and its pictures; the page states which rows are missing."""
+    cells = {part: cells_of(rows, part) for part in expected}
+    ranked = complete_sets(cells["quality"])
+    ranks = mean_ranks(cells["quality"], ranked)
+    texts = tomllib.loads((HERE / "texts.toml").read_text())
+    values = {
+        "complete": _completeness(cells, expected),
+        "commits": ", ".join(sorted({row["commit"] for row in rows})) or NONE,
+        "machine": machine(),
+        "versions": "\n".join(_versions()),
+        "verdict": _verdict(ranks, ranked),
+        "summary": "\n".join(_summary(cells["quality"], ranks)),
+        "scores": "\n".join(_scores(cells["quality"], expected["quality"])),
+        "missing": "\n".join(_missing(cells["missing"], expected["missing"])),
+        "speed": "\n".join(_speed(cells["speed"], expected["speed"])),
+        "large": "\n".join(_speed(cells["large"], expected["large"])),
+        "failures": "\n".join(_failures(rows)) or "None.",
+        "paragraphs": "\n\n".join(f"**{name}.** {text}" for name, text in texts["prefer"].items()),
+        "ranks_svg": RANKS_SVG,
+        "times_svg": TIMES_SVG,
+        "n_ranked": len(ranked),
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "peers.md").write_text(reflow(Template((HERE / "template.md").read_text()).substitute(values)))
+    draw_ranks(ranks, len(ranked), out / RANKS_SVG)
+    draw_times(cells["quality"], ranked, out / TIMES_SVG)
+
+
+def cells_of(rows: Iterable[Row], part: str) -> Cells:
+    """Return the rows of a part by method and data set, methods in the order of `PEERS`."""
+    mine = [row for row in rows if row["part"] == part and row["peer"] in PEERS]
+    return {peer: of for peer in PEERS if (of := {row["data"]: row for row in mine if row["peer"] == peer})}
+
+
+def complete_sets(cells: Cells) -> list[str]:
+    """Return the data sets on which every method of the table was run, with or without an error."""
+    return sorted(set.intersection(*(set(of) for of in cells.values()))) if cells else []
+
+
+def mean_ranks(cells: Cells, names: Sequence[str]) -> dict[str, float]:
+    """Return the mean rank of each method by ARI, the best first; a method that fails has the last rank.
+
+    Methods without a single result are not ranked.
+    """
+    peers = [peer for peer, of in cells.items() if any(is_result(of[name]) for name in names)]
+    if not peers or not names:
+        return {}
+    scores = np.array(
+        [[-cells[peer][name]["ari"] if is_result(cells[peer][name]) else np.inf for name in names] for peer in peers]
+    )
+    means = rankdata(scores, axis=0).mean(axis=1)
+    return dict(sorted(zip(peers, means.tolist(), strict=True), key=lambda pair: pair[1]))
+
+
+def critical_difference(n_methods: int, n_sets: int) -> float:
+    """Return the difference of mean ranks that is significant at 5 % by Nemenyi's test (Demšar, 2006)."""
+    quantile = studentized_range.ppf(1 - ALPHA, n_methods, np.inf) / sqrt(2)
+    return float(quantile * sqrt(n_methods * (n_methods + 1) / (6 * n_sets)))
+
+
+def is_result(row: Row) -> bool:
+    """Return whether a row has a score."""
+    return "error" not in row
+
+
+def _completeness(cells: Mapping[str, Cells], expected: Mapping[str, Sequence[str]]) -> str:
+    parts = []
+    for part, names in expected.items():
+        peers = [peer for peer in PEERS if PEERS[peer].runs_in(part)]
+        run = sum(name in cells[part].get(peer, {}) for peer in peers for name in names)
+        parts.append(f"{part} {run} of {len(peers) * len(names)}")
+    whole = "The run is complete" if all(_is_whole(part) for part in parts) else "**The run is incomplete**"
+    return f"{whole}: rows of {', '.join(parts)}."
+
+
+def _is_whole(part: str) -> bool:
+    *_, run, _, total = part.split()
+    return run == total
+
+
+def _versions() -> list[str]:
+    packages = dict.fromkeys(peer.package for peer in PEERS.values())
+    return table(["package", "version"], [(name, _version(name)) for name in packages])
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _verdict(ranks: Mapping[str, float], names: Sequence[str]) -> str:
+    if not ranks:
+        return "No data set has rows of all methods yet, so methods are not ranked."
+    first = next(iter(ranks))
+    sets = "data set" if len(names) == 1 else "data sets"
+    words = f"Over {len(names)} {sets} with rows of all methods, {first} has the best mean rank ({ranks[first]:.2f})"
+    if first in OURS:
+        return f"{words} of {len(ranks)} methods."
+    own = ", ".join(f"{name} has {ranks[name]:.2f}" for name in OURS if name in ranks)
+    return f"{words} of {len(ranks)} methods; {own}."
+
+
+def _summary(cells: Cells, ranks: Mapping[str, float]) -> list[str]:
+    order = [*ranks, *(peer for peer in cells if peer not in ranks)]
+    body = []
+    for peer in order:
+        results = [row for row in cells[peer].values() if is_result(row)]
+        body.append(
+            [
+                peer,
+                f"{ranks[peer]:.2f}" if peer in ranks else NONE,
+                f"{fmean(row['ari'] for row in results):.3f}" if results else NONE,
+                f"{fmean(row['nmi'] for row in results):.3f}" if results else NONE,
+                f"{len(results)} of {len(cells[peer])}",
+                f"{median(row['seconds'] for row in results):.2f}" if results else NONE,
+                f"{max(row['memory'] or 0 for row in results) / 1e6:.0f}" if results else NONE,
+                "yes" if PEERS[peer].takes_k else "no",
+                "yes" if PEERS[peer].predicts else "no",
+                "yes" if PEERS[peer].missing else "no",
+            ]
+        )
+    head = ["method", "mean rank", "mean ARI", "mean NMI", "results", "median s", "largest MB", "takes k"]
+    return table([*head, "predicts new samples", "accepts missing views"], body)
+
+
+def _scores(cells: Cells, names: Sequence[str]) -> list[str]:
+    run = [name for name in names if any(name in of for of in cells.values())]
+    body = [[name, *(_score(of.get(name)) for of in cells.values())] for name in run]
+    return table(["data", *cells], body) if run else ["Not run."]
+
+
+def _score(row: Row | None) -> str:
+    if row is None:
+        return ""
+    return f"{row['ari']:.3f}" if is_result(row) else "fails"
+
+
+def _missing(cells: Cells, names: Sequence[str]) -> list[str]:
+    run = [name for name in names if any(name in of for of in cells.values())]
+    body = [[name.removesuffix(MISSING), *(_score(of.get(name)) for of in cells.values())] for name in run]
+    return table(["data", *cells], body) if run else ["Not run."]
+
+
+def _speed(cells: Cells, names: Sequence[str]) -> list[str]:
+    def cell(row: Row | None) -> str:
+        if row is None:
+            return ""
+        return f"{row['seconds']:.1f} s, {row['memory'] / 1e6:.0f} MB" if is_result(row) else "fails"
+
+    body = [[peer, *(cell(of.get(name)) for name in names)] for peer, of in cells.items()]
+    return table(["method", *names], body) if cells else ["Not run."]
+
+
+def _failures(rows: Iterable[Row]) -> list[str]:
+    """Return the errors of each method, each once with the number of data sets."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if not is_result(row) and not row["error"].startswith(NOT_RUN):
+            found.setdefault((row["peer"], _shortened(row["error"])), []).append(row["data"])
+    body = [
+        [peer, names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more", error]
+        for (peer, error), names in sorted(found.items())
+    ]
+    return table(["method", "data", "fails with"], body) if body else []
+
+
+def _shortened(error: str, most: int = 160) -> str:
+    return error if len(error) <= most else f"{error[: most - 1]}…"
+
+
+def draw_ranks(ranks: Mapping[str, float], n_sets: int, path: Path) -> None:
+    """Draw the mean ranks, with the critical difference beside the best."""
+    if len(ranks) < 2:
+        return
+    figure, axes = _figure(0.22 * len(ranks) + 1.2)
+    means, width = list(ranks.values()), critical_difference(len(ranks), n_sets)
+    axes.axvspan(means[0], means[0] + width, color="0.92", label="critical difference from the best (5 %)")
+    colours = ["tab:orange" if peer.startswith("coview") else "tab:blue" for peer in ranks]
+    axes.scatter(means, range(len(means)), c=colours, zorder=2)
+    axes.set(xlabel=f"mean rank by ARI, {n_sets} data sets", yticks=range(len(means)), yticklabels=list(ranks))
+    axes.invert_yaxis()
+    axes.legend(frameon=False, loc="lower left")
+    _save(figure, path)
+
+
+def draw_times(cells: Cells, names: Sequence[str], path: Path) -> None:
+    """Draw the mean ARI against the median seconds of the methods that have results on all ranked data sets."""
+    whole = {p: of for p, of in cells.items() if names and all(is_result(of[name]) for name in names)}
+    if not whole:
+        return
+    figure, axes = _figure(5)
+    for peer, of in whole.items():
+        seconds, ari = (fn(of[name][key] for name in names) for fn, key in ((median, "seconds"), (fmean, "ari")))
+        axes.scatter(max(seconds, 1e-3), ari, c="tab:orange" if peer.startswith("coview") else "tab:blue", s=14)
+        axes.annotate(peer, (max(seconds, 1e-3), ari), fontsize=6, xytext=(3, 2), textcoords="offset points")
+    axes.set(xscale="log", xlabel="median seconds of a fit", ylabel=f"mean ARI, {len(names)} data sets")
+    _save(figure, path)
+
+
+def _figure(height: float) -> Any:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "coview"  # identifiers in the file do not change between runs
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(8, height), layout="constrained")
+
+
+def _save(figure: Any, path: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)

@@ -1,0 +1,126 @@
+"""Every method of other libraries and of coview on the same data: `make peers`.
+
+Each method runs in a process of its own, with one thread, a time limit for each data set and a memory limit. A failure
+is a row with its error. Rows are stored as they are computed, so an interrupted run resumes; remove a row, or the file,
+to compute it again. Data sets are run by size: a method that exceeds the time limit is not run on larger ones, and a
+method that cannot be imported is not run again.
+
+    python -m benchmarks.peers.run                                 everything, and docs/peers.md
+    python -m benchmarks.peers.run --parts quality --data ngs      a part; the page states what is missing
+    python -m benchmarks.peers.run --page-only                     the page from the stored rows
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+
+# Before NumPy is imported, here and in the processes of the methods.
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+from benchmarks.peers import data, page  # noqa: E402
+from benchmarks.peers.peers import PEERS  # noqa: E402
+from benchmarks.peers.worker import TIME_LIMIT, Row, Worker  # noqa: E402
+from benchmarks.provenance import commit  # noqa: E402
+from benchmarks.sweep import Ledger  # noqa: E402
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+NOT_INSTALLED = ("ImportError", "ModuleNotFoundError")
+PARTS = {
+    "quality": data.quality_sets,
+    "missing": data.missing_sets,
+    "speed": data.speed_sets,
+    "large": data.large_sets,
+}
+LIMITS = {"quality": 180.0, "missing": 180.0, "speed": 600.0, "large": 600.0}  # seconds of a fit
+
+
+def stored(path: Path) -> list[Row]:
+    """Return the rows of a file, without an incomplete line of an interrupted run."""
+    lines = path.read_text().split("\n")[:-1] if path.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+def rows_left(names: Sequence[str], known: Mapping[str, Row], measure: Callable[[str], Row]) -> Iterator[Row]:
+    """Yield the rows of one method that are not known, in the order of the data sets, which is by size."""
+    stopped = ""
+    for name in names:
+        row = known.get(name)
+        if row is None:
+            row = {"data": name} | ({"error": stopped} if stopped else measure(name))
+            yield row
+        stopped = stopped or _reason_to_stop(row.get("error", ""), name)
+
+
+def _reason_to_stop(error: str, name: str) -> str:
+    if error.startswith(TIME_LIMIT):
+        return f"{page.NOT_RUN}: {error} on the smaller {name}"
+    return error if error.startswith((*NOT_INSTALLED, page.NOT_RUN)) else ""
+
+
+def run_part(path: Path, part: str, peers: Sequence[str], names: Sequence[str], options: argparse.Namespace) -> None:
+    """Run the methods on the data sets of one part; each method is one task of a pool."""
+    on_file = stored(path)
+    queue: SimpleQueue[Row | None] = SimpleQueue()  # None after the last row of a method
+
+    def run_peer(peer: str) -> None:
+        known = {row["data"]: row for row in on_file if (row["peer"], row["seed"]) == (peer, options.seed)}
+        worker = Worker(peer, options.seed, options.limit or LIMITS[part], options.memory)
+        same = {"part": part, "peer": peer, "seed": options.seed, "commit": commit()}
+        try:
+            for row in rows_left(names, known, worker):
+                queue.put(same | row)
+        finally:
+            worker.close()
+            queue.put(None)
+
+    chosen = [peer for peer in peers if PEERS[peer].runs_in(part)]
+    with ThreadPoolExecutor(options.jobs) as pool, Ledger(path) as ledger:
+        tasks = [pool.submit(run_peer, peer) for peer in chosen]
+        left = len(tasks)
+        while left:
+            row = queue.get()
+            if row is None:
+                left -= 1
+                continue
+            ledger.add([row])
+            shown = row.get("error") or f"ARI {row['ari']:.3f} in {row['seconds']:.1f} s"
+            print(f"{part}, {row['peer']}, {row['data']}: {shown}", flush=True)
+        for task in tasks:
+            task.result()  # raises an error of this script
+
+
+def main() -> None:
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS), metavar="NAME")
+    parser.add_argument("--data", nargs="+", metavar="NAME", help="only these data sets")
+    parser.add_argument("--seed", type=int, default=0, help="of the samples, the masks and the methods")
+    parser.add_argument("--limit", type=float, help="seconds of a fit; 180, and 600 for the parts speed and large")
+    parser.add_argument("--memory", type=float, default=round(0.6 * memory), help="address space of a process, in GB")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="number of processes at a time")
+    parser.add_argument("--rows", type=Path, default=HERE / "rows.jsonl", help="file of the rows, to resume a run")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs", help="folder of peers.md and its pictures")
+    parser.add_argument("--page-only", action="store_true")
+    options = parser.parse_args()
+    expected = {part: PARTS[part]() for part in PARTS}
+    known = {name for names in expected.values() for name in names}
+    if unknown := [name for name in options.data or () if name not in known]:
+        sys.exit(f"--data {unknown[0]}: expected names among {', '.join(sorted(known))}")
+    for part in options.parts if not options.page_only else ():
+        names = [name for name in expected[part] if options.data is None or name in options.data]
+        run_part(options.rows, part, options.peers, names, options)
+    page.write(stored(options.rows), expected, options.out)
+
+
+if __name__ == "__main__":
+    main()

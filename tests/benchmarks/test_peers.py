@@ -1,0 +1,150 @@
+"""The comparison with other libraries: rows, failures, resuming, ranks and the page."""
+
+import json
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def peers():
+    """The modules of the comparison, whose import sets the number of threads."""
+    from benchmarks.peers import data, page, peers, run, worker
+
+    return {"data": data, "page": page, "peers": peers, "run": run, "worker": worker}
+
+
+def row(peer, data, ari=None, part="quality", error=None, seconds=1.0):
+    measured = {"ari": ari, "nmi": ari, "found": 3, "seconds": seconds, "memory": 10**6}
+    same = {"part": part, "peer": peer, "data": data, "seed": 0, "commit": "abc"}
+    return same | ({"error": error} if error else measured)
+
+
+def test_two_methods_run_in_their_processes_and_resume(peers, monkeypatch, tmp_path, capsys):
+    run, chosen = peers["run"], ["coview TMvKSCR", "scikit-learn k-means, std"]
+    path = tmp_path / "rows.jsonl"
+    arguments = ["--parts", "speed", "--data", "90 samples", "--jobs", "2", "--memory", "16"]
+    arguments += ["--rows", str(path), "--out", str(tmp_path / "docs"), "--peers", *chosen]
+    monkeypatch.setitem(run.PARTS, "speed", lambda: ["90 samples"])
+    monkeypatch.setattr("sys.argv", ["run", *arguments])
+    run.main()
+    rows = run.stored(path)
+    assert sorted(each["peer"] for each in rows) == chosen
+    assert all(each["ari"] > 0.5 and each["found"] == 10 and each["memory"] >= 0 for each in rows)
+    page = (tmp_path / "docs" / "peers.md").read_text()
+    assert "speed 2 of" in page
+    assert "| coview TMvKSCR |" in page
+    path.write_bytes(path.read_bytes() + b'{"part": "speed", "pee')  # a killed run
+    before = capsys.readouterr().out
+    run.main()
+    assert run.stored(path) == rows
+    assert "coview TMvKSCR, 90 samples: ARI" in before
+    assert "ARI" not in capsys.readouterr().out  # nothing is computed again
+
+
+def test_each_method_is_a_row_with_its_error(peers):
+    _or_error = peers["worker"]._or_error
+
+    def fail(error):
+        raise error
+
+    assert _or_error(lambda: {"ari": 1.0}) == {"ari": 1.0}
+    assert _or_error(partial(fail, ValueError("two\nlines"))) == {"error": "ValueError: two lines"}
+    assert _or_error(partial(fail, MemoryError())) == {"error": "MemoryError"}
+
+
+def test_a_method_over_its_time_limit_is_ended(peers):
+    worker = peers["worker"].Worker("coview TMvKSCR", 0, limit=0.0, gigabytes=16)
+    start = time.perf_counter()
+    assert worker("40000 samples") == {"error": "over the time limit of 0 s"}
+    assert time.perf_counter() - start < peers["worker"].WARM_SECONDS
+    assert worker._process is None
+
+
+def test_a_slow_method_is_not_run_on_larger_data(peers):
+    calls = []
+
+    def measure(name):
+        calls.append(name)
+        return {"error": "over the time limit of 3 s"} if name == "b" else {"ari": 0.5}
+
+    rows = list(peers["run"].rows_left(["a", "b", "c", "d"], {"a": row("x", "a", 0.1)}, measure))
+    assert calls == ["b"]
+    assert [each["data"] for each in rows] == ["b", "c", "d"]
+    assert rows[1]["error"] == rows[2]["error"] == "not run: over the time limit of 3 s on the smaller b"
+    known = {each["data"]: each for each in rows[:2]}
+    assert list(peers["run"].rows_left(["b", "c", "d"], known, measure)) == [rows[2]]  # also after an interruption
+
+
+def test_a_method_that_is_not_installed_is_not_tried_again(peers):
+    rows = list(peers["run"].rows_left(["a", "b"], {}, lambda name: {"error": "ModuleNotFoundError: no snf"}))
+    assert [each["error"] for each in rows] == ["ModuleNotFoundError: no snf"] * 2
+
+
+def test_a_method_that_fails_has_the_last_rank(peers):
+    one, two, three = "coview Tuned", "coview TMvKSCR", "iMML NEMO"
+    rows = [row(one, "a", 0.9), row(two, "a", 0.5), row(three, "a", error="ValueError")]
+    rows += [row(one, "b", 0.2), row(two, "b", 0.2), row(three, "b", 0.8)]
+    rows += [row(one, "c", 0.9)]  # not a data set of all methods
+    page = peers["page"]
+    cells = page.cells_of(rows, "quality")
+    names = page.complete_sets(cells)
+    assert names == ["a", "b"]
+    assert page.mean_ranks(cells, names) == {one: 1.75, three: 2.0, two: 2.25}
+
+
+def test_the_critical_difference_is_that_of_the_literature(peers):
+    # Demšar (2006), section 3.2.2: four classifiers, 14 data sets, q = 2.569.
+    assert peers["page"].critical_difference(4, 14) == pytest.approx(1.25, abs=0.005)
+
+
+def test_missing_rows_of_tables_are_nan(peers):
+    data = peers["data"]
+    views, truth = data.read(data.GAUSSIAN + data.MISSING, 0)
+    tables = peers["peers"].tables(views)
+    assert len(truth) == len(tables[0])
+    for name, x in zip(views, tables, strict=True):
+        np.testing.assert_array_equal(np.isnan(x).all(axis=1), ~views.present[name])
+        np.testing.assert_allclose(np.nanstd(x, axis=0), 1, rtol=1e-12)  # of the rows that are present
+
+
+def test_the_generated_data_sets_are_reproducible(peers):
+    data = peers["data"]
+    for name in (data.CELLS, "300 samples"):
+        (first, truth), (again, _) = data.read(name, 1), data.read(name, 1)
+        assert len(truth) == first.n_samples
+        for view in first:
+            np.testing.assert_array_equal(first[view], again[view])
+
+
+def test_every_library_has_a_paragraph(peers):
+    import tomllib
+
+    texts = tomllib.loads((ROOT / "benchmarks" / "peers" / "texts.toml").read_text())["prefer"]
+    assert {name.lower() for name in texts} == {peer.package for peer in peers["peers"].PEERS.values()}
+
+
+def test_the_page_lists_failures_once_and_states_what_is_missing(peers, tmp_path):
+    page = peers["page"]
+    rows = [row(p, d, 0.5 + i / 10, seconds=i + 1) for d in ("a", "b") for i, p in enumerate(list(page.PEERS)[:3])]
+    rows += [row("snfpy SNF + spectral", d, error="TypeError: force_all_finite") for d in ("a", "b")]
+    rows += [row("coview Tuned", "2000 samples", 0.5, part="speed", seconds=12.5)]
+    page.write(rows, {"quality": ["a", "b", "c"], "missing": [], "speed": ["2000 samples"], "large": []}, tmp_path)
+    text = (tmp_path / "peers.md").read_text()
+    assert "**The run is incomplete**: rows of quality 8 of" in text
+    assert "| snfpy SNF + spectral | a and 1 more | TypeError: force_all_finite |" in text
+    assert "| coview Tuned | 12.5 s, 1 MB |" in text
+    assert "has the best mean rank" in text
+    for name in (page.RANKS_SVG, page.TIMES_SVG):
+        assert "<svg" in (tmp_path / name).read_text()
+
+
+def test_rows_are_json(peers, tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(row("x", "a", 0.5)) + '\n{"incomp')
+    assert peers["run"].stored(path) == [row("x", "a", 0.5)]
