@@ -93,15 +93,18 @@ def _cells_of(source: InputFile, column: Any) -> list[str | None]:
     cells: list[str | None] = []
     for chunk in column.chunks:
         if not hasattr(chunk, "dictionary"):
-            # Older versions of pyarrow have no nbytes of views of strings.
-            n_bytes = chunk.get_total_buffer_size() if str(chunk.type) == "string_view" else chunk.nbytes
-            source.require_memory((2 * n_bytes + STRING_BYTES * len(chunk),), 1)
+            source.require_memory((2 * _n_bytes(chunk) + STRING_BYTES * len(chunk),), 1)
             cells += [as_string(value) for value in chunk.to_pylist()]
             continue
-        source.require_memory((2 * chunk.nbytes + 16 * len(chunk) + STRING_BYTES * len(chunk.dictionary),), 1)
+        source.require_memory((2 * _n_bytes(chunk) + 16 * len(chunk) + STRING_BYTES * len(chunk.dictionary),), 1)
         values = [as_string(value) for value in chunk.dictionary.to_pylist()]
         cells += [None if code is None else values[code] for code in chunk.indices.to_pylist()]
     return cells
+
+
+def _n_bytes(chunk: Any) -> int:
+    """Return the memory of a part of a column; older versions of pyarrow have no `nbytes` of views of strings."""
+    return int(chunk.get_total_buffer_size() if "string_view" in str(chunk.type) else chunk.nbytes)
 
 
 def index_columns(schema: Any) -> set[str]:

@@ -55,7 +55,8 @@ def mutual_edges(neighbours: Numbers, distances: Array) -> Numbers:
     # The tree uses ranks, because a distance of zero would mean no edge, and equal distances have several trees.
     ranks = np.empty(len(pairs))
     ranks[np.argsort(distances.ravel()[first], kind="stable")] = np.arange(1, len(pairs) + 1)
-    tree = minimum_spanning_tree(sp.csr_array((ranks, np.divmod(pairs, n)), shape=(n, n)))
+    i, j = (end.astype(np.int32) for end in np.divmod(pairs, n))  # older versions of SciPy need indices of 32 bits
+    tree = minimum_spanning_tree(sp.csr_array((ranks, (i, j)), shape=(n, n)))
     return np.column_stack(np.divmod(pairs[(times == 2) | np.isin(ranks, tree.data)], n))
 
 
