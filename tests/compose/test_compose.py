@@ -647,3 +647,19 @@ def test_preprocessed_refuses_what_it_cannot_wrap():
     with pytest.raises(InputError, match="Preprocessed needs views of features"):
         Preprocessed(TMvKSCR(3, kernel="precomputed")).fit({"a": RBF(1.0)(views["a"])})
     assert not hasattr(Preprocessed(METHODS["sfmc"](3)), "predict")
+
+
+def test_a_cluster_without_samples_has_the_last_number_in_fixed_size():
+    """MVSCBP labels all samples by a vote of anchors, in which a cluster of training samples may have none."""
+    rng = np.random.default_rng(0)
+    views = {
+        "zeros": np.zeros((11, 2)),
+        "binary": rng.integers(2, size=(11, 1)).astype(float),
+        "ones": np.ones((11, 2)),
+    }
+    found = []
+    for seed in range(20):
+        model = FixedSize(MVSCBP(2, random_state=seed), n_train=0.8, random_state=seed).fit(views)
+        np.testing.assert_array_equal(model.predict(views), model.labels_)
+        found.append(np.bincount(model.labels_)[0])
+    assert min(found) > 0
