@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from coview import RBF, FuzzyGraph, NeighborGraph, Polynomial, TMvKSCR
+from coview import OPLFMVC, OPMC, RBF, TSVDMSC, FuzzyGraph, NeighborGraph, Polynomial, TMvKSCR
 from coview.errors import InputError
 from coview.parameters import check_above, check_integer, check_number
 from coview.registry import METHODS
@@ -46,11 +46,12 @@ def test_numbers_above_the_bound_are_accepted():
         check_above("sigma2", 2, 0, 1)
 
 
+BOOLEANS = {OPLFMVC: "center", OPMC: "learn_weights", TSVDMSC: "shuffle"}
 NUMBERS = [
     (name, parameter)
     for name in METHODS
     for parameter in METHODS[name]._get_param_names()
-    if parameter not in ("kernel", "assigner", "views", "progress", "verbose", "dtype", "shuffle", "learn_weights")
+    if parameter not in ("kernel", "assigner", "views", "progress", "verbose", "dtype", *BOOLEANS.values())
 ]
 
 
@@ -83,3 +84,12 @@ def test_long_messages_keep_their_beginning_and_end():
     assert len(str(error)) < 2100
     assert str(error).startswith("view 'a' has x")
     assert str(error).endswith("x; rename it")
+
+
+@pytest.mark.parametrize(("method", "parameter"), BOOLEANS.items())
+@pytest.mark.parametrize("value", [1, "yes", None, np.array([1.0, 2.0])], ids=repr)
+def test_numbers_and_arrays_are_not_booleans(method, parameter, value):
+    x = np.random.default_rng(0).normal(size=(20, 3))
+    with pytest.raises(InputError, match=f"^{parameter}=.*: expected True or False"):
+        method(2, **{parameter: value}).fit(x)
+    method(2, **{parameter: np.True_}, random_state=0).fit(x)

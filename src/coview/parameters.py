@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from coview.errors import InputError
 
 _LONGEST_VALUE = 60  # characters in a message
@@ -64,3 +66,9 @@ def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
     choices = list(choices)
     if not ((value is None or isinstance(value, str)) and value in choices):
         raise InputError(f"{name}={short(value)}: expected {' or '.join(map(repr, choices))}")
+
+
+def check_boolean(name: str, value: Any) -> None:
+    """Raise an InputError unless the value is a boolean of Python or NumPy; arrays have no truth value."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{name}={short(value)}: expected True or False")

@@ -15,10 +15,11 @@ from benchmarks.fuzz.run import run_part
 from coview import InputError
 
 
-@pytest.mark.parametrize(("part", "n_cases"), [("files", 100), ("models", 300)])
+@pytest.mark.parametrize(("part", "n_cases"), [("estimators", 300), ("files", 100), ("models", 300)])
 def test_there_are_no_findings(tmp_path, part, n_cases):
     pytest.importorskip("h5py")
     pytest.importorskip("pyarrow")
+    pytest.importorskip("polars")
     rows = run_part(part, seed=1, n_cases=n_cases, out=tmp_path, seconds=300)
     assert len(rows) == n_cases
     assert [row for row in rows if row["finding"]] == []

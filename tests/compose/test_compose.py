@@ -647,3 +647,13 @@ def test_preprocessed_refuses_what_it_cannot_wrap():
     with pytest.raises(InputError, match="Preprocessed needs views of features"):
         Preprocessed(TMvKSCR(3, kernel="precomputed")).fit({"a": RBF(1.0)(views["a"])})
     assert not hasattr(Preprocessed(METHODS["sfmc"](3)), "predict")
+
+
+@pytest.mark.parametrize("seed", [1, 4, 5])
+def test_a_cluster_without_samples_has_the_last_number_in_fixed_size(seed):
+    """MVSCBP labels all samples by a vote of anchors, in which a cluster of training samples may have none."""
+    binary = np.random.default_rng(seed).integers(2, size=(9, 1)).astype(float)
+    views = {"zeros": np.zeros((9, 2)), "binary": binary, "ones": np.ones((9, 2))}
+    model = FixedSize(MVSCBP(2, random_state=seed), n_train=0.8, random_state=seed).fit(views)
+    assert model.labels_.tolist() == [0] * 9
+    np.testing.assert_array_equal(model.predict(views), model.labels_)

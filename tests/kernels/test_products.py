@@ -369,3 +369,13 @@ def test_every_kernel_has_a_name():
 def test_each_view_gets_its_own_kernel(kernel):
     kernels = kernel_per_view(kernel, ("a", "b"))
     assert list(kernels.items()) == [("a", RBF(0.5)), ("b", Linear())]
+
+
+@FORMATS
+def test_rows_beyond_float32_have_finite_factors_and_their_similarities(make):
+    rows = np.array([[2e36, 2e36], [2e36, 2e36], [1.0, 2.0]])
+    similarity = RBF(1.0).against(make(rows), np.float32)
+    factor = similarity.factor.toarray() if sp.issparse(similarity.factor) else similarity.factor
+    assert np.isfinite(factor).all()
+    # Exponents of numbers near 10 have rounding errors of about 1e-6 in float32.
+    np.testing.assert_allclose(similarity(make(rows)), [[1, 1, 0], [1, 1, 0], [0, 0, 1]], atol=1e-5)

@@ -120,7 +120,7 @@ class FixedSize(Wrapper):
         rows, labels = self._train(views)
         self.labels_, tied = self._completed(rows, labels, views).T
         numbered, order = number_by_size(self.labels_)
-        if (np.diff(order) < 0).any() and self.estimator_._renumber(order):
+        if not np.array_equal(order, np.arange(len(order))) and self.estimator_._renumber(order):
             self.labels_ = numbered
             # Of equally near clusters a sample is in that with the lower number, which may be another one now.
             for some in self._blocks(np.flatnonzero(tied)):

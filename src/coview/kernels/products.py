@@ -221,12 +221,12 @@ class RBF(InnerProductKernel):
 
     def factor(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
         if sp.issparse(x):
-            scaled, exponents = self._scaled(x, centre)
+            scaled, exponents = self._scaled(x, centre, dtype)
             return append_columns(scaled, np.ones_like(exponents), exponents).astype(dtype, copy=False)
         factor = np.empty((x.shape[0], x.shape[1] + 2), dtype)
         for start in range(0, x.shape[0], _FACTOR_ROWS):
             rows = slice(start, start + _FACTOR_ROWS)
-            factor[rows, :-2], factor[rows, -1] = self._scaled(x[rows], centre)
+            factor[rows, :-2], factor[rows, -1] = self._scaled(x[rows], centre, dtype)
         factor[:, -2] = 1
         return factor
 
@@ -249,14 +249,17 @@ class RBF(InnerProductKernel):
         with np.errstate(over="ignore"):  # of pairs that are far from the centre, which differences replace
             np.exp(block, out=block)
 
-    def _scaled(self, x: Matrix, centre: Array | None) -> tuple[Matrix, Array]:
-        """Return rows times sqrt(2)/sigma, and minus half their squared norms: exponents are then plain products."""
+    def _scaled(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> tuple[Matrix, Array]:
+        """Return rows times sqrt(2)/sigma, and minus half their squared norms: exponents are then plain products.
+
+        Both are finite in this type.
+        """
         assert self.sigma2 is not None
         with np.errstate(over="ignore"):
             moved = x.astype(np.float64) if centre is None else x - centre
             moved *= math.sqrt(2) / math.sqrt(self.sigma2)
             scaled, exponents = moved, -squared_norms(moved) / 2
-        overflown = ~np.isfinite(exponents)
+        overflown = ~(exponents > -np.finfo(dtype).max / 4)  # a product adds four such numbers
         if overflown.any():
             # Rows whose squared norm overflows have similarity 0 to all others; inf - inf would be NaN.
             if sp.issparse(scaled):

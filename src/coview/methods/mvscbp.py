@@ -298,7 +298,7 @@ class MVSCBP(MultiViewClusterer):
         self.anchors_ = {anchors.name: anchors.points for anchors in self._anchors}
 
     def _renumber(self, order: Labels) -> bool:
-        numbers = new_numbers(order, int(self.anchor_labels_.max()) + 1)[1]
+        numbers = new_numbers(order, 1 + int(max(self.anchor_labels_.max(), self.labels_.max())))[1]
         self.anchor_labels_, self.labels_ = numbers[self.anchor_labels_], numbers[self.labels_]
         return True
 

@@ -17,6 +17,7 @@ from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
 from coview.kernels import RBF, Kernel, KernelParameter, kernel_per_view
 from coview.methods.base import MultiViewClusterer, Seed
+from coview.parameters import check_boolean
 from coview.runtime import Workers, require_memory
 from coview.views import Array, Layout
 
@@ -214,6 +215,7 @@ class OPLFMVC(MultiViewClusterer):
     def _fit(self, X: Any) -> None:
         views = self._views_to_fit(X)
         self._check_iteration_limits()
+        check_boolean("center", self.center)
         kernels, n, rng = kernel_per_view(self.kernel, views.names), views.n_samples, self._generator()
         require_memory(
             2 * SymmetricTiles.nbytes(n, np.float64) + 8 * n * sum(views.n_features.values()),

@@ -16,7 +16,7 @@ from coview.core.linalg import polar
 from coview.errors import InputError
 from coview.methods.base import MultiViewClusterer, Seed, ViewWeights
 from coview.methods.opmc_rows import SCALINGS, Scaling, StandardisedRows, learn_scaling
-from coview.parameters import check_choice, check_integer
+from coview.parameters import check_boolean, check_choice, check_integer
 from coview.rows import row_blocks, squared_norms
 from coview.state import ByView, FloatArray, ListByView, Size, Sizes, require
 from coview.views import Array, Layout, Views
@@ -282,8 +282,7 @@ class OPMC(MultiViewClusterer):
         check_choice("normalize", self.normalize, SCALINGS)
         check_choice("init", self.init, STARTS)
         check_integer("n_init", self.n_init, 1)
-        if not isinstance(self.learn_weights, (bool, np.bool_)):
-            raise InputError(f"learn_weights={self.learn_weights!r}: expected True or False")
+        check_boolean("learn_weights", self.learn_weights)
         rng = self._generator()
         self._scalings = {name: learn_scaling(x, self.normalize) for name, x in views.items()}
         best = self._best_start(self._standardised(views), rng)

@@ -17,7 +17,7 @@ from coview.core.linalg import coordinates
 from coview.core.tiles import SymmetricTiles
 from coview.methods.base import MultiViewClusterer, Seed
 from coview.methods.tsvd_msc_tensor import shrink
-from coview.parameters import check_above
+from coview.parameters import check_above, check_boolean
 from coview.rows import l2_normalize
 from coview.runtime import Workers, require_memory
 from coview.views import Array, Layout, Matrix
@@ -254,6 +254,7 @@ class TSVDMSC(MultiViewClusterer):
         views = self._views_to_fit(X)
         self._check_iteration_limits()
         check_above("error_weight", self.error_weight, 0)
+        check_boolean("shuffle", self.shuffle)
         n, rng = views.n_samples, self._generator()
         widths = [min(d, n) for d in views.n_features.values()]
         require_memory(
