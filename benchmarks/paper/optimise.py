@@ -3,12 +3,12 @@
     python -m benchmarks.paper.optimise                                 all methods on all data sets of the paper
     python -m benchmarks.paper.optimise --sets imgc --methods TMvKSCR   some of them
 
-The first evaluations are random settings. The others combine two of the best settings so far and change a few
-parameters. Three of four start from the best by the labels that are compared with the published number, and one from
-the best by both assigners and all sources of labels. The parameters are the scaling of each view, its kernel, the
-bandwidth or offset of this kernel in units of the median distance, and those of the method. Rows are stored as they are
-computed, and proposals depend only on the seed and on earlier rows, so an interrupted search resumes to the same
-result. The script replaces one block of docs/paper/ari.md.
+The first evaluations are random settings. The next ones combine two of the best settings so far and change a few
+parameters; the last ones change numbers of the best settings a little. Three of four start from the best by the labels
+that are compared with the published number, and one from the best by both assigners and all sources of labels. The
+parameters are the scaling of each view, its kernel, the bandwidth or offset of this kernel in units of the median
+distance, and those of the method. Rows are stored as they are computed, and proposals depend only on the seed and on
+earlier rows, so an interrupted search resumes to the same result. The script replaces one block of docs/paper/ari.md.
 """
 
 from __future__ import annotations
@@ -76,9 +76,14 @@ class Real:
 
     def near(self, value: float, rng: np.random.Generator) -> float:
         """Return a number at a distance from hundredths to a third of the range: coarse and fine steps."""
-        if rng.random() < self.at_low / 2:
-            return self.low
-        step = (self.high - self.low) * 10 ** rng.uniform(-2.2, -0.4)
+        return self.low if rng.random() < self.at_low / 2 else self._moved(value, rng, -2.2, -0.4)
+
+    def very_near(self, value: float, rng: np.random.Generator) -> float:
+        """Return a number at a distance of at most some hundredths of the range."""
+        return self._moved(value, rng, -3.5, -1.5)
+
+    def _moved(self, value: float, rng: np.random.Generator, *log10_steps: float) -> float:
+        step = (self.high - self.low) * 10 ** rng.uniform(*log10_steps)
         return round(float(np.clip(value + rng.normal(0, step), self.low, self.high)), 4)
 
 
@@ -161,22 +166,26 @@ def _rounded(value: float) -> float:
 
 
 def propose(number: int, places: Space, ranked: Sequence[Point], rng: np.random.Generator) -> Point:
-    """Return the point of an evaluation: a random one at first, then one made of two of the best points so far.
-
-    The parameters of a view are inherited together; then a few parameters are changed.
-    """
+    """Return the point of an evaluation: random, then made of two of the best points so far, then near one of them."""
     if number < SEARCH["random"] or not ranked:
         return {name: place.draw(rng) for name, place in places.items()}
-    best = ranked[: SEARCH["parents"]]
+    refines = number >= SEARCH["random"] + SEARCH["recombined"]
+    best = ranked[: SEARCH["refined" if refines else "parents"]]
     pair = [best[int(len(best) * rng.random() ** 2)] for _ in range(2)]  # better points more often
-    groups = {name: name.partition(" of ")[2] or name for name in places}
+    if refines:
+        numbers = {name: place for name, place in places.items() if isinstance(place, Real)}
+        return pair[0] | {name: numbers[name].very_near(pair[0][name], rng) for name in _some(numbers, rng)}
+    groups = {name: name.partition(" of ")[2] or name for name in places}  # those of a view are inherited together
     chosen = {group: pair[rng.integers(2)] for group in dict.fromkeys(groups.values())}
-    changed = rng.random(len(places)) < SEARCH["changes"] / len(places)
-    changed[rng.integers(len(places))] = True
     point = {name: chosen[groups[name]][name] for name in places}
-    return point | {
-        name: places[name].near(point[name], rng) for name, change in zip(places, changed, strict=True) if change
-    }
+    return point | {name: places[name].near(point[name], rng) for name in _some(places, rng)}
+
+
+def _some(places: Mapping[str, Choice | Real], rng: np.random.Generator) -> list[str]:
+    """Return the names of a few parameters, at least one."""
+    some = rng.random(len(places)) < SEARCH["changes"] / len(places)
+    some[rng.integers(len(places))] = True
+    return [name for name, one in zip(places, some, strict=True) if one]
 
 
 @dataclass

@@ -71,7 +71,7 @@ def make_cells(n: int, seed: int) -> tuple[Views, Array]:
 
 
 def make_clusters(n: int, seed: int) -> tuple[Views, Array]:
-    """Return three views of ten Gaussian clusters that overlap in each view."""
+    """Return three views of ten Gaussian clusters that are easy to find."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(SPEED_CLUSTERS, size=n)
     return as_views(

@@ -29,21 +29,22 @@ Row = dict[str, Any]
 Cells = dict[str, dict[str, Row]]  # by method and data set
 
 
-def write(rows: Sequence[Row], expected: Mapping[str, Sequence[str]], out: Path) -> None:
-    """Write the page and its pictures; the page states which rows are missing."""
+def write(rows: Sequence[Row], expected: Mapping[str, Sequence[str]], out: Path, note: str = "") -> None:
+    """Write the page and its pictures; the page states which rows are missing, and has the note."""
     cells = {part: cells_of(rows, part) for part in expected}
     ranked = complete_sets(cells["quality"])
     ranks = mean_ranks(cells["quality"], ranked)
     texts = tomllib.loads((HERE / "texts.toml").read_text())
     values = {
         "complete": _completeness(cells, expected),
-        "commits": ", ".join(sorted({row["commit"] for row in rows})) or NONE,
+        "note": note,
+        "commits": _commits(rows),
         "machine": machine(),
         "versions": "\n".join(_versions()),
         "verdict": _verdict(ranks, ranked),
         "summary": "\n".join(_summary(cells["quality"], ranks)),
         "scores": "\n".join(_scores(cells["quality"], expected["quality"])),
-        "missing": "\n".join(_missing(cells["missing"], expected["missing"])),
+        "missing": "\n".join(_scores(cells["missing"], expected["missing"])),
         "speed": "\n".join(_speed(cells["speed"], expected["speed"])),
         "large": "\n".join(_speed(cells["large"], expected["large"])),
         "failures": "\n".join(_failures(rows)) or "None.",
@@ -110,8 +111,13 @@ def _is_whole(part: str) -> bool:
     return run == total
 
 
+def _commits(rows: Iterable[Row]) -> str:
+    commits = sorted({row["commit"] for row in rows})
+    return f"commit {commits[0]}" if len(commits) == 1 else f"{len(commits)} commits"
+
+
 def _versions() -> list[str]:
-    packages = dict.fromkeys(peer.package for peer in PEERS.values())
+    packages = dict.fromkeys(peer.package for peer in PEERS.values() if peer.package != "coview")
     return table(["package", "version"], [(name, _version(name)) for name in packages])
 
 
@@ -159,20 +165,14 @@ def _summary(cells: Cells, ranks: Mapping[str, float]) -> list[str]:
 
 def _scores(cells: Cells, names: Sequence[str]) -> list[str]:
     run = [name for name in names if any(name in of for of in cells.values())]
-    body = [[name, *(_score(of.get(name)) for of in cells.values())] for name in run]
-    return table(["data", *cells], body) if run else ["Not run."]
+    body = [[peer, *(_score(of.get(name)) for name in run)] for peer, of in cells.items()]
+    return table(["method", *(name.removesuffix(MISSING) for name in run)], body) if run else ["Not run."]
 
 
 def _score(row: Row | None) -> str:
     if row is None:
         return ""
     return f"{row['ari']:.3f}" if is_result(row) else "fails"
-
-
-def _missing(cells: Cells, names: Sequence[str]) -> list[str]:
-    run = [name for name in names if any(name in of for of in cells.values())]
-    body = [[name.removesuffix(MISSING), *(_score(of.get(name)) for of in cells.values())] for name in run]
-    return table(["data", *cells], body) if run else ["Not run."]
 
 
 def _speed(cells: Cells, names: Sequence[str]) -> list[str]:
@@ -235,7 +235,8 @@ def _figure(height: float) -> Any:
     import matplotlib
 
     matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "coview"  # identifiers in the file do not change between runs
+    # Identifiers in the file do not change between runs, and letters are text.
+    matplotlib.rcParams |= {"svg.hashsalt": "coview", "svg.fonttype": "none"}
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=(8, height), layout="constrained")

@@ -12,6 +12,8 @@ from functools import partial, reduce
 from operator import mul
 from typing import Any
 
+import scipy.sparse as sp
+
 from benchmarks.quality.scores import BASELINES, KM_STANDARD, UMAP_SETTINGS, k_means, side_by_side, umap
 from benchmarks.sweep import preprocessed, standard_or_l2
 from coview import Concat, FixedSize, Preprocessed, Tuned
@@ -97,8 +99,9 @@ def _intersection(views: Views, seed: int) -> Array:
     """Return coordinates of the intersection of the views' fuzzy graphs: a * b in umap-learn."""
     from umap import UMAP
 
-    models = [UMAP(**UMAP_SETTINGS, random_state=seed).fit(preprocessed(views, "l2")[name]) for name in views]
-    return reduce(mul, models).embedding_
+    rows = preprocessed(views, "l2").values()
+    rows = [sp.csr_matrix(x) if sp.issparse(x) else x for x in rows]  # UMAP does not accept sparse arrays
+    return reduce(mul, [UMAP(**UMAP_SETTINGS, random_state=seed).fit(x) for x in rows]).embedding_
 
 
 def _intersection_kmeans(views: Views, k: int, seed: int) -> Array:

@@ -110,6 +110,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="number of processes at a time")
     parser.add_argument("--rows", type=Path, default=HERE / "rows.jsonl", help="file of the rows, to resume a run")
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="folder of peers.md and its pictures")
+    parser.add_argument("--note", default="", help="a sentence for the page, on the circumstances of the run")
     parser.add_argument("--page-only", action="store_true")
     options = parser.parse_args()
     expected = {part: PARTS[part]() for part in PARTS}
@@ -119,7 +120,7 @@ def main() -> None:
     for part in options.parts if not options.page_only else ():
         names = [name for name in expected[part] if options.data is None or name in options.data]
         run_part(options.rows, part, options.peers, names, options)
-    page.write(stored(options.rows), expected, options.out)
+    page.write(stored(options.rows), expected, options.out, options.note)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ def optimise(monkeypatch):
     """The search with few evaluations; its import sets the number of threads."""
     from benchmarks.paper import optimise
 
-    for name, value in {"random": 6, "batch": 3, "parents": 2}.items():
+    for name, value in {"random": 6, "recombined": 3, "batch": 3, "parents": 2}.items():
         monkeypatch.setitem(optimise.SEARCH, name, value)
     return optimise
 
@@ -51,6 +51,15 @@ def test_later_settings_are_near_the_best(optimise, data):
         changed = [name for name in places if all(point[name] != parent[name] for parent in parents)]
         assert len(changed) <= 5
         assert 0 <= point["rho"] <= 1
+
+
+def test_the_last_settings_change_numbers_a_little(optimise, data):
+    places = optimise.space("TMvKSCR", data)
+    parent = optimise.propose(0, places, [], np.random.default_rng(0)) | {"rho": 0.5}
+    for seed in range(20):
+        point = optimise.propose(9, places, [parent], np.random.default_rng(seed))
+        assert all(point[name] == parent[name] for name in places if isinstance(places[name], optimise.Choice))
+        assert abs(point["rho"] - 0.5) < 0.15  # five standard deviations of the largest step
 
 
 def test_parameters_of_a_view_come_from_one_setting(optimise, data, monkeypatch):

@@ -144,6 +144,17 @@ def test_the_page_lists_failures_once_and_states_what_is_missing(peers, tmp_path
         assert "<svg" in (tmp_path / name).read_text()
 
 
+def test_the_committed_page_has_the_sentences_of_the_template():
+    import re
+
+    text = " ".join((ROOT / "docs" / "peers.md").read_text().split())
+    position = 0
+    for literal in re.split(r"\$\w+", (ROOT / "benchmarks" / "peers" / "template.md").read_text()):
+        words = " ".join(literal.replace("$$", "$").split())
+        assert text.find(words, position) >= 0, words
+        position = text.find(words, position)
+
+
 def test_rows_are_json(peers, tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps(row("x", "a", 0.5)) + '\n{"incomp')

@@ -365,7 +365,7 @@ def test_memory_is_none_on_systems_that_do_not_report_it(monkeypatch):
     def refuse(*_, **__):
         raise OSError
 
-    monkeypatch.setattr(module, "reset_peak", refuse)
+    monkeypatch.setattr("benchmarks.memory.reset_peak", refuse)
     assert sweep(made(), [Experiment("ours", TMvKSCR())])[0]["memory"] is None
 
 
