@@ -28,7 +28,11 @@ def as_float64(x: Matrix) -> Array:
 
 def narrowed(x: Array, dtype: np.dtype[Any]) -> Array:
     """Return numbers in this precision, or unchanged if the largest of them is outside its range."""
-    largest, limits = float(np.fmax.reduce(np.abs(x), axis=None, initial=0.0)), np.finfo(dtype)  # without NaN
+    if x.dtype == dtype:
+        return x
+    # Without NaN, and without a temporary array.
+    ends = np.fmax.reduce(x, axis=None, initial=0.0), np.fmin.reduce(x, axis=None, initial=0.0)
+    largest, limits = float(max(ends[0], -ends[1])), np.finfo(dtype)
     outside = largest > float(limits.max) or 0 < largest < float(limits.tiny)
     return x if outside else x.astype(dtype, copy=False)
 

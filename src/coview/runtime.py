@@ -126,11 +126,16 @@ def count_threads(n_jobs: int | None) -> int:
     if n_jobs is None:
         libraries = _controller().info()
         return max((lib["num_threads"] for lib in libraries if lib["user_api"] == "blas"), default=1)
-    if not is_integer(n_jobs) or n_jobs == 0:
-        raise InputError(f"n_jobs={n_jobs!r}: expected an integer other than 0, or None; -1 means all processors")
+    check_n_jobs(n_jobs)
     from joblib import cpu_count, effective_n_jobs
 
     return int(min(effective_n_jobs(int(n_jobs)), _THREADS_PER_PROCESSOR * cpu_count()))
+
+
+def check_n_jobs(n_jobs: int | None) -> None:
+    """Raise an InputError if this is not a number of threads."""
+    if n_jobs is not None and (not is_integer(n_jobs) or n_jobs == 0):
+        raise InputError(f"n_jobs={n_jobs!r}: expected an integer other than 0, or None; -1 means all processors")
 
 
 class _OneBlasThread:

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, normalize
 
@@ -29,6 +30,7 @@ from coview import (
     Preprocessed,
     Stratified,
     TMvKSCR,
+    Tuned,
     Uniform,
     as_views,
     stack_views,
@@ -222,6 +224,41 @@ def test_fixed_size_numbers_clusters_by_their_size_among_all_samples(estimator, 
             np.testing.assert_array_equal(model.estimator_.labels_, model.labels_[model.train_rows_])
         if hasattr(model, "predict_proba"):
             np.testing.assert_array_equal(model.predict_proba(views).argmax(axis=1), model.labels_)
+
+
+@pytest.mark.parametrize("method", [OPMC(3, random_state=0), MVSCBP(3, random_state=0), Concat(KSC(3, random_state=0))])
+def test_fixed_size_labels_rows_once_although_clusters_are_numbered_afterwards(method, monkeypatch):
+    labelled, renumbered = [], []
+    kind = type(method)
+
+    def recorded(name, into):
+        original = getattr(kind, name)
+        monkeypatch.setattr(kind, name, lambda self, x: into.append(x) or original(self, x))
+
+    recorded("_labels_and_ties", labelled)
+    recorded("_renumber", renumbered)
+    monkeypatch.setattr(kind, "predict", lambda self, x: pytest.fail("a row is labelled again"))
+    views, _ = make_blobs(1000, spread=8.0)
+    for seed in range(4):
+        FixedSize(method, n_train=30, random_state=seed).fit(views)
+    assert sum(each.n_samples for each in labelled) == 4 * 1000
+    assert renumbered
+
+
+def test_estimators_of_other_libraries_keep_their_numbers():
+    views, _ = make_blobs(200, spread=8.0)
+    for seed in range(4):
+        model = FixedSize(Concat(GaussianMixture(3, random_state=0)), n_train=60, random_state=seed).fit(views)
+        np.testing.assert_array_equal(model.predict(views), model.labels_)
+
+
+def test_the_validity_of_clusters_follows_their_numbers():
+    views, _ = make_blobs(200, spread=3.0)
+    model = Tuned(3, random_state=0).fit(views)
+    before, labels = model.validity_.cluster_stability, model.labels_
+    assert model._renumber(np.array([2, 0, 1]))
+    np.testing.assert_array_equal(model.labels_, np.array([1, 2, 0])[labels])
+    assert model.validity_.cluster_stability == (before[2], before[0], before[1])
 
 
 @pytest.mark.parametrize("more_rows", [20, 200])

@@ -185,12 +185,12 @@ def test_votes_are_counted_and_ties_go_to_the_nearer_then_to_the_first():
         np.array([[1, 2], [2, 0], [1, 4], [3, 4]]), np.array([[1.0, 1.0], [1.0, 1.0], [2.0, 1.0], [9, 9]])
     )
     # Row 0: a tie in votes (2:2) and in distance; row 1: a tie, cluster 0 nearer; row 2: cluster 2 nearer.
-    assert vote([first, second], [1.0, 1.0], labels).tolist() == [0, 0, 2, 1]
+    assert vote([first, second], [1.0, 1.0], labels).T.tolist() == [[0, 0, 2, 1], [1, 0, 0, 1]]
     # A large spread makes the distances of the first view small.
     third = NearestAnchors(np.array([[0, 2]]), np.array([[100.0, 1.0]]))
     fourth = NearestAnchors(np.array([[1, 3]]), np.array([[0.1, 0.4]]))
-    assert vote([third, fourth], [1.0, 1.0], labels).tolist() == [1]
-    assert vote([third, fourth], [1000.0, 1.0], labels).tolist() == [0]
+    assert vote([third, fourth], [1.0, 1.0], labels)[:, 0].tolist() == [1]
+    assert vote([third, fourth], [1000.0, 1.0], labels)[:, 0].tolist() == [0]
 
 
 def test_new_samples_join_the_cluster_they_lie_in():

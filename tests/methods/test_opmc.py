@@ -303,8 +303,9 @@ def test_new_rows_join_the_nearest_centroid():
 
 def test_ties_go_to_the_first_cluster():
     rows = standardise([np.array([[0.0], [1.0], [2.0]])], None)
-    labels, distances = nearest_centroids(rows, [np.array([[1.0], [-1.0], [-1.0]])], np.ones(1))
+    labels, distances, tied = nearest_centroids(rows, [np.array([[1.0], [-1.0], [-1.0]])], np.ones(1))
     assert labels.tolist() == [1, 0, 0]
+    assert tied.tolist() == [True, True, False]
     np.testing.assert_allclose(distances[:, 0], [0, 1, 0])
 
 

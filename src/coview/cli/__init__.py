@@ -26,7 +26,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, interrupted)
         app()
     except KeyboardInterrupt:  # Ctrl-C before typer has read the options, or while it exits
-        print("Stopped: nothing was written.", file=sys.stderr)
+        print("Stopped.", file=sys.stderr)
         sys.exit(130)
 
 

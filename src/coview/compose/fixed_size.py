@@ -117,8 +117,8 @@ class FixedSize(Wrapper):
                 f"X is {kind_of(X)}, whose rows may not fit into memory; call train, which does not label all rows"
             )
         views = self._views_to_fit(X)
-        rows, labels = self._train(views)
-        self.labels_, tied = self._completed(rows, labels, views).T
+        rows, found = self._train(views)
+        self.labels_, tied = np.ascontiguousarray(self._completed(rows, found, views).T)
         numbered, order = number_by_size(self.labels_)
         if not np.array_equal(order, np.arange(len(order))) and self.estimator_._renumber(order):
             self.labels_ = numbered
@@ -126,13 +126,13 @@ class FixedSize(Wrapper):
             for some in self._blocks(np.flatnonzero(tied)):
                 self.labels_[some] = self.estimator_.predict(views.take(some))
 
-    def _completed(self, rows: Rows, labels: Labels, views: Views) -> Array:
-        """Return the labels of all samples and whether they are tied, given some labels, which are not scored again."""
+    def _completed(self, rows: Rows, of_rows: Labels, views: Views) -> Labels:
+        """Return labels and ties of all samples, given those of some rows, which are not scored again."""
         n = views.n_samples
         if n > _MOST_TIMES * len(rows):
             return self.estimator_._labels_and_ties(views)
-        found = np.ones((n, 2), dtype=np.int64)  # whether the known rows are tied is not known
-        found[rows, 0] = labels
+        found = np.empty((n, 2), dtype=np.int64)
+        found[rows] = of_rows
         for some in self._blocks(np.setdiff1d(np.arange(n), rows)):
             found[some] = self.estimator_._labels_and_ties(views.take(some))
         return found
@@ -177,7 +177,7 @@ class FixedSize(Wrapper):
         return self
 
     def _train(self, source: RowSource) -> tuple[Rows, Labels]:
-        """Train, and return the rows that the clusters are learnt from, and their labels, if these are known."""
+        """Train, and return the rows that the clusters are learnt from, with labels and ties if these are known."""
         self._require_method("trains")
         if not hasattr(self.estimator, "predict"):
             raise InputError(
@@ -191,15 +191,15 @@ class FixedSize(Wrapper):
             rows, views = self._selected(source, count, rng, selector)
             trained.append((rows, clone(self.estimator).fit(views)))
         more = hasattr(self.estimator, "recluster") and count < min(source.n_samples, _MORE_ROWS)
-        known, labels = np.arange(0), [np.arange(0)]
+        known, found = np.arange(0), [np.empty((0, 2), dtype=np.int64)]
         if more or n_repeats > 1:
             known = draw_rows(source.n_samples, _MORE_ROWS, rng)
             some = source.take(known)
-            labels = [(each._recluster if more else each.predict)(some) for _, each in trained]
-        self.agreements_ = mean_agreements(labels)
+            found = [(each._recluster if more else each._labels_and_ties)(some) for _, each in trained]
+        self.agreements_ = mean_agreements([labels for labels, _ in (each.T for each in found)])
         best = int(self.agreements_.argmax())
         self.train_rows_, self.estimator_ = trained[best]
-        return known, labels[best]
+        return known, found[best]
 
     def _selected(
         self, source: RowSource, count: int, rng: np.random.Generator, selector: Selector

@@ -16,7 +16,7 @@ from coview.core.assign import Labels
 from coview.errors import InputError
 from coview.preprocess.steps import FittedPreprocessing, Preprocessing, parse_steps, preprocessing_per_view, step_spec
 from coview.state import ByView, Sizes, require
-from coview.views import Array, Layout, Views, among_all, as_views
+from coview.views import Layout, Views, among_all, as_views
 
 StepsParameter: TypeAlias = str | Sequence[str] | Mapping[str, str]
 _BLOCK_OF_ROWS = 16_384
@@ -173,13 +173,10 @@ class Preprocessed(Wrapper):
         return self
 
     def _recluster(self, X: Any) -> Labels:
-        """Learn the clusters again, and return the labels of these samples."""
-        labels: Labels = self.estimator_._recluster(self.inner_views(self._views_to_predict(X)))
+        """Learn the clusters again, and return `_labels_and_ties` of these samples."""
+        found: Labels = self.estimator_._recluster(self.inner_views(self._views_to_predict(X)))
         self.labels_ = self.estimator_.labels_
-        return labels
-
-    def _labels_and_ties(self, views: Views) -> Array:
-        return np.asarray(self._ask("_labels_and_ties", self._views_to_predict(views)))
+        return found
 
     def _ask(self, method: str, views: Views, **settings: Any) -> Any:
         """Work in blocks of rows, because a preprocessed copy of all rows may not fit into memory."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, TypeVar, overload
 
+import numpy as np
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
@@ -106,6 +107,7 @@ def require_safe_range(estimator: Any, views: Views, *, to_fit: bool) -> None:
         raise InputError(
             f"view {largest!r} has values of up to {sizes[largest]:.0e}, and {type(estimator).__name__} of another "
             f"library expects values between {1 / limit:.0e} and {limit:.0e} in {views.dtype}; scale the view"
+            + (", or give it in float64" if views.dtype == np.float32 else "")
         )
 
 
@@ -169,10 +171,16 @@ class OneEstimator(MultiViewClusterer):
         """Return what a method of the fitted estimator returns for these samples."""
         return getattr(self.estimator_, method)(self.inner_views(views), **settings)
 
+    def _labels_and_ties(self, X: Any) -> Labels:
+        if not isinstance(self.estimator_, MultiViewClusterer):
+            return super()._labels_and_ties(X)
+        return np.asarray(self._ask("_labels_and_ties", self._views_to_predict(X)))
+
     def _renumber(self, order: Labels) -> bool:
-        possible = isinstance(self.estimator_, MultiViewClusterer) and self.estimator_._renumber(order)
+        if not (isinstance(self.estimator_, MultiViewClusterer) and self.estimator_._renumber(order)):
+            return False
         self.labels_ = self.estimator_.labels_
-        return possible
+        return True
 
     @inner_has("predict_proba")
     def predict_proba(self, X: Any) -> Array:

@@ -69,13 +69,6 @@ class Assignment(ABC):
         """Return the cluster of each row of scores (n_samples, n_components)."""
         return self.nearness(scores).argmax(axis=1)
 
-    @staticmethod
-    def label_and_tie(nearness: Array) -> Array:
-        """Return the cluster of each row, and 1 if another one is as near, otherwise 0; (n_samples, 2)."""
-        labels = nearness.argmax(axis=1)
-        largest = np.take_along_axis(nearness, labels[:, None], axis=1)
-        return np.column_stack([labels, np.count_nonzero(nearness == largest, axis=1) > 1])
-
     @property
     def temperature(self) -> float:
         """The difference of nearness by which the ratio of two memberships changes by the factor e."""
@@ -287,6 +280,13 @@ def _signs(scores: Array) -> Array:
 
 def _round_ties(x: Array, decimals: int) -> Array:
     return np.round(x, decimals) + 0.0  # + 0.0 turns -0.0 into 0.0
+
+
+def label_and_tie(nearness: Array) -> Labels:
+    """Return the nearest cluster of each row, the first of several, and 1 if there are several; (n_samples, 2)."""
+    labels = nearness.argmax(axis=1)
+    largest = np.take_along_axis(nearness, labels[:, None], axis=1)
+    return np.column_stack([labels, np.count_nonzero(nearness == largest, axis=1) > 1])
 
 
 def number_by_size(labels: Array) -> tuple[Labels, Labels]:

@@ -10,7 +10,7 @@ import numpy as np
 from coview.errors import InputError
 from coview.kernels.base import Kernel, Similarity, mean_of_largest, refuse_underflow
 from coview.neighbors.duplicates import Integers
-from coview.rows import as_array
+from coview.rows import as_array, largest_value
 from coview.runtime import Map, serial_map
 from coview.state import Sizes, require
 from coview.views import Array, Matrix
@@ -42,7 +42,7 @@ class Precomputed(Kernel):
                 f"view {name!r} is {x.shape[0]}×{x.shape[1]}; Precomputed() expects a square Gram matrix to fit"
             )
         blocks = (slice(start, start + 1024) for start in range(0, x.shape[0], 1024))  # no second matrix in memory
-        largest = float(abs(x).max())
+        largest = largest_value(x)
         if max(abs(x[rows] - x[:, rows].T).max() for rows in blocks) > 1e-7 * largest:
             raise InputError(f"view {name!r} is not symmetric; Precomputed() expects a symmetric Gram matrix to fit")
         refuse_underflow(self, name, largest, largest, dtype)

@@ -310,10 +310,11 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
                 stacklevel=4,
             )
 
-    def _labels_and_ties(self, views: Views) -> Array:
+    def _labels_and_ties(self, X: Any) -> Labels:
         """Return the cluster of each sample, and 1 if it may depend on the numbers of the clusters; (n_samples, 2)."""
         model: Any = self
-        return np.column_stack([model.predict(views), np.ones(views.n_samples, dtype=np.int64)])
+        labels = model.predict(X)
+        return np.column_stack([labels, np.ones_like(labels)])
 
     def _renumber(self, order: Labels) -> bool:
         """Give the clusters `order` the numbers 0, 1, …; return whether it is possible."""

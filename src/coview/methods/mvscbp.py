@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from coview.core.alternate import Alternation, alternate, steady
-from coview.core.assign import Directions, Labels, new_numbers
+from coview.core.assign import Directions, Labels, label_and_tie, new_numbers
 from coview.errors import InputError
 from coview.methods.anchors import AnchorPoints, NearestAnchors
 from coview.methods.base import MultiViewClusterer, Seed, ViewWeights
@@ -148,7 +148,8 @@ def learn_embedding(
 def vote(nearest: Sequence[NearestAnchors], spreads: Sequence[float], anchor_labels: Labels) -> Labels:
     """Return the most frequent cluster among a sample's nearest anchors in all views; of equals, the nearer one.
 
-    Distances to the anchors of a cluster are added over the views, each in units of its spread.
+    Distances to the anchors of a cluster are added over the views, each in units of its spread. A second column is 1
+    if another cluster is as frequent and as near, otherwise 0; (n_samples, 2).
     """
     n, k = len(nearest[0].anchors), int(anchor_labels.max()) + 1
     votes, distances = np.zeros((n, k)), np.zeros((n, k))
@@ -159,7 +160,7 @@ def vote(nearest: Sequence[NearestAnchors], spreads: Sequence[float], anchor_lab
             relative = np.minimum(squared.ravel() / spread, _FAR)
         distances += np.bincount(places, weights=relative, minlength=n * k).reshape(n, k)
     most = votes == votes.max(axis=1, keepdims=True)
-    return np.where(most, np.round(distances, _DECIMALS), np.inf).argmin(axis=1)
+    return label_and_tie(np.where(most, -np.round(distances, _DECIMALS), -np.inf))
 
 
 class MVSCBP(MultiViewClusterer):
@@ -315,14 +316,17 @@ class MVSCBP(MultiViewClusterer):
         -------
         array of shape (n_samples,)
         """
+        return np.ascontiguousarray(self._labels_and_ties(X)[:, 0])
+
+    def _labels_and_ties(self, X: Any) -> Labels:
         views = self._views_to_predict(X)
-        labels = np.empty(views.n_samples, dtype=np.int64)
+        found = np.empty((views.n_samples, 2), dtype=np.int64)
         for start in range(0, views.n_samples, _PREDICT_ROWS):
             rows = slice(start, start + _PREDICT_ROWS)
             block = views.take(rows).values()
             nearest = [a.nearest(x, self._n_votes) for a, x in zip(self._anchors, block, strict=True)]
-            labels[rows] = vote(nearest, self._spreads, self.anchor_labels_)
-        return labels
+            found[rows] = vote(nearest, self._spreads, self.anchor_labels_)
+        return found
 
     def _check_state(self, sizes: Sizes) -> None:
         super()._check_state(sizes)

@@ -55,29 +55,33 @@ def projection(latent_centroids: Array, sums: Array) -> Array:
 
 def nearest_centroids(
     views: Sequence[StandardisedRows], centroids: Sequence[Array], weights: Array
-) -> tuple[Labels, Array]:
-    """Return Y, the cluster with the least Σ_v β_v ‖x_v − (C_v W_v)_j‖² (the first of equals), and its distances."""
+) -> tuple[Labels, Array, Array]:
+    """Return Y, the cluster with the least Σ_v β_v ‖x_v − (C_v W_v)_j‖² (the first of equals), and its distances.
+
+    The third array says which samples have several such clusters.
+    """
     n, k = views[0].n_rows, len(centroids[0])
     of_rows = np.column_stack([x.squared_norms for x in views])
     of_centroids = np.column_stack([squared_norms(a) for a in centroids])
     row_sizes, centroid_sizes = np.sqrt(of_rows @ weights), np.sqrt(of_centroids @ weights)
-    labels, distances = np.empty(n, dtype=np.int64), of_rows.copy()
+    labels, distances, tied = np.empty(n, dtype=np.int64), of_rows.copy(), np.empty(n, dtype=bool)
     for rows in row_blocks(n, len(views) * k):
         # ‖x‖² is the same for all clusters; of the remaining terms, larger means nearer.
         per_view = [2 * x.products(rows, a) - q for x, a, q in zip(views, centroids, of_centroids.T, strict=True)]
         nearness = sum(weight * part for weight, part in zip(weights, per_view, strict=True))
         error = _TIE * centroid_sizes * (row_sizes[rows, None] + centroid_sizes)
-        labels[rows] = np.argmax(nearness + error >= (nearness - error).max(axis=1, keepdims=True), axis=1)
+        nearest = nearness + error >= (nearness - error).max(axis=1, keepdims=True)
+        labels[rows], tied[rows] = nearest.argmax(axis=1), np.count_nonzero(nearest, axis=1) > 1
         for v, part in enumerate(per_view):
             distances[rows, v] -= np.take_along_axis(part, labels[rows, None], axis=1)[:, 0]
     distances[distances <= 4 * _TIE * of_rows] = 0.0  # rounding errors of a sample on its centroid
-    return labels, distances
+    return labels, distances, tied
 
 
 def assign(views: Sequence[StandardisedRows], centroids: list[Array], weights: Array) -> tuple[Labels, Array]:
     """Return Y and distances; centroids of empty clusters move (in place) to the samples farthest from their own."""
     k = len(centroids[0])
-    labels, distances = nearest_centroids(views, centroids, weights)
+    labels, distances, _ = nearest_centroids(views, centroids, weights)
     for _ in range(k):
         empty = np.flatnonzero(np.bincount(labels, minlength=k) == 0)
         if len(empty) == 0:
@@ -89,7 +93,7 @@ def assign(views: Sequence[StandardisedRows], centroids: list[Array], weights: A
             break
         for v, x in enumerate(views):
             centroids[v][empty[: len(farthest)]] = x.take(farthest)
-        labels, distances = nearest_centroids(views, centroids, weights)
+        labels, distances, _ = nearest_centroids(views, centroids, weights)
     return labels, distances
 
 
@@ -346,9 +350,13 @@ class OPMC(MultiViewClusterer):
         -------
         array of shape (n_samples,)
         """
+        return np.ascontiguousarray(self._labels_and_ties(X)[:, 0])
+
+    def _labels_and_ties(self, X: Any) -> Labels:
         views = self._views_to_predict(X)
-        labels = np.empty(views.n_samples, dtype=np.int64)
+        found = np.empty((views.n_samples, 2), dtype=np.int64)
         width = self._k * len(views) + sum(x.shape[1] for x in views.values() if not sp.issparse(x))
         for rows in row_blocks(views.n_samples, width):
-            labels[rows], _ = nearest_centroids(self._standardised(views.take(rows)), self._centroids, self._weights)
-        return labels
+            some = self._standardised(views.take(rows))
+            found[rows, 0], _, found[rows, 1] = nearest_centroids(some, self._centroids, self._weights)
+        return found

@@ -13,7 +13,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from coview.core.assign import Assignment, Deferred, Labels, new_numbers, reordered
+from coview.core.assign import Assignment, Deferred, Labels, label_and_tie, new_numbers, reordered
 from coview.core.contributions import decision_margins, first_and_second, normalised_parts
 from coview.errors import InputError
 from coview.methods.base import MultiViewClusterer
@@ -199,13 +199,13 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
             return of_views
         return {name: np.where(quantiles[name] < novel_below, -1, labels) for name, labels in of_views.items()}
 
-    def _labels_and_ties(self, views: Views) -> Array:
-        return self._by_nearness(self._assignment.label_and_tie, self._views_to_predict(views))
+    def _labels_and_ties(self, X: Any) -> Labels:
+        return self._by_nearness(label_and_tie, self._views_to_predict(X))
 
     def _renumber(self, order: Labels) -> bool:
         order, numbers = new_numbers(order, self._assignment.n_found)
         self._assignment = reordered(self._assignment, order)
-        labels, tied = self._assignment.label_and_tie(self._assignment.nearness(self.scores_)).T
+        labels, tied = label_and_tie(self._assignment.nearness(self.scores_)).T
         self.labels_ = np.where(tied, labels, numbers[self.labels_])
         return True
 
@@ -352,7 +352,7 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
         return self
 
     def _recluster(self, X: Any) -> Labels:
-        """Learn the clusters again, and return the labels of these samples."""
+        """Learn the clusters again, and return `_labels_and_ties` of these samples."""
         views = self._views_to_predict(X)
         learn = self._view_assigner
         scores, of_views = self._scores_of(views)
@@ -362,7 +362,7 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
         # If no sample has a view, its clusters stay as they are.
         self._view_assignments |= {name: learn.fit(of_view) for name, of_view in known.items() if len(of_view)}
         self._warn_if_fewer(self._assignment.n_found, learn.n_clusters)
-        return self._assignment.assign(scores)
+        return label_and_tie(self._assignment.nearness(scores))
 
 
 def _is_known(scores: Array) -> Array:

@@ -23,7 +23,7 @@ from coview.kernels import Kernel
 from coview.parameters import check_integer
 from coview.persist.file import DTYPES, Json, Tensors, entries
 from coview.registry import ASSIGNERS, KERNELS, METHODS, SELECTORS, STEPS
-from coview.runtime import count_threads
+from coview.runtime import check_n_jobs
 from coview.state import StateError, inside, require
 from coview.tune import Tuned
 from coview.views import Array
@@ -116,8 +116,7 @@ def check_parameters(model: Any) -> None:
         check_integer("n_clusters", given["n_clusters"], 1)
     if "batch_size" in given and not (isinstance(given["batch_size"], str) and given["batch_size"] == "auto"):
         check_integer("batch_size", given["batch_size"], 1)
-    if given.get("n_jobs") is not None:
-        count_threads(given["n_jobs"])
+    check_n_jobs(given.get("n_jobs"))
     # The type only: the representation of nested estimators takes twice as long for each level.
     views = given.get("views")
     require(_is_layout(views), f"views: expected a layout of columns, got {kind_of(views)}")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
 from coview.compose import Consensus, Preprocessed
 from coview.compose.wrapper import Wrapper
-from coview.core.assign import Labels
+from coview.core.assign import Labels, new_numbers
 from coview.errors import InputError
 from coview.formats import decimals, listed, number_range, plural
 from coview.kernels import Kernel
@@ -262,9 +263,16 @@ class Tuned(Wrapper):
         check_coverage(views, max(numbers), {})
         return sorted({int(k) for k in numbers})
 
-    # By the fitted estimator:
-    recluster, _recluster = Preprocessed.recluster, Preprocessed._recluster
-    _labels_and_ties = Preprocessed._labels_and_ties
+    recluster, _recluster = Preprocessed.recluster, Preprocessed._recluster  # by the fitted estimator
+
+    def _renumber(self, order: Labels) -> bool:
+        if not super()._renumber(order):
+            return False
+        if self.validity_ is not None:
+            old = self.validity_.cluster_stability
+            new = tuple(old[number] for number in new_numbers(order, len(old))[0])
+            self.validity_ = replace(self.validity_, cluster_stability=new)
+        return True
 
 
 def _printing(report: Progress, verbose: float) -> Progress:
