@@ -260,6 +260,14 @@ def _check(model: Any, problem: Problem, rng: random.Random, checks: Sequence[st
     finally:
         _require(contents(data) == before, "the input has changed")
     _require(_words(model) == settings or not _is_seeded(model), "the parameters have changed")
+    try:
+        _check_fitted(model, problem, rng, checks, data)
+    except InputError as error:
+        raise Finding(f"fitted, and then refused: {error}") from error
+
+
+def _check_fitted(model: Any, problem: Problem, rng: random.Random, checks: Sequence[str], data: Any) -> None:
+    """Check the answers of a fitted model for its training samples, in which nothing can be refused."""
     n, labels = problem.n, model.labels_
     given = getattr(model, "n_clusters_", None) or vars(model).get("n_clusters")
     n_clusters = int(given) if isinstance(given, (int, np.integer)) else 1 + int(labels.max())
