@@ -146,6 +146,17 @@ def test_without_symbolic_links_the_next_run_finishes_the_move(tmp_path, monkeyp
     assert contents(run) == new
 
 
+def test_a_run_that_was_killed_while_it_removed_its_own_folder_is_finished(tmp_path):
+    """Without symbolic links; which folder is removed first depends on the system and on the version of Python."""
+    run = tmp_path / "run"
+    old_run(run)
+    left = run / ".run.coview"
+    (left / "now").mkdir(parents=True)
+    write(run)
+    assert contents(run) == {**dict.fromkeys(FILES, "new"), "notes": "old"}
+    assert not left.exists()
+
+
 def test_what_a_killed_run_left_beside_its_folder_is_removed(tmp_path, monkeypatch):
     run, left = tmp_path / "run", tmp_path / ".run.coview"
     for exists in (False, True):

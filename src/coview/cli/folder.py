@@ -203,8 +203,9 @@ def _settle(place: Path, target: Path) -> None:
     now = place / "now"
     if not os.path.lexists(now):
         return
-    if not now.is_symlink():
-        for path in (place / "old").iterdir():
+    old = place / "old"
+    if not now.is_symlink() and old.exists():  # it is absent if a run was killed while it removed `place`
+        for path in old.iterdir():
             (target / path.name).unlink(missing_ok=True)
     for path in now.iterdir():
         os.replace(path, target / path.name)
