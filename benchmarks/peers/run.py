@@ -40,7 +40,7 @@ PARTS = {
     "speed": data.speed_sets,
     "large": data.large_sets,
 }
-LIMITS = {"quality": 180.0, "missing": 180.0, "speed": 600.0, "large": 600.0}  # seconds of a fit
+LIMITS = {"quality": 120.0, "missing": 120.0, "speed": 600.0, "large": 600.0}  # seconds of a fit
 
 
 def stored(path: Path) -> list[Row]:
@@ -105,7 +105,7 @@ def main() -> None:
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS), metavar="NAME")
     parser.add_argument("--data", nargs="+", metavar="NAME", help="only these data sets")
     parser.add_argument("--seed", type=int, default=0, help="of the samples, the masks and the methods")
-    parser.add_argument("--limit", type=float, help="seconds of a fit; 180, and 600 for the parts speed and large")
+    parser.add_argument("--limit", type=float, help="seconds of a fit; 120, and 600 for the parts speed and large")
     parser.add_argument("--memory", type=float, default=round(0.6 * memory), help="address space of a process, in GB")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="number of processes at a time")
     parser.add_argument("--rows", type=Path, default=HERE / "rows.jsonl", help="file of the rows, to resume a run")
