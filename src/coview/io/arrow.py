@@ -93,16 +93,16 @@ def _cells_of(source: InputFile, column: Any) -> list[str | None]:
     cells: list[str | None] = []
     for chunk in column.chunks:
         if not hasattr(chunk, "dictionary"):
-            source.require_memory((2 * _n_bytes(chunk) + STRING_BYTES * len(chunk),), 1)
+            source.require_memory((2 * _bytes_of_chunk(chunk) + STRING_BYTES * len(chunk),), 1)
             cells += [as_string(value) for value in chunk.to_pylist()]
             continue
-        source.require_memory((2 * _n_bytes(chunk) + 16 * len(chunk) + STRING_BYTES * len(chunk.dictionary),), 1)
+        source.require_memory((2 * _bytes_of_chunk(chunk) + 16 * len(chunk) + STRING_BYTES * len(chunk.dictionary),), 1)
         values = [as_string(value) for value in chunk.dictionary.to_pylist()]
         cells += [None if code is None else values[code] for code in chunk.indices.to_pylist()]
     return cells
 
 
-def _n_bytes(chunk: Any) -> int:
+def _bytes_of_chunk(chunk: Any) -> int:
     """Return the memory of a part of a column; older versions of pyarrow have no `nbytes` of views of strings."""
     return int(chunk.get_total_buffer_size() if "string_view" in str(chunk.type) else chunk.nbytes)
 
