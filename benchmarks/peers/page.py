@@ -103,7 +103,9 @@ def _completeness(cells: Mapping[str, Cells], expected: Mapping[str, Sequence[st
         run = sum(name in cells[part].get(peer, {}) for peer in peers for name in names)
         parts.append(f"{part} {run} of {len(peers) * len(names)}")
     whole = "The run is complete" if all(_is_whole(part) for part in parts) else "**The run is incomplete**"
-    return f"{whole}: rows of {', '.join(parts)}."
+    absent = [peer for peer in PEERS if PEERS[peer].runs_in("quality") and peer not in cells["quality"]]
+    without = f" Not run yet: {', '.join(absent)}." if absent else ""
+    return f"{whole}: rows of {', '.join(parts)}.{without}"
 
 
 def _is_whole(part: str) -> bool:
@@ -133,7 +135,8 @@ def _verdict(ranks: Mapping[str, float], names: Sequence[str]) -> str:
         return "No data set has rows of all methods yet, so methods are not ranked."
     first = next(iter(ranks))
     sets = "data set" if len(names) == 1 else "data sets"
-    words = f"Over {len(names)} {sets} with rows of all methods, {first} has the best mean rank ({ranks[first]:.2f})"
+    words = f"Over {len(names)} {sets} on which all methods of the table ran, {first} has the best mean rank"
+    words += f" ({ranks[first]:.2f})"
     if first in OURS:
         return f"{words} of {len(ranks)} methods."
     own = ", ".join(f"{name} has {ranks[name]:.2f}" for name in OURS if name in ranks)

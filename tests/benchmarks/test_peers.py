@@ -137,6 +137,7 @@ def test_the_page_lists_failures_once_and_states_what_is_missing(peers, tmp_path
     page.write(rows, {"quality": ["a", "b", "c"], "missing": [], "speed": ["2000 samples"], "large": []}, tmp_path)
     text = (tmp_path / "peers.md").read_text()
     assert "**The run is incomplete**: rows of quality 8 of" in text
+    assert "Not run yet: coview KPCA," in " ".join(text.split())
     assert "| snfpy SNF + spectral | a and 1 more | TypeError: force_all_finite |" in text
     assert "| coview Tuned | 12.5 s, 1 MB |" in text
     assert "has the best mean rank" in text
