@@ -174,4 +174,4 @@ def test_an_interrupt_before_the_options_are_read_shows_no_traceback(monkeypatch
     with pytest.raises(SystemExit, match="130"):
         main()
     signal.signal(signal.SIGTERM, handler)
-    assert capsys.readouterr().err == "Stopped: nothing was written.\n"
+    assert capsys.readouterr().err == "Stopped.\n"

@@ -694,3 +694,13 @@ def test_a_cluster_without_samples_has_the_last_number_in_fixed_size(seed):
     model = FixedSize(MVSCBP(2, random_state=seed), n_train=0.8, random_state=seed).fit(views)
     assert model.labels_.tolist() == [0] * 9
     np.testing.assert_array_equal(model.predict(views), model.labels_)
+
+
+@pytest.mark.parametrize("seed", [10, 24, 54])
+def test_samples_between_clusters_do_not_change_the_order_of_sizes_in_fixed_size(seed):
+    """Samples with equal votes move to the cluster with the lower number, which can make it the largest."""
+    x = np.round(2 * np.random.default_rng(seed).normal(size=(13, 1)))
+    views = {"integers": np.repeat(x, 3, axis=1), "constant": np.ones((13, 2))}
+    model = FixedSize(MVSCBP(4, random_state=seed), n_train=0.8, random_state=seed).fit(views)
+    assert (np.diff(np.bincount(model.labels_)) <= 0).all()
+    np.testing.assert_array_equal(model.predict(views), model.labels_)

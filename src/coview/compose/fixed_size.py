@@ -119,12 +119,19 @@ class FixedSize(Wrapper):
         views = self._views_to_fit(X)
         rows, found = self._train(views)
         self.labels_, tied = np.ascontiguousarray(self._completed(rows, found, views).T)
-        numbered, order = number_by_size(self.labels_)
-        if not np.array_equal(order, np.arange(len(order))) and self.estimator_._renumber(order):
-            self.labels_ = numbered
-            # Of equally near clusters a sample is in that with the lower number, which may be another one now.
+        while self._renumbered():
+            # Of equally near clusters a sample is in that with the lower number, which may be another one now. It can
+            # only move to a larger cluster, so this ends.
             for some in self._blocks(np.flatnonzero(tied)):
                 self.labels_[some] = self.estimator_.predict(views.take(some))
+
+    def _renumbered(self) -> bool:
+        """Number the clusters by their size among all samples; return whether the numbers have changed."""
+        numbered, order = number_by_size(self.labels_)
+        if np.array_equal(order, np.arange(len(order))) or not self.estimator_._renumber(order):
+            return False
+        self.labels_ = numbered
+        return True
 
     def _completed(self, rows: Rows, of_rows: Labels, views: Views) -> Labels:
         """Return labels and ties of all samples, given those of some rows, which are not scored again."""
