@@ -23,11 +23,18 @@ SPEED_WIDTHS, SPEED_CLUSTERS = (20, 50, 100), 10
 
 
 def quality_sets() -> list[str]:
-    """Return the names of all complete data sets, by size."""
-    sizes = {d.name: min(d.samples, MAX_SAMPLES) for d in list_datasets()}
-    made = {GAUSSIAN: 1000, CELLS: N_CELLS}
-    stored = {name: sizes.get(name, MAX_SAMPLES) for name in stored_names()}
-    return sorted(stored | made, key=lambda name: ((stored | made)[name], name))
+    """Return the names of all complete data sets, by number of samples."""
+    return sorted([*stored_names(), GAUSSIAN, CELLS], key=lambda name: (shape_of(name)[0], name))
+
+
+def shape_of(name: str) -> tuple[int, int]:
+    """Return the number of samples and of columns of a data set, both large if it is not in the catalogue."""
+    name = name.removesuffix(MISSING)
+    if sized := re.fullmatch(r"(\d+) samples", name):
+        return int(sized[1]), sum(SPEED_WIDTHS)
+    made = {GAUSSIAN: (1000, 6), CELLS: (N_CELLS, 1000)}
+    known = {d.name: (min(d.samples, MAX_SAMPLES), sum(d.widths)) for d in list_datasets()}
+    return (made | known).get(name, (MAX_SAMPLES, 10**9))
 
 
 def missing_sets() -> list[str]:

@@ -2,8 +2,8 @@
 
 Each method runs in a process of its own, with one thread, a time limit for each data set and a memory limit. A failure
 is a row with its error. Rows are stored as they are computed, so an interrupted run resumes; remove a row, or the file,
-to compute it again. Data sets are run by size: a method that exceeds the time limit is not run on larger ones, and a
-method that cannot be imported is not run again.
+to compute it again. A method that exceeds the time limit is not run on data sets with as many samples and columns or
+more, and a method that cannot be imported is not run again.
 
     python -m benchmarks.peers.run                                 everything, and docs/peers.md
     python -m benchmarks.peers.run --parts quality --data ngs      a part; the page states what is missing
@@ -49,21 +49,32 @@ def stored(path: Path) -> list[Row]:
     return [json.loads(line) for line in lines]
 
 
-def rows_left(names: Sequence[str], known: Mapping[str, Row], measure: Callable[[str], Row]) -> Iterator[Row]:
-    """Yield the rows of one method that are not known, in the order of the data sets, which is by size."""
-    stopped = ""
+def rows_left(
+    names: Sequence[str],
+    known: Mapping[str, Row],
+    measure: Callable[[str], Row],
+    shape_of: Callable[[str], tuple[int, int]] = data.shape_of,
+) -> Iterator[Row]:
+    """Yield the rows of one method that are not known, in the order of the data sets."""
+    errors: dict[str, str] = {}
     for name in names:
         row = known.get(name)
         if row is None:
-            row = {"data": name} | ({"error": stopped} if stopped else measure(name))
+            reason = _reason_to_skip(errors, name, shape_of)
+            row = {"data": name} | ({"error": reason} if reason else measure(name))
             yield row
-        stopped = stopped or _reason_to_stop(row.get("error", ""), name)
+        errors[name] = row.get("error", "")
 
 
-def _reason_to_stop(error: str, name: str) -> str:
-    if error.startswith(TIME_LIMIT):
-        return f"{page.NOT_RUN}: {error} on the smaller {name}"
-    return error if error.startswith((*NOT_INSTALLED, page.NOT_RUN)) else ""
+def _reason_to_skip(errors: Mapping[str, str], name: str, shape_of: Callable[[str], tuple[int, int]]) -> str:
+    """Return the error of a method that is not installed, or that it was too slow on less data."""
+    for other, error in errors.items():
+        if error.startswith(NOT_INSTALLED):
+            return error
+        smaller = all(a <= b for a, b in zip(shape_of(other), shape_of(name), strict=True))
+        if error.startswith(TIME_LIMIT) and smaller:
+            return f"{page.NOT_RUN}: {error} on the smaller {other}"
+    return ""
 
 
 def run_part(path: Path, part: str, peers: Sequence[str], names: Sequence[str], options: argparse.Namespace) -> None:

@@ -102,7 +102,7 @@ def measure(peer: str, name: str, seed: int) -> Row:
     """Return the scores, the seconds and the memory of one fit."""
     views, truth = read(name, seed)
     k, memory, start = len(np.unique(truth)), MemoryRise(), perf_counter()
-    labels = np.asarray(PEERS[peer].fit(views, k, seed)).ravel()
+    labels = as_labels(PEERS[peer].fit(views, k, seed))
     seconds, rise = perf_counter() - start, memory.rise()
     if labels.shape != truth.shape:
         raise ValueError(f"returned {labels.size} labels for {truth.size} samples")
@@ -113,6 +113,12 @@ def measure(peer: str, name: str, seed: int) -> Row:
         "seconds": round(seconds, 3),
         "memory": rise,
     }
+
+
+def as_labels(found: Any) -> np.ndarray:
+    """Return labels as one array; samples without a cluster, for which MONET has NaN, are one cluster."""
+    labels = np.asarray(found).ravel()
+    return np.where(np.isnan(labels), -1, labels) if labels.dtype.kind == "f" else labels
 
 
 def _warm(peer: str, seed: int) -> Row:

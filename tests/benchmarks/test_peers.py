@@ -73,12 +73,20 @@ def test_a_slow_method_is_not_run_on_larger_data(peers):
         calls.append(name)
         return {"error": "over the time limit of 3 s"} if name == "b" else {"ari": 0.5}
 
-    rows = list(peers["run"].rows_left(["a", "b", "c", "d"], {"a": row("x", "a", 0.1)}, measure))
-    assert calls == ["b"]
-    assert [each["data"] for each in rows] == ["b", "c", "d"]
-    assert rows[1]["error"] == rows[2]["error"] == "not run: over the time limit of 3 s on the smaller b"
-    known = {each["data"]: each for each in rows[:2]}
-    assert list(peers["run"].rows_left(["b", "c", "d"], known, measure)) == [rows[2]]  # also after an interruption
+    shapes = {"a": (10, 10), "b": (20, 90), "c": (30, 90), "narrow": (40, 5), "d": (40, 91)}
+    rows_left = partial(peers["run"].rows_left, measure=measure, shape_of=shapes.__getitem__)
+    rows = list(rows_left(list(shapes), {"a": row("x", "a", 0.1)}))
+    assert calls == ["b", "narrow"]
+    assert [each["data"] for each in rows] == ["b", "c", "narrow", "d"]
+    assert rows[1]["error"] == rows[3]["error"] == "not run: over the time limit of 3 s on the smaller b"
+    known = {each["data"]: each for each in rows[:3]}
+    assert list(rows_left(["b", "c", "narrow", "d"], known)) == [rows[3]]  # also after an interruption
+
+
+def test_samples_without_a_cluster_are_one_cluster(peers):
+    as_labels = peers["worker"].as_labels
+    assert as_labels([[1.0], [np.nan], [0.0], [np.nan]]).tolist() == [1, -1, 0, -1]
+    assert as_labels(np.array(["a", "b"])).tolist() == ["a", "b"]
 
 
 def test_a_method_that_is_not_installed_is_not_tried_again(peers):
