@@ -30,9 +30,9 @@ def _check_error(code: int, printed: str) -> None:
         raise Finding(f"exit code {code}: {printed[-250:]}")
 
 
-def _judged(setting: Setting, command: str, code: int, printed: str) -> str:
+def _outcome_of(setting: Setting, command: str, code: int, printed: str) -> str:
     _check_error(code, printed)
-    found = setting.judged(command, printed)
+    found = setting.outcome(command, printed)
     if found != ("old" if code else "new") and command != "predict":  # its files are complete one by one
         raise Finding(f"exit code {code}, and the results are {found}")
     return "refused" if code else "complete"
@@ -45,7 +45,7 @@ def _file_size_limit(setting: Setting, command: str, rng: random.Random) -> str:
     code, printed, _ = run(
         setting.words(command, 1, folder), lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     )
-    return _judged(setting, command, code, printed)
+    return _outcome_of(setting, command, code, printed)
 
 
 def _small_file_system(setting: Setting, command: str, rng: random.Random) -> str:
@@ -86,7 +86,7 @@ def _read_only(setting: Setting, command: str, rng: random.Random) -> str:
         place.chmod(0o755)
     if code != 2 and command != "predict":
         raise Finding(f"a folder without permission gives exit code {code}: {printed[-250:]}")
-    return _judged(setting, command, code, printed)
+    return _outcome_of(setting, command, code, printed)
 
 
 def _two_writers(setting: Setting, command: str, rng: random.Random) -> str:
@@ -105,7 +105,8 @@ def _two_writers(setting: Setting, command: str, rng: random.Random) -> str:
         raise Finding(f"exit codes {codes}, and {sorted(found)} are of neither run")
     if command == "fit" and codes.count(0) != 1:
         raise Finding(f"exit codes {codes} of two runs without --force")
-    setting.judged(command, "") if found == complete[1] else None
+    if found == complete[1]:
+        setting.outcome(command, "")
     return "one refused" if any(codes) else "one after the other"
 
 
@@ -130,7 +131,7 @@ def _no_stdout(setting: Setting, command: str, rng: random.Random) -> str:
         code = 1
     if "Traceback" in printed or code not in (0, 1, 2):
         raise Finding(f"{shell}: exit code {code}: {printed[-250:]}")
-    return setting.judged(command, printed)
+    return setting.outcome(command, printed)
 
 
 def _other_environment(setting: Setting, command: str, rng: random.Random) -> str:

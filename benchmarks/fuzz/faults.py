@@ -166,7 +166,7 @@ class Setting:
             shutil.copytree(self.whole(command, 0), folder)
         return folder
 
-    def judged(self, command: str, printed: str) -> str:
+    def outcome(self, command: str, printed: str) -> str:
         """Return "old" or "new", whichever results the folder has, after the command has run again in it."""
         folder, old, new = (self.folder / "target", *(contents(self.whole(command, number)) for number in (0, 1)))
         found, old = contents(folder), {} if command == "fit" else old
@@ -185,12 +185,12 @@ class Setting:
 
 
 def _killed(setting: Setting, command: str, fraction: float, number: signal.Signals) -> str:
-    """Kill a command, and judge what it has left."""
+    """Kill a command, and check what it has left."""
     folder = setting.prepared(command)
     running = Command(setting.words(command, 1, folder))
     if running.wait(fraction * setting.seconds[command]) is None:
         running.end(number)
-    return setting.judged(command, running.printed())
+    return setting.outcome(command, running.printed())
 
 
 def cases(seed: int, folder: Path) -> Iterator[Case]:

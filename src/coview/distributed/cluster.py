@@ -94,7 +94,7 @@ class DaskCluster:
         """Return results in this process."""
         futures = list(futures)
         self._wait(futures)
-        with _explained():
+        with _named_failures():
             found: list[Any] = self._running().gather(futures)
         return found
 
@@ -109,7 +109,7 @@ class DaskCluster:
         n_paused = 0
         while True:
             try:
-                with _explained():
+                with _named_failures():
                     wait(futures, timeout=_SECONDS_BETWEEN_CHECKS)
                 return
             except TimeoutError:
@@ -135,7 +135,7 @@ class DaskCluster:
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
+def _named_failures() -> Iterator[None]:
     """Raise an InputError in place of the errors of a cluster that has failed."""
     from distributed import CancelledError, KilledWorker
 
