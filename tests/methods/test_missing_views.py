@@ -218,11 +218,19 @@ def test_too_few_views_are_refused(change, message):
         TMvKSCR(3).fit(change(views))
 
 
-@pytest.mark.parametrize("model", [OPMC(3), MvKSC(3), Concat(KSC(3))], ids=lambda model: type(model).__name__)
-def test_other_methods_say_how_to_fix_it(model):
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (OPMC(3), "OPMC"),
+        (Preprocessed(MvKSC(3), "standard"), "MvKSC"),
+        (Concat(KSC(3)), "KSC"),
+        (Concat(TMvKSCR(3)), "Concat"),
+    ],
+)
+def test_other_methods_say_how_to_fix_it(model, name):
     views = with_missing(make_blobs(60, spread=3.0, widths=WIDTHS)[0], 0.3)
     with pytest.raises(
-        InputError, match=r"needs all views of each sample.*drop these samples, or use TMvKSCR or Tuned"
+        InputError, match=rf"^{name} needs all views of each sample.*drop these samples, or use TMvKSCR or Tuned"
     ):
         model.fit(views)
 

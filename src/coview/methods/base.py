@@ -208,8 +208,11 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         if views.complete or self._samples_may_lack_views:
             return
         lacking = ", ".join(f"{name}: {(~mask).sum()}" for name, mask in views.present.items())
+        method: Any = self
+        while not getattr(getattr(method, "estimator", None), "_samples_may_lack_views", True):
+            method = method.estimator  # the command wraps methods, whose names are those that users know
         raise InputError(
-            f"{type(self).__name__} needs all views of each sample, and {(~views.has_all()).sum()} of "
+            f"{type(method).__name__} needs all views of each sample, and {(~views.has_all()).sum()} of "
             f"{views.n_samples} samples lack some (rows that are NaN throughout, {lacking}); drop these samples, or "
             "use TMvKSCR or Tuned"
         )
