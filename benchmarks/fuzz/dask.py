@@ -150,18 +150,22 @@ def _free_port() -> int:
 
 
 def _restarted_scheduler(problem: _Problem, call: str, rng: random.Random) -> str:
-    """End the scheduler during a call, and start it again at the same address."""
+    """End the scheduler during a call, and start it again at the same address, with a worker."""
     port = str(_free_port())
-    schedulers = [_dask("scheduler", "--port", port)]
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def start() -> None:
+        processes.append(_dask("scheduler", "--port", port))
+        processes.append(_dask("worker", f"tcp://127.0.0.1:{port}", "--nthreads", "1", "--no-nanny"))
 
     def restart() -> None:
-        _end(schedulers[-1])
+        _end(processes[0])
         time.sleep(0.5)
-        schedulers.append(_dask("scheduler", "--port", port))
+        start()
 
     with ExitStack() as stack:
-        stack.callback(lambda: _end(schedulers[-1]))
-        stack.callback(_end, _dask("worker", f"tcp://127.0.0.1:{port}", "--nthreads", "1", "--no-nanny"))
+        stack.callback(lambda: [_end(each) for each in processes])
+        start()
         client = stack.enter_context(distributed.Client(f"tcp://127.0.0.1:{port}", timeout="60s"))
         client.wait_for_workers(1, timeout=60)
         with _later(rng.random() * problem.seconds[call], restart):
