@@ -109,7 +109,7 @@ class DaskCluster:
         n_paused = 0
         while True:
             try:
-                with _named_failures():
+                with _named_failures(), self._running().as_current():
                     wait(futures, timeout=_SECONDS_BETWEEN_CHECKS)
                 return
             except TimeoutError:

@@ -138,9 +138,13 @@ def mean_of_largest(similarities: Array, itself: Any = False) -> Array:
 def refuse_underflow(
     kernel: Kernel, name: str, largest: float, similarity: float, dtype: type[np.floating[Any]]
 ) -> None:
-    """Raise an InputError if the largest similarity of a view with this largest absolute value has too few digits."""
+    """Raise an InputError if the largest similarity of a view with this largest absolute value has too few digits.
+
+    Numbers below `tiny` have a fixed spacing, which is its rounding error. So larger similarities, and their
+    differences, have all digits; the factor leaves room for their reciprocals.
+    """
     limits = np.finfo(dtype)
-    if largest > 0 and similarity < float(limits.tiny / limits.eps):
+    if largest > 0 and similarity < 1024 * float(limits.tiny):
         raise InputError(
             f"view {name!r} has values of up to {largest:.0e}, and similarities too small to compute with under "
             f"{kernel} in {limits.dtype}; scale the view"
