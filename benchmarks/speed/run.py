@@ -29,7 +29,7 @@ import scipy.sparse as sp
 
 from benchmarks.markdown import ROOT, write_block
 from benchmarks.memory import reset_peak, resident_bytes
-from coview import RBF, FixedSize, TMvKSCR, Tuned
+from coview import RBF, FixedSize, TMvKSCR, Tuned, read_views
 from coview.core.tiles import SymmetricTiles
 from coview.runtime import Workers, count_threads
 from tests import naive
@@ -248,7 +248,20 @@ def measure(quick: bool) -> list[tuple[str, str, str]]:
     add_tuned(add, quick, repeats)
     add_missing(add, quick, repeats)
     add_neighbours(add, quick, repeats)
+    add_reading(add, quick, repeats)
     return rows
+
+
+def add_reading(add: Callable[..., None], quick: bool, repeats: int) -> None:
+    """Add the time of reading a table of few rows and many columns, such as genes."""
+    width = 5_000 if quick else 50_000
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "genes.npy"
+        np.save(path, np.random.default_rng(0).normal(size=(24, width)))
+        ours, theirs = np.median(
+            seconds(lambda: read_views({"a": path}), lambda: np.load(path), repeats=repeats), axis=0
+        )
+    add(f"read_views, .npy, 24 rows of {width} columns, and numpy.load", f"{ours:.2f} s, {theirs:.2f} s", "under 1 s")
 
 
 def add_scaling(add: Callable[..., None], quick: bool, repeats: int) -> None:
