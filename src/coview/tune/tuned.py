@@ -321,7 +321,7 @@ def _about_missing_views(views: Views) -> str:
     lacking = views.n_samples - int(np.count_nonzero(views.has_all()))
     return (
         f" Models of stacked columns are left out, because {lacking:,} of {views.n_samples:,} samples lack views; if "
-        "these are few, compare with a model of the other samples, which labels them as well."
+        "these are few, compare with a model that is fitted on the others and labels these by predict."
     )
 
 
