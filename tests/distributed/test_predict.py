@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -367,6 +368,28 @@ def test_a_worker_without_another_library_names_it(monkeypatch):
     monkeypatch.setattr(importlib, "import_module", lacks)
     with pytest.raises(ModuleNotFoundError, match="sklearn"):
         task(b"")
+
+
+def test_threads_of_a_worker_import_modules_of_one_package(tmp_path, monkeypatch):
+    package = tmp_path / "slow" / "package"
+    package.mkdir(parents=True)
+    # Both threads wait for the outer package. One has then begun to import a module that the inner package needs.
+    package.parent.joinpath("__init__.py").write_text("import time; time.sleep(0.5)")
+    package.joinpath("__init__.py").write_text("import slow.package.second")
+    for name in ("first", "second"):
+        package.joinpath(f"{name}.py").write_text("def answer(value): return value")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def answer(value):
+        """Stands for the function of a module that is not imported yet."""
+
+    tasks = []
+    for name in ("first", "second"):
+        answer.__module__ = f"slow.package.{name}"
+        tasks.append(sent(answer))
+    with ThreadPoolExecutor(2) as pool:
+        found = [pool.submit(task, number) for number, task in enumerate(tasks)]
+        assert [each.result() for each in found] == [0, 1]
 
 
 class Recorded:

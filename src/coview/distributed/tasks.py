@@ -12,14 +12,16 @@ def sent(function: Callable[..., Any], *settings: Any) -> Callable[..., Any]:
     """Return a function of a module, with its first arguments, for a worker."""
     # Nested, so that it is pickled by value, and with built-in types only: a worker without coview can load it.
     plain = [[tuple(part) for part in s] if isinstance(s, list) else s for s in settings]
-    module, name = function.__module__, function.__name__
+    name, parts = function.__name__, function.__module__.split(".")
+    # Packages first: threads that import modules before their package wait for each other.
+    modules = [".".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
     advice = f"the workers cannot import coview; install coview=={__version__} on every worker"
 
     def call(*given: Any) -> Any:
         from importlib import import_module
 
         try:
-            home = import_module(module)
+            *_, home = map(import_module, modules)
         except ModuleNotFoundError as error:
             if str(error.name).split(".")[0] != "coview":
                 raise
