@@ -79,7 +79,8 @@ def run_wnn(data: Any, n_clusters: int | None, representations: Mapping[str, str
     start = perf_counter()
     for name, matrix in representations.items():
         sc.pp.neighbors(data[name], use_rep=matrix, random_state=0)
-    mu.pp.neighbors(data, key_added="wnn", random_state=0)
+    # muon reads 200 candidate neighbours of each cell, and writes beyond its arrays if there are fewer cells.
+    mu.pp.neighbors(data, key_added="wnn", n_multineighbors=min(200, data.n_obs - 2), random_state=0)
     graph = perf_counter() - start
 
     def leiden(resolution: float) -> tuple[np.ndarray, float]:

@@ -3,12 +3,13 @@
     python -m benchmarks.paper.optimise                                 all methods on all data sets of the paper
     python -m benchmarks.paper.optimise --sets imgc --methods TMvKSCR   some of them
 
-The first evaluations are random settings. The next ones combine two of the best settings so far and change a few
-parameters; the last ones change numbers of the best settings a little. Three of four start from the best by the labels
-that are compared with the published number, and one from the best by both assigners and all sources of labels. The
-parameters are the scaling of each view, its kernel, the bandwidth or offset of this kernel in units of the median
-distance, and those of the method. Rows are stored as they are computed, and proposals depend only on the seed and on
-earlier rows, so an interrupted search resumes to the same result. The script replaces one block of docs/paper/ari.md.
+The first evaluations are random settings, half of them the same for all views. The next ones combine two of the best
+settings so far and change a few parameters; the last ones change numbers of the best settings a little. Three of four
+start from the best by the labels that are compared with the published number, and one from the best by both assigners
+and all sources of labels. The parameters are the scaling of each view, its kernel, the bandwidth or offset of this
+kernel in units of the median distance, and those of the method. Rows are stored as they are computed, and proposals
+depend only on the seed and on earlier rows, so an interrupted search resumes to the same result. The script replaces
+one block of docs/paper/ari.md.
 """
 
 from __future__ import annotations
@@ -168,7 +169,8 @@ def _rounded(value: float) -> float:
 def propose(number: int, places: Space, ranked: Sequence[Point], rng: np.random.Generator) -> Point:
     """Return the point of an evaluation: random, then made of two of the best points so far, then near one of them."""
     if number < SEARCH["random"] or not ranked:
-        return {name: place.draw(rng) for name, place in places.items()}
+        drawn = {name: place.draw(rng) for name, place in places.items()}
+        return _same_for_all_views(drawn) if rng.random() < SEARCH["same"] else drawn
     refines = number >= SEARCH["random"] + SEARCH["recombined"]
     best = ranked[: SEARCH["refined" if refines else "parents"]]
     pair = [best[int(len(best) * rng.random() ** 2)] for _ in range(2)]  # better points more often
@@ -179,6 +181,14 @@ def propose(number: int, places: Space, ranked: Sequence[Point], rng: np.random.
     chosen = {group: pair[rng.integers(2)] for group in dict.fromkeys(groups.values())}
     point = {name: chosen[groups[name]][name] for name in places}
     return point | {name: places[name].near(point[name], rng) for name in _some(places, rng)}
+
+
+def _same_for_all_views(point: Point) -> Point:
+    """Return a point whose views all have the parameters of the first one."""
+    first: Point = {}
+    for name, value in point.items():
+        first.setdefault(name.partition(" of ")[0], value)
+    return {name: first[name.partition(" of ")[0]] for name in point}
 
 
 def _some(places: Mapping[str, Choice | Real], rng: np.random.Generator) -> list[str]:

@@ -10,15 +10,15 @@ from benchmarks.data import list_datasets, stored_names
 from benchmarks.missing import random_masks, with_masks
 from benchmarks.quality.scores import MAX_SAMPLES, sampled
 from benchmarks.wnn import TYPES, make_counts
-from coview.datasets import make_synth1
 from coview.views import Array, Views, as_views
 
 MISSING_RATE = 0.3
 MISSING = f", {MISSING_RATE:.0%} missing"
 MOST_WITH_MISSING = 1000  # samples of the data sets that have a variant with missing views
 GAUSSIAN, CELLS = "generated Gaussian", "generated cells"
-N_CELLS = 2000
-SPEED_SAMPLES, LARGE_SAMPLES = (2_000, 10_000, 50_000), (100_000, 1_000_000)
+N_CELLS, N_GAUSSIAN = 2000, 1000
+GAUSSIAN_SPREAD = 0.25  # the clusters overlap
+SPEED_SAMPLES, LARGE_SAMPLES = (1_000, 2_000, 10_000, 50_000), (100_000, 1_000_000)
 SPEED_WIDTHS, SPEED_CLUSTERS = (20, 50, 100), 10
 
 
@@ -32,7 +32,7 @@ def shape_of(name: str) -> tuple[int, int]:
     name = name.removesuffix(MISSING)
     if sized := re.fullmatch(r"(\d+) samples", name):
         return int(sized[1]), sum(SPEED_WIDTHS)
-    made = {GAUSSIAN: (1000, 6), CELLS: (N_CELLS, 1000)}
+    made = {GAUSSIAN: (N_GAUSSIAN, sum(SPEED_WIDTHS)), CELLS: (N_CELLS, 1000)}
     known = {d.name: (min(d.samples, MAX_SAMPLES), sum(d.widths)) for d in list_datasets()}
     return (made | known).get(name, (MAX_SAMPLES, 10**9))
 
@@ -60,7 +60,7 @@ def read(name: str, seed: int) -> tuple[Views, Array]:
         rng = np.random.default_rng(seed)
         return with_masks(views, random_masks(len(truth), len(views), MISSING_RATE, rng)), truth
     if name == GAUSSIAN:
-        return make_synth1(seed)
+        return make_clusters(N_GAUSSIAN, seed, GAUSSIAN_SPREAD)
     if name == CELLS:
         return make_cells(N_CELLS, seed)
     if sized := re.fullmatch(r"(\d+) samples", name):
@@ -77,13 +77,13 @@ def make_cells(n: int, seed: int) -> tuple[Views, Array]:
     return as_views({"rna": normalised, "protein": logs - logs.mean(axis=1, keepdims=True)}), kind
 
 
-def make_clusters(n: int, seed: int) -> tuple[Views, Array]:
-    """Return three views of ten Gaussian clusters that are easy to find."""
+def make_clusters(n: int, seed: int, spread: float = 1.0) -> tuple[Views, Array]:
+    """Return three views of ten Gaussian clusters; `spread` is that of their means, and 1 makes them easy to find."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(SPEED_CLUSTERS, size=n)
     return as_views(
         {
-            f"view{v}": (rng.normal(size=(SPEED_CLUSTERS, d))[truth] + rng.normal(size=(n, d))).astype(np.float64)
+            f"view{v}": spread * rng.normal(size=(SPEED_CLUSTERS, d))[truth] + rng.normal(size=(n, d))
             for v, d in enumerate(SPEED_WIDTHS, start=1)
         }
     ), truth

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata, studentized_range
 
+from benchmarks.data import stored_names
 from benchmarks.markdown import reflow, table
 from benchmarks.peers.data import MISSING
 from benchmarks.peers.peers import PEERS
@@ -103,6 +104,8 @@ def _completeness(cells: Mapping[str, Cells], expected: Mapping[str, Sequence[st
         run = sum(name in cells[part].get(peer, {}) for peer in peers for name in names)
         parts.append(f"{part} {run} of {len(peers) * len(names)}")
     whole = "The run is complete" if all(_is_whole(part) for part in parts) else "**The run is incomplete**"
+    if not stored_names():
+        whole = "**The stored data sets were not found, and their rows are not counted**"
     absent = [peer for peer in PEERS if PEERS[peer].runs_in("quality") and peer not in cells["quality"]]
     without = f" Not run yet: {', '.join(absent)}." if absent else ""
     return f"{whole}: rows of {', '.join(parts)}.{without}"
@@ -175,14 +178,18 @@ def _scores(cells: Cells, names: Sequence[str]) -> list[str]:
 def _score(row: Row | None) -> str:
     if row is None:
         return ""
-    return f"{row['ari']:.3f}" if is_result(row) else "fails"
+    return f"{row['ari']:.3f}" if is_result(row) else _failure(row)
+
+
+def _failure(row: Row) -> str:
+    return NOT_RUN if row["error"].startswith(NOT_RUN) else "fails"
 
 
 def _speed(cells: Cells, names: Sequence[str]) -> list[str]:
     def cell(row: Row | None) -> str:
         if row is None:
             return ""
-        return f"{row['seconds']:.1f} s, {row['memory'] / 1e6:.0f} MB" if is_result(row) else "fails"
+        return f"{row['seconds']:.1f} s, {row['memory'] / 1e6:.0f} MB" if is_result(row) else _failure(row)
 
     body = [[peer, *(cell(of.get(name)) for name in names)] for peer, of in cells.items()]
     return table(["method", *names], body) if cells else ["Not run."]

@@ -3,7 +3,8 @@
 Each method runs in a process of its own, with one thread, a time limit for each data set and a memory limit. A failure
 is a row with its error. Rows are stored as they are computed, so an interrupted run resumes; remove a row, or the file,
 to compute it again. A method that exceeds the time limit is not run on data sets with as many samples and columns or
-more, and a method that cannot be imported is not run again.
+more, nor is a method whose times on fewer samples with the same columns grow far beyond the limit. A method that cannot
+be imported is not run again.
 
     python -m benchmarks.peers.run                                 everything, and docs/peers.md
     python -m benchmarks.peers.run --parts quality --data ngs      a part; the page states what is missing
@@ -18,6 +19,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from math import log
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -40,7 +42,9 @@ PARTS = {
     "speed": data.speed_sets,
     "large": data.large_sets,
 }
+FAR_BEYOND = 2  # times the limit: expected seconds are rough
 LIMITS = {"quality": 120.0, "missing": 120.0, "speed": 600.0, "large": 600.0}  # seconds of a fit
+ShapeOf = Callable[[str], tuple[int, int]]
 
 
 def stored(path: Path) -> list[Row]:
@@ -53,41 +57,58 @@ def rows_left(
     names: Sequence[str],
     known: Mapping[str, Row],
     measure: Callable[[str], Row],
-    shape_of: Callable[[str], tuple[int, int]] = data.shape_of,
+    limit: float,
+    shape_of: ShapeOf = data.shape_of,
 ) -> Iterator[Row]:
     """Yield the rows of one method that are not known, in the order of the data sets."""
-    errors: dict[str, str] = {}
+    rows: dict[str, Row] = {}
     for name in names:
         row = known.get(name)
         if row is None:
-            reason = _reason_to_skip(errors, name, shape_of)
+            reason = _reason_to_skip(rows, name, limit, shape_of)
             row = {"data": name} | ({"error": reason} if reason else measure(name))
             yield row
-        errors[name] = row.get("error", "")
+        rows[name] = row
 
 
-def _reason_to_skip(errors: Mapping[str, str], name: str, shape_of: Callable[[str], tuple[int, int]]) -> str:
-    """Return the error of a method that is not installed, or that it was too slow on less data."""
-    for other, error in errors.items():
+def _reason_to_skip(rows: Mapping[str, Row], name: str, limit: float, shape_of: ShapeOf) -> str:
+    """Return the error of a method that is not installed, or that it is too slow as seen on less data."""
+    for other, row in rows.items():
+        error = row.get("error", "")
         if error.startswith(NOT_INSTALLED):
-            return error
+            return str(error)
         smaller = all(a <= b for a, b in zip(shape_of(other), shape_of(name), strict=True))
         if error.startswith(TIME_LIMIT) and smaller:
             return f"{page.NOT_RUN}: {error} on the smaller {other}"
+    n, columns = shape_of(name)
+    alike = {other: row for other, row in rows.items() if shape_of(other)[1] == columns and "seconds" in row}
+    seconds = {shape_of(other)[0]: row["seconds"] for other, row in alike.items()}
+    if (expected := expected_seconds(seconds, n)) > FAR_BEYOND * limit:
+        why = f"{expected:.0f} s are expected from its times on fewer samples, the limit is {limit:g} s"
+        return f"{page.NOT_RUN}: {why}"
     return ""
+
+
+def expected_seconds(seconds: Mapping[int, float], n: int) -> float:
+    """Return the seconds for n samples by the power law through the two largest numbers of samples; 0 without two."""
+    if len(seconds) < 2:
+        return 0.0
+    few, many = sorted(seconds)[-2:]
+    first, last = (max(seconds[m], 1e-3) for m in (few, many))  # the rows have milliseconds
+    return float(last * (n / many) ** (log(last / first) / log(many / few)))
 
 
 def run_part(path: Path, part: str, peers: Sequence[str], names: Sequence[str], options: argparse.Namespace) -> None:
     """Run the methods on the data sets of one part; each method is one task of a pool."""
-    on_file = stored(path)
+    on_file, limit = stored(path), options.limit or LIMITS[part]
     queue: SimpleQueue[Row | None] = SimpleQueue()  # None after the last row of a method
 
     def run_peer(peer: str) -> None:
         known = {row["data"]: row for row in on_file if (row["peer"], row["seed"]) == (peer, options.seed)}
-        worker = Worker(peer, options.seed, options.limit or LIMITS[part], options.memory)
+        worker = Worker(peer, options.seed, limit, options.memory / options.jobs)
         same = {"part": part, "peer": peer, "seed": options.seed, "commit": commit()}
         try:
-            for row in rows_left(names, known, worker):
+            for row in rows_left(names, known, worker, limit):
                 queue.put(same | row)
         finally:
             worker.close()
@@ -117,7 +138,7 @@ def main() -> None:
     parser.add_argument("--data", nargs="+", metavar="NAME", help="only these data sets")
     parser.add_argument("--seed", type=int, default=0, help="of the samples, the masks and the methods")
     parser.add_argument("--limit", type=float, help="seconds of a fit; 120, and 600 for the parts speed and large")
-    parser.add_argument("--memory", type=float, default=round(0.6 * memory), help="address space of a process, in GB")
+    parser.add_argument("--memory", type=float, default=round(0.8 * memory), help="GB of all processes")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="number of processes at a time")
     parser.add_argument("--rows", type=Path, default=HERE / "rows.jsonl", help="file of the rows, to resume a run")
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="folder of peers.md and its pictures")

@@ -53,6 +53,16 @@ def test_later_settings_are_near_the_best(optimise, data):
         assert 0 <= point["rho"] <= 1
 
 
+def test_some_random_settings_are_the_same_for_all_views(optimise, data):
+    places = optimise.space("TMvKSCR", data)
+    same = []
+    for seed in range(200):
+        point = optimise.propose(0, places, [], np.random.default_rng(seed))
+        names = {name.partition(" of ")[0] for name in places if " of " in name}
+        same.append(all(point[f"{name} of text"] == point[f"{name} of image"] for name in names))
+    assert 70 < sum(same) < 130  # half of them
+
+
 def test_the_last_settings_change_numbers_a_little(optimise, data):
     places = optimise.space("TMvKSCR", data)
     parent = optimise.propose(0, places, [], np.random.default_rng(0)) | {"rho": 0.5}

@@ -74,13 +74,37 @@ def test_a_slow_method_is_not_run_on_larger_data(peers):
         return {"error": "over the time limit of 3 s"} if name == "b" else {"ari": 0.5}
 
     shapes = {"a": (10, 10), "b": (20, 90), "c": (30, 90), "narrow": (40, 5), "d": (40, 91)}
-    rows_left = partial(peers["run"].rows_left, measure=measure, shape_of=shapes.__getitem__)
+    rows_left = partial(peers["run"].rows_left, measure=measure, limit=3, shape_of=shapes.__getitem__)
     rows = list(rows_left(list(shapes), {"a": row("x", "a", 0.1)}))
     assert calls == ["b", "narrow"]
     assert [each["data"] for each in rows] == ["b", "c", "narrow", "d"]
     assert rows[1]["error"] == rows[3]["error"] == "not run: over the time limit of 3 s on the smaller b"
     known = {each["data"]: each for each in rows[:3]}
     assert list(rows_left(["b", "c", "narrow", "d"], known)) == [rows[3]]  # also after an interruption
+
+
+def test_a_method_whose_time_grows_far_beyond_the_limit_is_not_run(peers):
+    times = {"1000 samples": 1.0, "2000 samples": 4.0, "10000 samples": 100.0, "50000 samples": 0.0}
+    run = peers["run"]
+    rows = list(run.rows_left(list(times), {}, lambda name: {"ari": 1.0, "seconds": times[name]}, limit=600))
+    assert [each.get("ari") for each in rows] == [1.0, 1.0, 1.0, None]
+    assert rows[3]["error"] == "not run: 2500 s are expected from its times on fewer samples, the limit is 600 s"
+    assert run.expected_seconds({1000: 1.0}, 2000) == 0  # one time says nothing of the growth
+    assert run.expected_seconds({1000: 0.0, 2000: 0.0}, 10_000) < 1
+
+
+def test_a_cell_tells_a_failure_from_a_method_that_was_not_run(peers):
+    _score = peers["page"]._score
+    assert [_score(row("x", "a", error=error)) for error in ("ValueError: 3", "not run: slow")] == ["fails", "not run"]
+    assert _score(row("x", "a", 0.5)) == "0.500"
+
+
+def test_a_page_without_the_stored_data_sets_is_not_called_complete(peers, monkeypatch):
+    page = peers["page"]
+    monkeypatch.setattr(page, "PEERS", {})
+    for names, words in (((), "were not found"), (("ngs",), "The run is complete")):
+        monkeypatch.setattr(page, "stored_names", lambda names=names: names)
+        assert words in page._completeness({"quality": {}}, {"quality": ["a"]})
 
 
 def test_samples_without_a_cluster_are_one_cluster(peers):
@@ -90,7 +114,7 @@ def test_samples_without_a_cluster_are_one_cluster(peers):
 
 
 def test_a_method_that_is_not_installed_is_not_tried_again(peers):
-    rows = list(peers["run"].rows_left(["a", "b"], {}, lambda name: {"error": "ModuleNotFoundError: no snf"}))
+    rows = list(peers["run"].rows_left(["a", "b"], {}, lambda name: {"error": "ModuleNotFoundError: no snf"}, limit=3))
     assert [each["error"] for each in rows] == ["ModuleNotFoundError: no snf"] * 2
 
 
