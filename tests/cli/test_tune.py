@@ -125,7 +125,7 @@ def cells(out, first):
 def test_models_and_numbers_are_printed_with_their_measures(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     tuning = make_tuning(10)
-    print_tuning(Terminal(), tuning)
+    print_tuning(Terminal(), replace(make_summary(), tuning=tuning))
     out = capsys.readouterr().out
     assert cells(out, "each view (standardised)") == ["each view (standardised)", "0.60", "0.70", "0.80", "0.96"]
     assert cells(out, "consensus") == ["consensus", "–", "0.92", "0.80", "0.97"]
@@ -133,6 +133,13 @@ def test_models_and_numbers_are_printed_with_their_measures(capsys, monkeypatch)
     assert cells(out, "→ 10") == ["→ 10", "3.00", "100%", "0.92", "0.80"]
     assert cells(out, "9") == ["9", "2.80", "93%", "0.92", "0.80"]
     assert tuning.reason in out
+
+
+def test_no_number_is_marked_if_one_cluster_is_selected(capsys):
+    print_tuning(Terminal(), replace(make_summary(), tuning=make_tuning(10), n_clusters=1))
+    out = capsys.readouterr().out
+    assert "Numbers of clusters" in out
+    assert "→" not in out
 
 
 def test_a_line_names_the_number_that_comes_next():

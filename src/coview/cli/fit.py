@@ -80,8 +80,7 @@ def tune_command(
     )
     summary, written = run_files(model, inputs, folder, terminal, shlex.join(context.obj))
     print_validity(terminal, summary)
-    if summary.tuning is not None:
-        print_tuning(terminal, summary.tuning)
+    print_tuning(terminal, summary)
     print_clusters(terminal, summary)
     print_contributions(terminal, summary)
     print_stability(terminal, summary)
@@ -118,8 +117,7 @@ def demo_command(context: typer.Context, terminal: Terminal, output: RunPath = P
             command=shlex.join(context.obj),
         )
     print_validity(terminal, summary)
-    if summary.tuning is not None:
-        print_tuning(terminal, summary.tuning)
+    print_tuning(terminal, summary)
     rows = []
     for cluster in summary.clusters:
         digit, count = next(iter((cluster.classes or {}).items()))

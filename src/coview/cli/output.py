@@ -12,7 +12,6 @@ from coview.formats import decimals, number_range, percent, plural, shortened_ap
 if TYPE_CHECKING:
     from coview.compare import Comparison
     from coview.summary import Summary, Truth
-    from coview.tune.record import Tuning
 
 
 def print_validity(terminal: Terminal, summary: Summary) -> None:
@@ -70,8 +69,11 @@ def print_clusters(terminal: Terminal, summary: Summary) -> None:
     terminal.line(f"{summary.n_samples} samples, {views}; fitted in {summary.seconds['fit']:.2f} s")
 
 
-def print_tuning(terminal: Terminal, tuning: Tuning) -> None:
+def print_tuning(terminal: Terminal, summary: Summary) -> None:
     """Print the models of the consensus, and the numbers of clusters if several were evaluated."""
+    tuning = summary.tuning
+    if tuning is None:
+        return
     from coview.tune.record import evaluated_models, evaluated_numbers, relative_criteria
 
     selected = tuning.evaluations[tuning.selected]
@@ -93,7 +95,7 @@ def print_tuning(terminal: Terminal, tuning: Tuning) -> None:
             ("clusters", "criterion", "relative\nto the best", "stability", "agreement"),
             [
                 (
-                    f"{'→ ' if row is selected else ''}{row.n_clusters}",
+                    f"{'→ ' if row is selected and summary.n_clusters > 1 else ''}{row.n_clusters}",
                     decimals(row.criterion),
                     percent(relative[row.n_clusters]),
                     *(decimals(value) for value in (row.stability, row.agreement)),
