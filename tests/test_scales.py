@@ -1,5 +1,7 @@
 """Views of very large and very small numbers: a right answer that can be saved, or one error that names the view."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -103,7 +105,7 @@ def test_any_scale_gives_the_clusters_or_one_error(name, form, tmp_path):
             np.testing.assert_array_equal(load(file).predict(views), model.labels_)
         for other in (0.0, units[0], units[-1]):
             new, _ = blobs(model, other, FORMS[form])
-            for method in {"predict", "transform", "predict_proba"} & set(dir(model)):
+            for method in filter(partial(hasattr, model), ("predict", "transform", "predict_proba")):
                 found = answer(getattr(model, method), new)
                 assert found is None or np.isfinite(found).all()
     assert fitted

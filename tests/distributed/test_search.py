@@ -8,6 +8,7 @@ from distributed import Client
 from coview.core.sparse import slab_places
 from coview.distributed.cluster import DaskCluster, RowBlocks
 from coview.distributed.search import neighbor_lists
+from coview.neighbors.approximate import local_axes
 from coview.neighbors.duplicates import Duplicates
 from coview.neighbors.nearest import nearest_neighbors
 
@@ -86,3 +87,8 @@ def test_cells_with_few_rows_around_them_are_compared_with_all_rows(cluster, sma
     rows = clouds(20, np.random.default_rng(0))
     rows[:: N // 60] += 50 * np.random.default_rng(1).normal(size=rows[:: N // 60].shape)  # the sample is not typical
     compare(cluster, rows, recall=0.1)
+
+
+def test_axes_have_the_order_of_memory_that_a_cluster_keeps():
+    axes = local_axes(curved(80, np.random.default_rng(0)))
+    assert axes.flags.c_contiguous  # otherwise products on the cluster may be rounded differently

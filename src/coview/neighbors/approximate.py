@@ -353,4 +353,7 @@ def local_axes(sample: Array) -> Array | None:
     values, axes = np.linalg.eigh(differences.T @ differences)
     explained = np.cumsum(values[::-1])
     n_axes = max(int(np.searchsorted(explained, _VARIANCE_RATIO * explained[-1])) + 1, _LEAST_AXES)
-    return axes[:, ::-1][:, :n_axes] if n_axes <= _MOST_AXES * sample.shape[1] else None
+    if n_axes > _MOST_AXES * sample.shape[1]:
+        return None
+    # In one order, which a cluster keeps: BLAS may round the product with another order of memory differently.
+    return np.ascontiguousarray(axes[:, ::-1][:, :n_axes])
