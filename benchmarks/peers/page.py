@@ -103,12 +103,12 @@ def _completeness(cells: Mapping[str, Cells], expected: Mapping[str, Sequence[st
         peers = [peer for peer in PEERS if PEERS[peer].runs_in(part)]
         run = sum(name in cells[part].get(peer, {}) for peer in peers for name in names)
         parts.append(f"{part} {run} of {len(peers) * len(names)}")
-    whole = "The run is complete" if all(_is_whole(part) for part in parts) else "**The run is incomplete**"
-    if not stored_names():
-        whole = "**The stored data sets were not found, and their rows are not counted**"
+    complete = stored_names() and all(_is_whole(part) for part in parts)
+    whole = "The run is complete" if complete else "**The run is incomplete**"
     absent = [peer for peer in PEERS if PEERS[peer].runs_in("quality") and peer not in cells["quality"]]
     without = f" Not run yet: {', '.join(absent)}." if absent else ""
-    return f"{whole}: rows of {', '.join(parts)}.{without}"
+    uncounted = "" if stored_names() else " The stored data sets were not found, and their rows are not counted."
+    return f"{whole}: rows of {', '.join(parts)}.{without}{uncounted}"
 
 
 def _is_whole(part: str) -> bool:
