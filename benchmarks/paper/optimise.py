@@ -151,7 +151,8 @@ def experiment(method: str, distances: Distances, point: Point) -> Experiment:
     if method == "MvKSC":
         estimator = plan.as_published("mvksc", kernel=of_views, gamma=_rounded(exp(point["log_gamma"])))
         return Experiment(method, estimator, per_view=True, **same)
-    own = {"scheme": point["scheme"], "embedding": point["embedding"], "coupling": _rounded(exp(point["log_coupling"]))}
+    own = {"scheme": point["scheme"], "embedding": point["embedding"], "max_iter": SEARCH["sweeps"]}
+    own["coupling"] = _rounded(exp(point["log_coupling"]))
     return Experiment(method, plan.as_published("coreg", kernel=of_views, **own), preprocess=steps)
 
 
