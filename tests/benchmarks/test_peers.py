@@ -89,7 +89,7 @@ def test_a_method_whose_time_grows_far_beyond_the_limit_is_not_run(peers):
     rows = list(run.rows_left(list(times), {}, lambda name: {"ari": 1.0, "seconds": times[name]}, limit=600))
     assert [each.get("ari") for each in rows] == [1.0, 1.0, 1.0, None]
     assert rows[3]["error"] == "not run: 2500 s are expected from its times on fewer samples, the limit is 600 s"
-    assert run.expected_seconds({1000: 1.0}, 2000) == 0  # one time says nothing of the growth
+    assert run.expected_seconds({1000: 1.0}, 2000) == 0  # a growth needs two times
     assert run.expected_seconds({1000: 0.0, 2000: 0.0}, 10_000) < 1
 
 
