@@ -18,7 +18,9 @@ from benchmarks.data import stored_names
 from benchmarks.markdown import reflow, table
 from benchmarks.peers.data import MISSING
 from benchmarks.peers.peers import PEERS
+from benchmarks.peers.worker import NOT_INSTALLED
 from benchmarks.provenance import machine
+from benchmarks.quality.paired import halves
 
 HERE = Path(__file__).parent
 NOT_RUN = "not run"
@@ -35,6 +37,8 @@ def write(rows: Sequence[Row], expected: Mapping[str, Sequence[str]], out: Path,
     cells = {part: cells_of(rows, part) for part in expected}
     ranked = complete_sets(cells["quality"])
     ranks = mean_ranks(cells["quality"], ranked)
+    unused = [name for name in ranked if name not in halves(stored_names())[0]]
+    ranks_unused = mean_ranks(cells["quality"], unused)
     texts = tomllib.loads((HERE / "texts.toml").read_text())
     values = {
         "complete": _completeness(cells, expected),
@@ -43,7 +47,8 @@ def write(rows: Sequence[Row], expected: Mapping[str, Sequence[str]], out: Path,
         "machine": machine(),
         "versions": "\n".join(_versions()),
         "verdict": _verdict(ranks, ranked),
-        "summary": "\n".join(_summary(cells["quality"], ranks)),
+        "verdict_unused": _verdict(ranks_unused, unused),
+        "summary": "\n".join(_summary(cells["quality"], ranks, ranks_unused)),
         "scores": "\n".join(_scores(cells["quality"], expected["quality"])),
         "missing": "\n".join(_scores(cells["missing"], expected["missing"])),
         "speed": "\n".join(_speed(cells["speed"], expected["speed"])),
@@ -135,7 +140,7 @@ def _version(package: str) -> str:
 
 def _verdict(ranks: Mapping[str, float], names: Sequence[str]) -> str:
     if not ranks:
-        return "No data set has rows of all methods yet, so methods are not ranked."
+        return "No such data set has rows of all methods yet, so methods are not ranked."
     first = next(iter(ranks))
     sets = "data set" if len(names) == 1 else "data sets"
     words = f"Over {len(names)} {sets} on which all methods of the table ran, {first} has the best mean rank"
@@ -146,7 +151,7 @@ def _verdict(ranks: Mapping[str, float], names: Sequence[str]) -> str:
     return f"{words} of {len(ranks)} methods; {own}."
 
 
-def _summary(cells: Cells, ranks: Mapping[str, float]) -> list[str]:
+def _summary(cells: Cells, ranks: Mapping[str, float], ranks_unused: Mapping[str, float]) -> list[str]:
     order = [*ranks, *(peer for peer in cells if peer not in ranks)]
     body = []
     for peer in order:
@@ -154,7 +159,7 @@ def _summary(cells: Cells, ranks: Mapping[str, float]) -> list[str]:
         body.append(
             [
                 peer,
-                f"{ranks[peer]:.2f}" if peer in ranks else NONE,
+                *(f"{of[peer]:.2f}" if peer in of else NONE for of in (ranks, ranks_unused)),
                 f"{fmean(row['ari'] for row in results):.3f}" if results else NONE,
                 f"{fmean(row['nmi'] for row in results):.3f}" if results else NONE,
                 f"{len(results)} of {len(cells[peer])}",
@@ -165,7 +170,17 @@ def _summary(cells: Cells, ranks: Mapping[str, float]) -> list[str]:
                 "yes" if PEERS[peer].missing else "no",
             ]
         )
-    head = ["method", "mean rank", "mean ARI", "mean NMI", "results", "median s", "largest MB", "takes k"]
+    head = [
+        "method",
+        "mean rank",
+        "mean rank, reporting",
+        "mean ARI",
+        "mean NMI",
+        "results",
+        "median s",
+        "largest MB",
+        "takes k",
+    ]
     return table([*head, "predicts new samples", "accepts missing views"], body)
 
 
@@ -182,6 +197,8 @@ def _score(row: Row | None) -> str:
 
 
 def _failure(row: Row) -> str:
+    if row["error"].startswith(NOT_INSTALLED):
+        return "not installed"
     return NOT_RUN if row["error"].startswith(NOT_RUN) else "fails"
 
 

@@ -33,7 +33,7 @@ class Peer:
     predicts: bool = False  # labels new samples
     missing: bool = False  # accepts samples that lack views
     takes_k: bool = True  # has the number of clusters as a parameter, or a parameter that is searched for it
-    linear: bool = False  # takes time and memory linear in the number of samples
+    linear: bool = False  # keeps no similarities of all pairs of samples, so it may finish with a million of them
     is_large_only: bool = False  # has no purpose for few samples
 
     def runs_in(self, part: str) -> bool:
@@ -203,15 +203,20 @@ PEERS: Mapping[str, Peer] = {
         )
         for title, fit in BASELINES.items()
     },
-    "scikit-learn GMM, std": Peer("scikit-learn", _gmm, predicts=True),
+    "scikit-learn GMM, std": Peer("scikit-learn", _gmm, predicts=True, linear=True),
     "umap-learn UMAP + HDBSCAN, L2": Peer("umap-learn", _umap_hdbscan, takes_k=False),
     "umap-learn intersection + k-means, L2": Peer("umap-learn", _intersection_kmeans),
     "umap-learn intersection + HDBSCAN, L2": Peer("umap-learn", _intersection_hdbscan, takes_k=False),
     "muon WNN + leiden": Peer("muon", _wnn),
-    "mofapy2 MOFA + k-means": Peer("mofapy2", _mofa, missing=True),
+    "mofapy2 MOFA + k-means": Peer("mofapy2", _mofa, missing=True, linear=True),
     "snfpy SNF + spectral": Peer("snfpy", _snf),
     **{
-        f"polyview {name}": Peer("polyview", partial(_polyview, name), predicts=name == "MultiViewKMeans")
+        f"polyview {name}": Peer(
+            "polyview",
+            partial(_polyview, name),
+            predicts=name == "MultiViewKMeans",
+            linear=name in ("MultiViewKMeans", "MultiViewNMF"),
+        )
         for name in (
             "MultiViewKMeans",
             "MultiViewCoRegSpectralClustering",
@@ -219,7 +224,12 @@ PEERS: Mapping[str, Peer] = {
             "MultiViewNMF",
         )
     },
-    **{f"iMML {name}": Peer("imml", partial(_imml, name), missing=True, takes_k=name != "MONET") for name in _IMML},
+    **{
+        f"iMML {name}": Peer(
+            "imml", partial(_imml, name), missing=True, takes_k=name != "MONET", linear=name in ("OMVC", "OPIMC")
+        )
+        for name in _IMML
+    },
     "iMML MLMF": Peer("imml", _imml_mlmf, missing=True),
     **{f"iMML {name}": Peer("imml", partial(_imml_deep, name), missing=True) for name in ("MRGCN", "IntegrAO")},
 }

@@ -3,8 +3,8 @@
 Each method runs in a process of its own, with one thread, a time limit for each data set and a memory limit. A failure
 is a row with its error. Rows are stored as they are computed, so an interrupted run resumes; remove a row, or the file,
 to compute it again. A method that exceeds the time limit is not run on data sets with as many samples and columns or
-more, nor is a method whose times on fewer samples with the same columns grow far beyond the limit. A method that cannot
-be imported is not run again.
+more, nor is a method whose expected time, by its times on fewer samples with the same columns, is far beyond the limit.
+A method that cannot be imported, or that fails in the first fit of a few samples, is not run again.
 
     python -m benchmarks.peers.run                                 everything, and docs/peers.md
     python -m benchmarks.peers.run --parts quality --data ngs      a part; the page states what is missing
@@ -19,6 +19,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from math import log
 from pathlib import Path
 from queue import SimpleQueue
@@ -29,13 +30,12 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "
 
 from benchmarks.peers import data, page  # noqa: E402
 from benchmarks.peers.peers import PEERS  # noqa: E402
-from benchmarks.peers.worker import TIME_LIMIT, Row, Worker  # noqa: E402
+from benchmarks.peers.worker import NOT_INSTALLED, TIME_LIMIT, WARM_UP, Row, Worker  # noqa: E402
 from benchmarks.provenance import commit  # noqa: E402
 from benchmarks.sweep import Ledger  # noqa: E402
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-NOT_INSTALLED = ("ImportError", "ModuleNotFoundError")
 PARTS = {
     "quality": data.quality_sets,
     "missing": data.missing_sets,
@@ -61,7 +61,7 @@ def rows_left(
     shape_of: ShapeOf = data.shape_of,
 ) -> Iterator[Row]:
     """Yield the rows of one method that are not known, in the order of the data sets."""
-    rows: dict[str, Row] = {}
+    rows = dict(known)  # also those of another part with the same limit
     for name in names:
         row = known.get(name)
         if row is None:
@@ -72,10 +72,10 @@ def rows_left(
 
 
 def _reason_to_skip(rows: Mapping[str, Row], name: str, limit: float, shape_of: ShapeOf) -> str:
-    """Return the error of a method that is not installed, or that it is too slow as seen on less data."""
+    """Return the error of a method that is not installed or fails at once, or that it is too slow for less data."""
     for other, row in rows.items():
         error = row.get("error", "")
-        if error.startswith(NOT_INSTALLED):
+        if error.startswith((*NOT_INSTALLED, WARM_UP)):
             return str(error)
         smaller = all(a <= b for a, b in zip(shape_of(other), shape_of(name), strict=True))
         if error.startswith(TIME_LIMIT) and smaller:
@@ -100,18 +100,20 @@ def expected_seconds(seconds: Mapping[int, float], n: int) -> float:
 
 def run_part(path: Path, part: str, peers: Sequence[str], names: Sequence[str], options: argparse.Namespace) -> None:
     """Run the methods on the data sets of one part; each method is one task of a pool."""
-    on_file, limit = stored(path), options.limit or LIMITS[part]
+    alike = [row for row in stored(path) if LIMITS[row["part"]] == LIMITS[part]]
+    limit = options.limit or LIMITS[part]
     queue: SimpleQueue[Row | None] = SimpleQueue()  # None after the last row of a method
 
+    at = commit()
+
     def run_peer(peer: str) -> None:
-        known = {row["data"]: row for row in on_file if (row["peer"], row["seed"]) == (peer, options.seed)}
-        worker = Worker(peer, options.seed, limit, options.memory / options.jobs)
-        same = {"part": part, "peer": peer, "seed": options.seed, "commit": commit()}
         try:
-            for row in rows_left(names, known, worker, limit):
-                queue.put(same | row)
+            known = {row["data"]: row for row in alike if (row["peer"], row["seed"]) == (peer, options.seed)}
+            same = {"part": part, "peer": peer, "seed": options.seed, "commit": at}
+            with closing(Worker(peer, options.seed, limit, options.memory / options.jobs)) as worker:
+                for row in rows_left(names, known, worker, limit):
+                    queue.put(same | row)
         finally:
-            worker.close()
             queue.put(None)
 
     chosen = [peer for peer in peers if PEERS[peer].runs_in(part)]
@@ -152,7 +154,8 @@ def main() -> None:
     for part in options.parts if not options.page_only else ():
         names = [name for name in expected[part] if options.data is None or name in options.data]
         run_part(options.rows, part, options.peers, names, options)
-    page.write(stored(options.rows), expected, options.out, options.note)
+    rows = [row for row in stored(options.rows) if row["seed"] == options.seed]
+    page.write(rows, expected, options.out, options.note)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """A process that fits one method to one data set after another, within limits of time and memory.
 
 The method is first fitted to a few samples, so that imports and compilation are not part of the seconds; they happen
-once for each method. A process that crashes or exceeds the time limit is replaced for the next data set.
+once for each process. A process that crashes or exceeds the time limit is ended, with those that it started, and
+replaced for the next data set. A method that crashes or takes too long in its first fit is not run again.
 """
 
 from __future__ import annotations
@@ -9,21 +10,25 @@ from __future__ import annotations
 import os
 import resource
 import warnings
+from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+import psutil
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from benchmarks.memory import MemoryRise
 from benchmarks.peers.data import make_clusters, read
 from benchmarks.peers.peers import PEERS
 
+NOT_INSTALLED = ("ImportError", "ModuleNotFoundError")
 TIME_LIMIT = "over the time limit"
-WARM_SAMPLES = 300
-WARM_SECONDS = 600.0
+WARM_UP = "first fit"  # of an error
+WARM_SAMPLES = 150
+WARM_SECONDS = 300.0
 Row = dict[str, Any]
 
 
@@ -47,41 +52,56 @@ class Worker:
     def __call__(self, name: str) -> Row:
         try:
             if self._process is None:
-                self._start()
-                warm = self._answer(WARM_SECONDS)
+                warm = self._start()
                 if "error" in warm:
-                    return warm
+                    imports = warm["error"].startswith(NOT_INSTALLED)
+                    return warm if imports else {"error": f"{WARM_UP} of {WARM_SAMPLES} samples: {warm['error']}"}
             self._connection.send(name)
             return self._answer(self._limit)
-        except (EOFError, OSError):
-            self._process.join()
-            code = self._process.exitcode
-            self.close()
-            return {"error": f"the process ended with code {code}"}
+        except OSError:
+            return self._ended()
 
     def close(self) -> None:
-        """End the process."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.join()
-            self._connection.close()
-            self._process = None
+        """End the process, and those that it started, such as Octave."""
+        if self._process is None:
+            return
+        started = psutil.Process(self._process.pid).children(recursive=True) if self._process.is_alive() else []
+        self._process.kill()
+        for child in started:
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
+        self._process.join()
+        self._connection.close()
+        self._process = None
 
-    def _start(self) -> None:
+    def _start(self) -> Row:
+        """Start a process, and return what its first fit gives."""
         context = get_context("spawn")  # threads of libraries do not survive a fork
         self._connection, other = context.Pipe()
-        self._process = context.Process(target=serve, args=(other, *self._arguments), daemon=True)
-        self._process.start()
+        process = context.Process(target=serve, args=(other, *self._arguments), daemon=True)
+        process.start()
         other.close()
+        self._process = process
+        return self._answer(WARM_SECONDS)
 
     def _answer(self, limit: float) -> Row:
         if not self._connection.poll(limit):
             self.close()
             return {"error": f"{TIME_LIMIT} of {limit:g} s"}
-        found: Row = self._connection.recv()
+        try:
+            found: Row = self._connection.recv()
+        except (EOFError, OSError):
+            return self._ended()
         if "error" in found:
             self.close()  # a failed fit may leave its memory
         return found
+
+    def _ended(self) -> Row:
+        """Return the error of a process that ended by itself."""
+        self._process.join()
+        code = self._process.exitcode
+        self.close()
+        return {"error": f"the process ended with code {code}"}
 
 
 def serve(connection: Connection, peer: str, seed: int, gigabytes: float) -> None:

@@ -1,12 +1,17 @@
 """The comparison with other libraries: rows, failures, resuming, ranks and the page."""
 
 import json
+import subprocess
+import sys
 import time
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
+psutil = pytest.importorskip("psutil", reason="the methods run in processes")
 
 ROOT = Path(__file__).parents[2]
 
@@ -95,16 +100,58 @@ def test_a_method_whose_time_grows_far_beyond_the_limit_is_not_run(peers):
 
 def test_a_cell_tells_a_failure_from_a_method_that_was_not_run(peers):
     _score = peers["page"]._score
-    assert [_score(row("x", "a", error=error)) for error in ("ValueError: 3", "not run: slow")] == ["fails", "not run"]
+    errors = ("ValueError: 3", "not run: slow", "ModuleNotFoundError: no module")
+    assert [_score(row("x", "a", error=error)) for error in errors] == ["fails", "not run", "not installed"]
     assert _score(row("x", "a", 0.5)) == "0.500"
 
 
 def test_a_page_without_the_stored_data_sets_is_not_called_complete(peers, monkeypatch):
     page = peers["page"]
     monkeypatch.setattr(page, "PEERS", {})
-    for names, words in (((), "were not found"), (("ngs",), "The run is complete")):
+    for names, words in (((), "**The run is incomplete**"), (("ngs",), "The run is complete")):
         monkeypatch.setattr(page, "stored_names", lambda names=names: names)
         assert words in page._completeness({"quality": {}}, {"quality": ["a"]})
+
+
+def test_a_method_that_fails_in_its_first_fit_is_not_run_again(peers):
+    error = {"error": "first fit of 150 samples: over the time limit of 300 s"}
+    calls = []
+    rows = list(peers["run"].rows_left(["a", "b"], {}, lambda name: calls.append(name) or error, limit=3))
+    assert calls == ["a"]
+    assert [each["error"] for each in rows] == [error["error"]] * 2
+
+
+def test_times_of_another_part_count(peers):
+    known = {f"{n} samples": {"seconds": n / 1000, "data": f"{n} samples"} for n in (10_000, 50_000)}
+    known["50000 samples"]["seconds"] = 500.0
+    (row,) = peers["run"].rows_left(["1000000 samples"], known, lambda name: {"ari": 1.0}, limit=600)
+    assert row["error"].startswith("not run: ")
+
+
+def test_processes_that_a_method_started_are_ended_with_it(peers):
+    child = "import time; time.sleep(60)"
+    start = "import subprocess, sys, time; print(subprocess.Popen([sys.executable, '-c', sys.argv[1]], "
+    start += "start_new_session=True).pid, flush=True); time.sleep(60)"
+    parent = subprocess.Popen([sys.executable, "-c", start, child], stdout=subprocess.PIPE, text=True)
+    number = int(parent.stdout.readline())
+    worker = peers["worker"].Worker("coview TMvKSCR", 0, limit=1, gigabytes=16)
+    worker._process = SimpleNamespace(pid=parent.pid, is_alive=lambda: True, kill=parent.kill, join=parent.wait)
+    worker._connection = parent.stdout
+    other = psutil.Process(number)
+    worker.close()
+    psutil.wait_procs([other], timeout=10)
+    assert not other.is_running() or other.status() == psutil.STATUS_ZOMBIE
+    assert worker._process is None
+
+
+def test_an_error_of_the_script_ends_the_run(peers, monkeypatch, tmp_path):
+    def refuse(*arguments):
+        raise OSError("no processes are left")
+
+    monkeypatch.setattr(peers["run"], "Worker", refuse)
+    options = SimpleNamespace(seed=0, limit=None, memory=8, jobs=2)
+    with pytest.raises(OSError, match="no processes are left"):
+        peers["run"].run_part(tmp_path / "rows.jsonl", "speed", ["coview TMvKSCR"], ["90 samples"], options)
 
 
 def test_samples_without_a_cluster_are_one_cluster(peers):

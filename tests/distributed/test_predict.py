@@ -387,6 +387,8 @@ def test_threads_of_a_worker_import_modules_of_one_package(tmp_path, monkeypatch
     for name in ("first", "second"):
         answer.__module__ = f"slow.package.{name}"
         tasks.append(sent(answer))
+    for name in ("slow", "slow.package", "slow.package.first", "slow.package.second"):  # of another run in this process
+        monkeypatch.delitem(sys.modules, name, raising=False)
     with ThreadPoolExecutor(2) as pool:
         found = [pool.submit(task, number) for number, task in enumerate(tasks)]
         assert [each.result() for each in found] == [0, 1]

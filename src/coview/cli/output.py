@@ -95,7 +95,7 @@ def print_tuning(terminal: Terminal, summary: Summary) -> None:
             ("clusters", "criterion", "relative\nto the best", "stability", "agreement"),
             [
                 (
-                    f"{'→ ' if row is selected and summary.n_clusters > 1 else ''}{row.n_clusters}",
+                    f"{'→ ' if row is selected and not summary.is_one_cluster else ''}{row.n_clusters}",
                     decimals(row.criterion),
                     percent(relative[row.n_clusters]),
                     *(decimals(value) for value in (row.stability, row.agreement)),
@@ -113,7 +113,7 @@ def describe_method(summary: Summary, name: str) -> str:
     line, tuning = f"Method: {name}", summary.tuning
     if tuning is None:
         return line
-    if summary.n_clusters == 1 and summary.validity is not None:  # a single cluster with members has no validity
+    if summary.is_one_cluster:
         return f"{line}; 1 cluster, because more are not supported"
     selected = tuning.evaluations[tuning.selected].n_clusters  # fewer may have members
     models = [row for row in evaluated_models(tuning.evaluations, selected) if row.weight is not None]

@@ -13,7 +13,7 @@ def sent(function: Callable[..., Any], *settings: Any) -> Callable[..., Any]:
     # Nested, so that it is pickled by value, and with built-in types only: a worker without coview can load it.
     plain = [[tuple(part) for part in s] if isinstance(s, list) else s for s in settings]
     name, parts = function.__name__, function.__module__.split(".")
-    # Packages first: threads that import modules before their package wait for each other.
+    # Packages first: otherwise two threads can end with a deadlock error of the import system.
     modules = [".".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
     advice = f"the workers cannot import coview; install coview=={__version__} on every worker"
 

@@ -285,6 +285,11 @@ class Summary:
     versions: dict[str, str]
     command: str | None
 
+    @property
+    def is_one_cluster(self) -> bool:
+        """Whether the result is one cluster because more are not supported."""
+        return self.n_clusters == 1 and self.validity is not None  # one cluster with members alone has no validity
+
     def to_dict(self) -> dict[str, Any]:
         """Return all values as dictionaries, lists, strings and numbers.
 
