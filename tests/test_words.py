@@ -23,7 +23,7 @@ GLOSSARY = {
     r"\b[Gg]iven(Similarity|Kernel)\b": "precomputed",
     r"\btelling\b|\b(tells?|says?) (nothing|little|anything|something)\b": "informative, uninformative",
     r"\bshares\b(?! memory)(?=[^(]|$)": "explained variance ratio, fraction",
-    r"\bslow twins?\b": "reference implementation",
+    r"\bslow\stwins?\b": "reference implementation",
     r"\b(the|one|same) road\b|\bthe gate\b|\bgate for\b": "pipeline, input validation",
     r"\bway out\b": "how to fix it",
     r"\bhand(s|ed|ing)? out\b": "allocate, yield",

@@ -140,7 +140,7 @@ def _version(package: str) -> str:
 
 def _verdict(ranks: Mapping[str, float], names: Sequence[str]) -> str:
     if not ranks:
-        return "No such data set has rows of all methods yet, so methods are not ranked."
+        return "No data set has rows of all methods yet, so methods are not ranked."
     first = next(iter(ranks))
     sets = "data set" if len(names) == 1 else "data sets"
     words = f"Over {len(names)} {sets} on which all methods of the table ran, {first} has the best mean rank"

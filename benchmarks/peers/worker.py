@@ -59,6 +59,8 @@ class Worker:
             self._connection.send(name)
             return self._answer(self._limit)
         except OSError:
+            if self._process is None:  # it could not be started
+                raise
             return self._ended()
 
     def close(self) -> None:
