@@ -23,6 +23,7 @@ from contextlib import closing
 from math import log
 from pathlib import Path
 from queue import SimpleQueue
+from time import perf_counter
 
 # Before NumPy is imported, here and in the processes of the methods.
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
@@ -111,8 +112,11 @@ def run_part(path: Path, part: str, peers: Sequence[str], names: Sequence[str], 
             known = {row["data"]: row for row in alike if (row["peer"], row["seed"]) == (peer, options.seed)}
             same = {"part": part, "peer": peer, "seed": options.seed, "commit": at}
             with closing(Worker(peer, options.seed, limit, options.memory / options.jobs)) as worker:
+                start = perf_counter()
                 for row in rows_left(names, known, worker, limit):
-                    queue.put(same | row)
+                    now = perf_counter()
+                    queue.put(same | row | {"elapsed": round(now - start, 3)})
+                    start = now
         finally:
             queue.put(None)
 
