@@ -28,6 +28,11 @@ class Dataset:
     def views(self) -> int:
         return len(self.widths)
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether a file of the data folder has it, if the folder is complete."""
+        return self.call.startswith("load(")
+
 
 def list_datasets() -> tuple[Dataset, ...]:
     """Return all data sets of the benchmarks, and whether each is available.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from csv import DictWriter
 from importlib.metadata import PackageNotFoundError, version
 from math import sqrt
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata, studentized_range
 
-from benchmarks.data import stored_names
+from benchmarks.data import list_datasets, stored_names
 from benchmarks.markdown import reflow, table
 from benchmarks.peers.data import MISSING
 from benchmarks.peers.peers import PEERS
@@ -25,7 +26,8 @@ from benchmarks.quality.paired import halves
 HERE = Path(__file__).parent
 NOT_RUN = "not run"
 OURS = ("coview Tuned", "coview TMvKSCR")
-RANKS_SVG, TIMES_SVG = "peers-ranks.svg", "peers-times.svg"
+RANKS_SVG, TIMES_SVG, ROWS_CSV = "peers-ranks.svg", "peers-times.svg", "peers.csv"
+COLUMNS = ("part", "peer", "data", "seed", "ari", "nmi", "found", "seconds", "memory", "error", "elapsed", "commit")
 NONE = "–"
 ALPHA = 0.05
 Row = dict[str, Any]
@@ -44,6 +46,7 @@ def write(rows: Sequence[Row], expected: Mapping[str, Sequence[str]], out: Path,
         "complete": _completeness(cells, expected),
         "note": note,
         "commits": _commits(rows),
+        "hours": _hours(rows),
         "machine": machine(),
         "versions": "\n".join(_versions()),
         "verdict": _verdict(ranks, ranked),
@@ -55,6 +58,7 @@ def write(rows: Sequence[Row], expected: Mapping[str, Sequence[str]], out: Path,
         "large": "\n".join(_speed(cells["large"], expected["large"])),
         "failures": "\n".join(_failures(rows)) or "None.",
         "paragraphs": "\n\n".join(f"**{name}.** {text}" for name, text in texts["prefer"].items()),
+        "rows_csv": ROWS_CSV,
         "ranks_svg": RANKS_SVG,
         "times_svg": TIMES_SVG,
         "n_ranked": len(ranked),
@@ -63,6 +67,15 @@ def write(rows: Sequence[Row], expected: Mapping[str, Sequence[str]], out: Path,
     (out / "peers.md").write_text(reflow(Template((HERE / "template.md").read_text()).substitute(values)))
     draw_ranks(ranks, len(ranked), out / RANKS_SVG)
     draw_times(cells["quality"], ranked, out / TIMES_SVG)
+    write_csv(rows, out / ROWS_CSV)
+
+
+def write_csv(rows: Iterable[Row], path: Path) -> None:
+    """Write all rows as a table; the columns that a row does not have are empty."""
+    with path.open("w", newline="") as file:
+        table = DictWriter(file, COLUMNS, extrasaction="ignore", lineterminator="\n")
+        table.writeheader()
+        table.writerows(sorted(rows, key=lambda row: (row["part"], row["peer"], row["data"])))
 
 
 def cells_of(rows: Iterable[Row], part: str) -> Cells:
@@ -108,11 +121,12 @@ def _completeness(cells: Mapping[str, Cells], expected: Mapping[str, Sequence[st
         peers = [peer for peer in PEERS if PEERS[peer].runs_in(part)]
         run = sum(name in cells[part].get(peer, {}) for peer in peers for name in names)
         parts.append(f"{part} {run} of {len(peers) * len(names)}")
-    complete = stored_names() and all(_is_whole(part) for part in parts)
+    not_found = [each.name for each in list_datasets() if each.is_stored and not each.available]
+    complete = not not_found and all(_is_whole(part) for part in parts)
     whole = "The run is complete" if complete else "**The run is incomplete**"
     absent = [peer for peer in PEERS if PEERS[peer].runs_in("quality") and peer not in cells["quality"]]
     without = f" Not run yet: {', '.join(absent)}." if absent else ""
-    uncounted = "" if stored_names() else " The stored data sets were not found, and their rows are not counted."
+    uncounted = f" Data sets that were not found are not counted: {', '.join(not_found)}." if not_found else ""
     return f"{whole}: rows of {', '.join(parts)}.{without}{uncounted}"
 
 
@@ -124,6 +138,11 @@ def _is_whole(part: str) -> bool:
 def _commits(rows: Iterable[Row]) -> str:
     commits = sorted({row["commit"] for row in rows})
     return f"commit {commits[0]}" if len(commits) == 1 else f"{len(commits)} commits"
+
+
+def _hours(rows: Iterable[Row]) -> str:
+    """Return the time of all processes together, which run side by side."""
+    return f"{sum(row.get('elapsed', 0.0) for row in rows) / 3600:.1f} hours"
 
 
 def _versions() -> list[str]:
@@ -240,7 +259,7 @@ def draw_ranks(ranks: Mapping[str, float], n_sets: int, path: Path) -> None:
     axes.scatter(means, range(len(means)), c=colours, zorder=2)
     axes.set(xlabel=f"mean rank by ARI, {n_sets} data sets", yticks=range(len(means)), yticklabels=list(ranks))
     axes.invert_yaxis()
-    axes.legend(frameon=False, loc="lower left")
+    axes.legend(frameon=False, loc="upper right")
     _save(figure, path)
 
 
@@ -250,12 +269,30 @@ def draw_times(cells: Cells, names: Sequence[str], path: Path) -> None:
     if not whole:
         return
     figure, axes = _figure(5)
-    for peer, of in whole.items():
-        seconds, ari = (fn(of[name][key] for name in names) for fn, key in ((median, "seconds"), (fmean, "ari")))
-        axes.scatter(max(seconds, 1e-3), ari, c="tab:orange" if peer.startswith("coview") else "tab:blue", s=14)
-        axes.annotate(peer, (max(seconds, 1e-3), ari), fontsize=6, xytext=(3, 2), textcoords="offset points")
+    means = {
+        peer: (median(of[n]["seconds"] for n in names), fmean(of[n]["ari"] for n in names))
+        for peer, of in whole.items()
+    }
+    middle = sqrt(max(s for s, _ in means.values()) * max(min(s for s, _ in means.values()), 1e-3))  # of the axis
+    notes = []
+    for peer, (seconds, ari) in sorted(means.items(), key=lambda item: item[1][1]):
+        at, left = (max(seconds, 1e-3), ari), seconds > middle  # names on the right would leave the axes
+        axes.scatter(*at, c="tab:orange" if peer.startswith("coview") else "tab:blue", s=14)
+        side = {"xytext": (-4, 1), "ha": "right"} if left else {"xytext": (4, 1), "ha": "left"}
+        notes.append(axes.annotate(peer, at, fontsize=6, textcoords="offset points", **side))
     axes.set(xscale="log", xlabel="median seconds of a fit", ylabel=f"mean ARI, {len(names)} data sets")
+    _move_apart(figure, notes)
     _save(figure, path)
+
+
+def _move_apart(figure: Any, notes: Sequence[Any]) -> None:
+    """Move each text up until it overlaps none of those before it."""
+    figure.draw_without_rendering()  # places the axes
+    placed: list[Any] = []
+    for note in notes:
+        while any(note.get_window_extent().overlaps(box) for box in placed):
+            note.set_position((note.xyann[0], note.xyann[1] + 1))
+        placed.append(note.get_window_extent())
 
 
 def _figure(height: float) -> Any:

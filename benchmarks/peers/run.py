@@ -3,7 +3,7 @@
 Each method runs in a process of its own, with one thread, a time limit for each data set and a memory limit. A failure
 is a row with its error. Rows are stored as they are computed, so an interrupted run resumes; remove a row, or the file,
 to compute it again. A method that exceeds the time limit is not run on data sets with as many samples and columns or
-more, nor is a method whose expected time, by its times on fewer samples with the same columns, is far beyond the limit.
+more, nor is a method whose expected time, by its times on fewer samples with the same columns, is over the limit.
 A method that cannot be imported, or that fails in the first fit of a few samples, is not run again.
 
     python -m benchmarks.peers.run                                 everything, and docs/peers.md
@@ -43,7 +43,6 @@ PARTS = {
     "speed": data.speed_sets,
     "large": data.large_sets,
 }
-FAR_BEYOND = 2  # times the limit: expected seconds are rough
 LIMITS = {"quality": 120.0, "missing": 120.0, "speed": 600.0, "large": 600.0}  # seconds of a fit
 ShapeOf = Callable[[str], tuple[int, int]]
 
@@ -84,7 +83,7 @@ def _reason_to_skip(rows: Mapping[str, Row], name: str, limit: float, shape_of: 
     n, columns = shape_of(name)
     alike = {other: row for other, row in rows.items() if shape_of(other)[1] == columns and "seconds" in row}
     seconds = {shape_of(other)[0]: row["seconds"] for other, row in alike.items()}
-    if (expected := expected_seconds(seconds, n)) > FAR_BEYOND * limit:
+    if (expected := expected_seconds(seconds, n)) > limit:
         why = f"{expected:.0f} s are expected from its times on fewer samples, the limit is {limit:g} s"
         return f"{page.NOT_RUN}: {why}"
     return ""

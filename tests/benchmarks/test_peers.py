@@ -1,5 +1,6 @@
 """The comparison with other libraries: rows, failures, resuming, ranks and the page."""
 
+import csv
 import json
 import subprocess
 import sys
@@ -41,6 +42,7 @@ def test_two_methods_run_in_their_processes_and_resume(peers, monkeypatch, tmp_p
     rows = run.stored(path)
     assert sorted(each["peer"] for each in rows) == chosen
     assert all(each["ari"] > 0.5 and each["found"] == 10 and each["memory"] >= 0 for each in rows)
+    assert all(each["elapsed"] > each["seconds"] for each in rows)  # with the first fit
     page = " ".join((tmp_path / "docs" / "peers.md").read_text().split())
     assert "speed 2 of" in page
     assert "| coview TMvKSCR |" in page
@@ -88,7 +90,7 @@ def test_a_slow_method_is_not_run_on_larger_data(peers):
     assert list(rows_left(["b", "c", "narrow", "d"], known)) == [rows[3]]  # also after an interruption
 
 
-def test_a_method_whose_time_grows_far_beyond_the_limit_is_not_run(peers):
+def test_a_method_whose_expected_time_is_over_the_limit_is_not_run(peers):
     times = {"1000 samples": 1.0, "2000 samples": 4.0, "10000 samples": 100.0, "50000 samples": 0.0}
     run = peers["run"]
     rows = list(run.rows_left(list(times), {}, lambda name: {"ari": 1.0, "seconds": times[name]}, limit=600))
@@ -105,12 +107,17 @@ def test_a_cell_tells_a_failure_from_a_method_that_was_not_run(peers):
     assert _score(row("x", "a", 0.5)) == "0.500"
 
 
-def test_a_page_without_the_stored_data_sets_is_not_called_complete(peers, monkeypatch):
-    page = peers["page"]
+def test_a_page_without_some_stored_data_sets_is_not_called_complete(peers, monkeypatch):
+    from benchmarks.data import catalogue
+
+    page, stored = peers["page"], [each.name for each in catalogue.KNOWN.values() if each.is_stored]
+    assert len(stored) == 28
     monkeypatch.setattr(page, "PEERS", {})
-    for names, words in (((), "**The run is incomplete**"), (("ngs",), "The run is complete")):
-        monkeypatch.setattr(page, "stored_names", lambda names=names: names)
-        assert words in page._completeness({"quality": {}}, {"quality": ["a"]})
+    for names, words in ((stored[:-1], "**The run is incomplete**"), (stored, "The run is complete")):
+        monkeypatch.setattr(catalogue, "stored_names", lambda names=names: names)
+        text = page._completeness({"quality": {}}, {"quality": ["a"]})
+        assert words in text
+        assert (f"not counted: {stored[-1]}." in text) == (len(names) < len(stored))
 
 
 def test_a_method_that_fails_in_its_first_fit_is_not_run_again(peers):
@@ -222,6 +229,10 @@ def test_the_page_lists_failures_once_and_states_what_is_missing(peers, tmp_path
     assert "has the best mean rank" in text
     for name in (page.RANKS_SVG, page.TIMES_SVG):
         assert "<svg" in (tmp_path / name).read_text()
+    with (tmp_path / page.ROWS_CSV).open() as file:
+        table = list(csv.DictReader(file))
+    assert len(table) == len(rows)
+    assert table[-1] | {"part": "speed", "seconds": "12.5", "error": "", "elapsed": ""} == table[-1]
 
 
 def test_the_committed_page_has_the_sentences_of_the_template():
