@@ -43,7 +43,7 @@ PARTS = {
     "speed": data.speed_sets,
     "large": data.large_sets,
 }
-LIMITS = {"quality": 120.0, "missing": 120.0, "speed": 600.0, "large": 600.0}  # seconds of a fit
+LIMITS = {"quality": 60.0, "missing": 60.0, "speed": 600.0, "large": 600.0}  # seconds of a fit
 ShapeOf = Callable[[str], tuple[int, int]]
 
 
@@ -142,7 +142,7 @@ def main() -> None:
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS), metavar="NAME")
     parser.add_argument("--data", nargs="+", metavar="NAME", help="only these data sets")
     parser.add_argument("--seed", type=int, default=0, help="of the samples, the masks and the methods")
-    parser.add_argument("--limit", type=float, help="seconds of a fit; 120, and 600 for the parts speed and large")
+    parser.add_argument("--limit", type=float, help="seconds of a fit; 60, and 600 for the parts speed and large")
     parser.add_argument("--memory", type=float, default=round(0.8 * memory), help="GB of all processes")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="number of processes at a time")
     parser.add_argument("--rows", type=Path, default=HERE / "rows.jsonl", help="file of the rows, to resume a run")

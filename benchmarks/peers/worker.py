@@ -7,8 +7,10 @@ replaced for the next data set. A method that crashes or takes too long in its f
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
+import signal
 import warnings
 from contextlib import suppress
 from multiprocessing import get_context
@@ -29,6 +31,7 @@ TIME_LIMIT = "over the time limit"
 WARM_UP = "first fit"  # of an error
 WARM_SAMPLES = 150
 WARM_SECONDS = 300.0
+PR_SET_PDEATHSIG = 1  # of Linux: the signal that a process gets at the end of the one that started it
 Row = dict[str, Any]
 
 
@@ -108,6 +111,8 @@ class Worker:
 
 def serve(connection: Connection, peer: str, seed: int, gigabytes: float) -> None:
     """Fit a method to the data sets whose names arrive, in the process of a worker."""
+    with suppress(AttributeError):  # another system
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # a killed run leaves no fit behind
     most = int(gigabytes * 2**30)
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     warnings.simplefilter("ignore")  # of the libraries, on their own future versions

@@ -151,6 +151,17 @@ def test_processes_that_a_method_started_are_ended_with_it(peers):
     assert worker._process is None
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such signal")
+def test_a_killed_run_leaves_no_fit_behind():
+    code = "from benchmarks.peers.worker import Worker; worker = Worker('coview TMvKSCR', 0, 600, 16); worker._start(); "
+    code += "print(worker._process.pid, flush=True); worker('400000 samples')"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT) as run:
+        fit = psutil.Process(int(run.stdout.readline()))
+        run.kill()
+    psutil.wait_procs([fit], timeout=10)
+    assert not fit.is_running() or fit.status() == psutil.STATUS_ZOMBIE
+
+
 def test_an_error_of_the_script_ends_the_run(peers, monkeypatch, tmp_path):
     def refuse(*arguments):
         raise OSError("no processes are left")
