@@ -27,6 +27,7 @@ from benchmarks.peers.data import make_clusters, read
 from benchmarks.peers.peers import PEERS
 
 NOT_INSTALLED = ("ImportError", "ModuleNotFoundError")
+NOT_ERRORS = (KeyboardInterrupt, SystemExit)
 TIME_LIMIT = "over the time limit"
 WARM_UP = "first fit"  # of an error
 WARM_SAMPLES = 150
@@ -152,9 +153,9 @@ def _warm(peer: str, seed: int) -> Row:
     views, truth = make_clusters(WARM_SAMPLES, 0)
     try:
         PEERS[peer].fit(views, len(np.unique(truth)), seed)
-    except ImportError:
+    except (ImportError, *NOT_ERRORS):
         raise
-    except Exception:  # an error of the method is a result on the data sets
+    except BaseException:  # an error of the method is a result on the data sets
         return {}
     return {}
 
@@ -164,6 +165,8 @@ def _or_error(run: Any) -> Row:
         found: Row = run()
     except MemoryError:
         return {"error": "MemoryError"}
-    except Exception as error:  # any error of a method is a result
+    except NOT_ERRORS:
+        raise
+    except BaseException as error:  # any error of a method is a result; leidenalg raises a BaseException
         return {"error": f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")}
     return found

@@ -63,6 +63,9 @@ def test_each_method_is_a_row_with_its_error(peers):
     assert _or_error(lambda: {"ari": 1.0}) == {"ari": 1.0}
     assert _or_error(partial(fail, ValueError("two\nlines"))) == {"error": "ValueError: two lines"}
     assert _or_error(partial(fail, MemoryError())) == {"error": "MemoryError"}
+    assert _or_error(partial(fail, BaseException("NaN weights"))) == {"error": "BaseException: NaN weights"}
+    with pytest.raises(SystemExit):
+        _or_error(partial(fail, SystemExit()))
 
 
 def test_a_method_over_its_time_limit_is_ended(peers):
@@ -153,8 +156,8 @@ def test_processes_that_a_method_started_are_ended_with_it(peers):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such signal")
 def test_a_killed_run_leaves_no_fit_behind():
-    code = "from benchmarks.peers.worker import Worker; worker = Worker('coview TMvKSCR', 0, 600, 16); worker._start(); "
-    code += "print(worker._process.pid, flush=True); worker('400000 samples')"
+    code = "from benchmarks.peers.worker import Worker; worker = Worker('coview TMvKSCR', 0, 600, 16); "
+    code += "worker._start(); print(worker._process.pid, flush=True); worker('400000 samples')"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT) as run:
         fit = psutil.Process(int(run.stdout.readline()))
         run.kill()
