@@ -31,7 +31,7 @@ NOT_ERRORS = (KeyboardInterrupt, SystemExit)
 TIME_LIMIT = "over the time limit"
 WARM_UP = "first fit"  # of an error
 WARM_SAMPLES = 150
-WARM_SECONDS = 300.0
+WARM_SECONDS = 120.0
 PR_SET_PDEATHSIG = 1  # of Linux: the signal that a process gets at the end of the one that started it
 Row = dict[str, Any]
 

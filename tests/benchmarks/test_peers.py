@@ -124,7 +124,7 @@ def test_a_page_without_some_stored_data_sets_is_not_called_complete(peers, monk
 
 
 def test_a_method_that_fails_in_its_first_fit_is_not_run_again(peers):
-    error = {"error": "first fit of 150 samples: over the time limit of 300 s"}
+    error = {"error": "first fit of 150 samples: over the time limit of 120 s"}
     calls = []
     rows = list(peers["run"].rows_left(["a", "b"], {}, lambda name: calls.append(name) or error, limit=3))
     assert calls == ["a"]
