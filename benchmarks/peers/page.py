@@ -30,6 +30,7 @@ RANKS_SVG, TIMES_SVG, ROWS_CSV = "peers-ranks.svg", "peers-times.svg", "peers.cs
 COLUMNS = ("part", "peer", "data", "seed", "ari", "nmi", "found", "seconds", "memory", "error", "elapsed", "commit")
 NONE = "–"
 ALPHA = 0.05
+AHEAD = 0.05  # difference in ARI of the methods that the page names as ahead of `Tuned`
 Row = dict[str, Any]
 Cells = dict[str, dict[str, Row]]  # by method and data set
 
@@ -52,6 +53,8 @@ def write(rows: Sequence[Row], expected: Mapping[str, Sequence[str]], out: Path,
         "verdict": _verdict(ranks, ranked),
         "verdict_unused": _verdict(ranks_unused, unused),
         "summary": "\n".join(_summary(cells["quality"], ranks, ranks_unused)),
+        "behind": "\n".join(_behind(cells["quality"], ranked)),
+        "n_behind": f"{AHEAD:g}",
         "scores": "\n".join(_scores(cells["quality"], expected["quality"])),
         "missing": "\n".join(_scores(cells["missing"], expected["missing"])),
         "speed": "\n".join(_speed(cells["speed"], expected["speed"])),
@@ -201,6 +204,22 @@ def _summary(cells: Cells, ranks: Mapping[str, float], ranks_unused: Mapping[str
         "takes k",
     ]
     return table([*head, "predicts new samples", "accepts missing views"], body)
+
+
+def _behind(cells: Cells, names: Sequence[str]) -> list[str]:
+    """Return the data sets on which a method of another library is ahead of `Tuned`, the largest difference first."""
+    found = []
+    for name in names:
+        results = {peer: of[name]["ari"] for peer, of in cells.items() if is_result(of[name])}
+        others = {peer: ari for peer, ari in results.items() if not peer.startswith("coview")}
+        if OURS[0] not in results or not others:
+            continue
+        ahead = sorted((peer for peer in others if others[peer] > results[OURS[0]] + AHEAD), key=lambda p: -others[p])
+        if ahead:
+            found.append([name, results[OURS[0]], others[ahead[0]], ahead[0], len(ahead)])
+    found.sort(key=lambda each: each[1] - each[2])
+    head = ["data set", "Tuned", "best", "method of another library", "methods ahead"]
+    return table(head, found) if found else ["None."]
 
 
 def _scores(cells: Cells, names: Sequence[str]) -> list[str]:

@@ -198,6 +198,18 @@ def test_a_method_that_fails_has_the_last_rank(peers):
     assert page.mean_ranks(cells, names) == {one: 1.75, three: 2.0, two: 2.25}
 
 
+def test_the_page_names_the_methods_that_are_ahead(peers):
+    page, own = peers["page"], "coview Tuned"
+    scores = {"iMML NEMO": (0.9, 0.5, 0.3), "snfpy SNF + spectral": (0.8, None, 0.9), "coview KSC": (1.0, 1.0, 1.0)}
+    rows = [row(own, name, ari) for name, ari in zip("abc", (0.5, 0.5, 0.2), strict=True)]
+    for peer, each in scores.items():
+        rows += [
+            row(peer, name, ari, error=None if ari else "ValueError") for name, ari in zip("abc", each, strict=True)
+        ]
+    lines = page._behind(page.cells_of(rows, "quality"), "abc")[2:]
+    assert lines == ["| c | 0.200 | 0.900 | snfpy SNF + spectral | 2 |", "| a | 0.500 | 0.900 | iMML NEMO | 2 |"]
+
+
 def test_the_critical_difference_is_that_of_the_literature(peers):
     # Demšar (2006), section 3.2.2: four classifiers, 14 data sets, q = 2.569.
     assert peers["page"].critical_difference(4, 14) == pytest.approx(1.25, abs=0.005)
