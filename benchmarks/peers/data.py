@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 import numpy as np
 
 from benchmarks.data import list_datasets, stored_names
 from benchmarks.missing import random_masks, with_masks
 from benchmarks.quality.scores import MAX_SAMPLES, sampled
-from benchmarks.wnn import TYPES, make_counts
+from benchmarks.wnn import GENES, PROTEINS, TYPES, make_counts
 from coview.views import Array, Views, as_views
 
 MISSING_RATE = 0.3
@@ -24,22 +25,32 @@ SPEED_WIDTHS, SPEED_CLUSTERS = (20, 50, 100), 10
 
 def quality_sets() -> list[str]:
     """Return the names of all complete data sets, by number of samples."""
-    return sorted([*stored_names(), GAUSSIAN, CELLS], key=lambda name: (shape_of(name)[0], name))
+    return sorted([*stored_names(), GAUSSIAN, CELLS], key=lambda name: (shape_of(name).samples, name))
 
 
-def shape_of(name: str) -> tuple[int, int]:
-    """Return the number of samples and of columns of a data set, both large if it is not in the catalogue."""
+class Shape(NamedTuple):
+    """What the time of a fit depends on."""
+
+    samples: int
+    columns: int
+    views: int
+    clusters: int
+
+
+def shape_of(name: str) -> Shape:
+    """Return the shape of a data set; a large one if it is not in the catalogue."""
     name = name.removesuffix(MISSING)
+    gaussian = Shape(N_GAUSSIAN, sum(SPEED_WIDTHS), len(SPEED_WIDTHS), SPEED_CLUSTERS)
     if sized := re.fullmatch(r"(\d+) samples", name):
-        return int(sized[1]), sum(SPEED_WIDTHS)
-    made = {GAUSSIAN: (N_GAUSSIAN, sum(SPEED_WIDTHS)), CELLS: (N_CELLS, 1000)}
-    known = {d.name: (min(d.samples, MAX_SAMPLES), sum(d.widths)) for d in list_datasets()}
-    return (made | known).get(name, (MAX_SAMPLES, 10**9))
+        return gaussian._replace(samples=int(sized[1]))
+    made = {GAUSSIAN: gaussian, CELLS: Shape(N_CELLS, GENES + PROTEINS, 2, TYPES)}
+    known = {d.name: Shape(min(d.samples, MAX_SAMPLES), sum(d.widths), d.views, d.clusters) for d in list_datasets()}
+    return (made | known).get(name, Shape(MAX_SAMPLES, *[10**9] * 3))
 
 
 def missing_sets() -> list[str]:
     """Return the names of the variants with missing views, by size."""
-    return [name + MISSING for name in quality_sets() if shape_of(name)[0] <= MOST_WITH_MISSING]
+    return [name + MISSING for name in quality_sets() if shape_of(name).samples <= MOST_WITH_MISSING]
 
 
 def speed_sets() -> list[str]:

@@ -184,6 +184,7 @@ def _summary(cells: Cells, ranks: Mapping[str, float], ranks_unused: Mapping[str
                 *(f"{of[peer]:.2f}" if peer in of else NONE for of in (ranks, ranks_unused)),
                 f"{fmean(row['ari'] for row in results):.3f}" if results else NONE,
                 f"{fmean(row['nmi'] for row in results):.3f}" if results else NONE,
+                _difference(cells, peer),
                 f"{len(results)} of {len(cells[peer])}",
                 f"{median(row['seconds'] for row in results):.2f}" if results else NONE,
                 f"{max(row['memory'] or 0 for row in results) / 1e6:.0f}" if results else NONE,
@@ -198,12 +199,20 @@ def _summary(cells: Cells, ranks: Mapping[str, float], ranks_unused: Mapping[str
         "mean rank, reporting",
         "mean ARI",
         "mean NMI",
+        "Tuned minus it",
         "results",
         "median s",
         "largest MB",
         "takes k",
     ]
     return table([*head, "predicts new samples", "accepts missing views"], body)
+
+
+def _difference(cells: Cells, peer: str) -> str:
+    """Return the mean difference in ARI between `Tuned` and a method, over the data sets with results of both."""
+    own, other = cells.get(OURS[0], {}), cells[peer]
+    both = [name for name in other if name in own and is_result(own[name]) and is_result(other[name])]
+    return f"{fmean(own[n]['ari'] - other[n]['ari'] for n in both):+.3f}" if both and peer != OURS[0] else NONE
 
 
 def _behind(cells: Cells, names: Sequence[str]) -> list[str]:

@@ -2,8 +2,8 @@
 
 Each method runs in a process of its own, with one thread, a time limit for each data set and a memory limit. A failure
 is a row with its error. Rows are stored as they are computed, so an interrupted run resumes; remove a row, or the file,
-to compute it again. A method that exceeds the time limit is not run on data sets with as many samples and columns or
-more, nor is a method whose expected time, by its times on fewer samples with the same columns, is over the limit.
+to compute it again. A method that exceeds the time limit is not run on data sets with as many samples, columns, views
+and clusters or more, nor is a method whose expected time, by its times on fewer samples of the same shape, is over it.
 A method that cannot be imported, or that fails in the first fit of a few samples, is not run again.
 
     python -m benchmarks.peers.run                                 everything, and docs/peers.md
@@ -44,7 +44,7 @@ PARTS = {
     "large": data.large_sets,
 }
 LIMITS = {"quality": 60.0, "missing": 60.0, "speed": 600.0, "large": 600.0}  # seconds of a fit
-ShapeOf = Callable[[str], tuple[int, int]]
+ShapeOf = Callable[[str], tuple[int, ...]]
 
 
 def stored(path: Path) -> list[Row]:
@@ -80,8 +80,8 @@ def _reason_to_skip(rows: Mapping[str, Row], name: str, limit: float, shape_of: 
         smaller = all(a <= b for a, b in zip(shape_of(other), shape_of(name), strict=True))
         if error.startswith(TIME_LIMIT) and smaller:
             return f"{page.NOT_RUN}: {error} on the smaller {other}"
-    n, columns = shape_of(name)
-    alike = {other: row for other, row in rows.items() if shape_of(other)[1] == columns and "seconds" in row}
+    n, *others = shape_of(name)
+    alike = {other: row for other, row in rows.items() if [*shape_of(other)[1:]] == others and "seconds" in row}
     seconds = {shape_of(other)[0]: row["seconds"] for other, row in alike.items()}
     if (expected := expected_seconds(seconds, n)) > limit:
         why = f"{expected:.0f} s are expected from its times on fewer samples, the limit is {limit:g} s"

@@ -83,7 +83,7 @@ def test_a_slow_method_is_not_run_on_larger_data(peers):
         calls.append(name)
         return {"error": "over the time limit of 3 s"} if name == "b" else {"ari": 0.5}
 
-    shapes = {"a": (10, 10), "b": (20, 90), "c": (30, 90), "narrow": (40, 5), "d": (40, 91)}
+    shapes = {"a": (10, 10, 2), "b": (20, 90, 2), "c": (30, 90, 2), "narrow": (40, 5, 2), "d": (40, 91, 3)}
     rows_left = partial(peers["run"].rows_left, measure=measure, limit=3, shape_of=shapes.__getitem__)
     rows = list(rows_left(list(shapes), {"a": row("x", "a", 0.1)}))
     assert calls == ["b", "narrow"]
@@ -196,6 +196,7 @@ def test_a_method_that_fails_has_the_last_rank(peers):
     names = page.complete_sets(cells)
     assert names == ["a", "b"]
     assert page.mean_ranks(cells, names) == {one: 1.75, three: 2.0, two: 2.25}
+    assert [page._difference(cells, peer) for peer in (one, two, three)] == ["–", "+0.200", "-0.600"]
 
 
 def test_the_page_names_the_methods_that_are_ahead(peers):
