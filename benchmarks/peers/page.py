@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from csv import DictWriter
@@ -42,6 +43,7 @@ def write(rows: Sequence[Row], expected: Mapping[str, Sequence[str]], out: Path,
     ranks = mean_ranks(cells["quality"], ranked)
     unused = [name for name in ranked if name not in halves(stored_names())[0]]
     ranks_unused = mean_ranks(cells["quality"], unused)
+    with_missing = complete_sets(cells["missing"])
     texts = tomllib.loads((HERE / "texts.toml").read_text())
     values = {
         "complete": _completeness(cells, expected),
@@ -56,6 +58,7 @@ def write(rows: Sequence[Row], expected: Mapping[str, Sequence[str]], out: Path,
         "behind": "\n".join(_behind(cells["quality"], ranked)),
         "n_behind": f"{AHEAD:g}",
         "scores": "\n".join(_scores(cells["quality"], expected["quality"])),
+        "verdict_missing": _verdict(mean_ranks(cells["missing"], with_missing), with_missing),
         "missing": "\n".join(_scores(cells["missing"], expected["missing"])),
         "speed": "\n".join(_speed(cells["speed"], expected["speed"])),
         "large": "\n".join(_speed(cells["large"], expected["large"])),
@@ -273,6 +276,7 @@ def _failures(rows: Iterable[Row]) -> list[str]:
 
 
 def _shortened(error: str, most: int = 160) -> str:
+    error = re.sub("0x[0-9a-f]+", "0x…", error)  # addresses differ between processes
     return error if len(error) <= most else f"{error[: most - 1]}…"
 
 

@@ -245,13 +245,14 @@ def test_every_library_has_a_paragraph(peers):
 def test_the_page_lists_failures_once_and_states_what_is_missing(peers, tmp_path):
     page = peers["page"]
     rows = [row(p, d, 0.5 + i / 10, seconds=i + 1) for d in ("a", "b") for i, p in enumerate(list(page.PEERS)[:3])]
-    rows += [row("snfpy SNF + spectral", d, error="TypeError: force_all_finite") for d in ("a", "b")]
+    error = "TypeError: <function f at 0x7f70a0427100>"
+    rows += [row("snfpy SNF + spectral", d, error=error.replace("7f", d)) for d in ("a", "b")]
     rows += [row("coview Tuned", "2000 samples", 0.5, part="speed", seconds=12.5)]
     page.write(rows, {"quality": ["a", "b", "c"], "missing": [], "speed": ["2000 samples"], "large": []}, tmp_path)
     text = (tmp_path / "peers.md").read_text()
     assert "**The run is incomplete**: rows of quality 8 of" in text
     assert "Not run yet: coview KPCA," in " ".join(text.split())
-    assert "| snfpy SNF + spectral | a and 1 more | TypeError: force_all_finite |" in text
+    assert "| snfpy SNF + spectral | a and 1 more | TypeError: <function f at 0x…> |" in text
     assert "| coview Tuned | 12.5 s, 1 MB |" in text
     assert "has the best mean rank" in text
     for name in (page.RANKS_SVG, page.TIMES_SVG):
