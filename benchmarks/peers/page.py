@@ -56,7 +56,7 @@ def write(rows: Sequence[Row], expected: Mapping[str, Sequence[str]], out: Path,
         "verdict_unused": _verdict(ranks_unused, unused),
         "summary": "\n".join(_summary(cells["quality"], ranks, ranks_unused)),
         "behind": "\n".join(_behind(cells["quality"], ranked)),
-        "n_behind": f"{AHEAD:g}",
+        "margin": f"{AHEAD:g}",
         "scores": "\n".join(_scores(cells["quality"], expected["quality"])),
         "verdict_missing": _verdict(mean_ranks(cells["missing"], with_missing), with_missing),
         "missing": "\n".join(_scores(cells["missing"], expected["missing"])),
@@ -79,9 +79,9 @@ def write(rows: Sequence[Row], expected: Mapping[str, Sequence[str]], out: Path,
 def write_csv(rows: Iterable[Row], path: Path) -> None:
     """Write all rows as a table; the columns that a row does not have are empty."""
     with path.open("w", newline="") as file:
-        table = DictWriter(file, COLUMNS, extrasaction="ignore", lineterminator="\n")
-        table.writeheader()
-        table.writerows(sorted(rows, key=lambda row: (row["part"], row["peer"], row["data"])))
+        writer = DictWriter(file, COLUMNS, extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(sorted(rows, key=lambda row: (row["part"], row["peer"], row["data"])))
 
 
 def cells_of(rows: Iterable[Row], part: str) -> Cells:
@@ -168,12 +168,12 @@ def _verdict(ranks: Mapping[str, float], names: Sequence[str]) -> str:
         return "No data set has rows of all methods yet, so methods are not ranked."
     first = next(iter(ranks))
     sets = "data set" if len(names) == 1 else "data sets"
-    words = f"Over {len(names)} {sets} on which all methods of the table ran, {first} has the best mean rank"
+    words = f"Over {len(names)} {sets} with a row of each method, {first} has the best mean rank"
     words += f" ({ranks[first]:.2f})"
     if first in OURS:
-        return f"{words} of {len(ranks)} methods."
+        return f"{words} of {len(ranks)} ranked methods."
     own = ", ".join(f"{name} has {ranks[name]:.2f}" for name in OURS if name in ranks)
-    return f"{words} of {len(ranks)} methods; {own}."
+    return f"{words} of {len(ranks)} ranked methods; {own}."
 
 
 def _summary(cells: Cells, ranks: Mapping[str, float], ranks_unused: Mapping[str, float]) -> list[str]:
@@ -224,7 +224,7 @@ def _behind(cells: Cells, names: Sequence[str]) -> list[str]:
     for name in names:
         results = {peer: of[name]["ari"] for peer, of in cells.items() if is_result(of[name])}
         others = {peer: ari for peer, ari in results.items() if not peer.startswith("coview")}
-        if OURS[0] not in results or not others:
+        if OURS[0] not in results:
             continue
         ahead = sorted((peer for peer in others if others[peer] > results[OURS[0]] + AHEAD), key=lambda p: -others[p])
         if ahead:

@@ -79,7 +79,7 @@ def _reason_to_skip(rows: Mapping[str, Row], name: str, limit: float, shape_of: 
             return str(error)
         smaller = all(a <= b for a, b in zip(shape_of(other), shape_of(name), strict=True))
         if error.startswith(TIME_LIMIT) and smaller:
-            return f"{page.NOT_RUN}: {error} on the smaller {other}"
+            return f"{page.NOT_RUN}: {error} on {other}"
     n, *others = shape_of(name)
     alike = {other: row for other, row in rows.items() if [*shape_of(other)[1:]] == others and "seconds" in row}
     seconds = {shape_of(other)[0]: row["seconds"] for other, row in alike.items()}

@@ -113,7 +113,7 @@ class Worker:
 def serve(connection: Connection, peer: str, seed: int, gigabytes: float) -> None:
     """Fit a method to the data sets whose names arrive, in the process of a worker."""
     with suppress(AttributeError):  # another system
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # a killed run leaves no fit behind
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # of its thread, which outlives the worker
     most = int(gigabytes * 2**30)
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     warnings.simplefilter("ignore")  # of the libraries, on their own future versions
