@@ -25,10 +25,10 @@ SPEED_WIDTHS, SPEED_CLUSTERS = (20, 50, 100), 10
 
 def quality_sets() -> list[str]:
     """Return the names of all complete data sets, by number of samples."""
-    return sorted([*stored_names(), GAUSSIAN, CELLS], key=lambda name: (shape_of(name).samples, name))
+    return sorted([*stored_names(), GAUSSIAN, CELLS], key=lambda name: (size_of(name).samples, name))
 
 
-class Shape(NamedTuple):
+class Size(NamedTuple):
     """What the time of a fit depends on."""
 
     samples: int
@@ -37,20 +37,20 @@ class Shape(NamedTuple):
     clusters: int
 
 
-def shape_of(name: str) -> Shape:
-    """Return the shape of a data set; a large one if it is not in the catalogue."""
+def size_of(name: str) -> Size:
+    """Return the size of a data set; one that is not in the catalogue has the most columns, views and clusters."""
     name = name.removesuffix(MISSING)
-    gaussian = Shape(N_GAUSSIAN, sum(SPEED_WIDTHS), len(SPEED_WIDTHS), SPEED_CLUSTERS)
+    gaussian = Size(N_GAUSSIAN, sum(SPEED_WIDTHS), len(SPEED_WIDTHS), SPEED_CLUSTERS)
     if sized := re.fullmatch(r"(\d+) samples", name):
         return gaussian._replace(samples=int(sized[1]))
-    made = {GAUSSIAN: gaussian, CELLS: Shape(N_CELLS, GENES + PROTEINS, 2, TYPES)}
-    known = {d.name: Shape(min(d.samples, MAX_SAMPLES), sum(d.widths), d.views, d.clusters) for d in list_datasets()}
-    return (made | known).get(name, Shape(MAX_SAMPLES, *[10**9] * 3))
+    made = {GAUSSIAN: gaussian, CELLS: Size(N_CELLS, GENES + PROTEINS, 2, TYPES)}
+    known = {d.name: Size(min(d.samples, MAX_SAMPLES), sum(d.widths), d.views, d.clusters) for d in list_datasets()}
+    return (made | known).get(name, Size(MAX_SAMPLES, *[10**9] * 3))
 
 
 def missing_sets() -> list[str]:
     """Return the names of the variants with missing views, by size."""
-    return [name + MISSING for name in quality_sets() if shape_of(name).samples <= MOST_WITH_MISSING]
+    return [name + MISSING for name in quality_sets() if size_of(name).samples <= MOST_WITH_MISSING]
 
 
 def speed_sets() -> list[str]:

@@ -3,8 +3,8 @@
 Each method runs in a process of its own, with one thread, a time limit for each data set and a memory limit. A failure
 is a row with its error. Rows are stored as they are computed, so an interrupted run resumes; remove a row, or the file,
 to compute it again. A method that exceeds the time limit is not run on data sets with as many samples, columns, views
-and clusters or more, nor is a method whose expected time, by its times on fewer samples of the same shape, is over it.
-A method that cannot be imported, or that fails in the first fit of a few samples, is not run again.
+and clusters or more, nor if its expected time is over the limit, by its times on fewer samples with the same columns,
+views and clusters. A method that cannot be imported, or that fails in the first fit of a few samples, is not run again.
 
     python -m benchmarks.peers.run                                 everything, and docs/peers.md
     python -m benchmarks.peers.run --parts quality --data ngs      a part; the page states what is missing
@@ -44,7 +44,7 @@ PARTS = {
     "large": data.large_sets,
 }
 LIMITS = {"quality": 60.0, "missing": 60.0, "speed": 600.0, "large": 600.0}  # seconds of a fit
-ShapeOf = Callable[[str], tuple[int, ...]]
+SizeOf = Callable[[str], tuple[int, ...]]
 
 
 def stored(path: Path) -> list[Row]:
@@ -58,35 +58,39 @@ def rows_left(
     known: Mapping[str, Row],
     measure: Callable[[str], Row],
     limit: float,
-    shape_of: ShapeOf = data.shape_of,
+    size_of: SizeOf = data.size_of,
 ) -> Iterator[Row]:
     """Yield the rows of one method that are not known, in the order of the data sets."""
     rows = dict(known)  # also those of another part with the same limit
     for name in names:
         row = known.get(name)
         if row is None:
-            reason = _reason_to_skip(rows, name, limit, shape_of)
+            reason = _reason_to_skip(rows, name, limit, size_of)
             row = {"data": name} | ({"error": reason} if reason else measure(name))
             yield row
         rows[name] = row
 
 
-def _reason_to_skip(rows: Mapping[str, Row], name: str, limit: float, shape_of: ShapeOf) -> str:
+def _reason_to_skip(rows: Mapping[str, Row], name: str, limit: float, size_of: SizeOf) -> str:
     """Return the error of a method that is not installed or fails at once, or that it is too slow for less data."""
     for other, row in rows.items():
         error = row.get("error", "")
         if error.startswith((*NOT_INSTALLED, WARM_UP)):
             return str(error)
-        smaller = all(a <= b for a, b in zip(shape_of(other), shape_of(name), strict=True))
-        if error.startswith(TIME_LIMIT) and smaller:
+        if error.startswith(TIME_LIMIT) and _is_at_most(size_of(other), size_of(name)):
             return f"{page.NOT_RUN}: {error} on {other}"
-    n, *others = shape_of(name)
-    alike = {other: row for other, row in rows.items() if [*shape_of(other)[1:]] == others and "seconds" in row}
-    seconds = {shape_of(other)[0]: row["seconds"] for other, row in alike.items()}
+    n, *others = size_of(name)
+    alike = {other: row for other, row in rows.items() if [*size_of(other)[1:]] == others and "seconds" in row}
+    seconds = {size_of(other)[0]: row["seconds"] for other, row in alike.items()}
     if (expected := expected_seconds(seconds, n)) > limit:
         why = f"{expected:.0f} s are expected from its times on fewer samples, the limit is {limit:g} s"
         return f"{page.NOT_RUN}: {why}"
     return ""
+
+
+def _is_at_most(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Return whether none of the numbers of a size is larger than that of another one."""
+    return all(a <= b for a, b in zip(one, other, strict=True))
 
 
 def expected_seconds(seconds: Mapping[int, float], n: int) -> float:

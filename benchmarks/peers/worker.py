@@ -112,8 +112,9 @@ class Worker:
 
 def serve(connection: Connection, peer: str, seed: int, gigabytes: float) -> None:
     """Fit a method to the data sets whose names arrive, in the process of a worker."""
+    # A killed run ends its fits. The thread that starts a process must live longer than it, as those of a pool do.
     with suppress(AttributeError):  # another system
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # of its thread, which outlives the worker
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     most = int(gigabytes * 2**30)
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     warnings.simplefilter("ignore")  # of the libraries, on their own future versions

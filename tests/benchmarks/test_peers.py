@@ -83,14 +83,23 @@ def test_a_slow_method_is_not_run_on_larger_data(peers):
         calls.append(name)
         return {"error": "over the time limit of 3 s"} if name == "b" else {"ari": 0.5}
 
-    shapes = {"a": (10, 10, 2), "b": (20, 90, 2), "c": (30, 90, 2), "narrow": (40, 5, 2), "d": (40, 91, 3)}
-    rows_left = partial(peers["run"].rows_left, measure=measure, limit=3, shape_of=shapes.__getitem__)
-    rows = list(rows_left(list(shapes), {"a": row("x", "a", 0.1)}))
-    assert calls == ["b", "narrow"]
-    assert [each["data"] for each in rows] == ["b", "c", "narrow", "d"]
+    sizes = {"a": (10, 10, 2), "b": (20, 90, 2), "c": (30, 90, 2), "one view": (40, 91, 1), "d": (40, 91, 3)}
+    rows_left = partial(peers["run"].rows_left, measure=measure, limit=3, size_of=sizes.__getitem__)
+    rows = list(rows_left(list(sizes), {"a": row("x", "a", 0.1)}))
+    assert calls == ["b", "one view"]
+    assert [each["data"] for each in rows] == ["b", "c", "one view", "d"]
     assert rows[1]["error"] == rows[3]["error"] == "not run: over the time limit of 3 s on b"
     known = {each["data"]: each for each in rows[:3]}
-    assert list(rows_left(["b", "c", "narrow", "d"], known)) == [rows[3]]  # also after an interruption
+    assert list(rows_left(["b", "c", "one view", "d"], known)) == [rows[3]]  # also after an interruption
+
+
+def test_the_size_has_what_makes_a_fit_slow(peers):
+    data = peers["data"]
+    assert data.size_of("proteinfold") == data.size_of("proteinfold" + data.MISSING) == (694, 12 * 27, 12, 27)
+    for name in (data.GAUSSIAN, data.CELLS):
+        views, truth = data.read(name, 0)
+        columns = sum(views[view].shape[1] for view in views)
+        assert data.size_of(name) == (len(truth), columns, len(views), len(np.unique(truth)))
 
 
 def test_a_method_whose_expected_time_is_over_the_limit_is_not_run(peers):
