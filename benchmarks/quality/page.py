@@ -20,7 +20,7 @@ from benchmarks.quality.numbers import (
     ranked_constants,
     selected_by_tuned,
 )
-from benchmarks.quality.paired import BOOTSTRAP_SEED, RESAMPLES, SPLIT_SEED, interval
+from benchmarks.quality.paired import BOOTSTRAP_SEED, RESAMPLES, SPLIT_SEED, mean_with_interval
 from benchmarks.quality.rows import Row
 from benchmarks.quality.scores import BASELINES, BEST_MODEL, DEFAULT, KM_L2, MAX_SAMPLES, NN_L2, TUNED, UMAP_L2
 from coview.tune.criterion import USED, Constants
@@ -93,10 +93,7 @@ def _percent(value: float) -> str:
 def _difference(scores: Mapping[str, Mapping[str, float]], title: str, names: Iterable[str]) -> str:
     """Return the mean difference of `Tuned` to another method on the same data sets, with its interval."""
     differences = [scores[TUNED][name] - scores[title][name] for name in names if name in scores[title]]
-    if not differences:
-        return NONE
-    low, high = interval(differences)
-    return f"{np.mean(differences):+.3f} [{low:+.3f}, {high:+.3f}]"
+    return mean_with_interval(differences) if differences else NONE
 
 
 def _table(head: Sequence[str], body: Iterable[Iterable[Any]]) -> str:

@@ -49,3 +49,9 @@ def interval(differences: Sequence[float]) -> tuple[float, float]:
     drawn = np.random.default_rng(BOOTSTRAP_SEED).integers(len(values), size=(RESAMPLES, len(values)))
     low, high = np.percentile(values[drawn].mean(axis=1), [2.5, 97.5])
     return float(low), float(high)
+
+
+def mean_with_interval(differences: Sequence[float]) -> str:
+    """Return the mean of paired differences with its interval, such as "+0.031 [-0.038, +0.117]"."""
+    low, high = interval(differences)
+    return f"{np.mean(differences):+.3f} [{low:+.3f}, {high:+.3f}]"
