@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from csv import DictWriter
 from importlib.metadata import PackageNotFoundError, version
-from math import sqrt
+from math import inf, sqrt
 from pathlib import Path
 from statistics import fmean, median
 from string import Template
@@ -20,9 +21,9 @@ from benchmarks.data import list_datasets, stored_names
 from benchmarks.markdown import reflow, table
 from benchmarks.peers.data import MISSING
 from benchmarks.peers.peers import PEERS
-from benchmarks.peers.worker import NOT_INSTALLED
+from benchmarks.peers.worker import LIMITS, NOT_INSTALLED, WARM_SECONDS
 from benchmarks.provenance import machine
-from benchmarks.quality.paired import halves
+from benchmarks.quality.paired import halves, mean_with_interval
 
 HERE = Path(__file__).parent
 NOT_RUN = "not run"
@@ -44,26 +45,37 @@ def write(rows: Sequence[Row], expected: Mapping[str, Sequence[str]], out: Path,
     unused = [name for name in ranked if name not in halves(stored_names())[0]]
     ranks_unused = mean_ranks(cells["quality"], unused)
     with_missing = complete_sets(cells["missing"])
+    ranks_missing = mean_ranks(cells["missing"], with_missing)
+    behind = _behind(cells["quality"], ranked)
     texts = tomllib.loads((HERE / "texts.toml").read_text())
     values = {
         "complete": _completeness(cells, expected),
         "note": note,
         "commits": _commits(rows),
         "hours": _hours(rows),
+        "run_hours": _hours(rows, os.cpu_count() or 1),
+        "part_hours": ", ".join(f"{part} {_hours([r for r in rows if r['part'] == part])}" for part in expected),
+        "limit": f"{LIMITS['quality']:g}",
+        "limit_times": f"{LIMITS['speed']:g}",
+        "limit_first": f"{WARM_SECONDS:g}",
         "machine": machine(),
         "versions": "\n".join(_versions()),
         "verdict": _verdict(ranks, ranked),
         "verdict_unused": _verdict(ranks_unused, unused),
         "summary": "\n".join(_summary(cells["quality"], ranks, ranks_unused)),
-        "behind": "\n".join(_behind(cells["quality"], ranked)),
+        "behind": "\n".join(_behind_table(behind)),
+        "n_behind": len(behind),
         "margin": f"{AHEAD:g}",
         "scores": "\n".join(_scores(cells["quality"], expected["quality"])),
-        "verdict_missing": _verdict(mean_ranks(cells["missing"], with_missing), with_missing),
+        "verdict_missing": _verdict(ranks_missing, with_missing),
         "missing": "\n".join(_scores(cells["missing"], expected["missing"])),
         "speed": "\n".join(_speed(cells["speed"], expected["speed"])),
         "large": "\n".join(_speed(cells["large"], expected["large"])),
         "failures": "\n".join(_failures(rows)) or "None.",
-        "paragraphs": "\n\n".join(f"**{name}.** {text}" for name, text in texts["prefer"].items()),
+        "paragraphs": "\n\n".join(
+            f"**{name}.** {text} {_in_this_run(name.lower(), cells['quality'], ranks, ranks_missing)}"
+            for name, text in texts["prefer"].items()
+        ),
         "rows_csv": ROWS_CSV,
         "ranks_svg": RANKS_SVG,
         "times_svg": TIMES_SVG,
@@ -146,9 +158,9 @@ def _commits(rows: Iterable[Row]) -> str:
     return f"commit {commits[0]}" if len(commits) == 1 else f"{len(commits)} commits"
 
 
-def _hours(rows: Iterable[Row]) -> str:
-    """Return the time of all processes together, which run side by side."""
-    return f"{sum(row.get('elapsed', 0.0) for row in rows) / 3600:.1f} hours"
+def _hours(rows: Iterable[Row], n_processes: int = 1) -> str:
+    """Return the time of all fits, divided by the number of processes that run side by side."""
+    return f"{sum(row.get('elapsed', 0.0) for row in rows) / 3600 / n_processes:.1f}"
 
 
 def _versions() -> list[str]:
@@ -212,26 +224,60 @@ def _summary(cells: Cells, ranks: Mapping[str, float], ranks_unused: Mapping[str
 
 
 def _difference(cells: Cells, peer: str) -> str:
-    """Return the mean difference in ARI between `Tuned` and a method, over the data sets with results of both."""
+    """Return the mean difference of `Tuned` to a method in ARI, over the data sets with results of both."""
     own, other = cells.get(OURS[0], {}), cells[peer]
     both = [name for name in other if name in own and is_result(own[name]) and is_result(other[name])]
-    return f"{fmean(own[n]['ari'] - other[n]['ari'] for n in both):+.3f}" if both and peer != OURS[0] else NONE
+    return mean_with_interval([own[n]["ari"] - other[n]["ari"] for n in both]) if both and peer != OURS[0] else NONE
 
 
-def _behind(cells: Cells, names: Sequence[str]) -> list[str]:
+def ahead_of_tuned(cells: Cells, name: str) -> dict[str, float]:
+    """Return the ARI of the methods that are ahead of `Tuned` by more than the margin on a data set, the best first."""
+    if name not in cells.get(OURS[0], {}):
+        return {}
+    results = {peer: of[name]["ari"] for peer, of in cells.items() if name in of and is_result(of[name])}
+    least = results.get(OURS[0], -inf) + AHEAD  # every result is ahead of a failure
+    return {peer: ari for peer, ari in sorted(results.items(), key=lambda each: -each[1]) if ari > least}
+
+
+def _behind(cells: Cells, names: Sequence[str]) -> list[list[Any]]:
     """Return the data sets on which a method of another library is ahead of `Tuned`, the largest difference first."""
-    found = []
+    found = {}
     for name in names:
-        results = {peer: of[name]["ari"] for peer, of in cells.items() if is_result(of[name])}
-        others = {peer: ari for peer, ari in results.items() if not peer.startswith("coview")}
-        if OURS[0] not in results:
-            continue
-        ahead = sorted((peer for peer in others if others[peer] > results[OURS[0]] + AHEAD), key=lambda p: -others[p])
-        if ahead:
-            found.append([name, results[OURS[0]], others[ahead[0]], ahead[0], len(ahead)])
-    found.sort(key=lambda each: each[1] - each[2])
+        others = {peer: a for peer, a in ahead_of_tuned(cells, name).items() if PEERS[peer].package != "coview"}
+        if others:
+            best, ari = next(iter(others.items()))
+            own = cells[OURS[0]][name]
+            found[name] = own.get("ari", -inf) - ari, [name, _score(own), ari, best, len(others)]
+    return [found[name][1] for name in sorted(found, key=lambda name: found[name][0])]
+
+
+def _behind_table(found: Sequence[list[Any]]) -> list[str]:
     head = ["data set", "Tuned", "best", "method of another library", "methods ahead"]
     return table(head, found) if found else ["None."]
+
+
+def _in_this_run(package: str, cells: Cells, ranks: Mapping[str, float], ranks_missing: Mapping[str, float]) -> str:
+    """Return the best ranks of a library, the data sets on which it is ahead of `Tuned`, and its failures."""
+    own = {peer: of for peer, of in cells.items() if PEERS[peer].package == package}
+    best = _best_of(own, ranks)
+    if not best:
+        return "*In this run* it has no result."
+    words = f"*In this run* {best}" + (f"; with missing views, {b}" if (b := _best_of(own, ranks_missing)) else "")
+    rows = [row for of in own.values() for row in of.values()]
+    failed = sum(not is_result(row) for row in rows)
+    names = dict.fromkeys(name for of in own.values() for name in of)
+    ahead = [name for name in names if own.keys() & ahead_of_tuned(cells, name).keys()]
+    words += f". More than {AHEAD:g} ahead of `Tuned` on {len(ahead)} data sets"
+    words += f": {', '.join(ahead)}" if ahead else ""
+    return f"{words}. {failed} of {len(rows)} fits of complete data have no result."
+
+
+def _best_of(own: Iterable[str], ranks: Mapping[str, float]) -> str:
+    """Return the best of some methods by its mean rank, and its place among all."""
+    for place, (peer, rank) in enumerate(ranks.items(), start=1):
+        if peer in own:
+            return f"{peer} has the mean rank {rank:.2f}, place {place} of {len(ranks)}"
+    return ""
 
 
 def _scores(cells: Cells, names: Sequence[str]) -> list[str]:

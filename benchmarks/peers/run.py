@@ -31,7 +31,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "
 
 from benchmarks.peers import data, page  # noqa: E402
 from benchmarks.peers.peers import PEERS  # noqa: E402
-from benchmarks.peers.worker import NOT_INSTALLED, TIME_LIMIT, WARM_UP, Row, Worker  # noqa: E402
+from benchmarks.peers.worker import LIMITS, NOT_INSTALLED, TIME_LIMIT, WARM_UP, Row, Worker  # noqa: E402
 from benchmarks.provenance import commit  # noqa: E402
 from benchmarks.sweep import Ledger  # noqa: E402
 
@@ -43,7 +43,6 @@ PARTS = {
     "speed": data.speed_sets,
     "large": data.large_sets,
 }
-LIMITS = {"quality": 60.0, "missing": 60.0, "speed": 600.0, "large": 600.0}  # seconds of a fit
 SizeOf = Callable[[str], tuple[int, ...]]
 
 
@@ -94,18 +93,23 @@ def _is_at_most(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 
 def expected_seconds(seconds: Mapping[int, float], n: int) -> float:
-    """Return the seconds for n samples by the power law through the two largest numbers of samples; 0 without two."""
-    if len(seconds) < 2:
+    """Return the seconds for n samples by the power law through the two largest numbers of samples.
+
+    With one number the time is assumed to be linear, which few methods are better than; without any it is 0.
+    """
+    if not seconds:
         return 0.0
-    few, many = sorted(seconds)[-2:]
+    *fewer, many = sorted(seconds)
+    few = fewer[-1] if fewer else many
     first, last = (max(seconds[m], 1e-3) for m in (few, many))  # the rows have milliseconds
-    return float(last * (n / many) ** (log(last / first) / log(many / few)))
+    power = log(last / first) / log(many / few) if fewer else 1.0
+    return float(last * (n / many) ** power)
 
 
 def run_part(path: Path, part: str, peers: Sequence[str], names: Sequence[str], options: argparse.Namespace) -> None:
     """Run the methods on the data sets of one part; each method is one task of a pool."""
-    alike = [row for row in stored(path) if LIMITS[row["part"]] == LIMITS[part]]
-    limit = options.limit or LIMITS[part]
+    limit = LIMITS[part]
+    alike = [row for row in stored(path) if LIMITS[row["part"]] == limit]
     queue: SimpleQueue[Row | None] = SimpleQueue()  # None after the last row of a method
 
     at = commit()
@@ -146,7 +150,6 @@ def main() -> None:
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS), metavar="NAME")
     parser.add_argument("--data", nargs="+", metavar="NAME", help="only these data sets")
     parser.add_argument("--seed", type=int, default=0, help="of the samples, the masks and the methods")
-    parser.add_argument("--limit", type=float, help="seconds of a fit; 60, and 600 for the parts speed and large")
     parser.add_argument("--memory", type=float, default=round(0.8 * memory), help="GB of all processes")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="number of processes at a time")
     parser.add_argument("--rows", type=Path, default=HERE / "rows.jsonl", help="file of the rows, to resume a run")

@@ -108,7 +108,8 @@ def test_a_method_whose_expected_time_is_over_the_limit_is_not_run(peers):
     rows = list(run.rows_left(list(times), {}, lambda name: {"ari": 1.0, "seconds": times[name]}, limit=600))
     assert [each.get("ari") for each in rows] == [1.0, 1.0, 1.0, None]
     assert rows[3]["error"] == "not run: 2500 s are expected from its times on fewer samples, the limit is 600 s"
-    assert run.expected_seconds({1000: 1.0}, 2000) == 0  # a growth needs two times
+    assert run.expected_seconds({}, 2000) == 0
+    assert run.expected_seconds({1000: 1.0}, 2000) == 2.0  # linear, because a growth needs two times
     assert run.expected_seconds({1000: 0.0, 2000: 0.0}, 10_000) < 1
 
 
@@ -179,7 +180,7 @@ def test_an_error_of_the_script_ends_the_run(peers, monkeypatch, tmp_path):
         raise OSError("no processes are left")
 
     monkeypatch.setattr(peers["run"], "Worker", refuse)
-    options = SimpleNamespace(seed=0, limit=None, memory=8, jobs=2)
+    options = SimpleNamespace(seed=0, memory=8, jobs=2)
     with pytest.raises(OSError, match="no processes are left"):
         peers["run"].run_part(tmp_path / "rows.jsonl", "speed", ["coview TMvKSCR"], ["90 samples"], options)
 
@@ -205,7 +206,11 @@ def test_a_method_that_fails_has_the_last_rank(peers):
     names = page.complete_sets(cells)
     assert names == ["a", "b"]
     assert page.mean_ranks(cells, names) == {one: 1.75, three: 2.0, two: 2.25}
-    assert [page._difference(cells, peer) for peer in (one, two, three)] == ["–", "+0.200", "-0.600"]
+    assert [page._difference(cells, peer) for peer in (one, two, three)] == [
+        "–",
+        "+0.200 [+0.000, +0.400]",  # of 0.4 on a and 0 on b
+        "-0.600 [-0.600, -0.600]",
+    ]
 
 
 def test_the_page_names_the_methods_that_are_ahead(peers):
@@ -216,8 +221,25 @@ def test_the_page_names_the_methods_that_are_ahead(peers):
         rows += [
             row(peer, name, ari, error=None if ari else "ValueError") for name, ari in zip("abc", each, strict=True)
         ]
-    lines = page._behind(page.cells_of(rows, "quality"), "abc")[2:]
-    assert lines == ["| c | 0.200 | 0.900 | snfpy SNF + spectral | 2 |", "| a | 0.500 | 0.900 | iMML NEMO | 2 |"]
+    rows += [row(own, "d", error="ValueError"), row("iMML NEMO", "d", 0.1)]
+    cells = page.cells_of(rows, "quality")
+    assert page._behind(cells, "abcd") == [
+        ["d", "fails", 0.1, "iMML NEMO", 1],
+        ["c", "0.200", 0.9, "snfpy SNF + spectral", 2],
+        ["a", "0.500", 0.9, "iMML NEMO", 2],
+    ]
+    ranks, with_missing = {own: 1.5, "iMML NEMO": 2.5}, {"iMML NEMO": 1.0}
+    assert page._in_this_run("imml", cells, ranks, with_missing) == (
+        "*In this run* iMML NEMO has the mean rank 2.50, place 2 of 2; with missing views, iMML NEMO has the mean rank "
+        "1.00, place 1 of 1. More than 0.05 ahead of `Tuned` on 3 data sets: a, c, d. 0 of 4 fits of complete data "
+        "have no result."
+    )
+    assert page._in_this_run("snfpy", cells, ranks, {}) == "*In this run* it has no result."
+    own_alone = page.cells_of([row(own, "a", 0.5)], "quality")
+    assert page._in_this_run("coview", own_alone, {own: 1.0}, {}) == (
+        f"*In this run* {own} has the mean rank 1.00, place 1 of 1. More than 0.05 ahead of `Tuned` on 0 data sets. "
+        "0 of 1 fits of complete data have no result."
+    )
 
 
 def test_the_critical_difference_is_that_of_the_literature(peers):
