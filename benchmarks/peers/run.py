@@ -18,8 +18,9 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
+from itertools import chain
 from math import log
 from pathlib import Path
 from queue import SimpleQueue
@@ -106,31 +107,36 @@ def expected_seconds(seconds: Mapping[int, float], n: int) -> float:
     return float(last * (n / many) ** power)
 
 
-def run_part(path: Path, part: str, peers: Sequence[str], names: Sequence[str], options: argparse.Namespace) -> None:
-    """Run the methods on the data sets of one part; each method is one task of a pool."""
-    limit = LIMITS[part]
-    alike = [row for row in stored(path) if LIMITS[row["part"]] == limit]
-    queue: SimpleQueue[Row | None] = SimpleQueue()  # None after the last row of a method
-
+def run_all(path: Path, parts: Mapping[str, Sequence[str]], peers: Sequence[str], options: argparse.Namespace) -> None:
+    """Run methods on the data sets of each part; each method and part is one task of a pool, the parts in order."""
+    on_file = [row for row in stored(path) if row["seed"] == options.seed]
+    rows_of = {peer: [row for row in on_file if row["peer"] == peer] for peer in peers}
+    queue: SimpleQueue[Row | None] = SimpleQueue()  # None after the last row of a task
     at = commit()
 
-    def run_peer(peer: str) -> None:
+    def run_peer(part: str, peer: str, earlier: Sequence[Future[None]]) -> None:
         try:
-            known = {row["data"]: row for row in alike if (row["peer"], row["seed"]) == (peer, options.seed)}
-            same = {"part": part, "peer": peer, "seed": options.seed, "commit": at}
+            wait(earlier)  # a method that is too slow in one part is not run in the next; never waits for a later task
+            limit, same = LIMITS[part], {"part": part, "peer": peer, "seed": options.seed, "commit": at}
+            known = {row["data"]: row for row in rows_of[peer] if LIMITS[row["part"]] == limit}
             with closing(Worker(peer, options.seed, limit, options.memory / options.jobs)) as worker:
                 start = perf_counter()
-                for row in rows_left(names, known, worker, limit):
+                for left in rows_left(parts[part], known, worker, limit):
                     now = perf_counter()
-                    queue.put(same | row | {"elapsed": round(now - start, 3)})
+                    row = same | left | {"elapsed": round(now - start, 3)}
+                    rows_of[peer].append(row)
+                    queue.put(row)
                     start = now
         finally:
             queue.put(None)
 
-    chosen = [peer for peer in peers if PEERS[peer].runs_in(part)]
     with ThreadPoolExecutor(options.jobs) as pool, Ledger(path) as ledger:
-        tasks = [pool.submit(run_peer, peer) for peer in chosen]
-        left = len(tasks)
+        tasks: dict[str, list[Future[None]]] = {peer: [] for peer in peers}  # by method, in the order of the parts
+        for part in parts:
+            for peer in peers:
+                if PEERS[peer].runs_in(part):
+                    tasks[peer].append(pool.submit(run_peer, part, peer, tuple(tasks[peer])))
+        left = sum(map(len, tasks.values()))
         while left:
             row = queue.get()
             if row is None:
@@ -138,8 +144,8 @@ def run_part(path: Path, part: str, peers: Sequence[str], names: Sequence[str], 
                 continue
             ledger.add([row])
             shown = row.get("error") or f"ARI {row['ari']:.3f} in {row['seconds']:.1f} s"
-            print(f"{part}, {row['peer']}, {row['data']}: {shown}", flush=True)
-        for task in tasks:
+            print(f"{row['part']}, {row['peer']}, {row['data']}: {shown}", flush=True)
+        for task in chain.from_iterable(tasks.values()):
             task.result()  # raises an error of this script
 
 
@@ -161,9 +167,13 @@ def main() -> None:
     known = {name for names in expected.values() for name in names}
     if unknown := [name for name in options.data or () if name not in known]:
         sys.exit(f"--data {unknown[0]}: expected names among {', '.join(sorted(known))}")
-    for part in options.parts if not options.page_only else ():
-        names = [name for name in expected[part] if options.data is None or name in options.data]
-        run_part(options.rows, part, options.peers, names, options)
+    if not options.page_only:
+        parts = {
+            part: [name for name in names if options.data is None or name in options.data]
+            for part, names in expected.items()
+            if part in options.parts
+        }
+        run_all(options.rows, parts, options.peers, options)
     rows = [row for row in stored(options.rows) if row["seed"] == options.seed]
     page.write(rows, expected, options.out, options.note)
 

@@ -182,7 +182,34 @@ def test_an_error_of_the_script_ends_the_run(peers, monkeypatch, tmp_path):
     monkeypatch.setattr(peers["run"], "Worker", refuse)
     options = SimpleNamespace(seed=0, memory=8, jobs=2)
     with pytest.raises(OSError, match="no processes are left"):
-        peers["run"].run_part(tmp_path / "rows.jsonl", "speed", ["coview TMvKSCR"], ["90 samples"], options)
+        peers["run"].run_all(tmp_path / "rows.jsonl", {"speed": ["90 samples"]}, ["coview TMvKSCR"], options)
+
+
+def test_a_method_that_is_too_slow_in_one_part_is_not_run_in_the_next(peers, monkeypatch, tmp_path):
+    calls = []
+
+    class Slow:
+        def __init__(self, *arguments):
+            pass
+
+        def __call__(self, name):
+            calls.append(name)
+            time.sleep(0.2)  # the other thread could start with the next part
+            return {"error": "over the time limit of 600 s"}
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr(peers["run"], "Worker", Slow)
+    options = SimpleNamespace(seed=0, memory=8, jobs=2)
+    parts = {"speed": ["1000 samples"], "large": ["100000 samples"]}
+    peers["run"].run_all(tmp_path / "rows.jsonl", parts, ["coview OPMC"], options)
+    assert calls == ["1000 samples"]
+    rows = peers["run"].stored(tmp_path / "rows.jsonl")
+    assert [(each["part"], each["error"].partition(":")[0]) for each in rows] == [
+        ("speed", "over the time limit of 600 s"),
+        ("large", "not run"),
+    ]
 
 
 def test_samples_without_a_cluster_are_one_cluster(peers):
