@@ -112,13 +112,15 @@ def run_all(path: Path, parts: Mapping[str, Sequence[str]], peers: Sequence[str]
     on_file = [row for row in stored(path) if row["seed"] == options.seed]
     rows_of = {peer: [row for row in on_file if row["peer"] == peer] for peer in peers}
     queue: SimpleQueue[Row | None] = SimpleQueue()  # None after the last row of a task
-    at = commit()
+    at, order = commit(), list(PARTS)
 
     def run_peer(part: str, peer: str, earlier: Sequence[Future[None]]) -> None:
         try:
             wait(earlier)  # a method that is too slow in one part is not run in the next; never waits for a later task
             limit, same = LIMITS[part], {"part": part, "peer": peer, "seed": options.seed, "commit": at}
-            known = {row["data"]: row for row in rows_of[peer] if LIMITS[row["part"]] == limit}
+            # Over a shorter limit is no reason to skip a fit, and a later part must not change the rows of this one.
+            informative = [p for p in order[: order.index(part) + 1] if LIMITS[p] >= limit]
+            known = {row["data"]: row for row in rows_of[peer] if row["part"] in informative}
             with closing(Worker(peer, options.seed, limit, options.memory / options.jobs)) as worker:
                 start = perf_counter()
                 for left in rows_left(parts[part], known, worker, limit):

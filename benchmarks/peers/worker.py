@@ -32,7 +32,7 @@ TIME_LIMIT = "over the time limit"
 WARM_UP = "first fit"  # of an error
 WARM_SAMPLES = 150
 WARM_SECONDS = 120.0
-LIMITS = {"quality": 60.0, "missing": 60.0, "speed": 600.0, "large": 600.0}  # seconds of a fit in each part
+LIMITS = {"quality": 60.0, "missing": 60.0, "speed": 600.0, "large": 300.0}  # seconds of a fit in each part
 PR_SET_PDEATHSIG = 1  # of Linux: the signal that a process gets at the end of the one that started it
 Row = dict[str, Any]
 

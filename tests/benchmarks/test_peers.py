@@ -185,30 +185,31 @@ def test_an_error_of_the_script_ends_the_run(peers, monkeypatch, tmp_path):
         peers["run"].run_all(tmp_path / "rows.jsonl", {"speed": ["90 samples"]}, ["coview TMvKSCR"], options)
 
 
-def test_a_method_that_is_too_slow_in_one_part_is_not_run_in_the_next(peers, monkeypatch, tmp_path):
-    calls = []
+def test_a_method_over_the_limit_of_one_part_is_not_run_in_the_next_with_no_longer_limit(peers, monkeypatch, tmp_path):
+    calls, data = [], peers["data"]
 
     class Slow:
-        def __init__(self, *arguments):
-            pass
+        def __init__(self, peer, seed, limit, gigabytes):
+            self._limit = limit
 
         def __call__(self, name):
             calls.append(name)
             time.sleep(0.2)  # the other thread could start with the next part
-            return {"error": "over the time limit of 600 s"}
+            return {"error": f"over the time limit of {self._limit:g} s"}
 
         def close(self):
             pass
 
     monkeypatch.setattr(peers["run"], "Worker", Slow)
     options = SimpleNamespace(seed=0, memory=8, jobs=2)
-    parts = {"speed": ["1000 samples"], "large": ["100000 samples"]}
+    parts = {"quality": [data.GAUSSIAN], "speed": ["1000 samples"], "large": ["100000 samples"]}
     peers["run"].run_all(tmp_path / "rows.jsonl", parts, ["coview OPMC"], options)
-    assert calls == ["1000 samples"]
+    assert calls == [data.GAUSSIAN, "1000 samples"]
     rows = peers["run"].stored(tmp_path / "rows.jsonl")
-    assert [(each["part"], each["error"].partition(":")[0]) for each in rows] == [
+    assert [(each["part"], each["error"]) for each in rows] == [
+        ("quality", "over the time limit of 60 s"),
         ("speed", "over the time limit of 600 s"),
-        ("large", "not run"),
+        ("large", "not run: over the time limit of 600 s on 1000 samples"),
     ]
 
 
