@@ -21,7 +21,7 @@ from benchmarks.data import list_datasets, stored_names
 from benchmarks.markdown import reflow, table
 from benchmarks.peers.data import MISSING
 from benchmarks.peers.peers import PEERS
-from benchmarks.peers.worker import LIMITS, NOT_INSTALLED, WARM_SECONDS
+from benchmarks.peers.worker import LIMITS, NOT_INSTALLED, TIME_LIMIT, WARM_SECONDS
 from benchmarks.provenance import machine
 from benchmarks.quality.paired import halves, mean_with_interval
 
@@ -263,21 +263,22 @@ def _in_this_run(package: str, cells: Cells, ranks: Mapping[str, float], ranks_m
     best = _best_of(own, ranks)
     if not best:
         return "*In this run* it has no result."
-    words = f"*In this run* {best}" + (f"; with missing views, {b}" if (b := _best_of(own, ranks_missing)) else "")
+    words = f"*In this run* its best method by mean rank is {best}"
+    words += f", and with missing views {b}" if (b := _best_of(own, ranks_missing)) else ""
     rows = [row for of in own.values() for row in of.values()]
     failed = sum(not is_result(row) for row in rows)
     names = dict.fromkeys(name for of in own.values() for name in of)
     ahead = [name for name in names if own.keys() & ahead_of_tuned(cells, name).keys()]
-    words += f". More than {AHEAD:g} ahead of `Tuned` on {len(ahead)} data sets"
+    words += f". On {len(ahead)} data sets a method of it is more than {AHEAD:g} ahead of `Tuned`"
     words += f": {', '.join(ahead)}" if ahead else ""
-    return f"{words}. {failed} of {len(rows)} fits of complete data have no result."
+    return f"{words}. {failed} of {len(rows)} fits of data without missing views have no result."
 
 
 def _best_of(own: Iterable[str], ranks: Mapping[str, float]) -> str:
     """Return the best of some methods by its mean rank, and its place among all."""
     for place, (peer, rank) in enumerate(ranks.items(), start=1):
         if peer in own:
-            return f"{peer} has the mean rank {rank:.2f}, place {place} of {len(ranks)}"
+            return f"{peer} ({rank:.2f}, place {place} of {len(ranks)})"
     return ""
 
 
@@ -303,7 +304,12 @@ def _speed(cells: Cells, names: Sequence[str]) -> list[str]:
     def cell(row: Row | None) -> str:
         if row is None:
             return ""
-        return f"{row['seconds']:.1f} s, {row['memory'] / 1e6:.0f} MB" if is_result(row) else _failure(row)
+        if is_result(row):
+            return f"{row['seconds']:.1f} s, {row['memory'] / 1e6:.0f} MB"
+        expected = re.search(r"\d+ s are expected", row["error"])
+        known = {"MemoryError": "out of memory", TIME_LIMIT: "over the limit"}
+        words = next((words for error, words in known.items() if row["error"].startswith(error)), _failure(row))
+        return f"{words} ({expected[0].replace('are ', '')})" if expected else words
 
     body = [[peer, *(cell(of.get(name)) for name in names)] for peer, of in cells.items()]
     return table(["method", *names], body) if cells else ["Not run."]

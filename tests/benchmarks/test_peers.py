@@ -120,6 +120,19 @@ def test_a_cell_tells_a_failure_from_a_method_that_was_not_run(peers):
     assert _score(row("x", "a", 0.5)) == "0.500"
 
 
+def test_a_cell_of_times_says_why_it_has_none(peers):
+    _speed = peers["page"]._speed
+    errors = {
+        "MemoryError": "out of memory",
+        "over the time limit of 600 s": "over the limit",
+        "not run: over the time limit of 600 s on 1000 samples": "not run",
+        "not run: 653 s are expected from its times on fewer samples, the limit is 600 s": "not run (653 s expected)",
+        "ValueError: 3": "fails",
+    }
+    cells = {peer: {"a": row(peer, "a", error=peer)} for peer in errors}
+    assert _speed(cells, ["a"])[2:] == [f"| {error} | {words} |" for error, words in errors.items()]
+
+
 def test_a_page_without_some_stored_data_sets_is_not_called_complete(peers, monkeypatch):
     from benchmarks.data import catalogue
 
@@ -258,15 +271,15 @@ def test_the_page_names_the_methods_that_are_ahead(peers):
     ]
     ranks, with_missing = {own: 1.5, "iMML NEMO": 2.5}, {"iMML NEMO": 1.0}
     assert page._in_this_run("imml", cells, ranks, with_missing) == (
-        "*In this run* iMML NEMO has the mean rank 2.50, place 2 of 2; with missing views, iMML NEMO has the mean rank "
-        "1.00, place 1 of 1. More than 0.05 ahead of `Tuned` on 3 data sets: a, c, d. 0 of 4 fits of complete data "
-        "have no result."
+        "*In this run* its best method by mean rank is iMML NEMO (2.50, place 2 of 2), and with missing views iMML "
+        "NEMO (1.00, place 1 of 1). On 3 data sets a method of it is more than 0.05 ahead of `Tuned`: a, c, d. 0 of "
+        "4 fits of data without missing views have no result."
     )
     assert page._in_this_run("snfpy", cells, ranks, {}) == "*In this run* it has no result."
-    own_alone = page.cells_of([row(own, "a", 0.5)], "quality")
-    assert page._in_this_run("coview", own_alone, {own: 1.0}, {}) == (
-        f"*In this run* {own} has the mean rank 1.00, place 1 of 1. More than 0.05 ahead of `Tuned` on 0 data sets. "
-        "0 of 1 fits of complete data have no result."
+    alone = page.cells_of([row(own, "a", 0.5)], "quality")
+    assert page._in_this_run("coview", alone, {own: 1.0}, {}) == (
+        f"*In this run* its best method by mean rank is {own} (1.00, place 1 of 1). On 0 data sets a method of it is "
+        "more than 0.05 ahead of `Tuned`. 0 of 1 fits of data without missing views have no result."
     )
 
 
