@@ -9,7 +9,7 @@ start from the best by the labels that are compared with the published number, a
 and all sources of labels. The parameters are the scaling of each view, its kernel, the bandwidth or offset of this
 kernel in units of the median distance, and those of the method. Rows are stored as they are computed, and proposals
 depend only on the seed and on earlier rows, so an interrupted search resumes to the same result. The script replaces
-one block of docs/paper/ari.md.
+one block of docs/paper/ari.md if there are rows of all searches.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import chain, product
 from math import exp, inf
 from operator import itemgetter
 from pathlib import Path
@@ -269,7 +270,6 @@ def main() -> None:
     parser.add_argument("--rows", type=Path, default=HERE / "rows", help="folder of the rows, to resume a search")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="number of processes")
     parser.add_argument("--page", type=Path, default=PAGE, help="the page with the block of optimised settings")
-    parser.add_argument("--no-page", action="store_true", help="only store rows")
     options = parser.parse_args()
     end = perf_counter() + options.seconds
     for name, method in product(plan.available(options.sets), options.methods):
@@ -281,10 +281,11 @@ def main() -> None:
         best = {rule: tables.best_row(search.rows, name, method, "ari", keep) for rule, keep in kept.items()}
         shown = ", ".join(f"{rule} {row['ari']:.3f}" for rule, row in best.items() if row is not None)
         print(f"{name}, {method}: ARI {shown} after {tables.n_settings(search.rows)} evaluations", flush=True)
-    if not options.no_page:
-        searches = product(plan.available(sets), METHODS)
-        rows = [row for name, method in searches for row in stored(options.rows, name, method)]
-        options.page.write_text(reflow(tables.with_optimised(options.page.read_text(), rows)))
+    rows = {each: stored(options.rows, *each) for each in product(plan.available(sets), METHODS)}
+    if missing := [", ".join(each) for each, found in rows.items() if not found]:  # the block would lose their lines
+        sys.exit(f"{options.page.name} is not written: no rows of {missing[0]} and {len(missing) - 1} more")
+    every = list(chain.from_iterable(rows.values()))
+    options.page.write_text(reflow(tables.with_optimised(options.page.read_text(), every)))
 
 
 if __name__ == "__main__":

@@ -112,3 +112,13 @@ def test_the_table_has_the_evaluations_of_each_search(optimise, data, tmp_path):
     assert float(cells[4]) <= float(cells[5])
     assert cells[6] == "6"
     assert "| ImgC | MvKSC | 0.794 | not run | not run | 0 |" in again
+
+
+def test_a_page_with_rows_of_other_searches_is_kept(optimise, monkeypatch, tmp_path):
+    page = tmp_path / "ari.md"
+    page.write_text("measured before")
+    monkeypatch.setattr(optimise, "stored", lambda rows, name, method: [])
+    monkeypatch.setattr("sys.argv", ["optimise", "--sets", "--rows", str(tmp_path), "--page", str(page)])
+    with pytest.raises(SystemExit, match=r"ari\.md is not written: no rows of .* more"):
+        optimise.main()
+    assert page.read_text() == "measured before"
