@@ -120,9 +120,13 @@ def size_of_grid(data: Data, size: str) -> str:
 
 def left_out(method: str, data: Data) -> bool:
     """Return whether a fit would take minutes, because of the number of samples or of columns."""
-    too_many = data.views.n_samples > LIMITS.get(method, data.views.n_samples)
+    return data.views.n_samples > LIMITS.get(method, data.views.n_samples) or is_too_wide(method, data)
+
+
+def is_too_wide(method: str, data: Data) -> bool:
+    """Return whether a fit would take minutes because of the number of columns."""
     widest = max(data.views.n_features.values())
-    return too_many or widest > LIMITS.get(f"{method}_columns", widest)
+    return widest > LIMITS.get(f"{method}_columns", widest)
 
 
 def paper_experiments(data: Data, size: str) -> list[Experiment]:
@@ -457,7 +461,7 @@ def timing_experiments(data: Data, size: str) -> list[Experiment]:
         method = SETTINGS["methods"][title]
         name = method["estimator"]
         many = n > LIMITS["all_methods"]
-        if many and name not in (*SETTINGS["scalable"]["methods"], "oplfmvc"):
+        if many and (name not in (*SETTINGS["scalable"]["methods"], "oplfmvc") or is_too_wide(name, data)):
             continue
         estimator: Any = as_published(name)
         extra: dict[str, Any] = {"preprocess": preprocessings(data.name)[0], "shared": False}

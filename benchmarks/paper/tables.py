@@ -478,7 +478,8 @@ def _time_page(rows: Sequence[Row]) -> str:
         "The kernels are RBF with σ² = e³ and the normalised polynomial kernel with d = 2 and t = e. KSC (best) uses "
         "the first view. KSC (concat) uses the kernel of the first view on all columns. The first view of ImgC is "
         "L2-normalised. Above 3500 samples, SFMC and MVSCBP have 1000 anchors, and methods that do not scale are not "
-        "run. TMvKSCR (m=1000) trains on 1000 samples and labels all (`FixedSize`). `topics` is a generated stand-in "
+        "run, nor is MVSCBP on views of more than 20,000 columns, where its k-means takes minutes. TMvKSCR (m=1000) "
+        "trains on 1000 samples and labels all (`FixedSize`). `topics` is a generated stand-in "
         "for L-Reuters: documents of a topic model in five languages, with the same numbers of samples and columns and "
         "about 85 words in each document (`benchmarks/data/topics.py`).",
         "",
