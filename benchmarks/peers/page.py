@@ -29,9 +29,24 @@ HERE = Path(__file__).parent
 NOT_RUN = "not run"
 OURS = ("coview Tuned", "coview TMvKSCR")
 RANKS_SVG, TIMES_SVG, ROWS_CSV = "peers-ranks.svg", "peers-times.svg", "peers.csv"
-COLUMNS = ("part", "peer", "data", "seed", "ari", "nmi", "found", "seconds", "memory", "error", "elapsed", "commit")
+COLUMNS = (
+    "part",
+    "peer",
+    "data",
+    "seed",
+    "ari",
+    "nmi",
+    "found",
+    "seconds",
+    "memory",
+    "error",
+    "expected",
+    "elapsed",
+    "commit",
+)
 NONE = "–"
 ALPHA = 0.05
+FOUND = 0.95  # ARI below which the tables of times state it
 AHEAD = 0.05  # difference in ARI of the methods that the page names as ahead of `Tuned`
 Row = dict[str, Any]
 Cells = dict[str, dict[str, Row]]  # by method and data set
@@ -67,6 +82,7 @@ def write(rows: Sequence[Row], expected: Mapping[str, Sequence[str]], out: Path,
         "behind": "\n".join(_behind_table(behind)),
         "n_behind": len(behind),
         "margin": f"{AHEAD:g}",
+        "found": f"{FOUND:g}",
         "scores": "\n".join(_scores(cells["quality"], expected["quality"])),
         "verdict_missing": _verdict(ranks_missing, with_missing),
         "missing": "\n".join(_scores(cells["missing"], expected["missing"])),
@@ -160,7 +176,7 @@ def _commits(rows: Iterable[Row]) -> str:
 
 
 def _hours(rows: Iterable[Row], n_processes: int = 1) -> str:
-    """Return the time of all fits, divided by the number of processes that run side by side."""
+    """Return the time of all fits with reading and first fits, divided among processes that run side by side."""
     return f"{sum(row.get('elapsed', 0.0) for row in rows) / 3600 / n_processes:.1f}"
 
 
@@ -260,16 +276,15 @@ def _behind_table(found: Sequence[list[Any]]) -> list[str]:
 def _in_this_run(package: str, cells: Cells, ranks: Mapping[str, float], ranks_missing: Mapping[str, float]) -> str:
     """Return the best ranks of a library, the data sets on which it is ahead of `Tuned`, and its failures."""
     own = {peer: of for peer, of in cells.items() if PEERS[peer].package == package}
-    best = _best_of(own, ranks)
-    if not best:
-        return "*In this run* it has no result."
-    words = f"*In this run* its best method by mean rank is {best}"
-    words += f", and with missing views {b}" if (b := _best_of(own, ranks_missing)) else ""
     rows = [row for of in own.values() for row in of.values()]
     failed = sum(not is_result(row) for row in rows)
+    if failed == len(rows):
+        return "*In this run* it has no result."
+    words = f"*In this run* its best method by mean rank is {_best_of(own, ranks) or 'not known yet'}"
+    words += f", and with missing views {best}" if (best := _best_of(own, ranks_missing)) else ""
     names = dict.fromkeys(name for of in own.values() for name in of)
     ahead = [name for name in names if own.keys() & ahead_of_tuned(cells, name).keys()]
-    words += f". On {len(ahead)} data sets a method of it is more than {AHEAD:g} ahead of `Tuned`"
+    words += f". On {len(ahead) or 'no'} data sets a method of it is more than {AHEAD:g} ahead of `Tuned`"
     words += f": {', '.join(ahead)}" if ahead else ""
     return f"{words}. {failed} of {len(rows)} fits of data without missing views have no result."
 
@@ -295,9 +310,9 @@ def _score(row: Row | None) -> str:
 
 
 def _failure(row: Row) -> str:
-    if row["error"].startswith(NOT_INSTALLED):
-        return "not installed"
-    return NOT_RUN if row["error"].startswith(NOT_RUN) else "fails"
+    known = {"MemoryError": "out of memory", TIME_LIMIT: "over the limit", NOT_RUN: NOT_RUN}
+    known |= dict.fromkeys(NOT_INSTALLED, "not installed")
+    return next((words for error, words in known.items() if row["error"].startswith(error)), "fails")
 
 
 def _speed(cells: Cells, names: Sequence[str]) -> list[str]:
@@ -305,11 +320,9 @@ def _speed(cells: Cells, names: Sequence[str]) -> list[str]:
         if row is None:
             return ""
         if is_result(row):
-            return f"{row['seconds']:.1f} s, {row['memory'] / 1e6:.0f} MB"
-        expected = re.search(r"\d+ s are expected", row["error"])
-        known = {"MemoryError": "out of memory", TIME_LIMIT: "over the limit"}
-        words = next((words for error, words in known.items() if row["error"].startswith(error)), _failure(row))
-        return f"{words} ({expected[0].replace('are ', '')})" if expected else words
+            found = f"{row['seconds']:.1f} s, {(row['memory'] or 0) / 1e6:.0f} MB"
+            return found if row["ari"] >= FOUND else f"{found}, ARI {row['ari']:.2f}"
+        return _failure(row) + (f" ({row['expected']} s expected)" if "expected" in row else "")
 
     body = [[peer, *(cell(of.get(name)) for name in names)] for peer, of in cells.items()]
     return table(["method", *names], body) if cells else ["Not run."]

@@ -231,5 +231,8 @@ PEERS: Mapping[str, Peer] = {
         for name in _IMML
     },
     "iMML MLMF": Peer("imml", _imml_mlmf, missing=True),
-    **{f"iMML {name}": Peer("imml", partial(_imml_deep, name), missing=True) for name in ("MRGCN", "IntegrAO")},
+    **{
+        f"iMML {name}": Peer("imml", partial(_imml_deep, name), predicts=name == "MRGCN", missing=True)
+        for name in ("MRGCN", "IntegrAO")
+    },
 }

@@ -20,10 +20,10 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
-from itertools import chain
 from math import log
 from pathlib import Path
 from queue import SimpleQueue
+from threading import Event
 from time import perf_counter
 
 # Before NumPy is imported, here and in the processes of the methods.
@@ -44,6 +44,7 @@ PARTS = {
     "speed": data.speed_sets,
     "large": data.large_sets,
 }
+HOPELESS = (*NOT_INSTALLED, WARM_UP)  # errors of a method on any data
 SizeOf = Callable[[str], tuple[int, ...]]
 
 
@@ -59,33 +60,33 @@ def rows_left(
     measure: Callable[[str], Row],
     limit: float,
     size_of: SizeOf = data.size_of,
+    is_linear: bool = False,
 ) -> Iterator[Row]:
     """Yield the rows of one method that are not known, in the order of the data sets."""
-    rows = dict(known)  # also those of another part with the same limit
+    rows = dict(known)  # also those of earlier parts
     for name in names:
         row = known.get(name)
         if row is None:
-            reason = _reason_to_skip(rows, name, limit, size_of)
-            row = {"data": name} | ({"error": reason} if reason else measure(name))
+            row = {"data": name} | (_reason_to_skip(rows, name, limit, size_of, is_linear) or measure(name))
             yield row
         rows[name] = row
 
 
-def _reason_to_skip(rows: Mapping[str, Row], name: str, limit: float, size_of: SizeOf) -> str:
-    """Return the error of a method that is not installed or fails at once, or that it is too slow for less data."""
+def _reason_to_skip(rows: Mapping[str, Row], name: str, limit: float, size_of: SizeOf, is_linear: bool) -> Row:
+    """Return the error of a method that is not installed, fails at once, or is too slow for less data; or nothing."""
     for other, row in rows.items():
         error = row.get("error", "")
-        if error.startswith((*NOT_INSTALLED, WARM_UP)):
-            return str(error)
+        if error.startswith(HOPELESS):
+            return {"error": error}
         if error.startswith(TIME_LIMIT) and _is_at_most(size_of(other), size_of(name)):
-            return f"{page.NOT_RUN}: {error} on {other}"
+            return {"error": f"{page.NOT_RUN}: {error} on {other}"}
     n, *others = size_of(name)
     alike = {other: row for other, row in rows.items() if [*size_of(other)[1:]] == others and "seconds" in row}
     seconds = {size_of(other)[0]: row["seconds"] for other, row in alike.items()}
-    if (expected := expected_seconds(seconds, n)) > limit:
+    if (expected := expected_seconds(seconds, n, is_linear)) > limit:
         why = f"{expected:.0f} s are expected from its times on fewer samples, the limit is {limit:g} s"
-        return f"{page.NOT_RUN}: {why}"
-    return ""
+        return {"error": f"{page.NOT_RUN}: {why}", "expected": round(expected)}
+    return {}
 
 
 def _is_at_most(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
@@ -93,44 +94,54 @@ def _is_at_most(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
     return all(a <= b for a, b in zip(one, other, strict=True))
 
 
-def expected_seconds(seconds: Mapping[int, float], n: int) -> float:
+def expected_seconds(seconds: Mapping[int, float], n: int, is_linear: bool = False) -> float:
     """Return the seconds for n samples by the power law through the two largest numbers of samples.
 
-    With one number the time is assumed to be linear, which few methods are better than; without any it is 0.
+    The law is linear if the method is known to be, because two times are too noisy for a factor of ten, and if there is
+    only one time. Without any time the result is 0.
     """
     if not seconds:
         return 0.0
     *fewer, many = sorted(seconds)
     few = fewer[-1] if fewer else many
     first, last = (max(seconds[m], 1e-3) for m in (few, many))  # the rows have milliseconds
-    power = log(last / first) / log(many / few) if fewer else 1.0
+    power = log(last / first) / log(many / few) if fewer and not is_linear else 1.0
     return float(last * (n / many) ** power)
+
+
+def _counts_in(part: str, row: Row) -> bool:
+    """Return whether a row of a method is of this part, or of an earlier one with no shorter limit or hopeless."""
+    order = list(PARTS)
+    is_comparable = LIMITS[row["part"]] >= LIMITS[part] or row.get("error", "").startswith(HOPELESS)
+    return order.index(row["part"]) <= order.index(part) and is_comparable
 
 
 def run_all(path: Path, parts: Mapping[str, Sequence[str]], peers: Sequence[str], options: argparse.Namespace) -> None:
     """Run methods on the data sets of each part; each method and part is one task of a pool, the parts in order."""
     on_file = [row for row in stored(path) if row["seed"] == options.seed]
     rows_of = {peer: [row for row in on_file if row["peer"] == peer] for peer in peers}
-    queue: SimpleQueue[Row | None] = SimpleQueue()  # None after the last row of a task
-    at, order = commit(), list(PARTS)
+    # Rows, None after the last row of a task, or an error of this script.
+    queue: SimpleQueue[Row | BaseException | None] = SimpleQueue()
+    at, stopped = commit(), Event()
 
     def run_peer(part: str, peer: str, earlier: Sequence[Future[None]]) -> None:
         try:
-            wait(earlier)  # a method that is too slow in one part is not run in the next; never waits for a later task
+            wait(earlier)  # a method that is too slow in one part is not run in the next
             limit, same = LIMITS[part], {"part": part, "peer": peer, "seed": options.seed, "commit": at}
-            # Over a shorter limit is no reason to skip a fit, and a later part must not change the rows of this one.
-            informative = [p for p in order[: order.index(part) + 1] if LIMITS[p] >= limit]
-            known = {row["data"]: row for row in rows_of[peer] if row["part"] in informative}
+            known = {row["data"]: row for row in rows_of[peer] if _counts_in(part, row)}
             with closing(Worker(peer, options.seed, limit, options.memory / options.jobs)) as worker:
                 start = perf_counter()
-                for left in rows_left(parts[part], known, worker, limit):
+                for left in rows_left(parts[part], known, worker, limit, is_linear=PEERS[peer].linear):
                     now = perf_counter()
                     row = same | left | {"elapsed": round(now - start, 3)}
                     rows_of[peer].append(row)
                     queue.put(row)
                     start = now
-        finally:
+                    if stopped.is_set():
+                        return
             queue.put(None)
+        except BaseException as error:
+            queue.put(error)
 
     with ThreadPoolExecutor(options.jobs) as pool, Ledger(path) as ledger:
         tasks: dict[str, list[Future[None]]] = {peer: [] for peer in peers}  # by method, in the order of the parts
@@ -139,16 +150,20 @@ def run_all(path: Path, parts: Mapping[str, Sequence[str]], peers: Sequence[str]
                 if PEERS[peer].runs_in(part):
                     tasks[peer].append(pool.submit(run_peer, part, peer, tuple(tasks[peer])))
         left = sum(map(len, tasks.values()))
-        while left:
-            row = queue.get()
-            if row is None:
-                left -= 1
-                continue
-            ledger.add([row])
-            shown = row.get("error") or f"ARI {row['ari']:.3f} in {row['seconds']:.1f} s"
-            print(f"{row['part']}, {row['peer']}, {row['data']}: {shown}", flush=True)
-        for task in chain.from_iterable(tasks.values()):
-            task.result()  # raises an error of this script
+        try:
+            while left:
+                row = queue.get()
+                if row is None:
+                    left -= 1
+                    continue
+                if isinstance(row, BaseException):
+                    raise row
+                ledger.add([row])
+                shown = row.get("error") or f"ARI {row['ari']:.3f} in {row['seconds']:.1f} s"
+                print(f"{row['part']}, {row['peer']}, {row['data']}: {shown}", flush=True)
+        finally:  # after an error, the other tasks end with the present fit
+            stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def main() -> None:

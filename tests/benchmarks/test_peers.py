@@ -108,29 +108,43 @@ def test_a_method_whose_expected_time_is_over_the_limit_is_not_run(peers):
     rows = list(run.rows_left(list(times), {}, lambda name: {"ari": 1.0, "seconds": times[name]}, limit=600))
     assert [each.get("ari") for each in rows] == [1.0, 1.0, 1.0, None]
     assert rows[3]["error"] == "not run: 2500 s are expected from its times on fewer samples, the limit is 600 s"
+    assert rows[3]["expected"] == 2500
     assert run.expected_seconds({}, 2000) == 0
+    # The times of k-means at 50,000 and 100,000 samples: the power law gives 319 s for a million, where it took 99 s.
+    assert run.expected_seconds({50_000: 5.989, 100_000: 15.0}, 1_000_000) == pytest.approx(318, abs=2)
+    assert run.expected_seconds({50_000: 5.989, 100_000: 15.0}, 1_000_000, is_linear=True) == 150
     assert run.expected_seconds({1000: 1.0}, 2000) == 2.0  # linear, because a growth needs two times
     assert run.expected_seconds({1000: 0.0, 2000: 0.0}, 10_000) < 1
 
 
 def test_a_cell_tells_a_failure_from_a_method_that_was_not_run(peers):
     _score = peers["page"]._score
-    errors = ("ValueError: 3", "not run: slow", "ModuleNotFoundError: no module")
-    assert [_score(row("x", "a", error=error)) for error in errors] == ["fails", "not run", "not installed"]
+    errors = {
+        "ValueError: 3": "fails",
+        "MemoryError": "out of memory",
+        "over the time limit of 60 s": "over the limit",
+        "not run: over the time limit of 60 s on b": "not run",
+        "ModuleNotFoundError: no module": "not installed",
+    }
+    for error, words in errors.items():
+        assert _score(row("x", "a", error=error)) == words
     assert _score(row("x", "a", 0.5)) == "0.500"
 
 
-def test_a_cell_of_times_says_why_it_has_none(peers):
+def test_a_cell_of_times_says_why_it_has_none_and_whether_clusters_are_found(peers):
     _speed = peers["page"]._speed
-    errors = {
-        "MemoryError": "out of memory",
-        "over the time limit of 600 s": "over the limit",
-        "not run: over the time limit of 600 s on 1000 samples": "not run",
-        "not run: 653 s are expected from its times on fewer samples, the limit is 600 s": "not run (653 s expected)",
-        "ValueError: 3": "fails",
+    cells = {
+        "x": {"a": row("x", "a", 1.0, seconds=2.0)},
+        "y": {"a": row("y", "a", 0.5, seconds=2.0)},
+        "z": {"a": row("z", "a", error="MemoryError")},
+        "w": {"a": row("w", "a", error="not run: slow") | {"expected": 653}},
     }
-    cells = {peer: {"a": row(peer, "a", error=peer)} for peer in errors}
-    assert _speed(cells, ["a"])[2:] == [f"| {error} | {words} |" for error, words in errors.items()]
+    assert [line.split(" | ")[1].removesuffix(" |") for line in _speed(cells, ["a"])[2:]] == [
+        "2.0 s, 1 MB",
+        "2.0 s, 1 MB, ARI 0.50",  # a fit that is fast because it finds little
+        "out of memory",
+        "not run (653 s expected)",
+    ]
 
 
 def test_a_page_without_some_stored_data_sets_is_not_called_complete(peers, monkeypatch):
@@ -188,42 +202,77 @@ def test_a_killed_run_leaves_no_fit_behind():
     assert not fit.is_running() or fit.status() == psutil.STATUS_ZOMBIE
 
 
-def test_an_error_of_the_script_ends_the_run(peers, monkeypatch, tmp_path):
-    def refuse(*arguments):
-        raise OSError("no processes are left")
+class FakeWorker:
+    """A worker whose fits end at once, with the result that a function gives for the name of the data set."""
 
-    monkeypatch.setattr(peers["run"], "Worker", refuse)
-    options = SimpleNamespace(seed=0, memory=8, jobs=2)
+    def __init__(self, answer, calls):
+        self._answer, self._calls = answer, calls
+
+    def __call__(self, name):
+        self._calls.append(name)
+        return self._answer(name)
+
+    def close(self):
+        pass
+
+
+def run_with(peers, monkeypatch, path, answer, parts, names=("coview OPMC",)):
+    """Run methods whose fits are fake; return the data sets that were fitted and the rows."""
+    calls, options = [], SimpleNamespace(seed=0, memory=8, jobs=2)
+    monkeypatch.setattr(peers["run"], "Worker", lambda *arguments: FakeWorker(answer, calls))
+    peers["run"].run_all(path, parts, names, options)
+    return calls, peers["run"].stored(path)
+
+
+def test_an_error_of_the_script_ends_the_run(peers, monkeypatch, tmp_path):
+    names, calls = [f"{n} samples" for n in range(100, 200)], []
+
+    def refuse(name):
+        calls.append(name)
+        time.sleep(0.01)
+        if name == names[3]:
+            raise OSError("no processes are left")
+        return {"ari": 1.0, "seconds": 0.0}
+
     with pytest.raises(OSError, match="no processes are left"):
-        peers["run"].run_all(tmp_path / "rows.jsonl", {"speed": ["90 samples"]}, ["coview TMvKSCR"], options)
+        run_with(peers, monkeypatch, tmp_path / "rows.jsonl", refuse, {"speed": names}, list(peers["peers"].PEERS)[:9])
+    assert len(calls) < 50  # of 900: the other methods end, too
+    assert len(peers["run"].stored(tmp_path / "rows.jsonl")) >= 3
 
 
 def test_a_method_over_the_limit_of_one_part_is_not_run_in_the_next_with_no_longer_limit(peers, monkeypatch, tmp_path):
-    calls, data = [], peers["data"]
+    gaussian = peers["data"].GAUSSIAN
+    limits = {gaussian: 60, "1000 samples": 600}
 
-    class Slow:
-        def __init__(self, peer, seed, limit, gigabytes):
-            self._limit = limit
+    def exceed(name):
+        time.sleep(0.2)  # the other thread could start with the next part
+        return {"error": f"over the time limit of {limits[name]} s"}
 
-        def __call__(self, name):
-            calls.append(name)
-            time.sleep(0.2)  # the other thread could start with the next part
-            return {"error": f"over the time limit of {self._limit:g} s"}
-
-        def close(self):
-            pass
-
-    monkeypatch.setattr(peers["run"], "Worker", Slow)
-    options = SimpleNamespace(seed=0, memory=8, jobs=2)
-    parts = {"quality": [data.GAUSSIAN], "speed": ["1000 samples"], "large": ["100000 samples"]}
-    peers["run"].run_all(tmp_path / "rows.jsonl", parts, ["coview OPMC"], options)
-    assert calls == [data.GAUSSIAN, "1000 samples"]
-    rows = peers["run"].stored(tmp_path / "rows.jsonl")
+    parts = {"quality": [gaussian], "speed": ["1000 samples"], "large": ["100000 samples"]}
+    calls, rows = run_with(peers, monkeypatch, tmp_path / "rows.jsonl", exceed, parts)
+    assert calls == [gaussian, "1000 samples"]
     assert [(each["part"], each["error"]) for each in rows] == [
         ("quality", "over the time limit of 60 s"),
         ("speed", "over the time limit of 600 s"),
         ("large", "not run: over the time limit of 600 s on 1000 samples"),
     ]
+
+
+def test_a_later_part_does_not_change_the_rows_of_an_earlier_one(peers, monkeypatch, tmp_path):
+    gaussian, path = peers["data"].GAUSSIAN, tmp_path / "rows.jsonl"
+    error = {"error": "over the time limit of 600 s"}
+    run_with(peers, monkeypatch, path, lambda name: error, {"speed": ["1000 samples"]})
+    calls, rows = run_with(peers, monkeypatch, path, lambda name: {"ari": 1.0, "seconds": 1.0}, {"quality": [gaussian]})
+    assert calls == [gaussian]
+    assert [each["part"] for each in rows] == ["speed", "quality"]
+
+
+def test_a_method_that_fails_in_its_first_fit_is_not_run_in_any_part(peers, monkeypatch, tmp_path):
+    error = {"error": "first fit of 150 samples: over the time limit of 120 s"}
+    parts = {"quality": [peers["data"].GAUSSIAN], "speed": ["1000 samples"]}
+    calls, rows = run_with(peers, monkeypatch, tmp_path / "rows.jsonl", lambda name: error, parts)
+    assert len(calls) == 1
+    assert [each["error"] for each in rows] == [error["error"]] * 2
 
 
 def test_samples_without_a_cluster_are_one_cluster(peers):
@@ -275,10 +324,12 @@ def test_the_page_names_the_methods_that_are_ahead(peers):
         "NEMO (1.00, place 1 of 1). On 3 data sets a method of it is more than 0.05 ahead of `Tuned`: a, c, d. 0 of "
         "4 fits of data without missing views have no result."
     )
-    assert page._in_this_run("snfpy", cells, ranks, {}) == "*In this run* it has no result."
+    failed = page.cells_of([row("snfpy SNF + spectral", "a", error="TypeError")], "quality")
+    assert page._in_this_run("snfpy", failed, ranks, {}) == "*In this run* it has no result."
+    assert "is not known yet. On 2 data sets" in page._in_this_run("snfpy", cells, ranks, {})
     alone = page.cells_of([row(own, "a", 0.5)], "quality")
     assert page._in_this_run("coview", alone, {own: 1.0}, {}) == (
-        f"*In this run* its best method by mean rank is {own} (1.00, place 1 of 1). On 0 data sets a method of it is "
+        f"*In this run* its best method by mean rank is {own} (1.00, place 1 of 1). On no data sets a method of it is "
         "more than 0.05 ahead of `Tuned`. 0 of 1 fits of data without missing views have no result."
     )
 
@@ -319,7 +370,7 @@ def test_the_page_lists_failures_once_and_states_what_is_missing(peers, tmp_path
     rows = [row(p, d, 0.5 + i / 10, seconds=i + 1) for d in ("a", "b") for i, p in enumerate(list(page.PEERS)[:3])]
     error = "TypeError: <function f at 0x7f70a0427100>"
     rows += [row("snfpy SNF + spectral", d, error=error.replace("7f", d)) for d in ("a", "b")]
-    rows += [row("coview Tuned", "2000 samples", 0.5, part="speed", seconds=12.5)]
+    rows += [row("coview Tuned", "2000 samples", 1.0, part="speed", seconds=12.5)]
     page.write(rows, {"quality": ["a", "b", "c"], "missing": [], "speed": ["2000 samples"], "large": []}, tmp_path)
     text = (tmp_path / "peers.md").read_text()
     assert "**The run is incomplete**: rows of quality 8 of" in text
