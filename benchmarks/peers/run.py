@@ -110,7 +110,11 @@ def expected_seconds(seconds: Mapping[int, float], n: int, is_linear: bool = Fal
 
 
 def _counts_in(part: str, row: Row) -> bool:
-    """Return whether a row of a method is of this part, or of an earlier one with no shorter limit or hopeless."""
+    """Return whether a row may decide which fits of a part are skipped.
+
+    Rows of later parts do not count. Rows of earlier parts count if their limit is not shorter, or if the error would
+    be the same on any data.
+    """
     order = list(PARTS)
     is_comparable = LIMITS[row["part"]] >= LIMITS[part] or row.get("error", "").startswith(HOPELESS)
     return order.index(row["part"]) <= order.index(part) and is_comparable
