@@ -4,7 +4,8 @@ Each method runs in a process of its own, with one thread, a time limit for each
 is a row with its error. Rows are stored as they are computed, so an interrupted run resumes; remove a row, or the file,
 to compute it again. A method that exceeds the time limit is not run on data sets with as many samples, columns, views
 and clusters or more, nor if its expected time is over the limit, by its times on fewer samples with the same columns,
-views and clusters. A method that cannot be imported, or that fails in the first fit of a few samples, is not run again.
+views and clusters, nor on more samples after three data sets in a row. A method that cannot be imported, or that fails
+in the first fit of a few samples, is not run again.
 
     python -m benchmarks.peers.run                                 everything, and docs/peers.md
     python -m benchmarks.peers.run --parts quality --data ngs      a part; the page states what is missing
@@ -18,7 +19,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from math import log
 from pathlib import Path
@@ -29,6 +30,7 @@ from time import perf_counter
 # Before NumPy is imported, here and in the processes of the methods.
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[variable] = "1"
+os.environ["NUMBA_THREADING_LAYER"] = "workqueue"  # may be forked after its first use, unlike OpenMP
 
 from benchmarks.peers import data, page  # noqa: E402
 from benchmarks.peers.peers import PEERS  # noqa: E402
@@ -45,6 +47,7 @@ PARTS = {
     "large": data.large_sets,
 }
 HOPELESS = (*NOT_INSTALLED, WARM_UP)  # errors of a method on any data
+IN_A_ROW = 3  # data sets on which a method exceeds the time limit, until it is not run on more samples
 SizeOf = Callable[[str], tuple[int, ...]]
 
 
@@ -57,7 +60,7 @@ def stored(path: Path) -> list[Row]:
 def rows_left(
     names: Sequence[str],
     known: Mapping[str, Row],
-    measure: Callable[[str], Row],
+    measure: Callable[[str, float], Row],
     limit: float,
     size_of: SizeOf = data.size_of,
     is_linear: bool = False,
@@ -67,7 +70,7 @@ def rows_left(
     for name in names:
         row = known.get(name)
         if row is None:
-            row = {"data": name} | (_reason_to_skip(rows, name, limit, size_of, is_linear) or measure(name))
+            row = {"data": name} | (_reason_to_skip(rows, name, limit, size_of, is_linear) or measure(name, limit))
             yield row
         rows[name] = row
 
@@ -81,6 +84,10 @@ def _reason_to_skip(rows: Mapping[str, Row], name: str, limit: float, size_of: S
         if error.startswith(TIME_LIMIT) and _is_at_most(size_of(other), size_of(name)):
             return {"error": f"{page.NOT_RUN}: {error} on {other}"}
     n, *others = size_of(name)
+    was_run = [other for other, row in rows.items() if not row.get("error", "").startswith(page.NOT_RUN)]
+    last = sorted((other for other in was_run if size_of(other)[0] <= n), key=lambda each: size_of(each)[0])[-IN_A_ROW:]
+    if len(last) == IN_A_ROW and all(rows[other].get("error", "").startswith(TIME_LIMIT) for other in last):
+        return {"error": f"{page.NOT_RUN}: {TIME_LIMIT} on {', '.join(last)}"}
     alike = {other: row for other, row in rows.items() if [*size_of(other)[1:]] == others and "seconds" in row}
     seconds = {size_of(other)[0]: row["seconds"] for other, row in alike.items()}
     if (expected := expected_seconds(seconds, n, is_linear)) > limit:
@@ -121,39 +128,34 @@ def _counts_in(part: str, row: Row) -> bool:
 
 
 def run_all(path: Path, parts: Mapping[str, Sequence[str]], peers: Sequence[str], options: argparse.Namespace) -> None:
-    """Run methods on the data sets of each part; each method and part is one task of a pool, the parts in order."""
+    """Run methods on the data sets of each part; each method is one task of a pool, with the parts in order."""
     on_file = [row for row in stored(path) if row["seed"] == options.seed]
-    rows_of = {peer: [row for row in on_file if row["peer"] == peer] for peer in peers}
     # Rows, None after the last row of a task, or an error of this script.
     queue: SimpleQueue[Row | BaseException | None] = SimpleQueue()
     at, stopped = commit(), Event()
 
-    def run_peer(part: str, peer: str, earlier: Sequence[Future[None]]) -> None:
+    def run_peer(peer: str) -> None:
+        rows = [row for row in on_file if row["peer"] == peer]
         try:
-            wait(earlier)  # a method that is too slow in one part is not run in the next
-            limit, same = LIMITS[part], {"part": part, "peer": peer, "seed": options.seed, "commit": at}
-            known = {row["data"]: row for row in rows_of[peer] if _counts_in(part, row)}
-            with closing(Worker(peer, options.seed, limit, options.memory / options.jobs)) as worker:
+            with closing(Worker(peer, options.seed, options.memory / options.jobs)) as worker:
                 start = perf_counter()
-                for left in rows_left(parts[part], known, worker, limit, is_linear=PEERS[peer].linear):
-                    now = perf_counter()
-                    row = same | left | {"elapsed": round(now - start, 3)}
-                    rows_of[peer].append(row)
-                    queue.put(row)
-                    start = now
-                    if stopped.is_set():
-                        return
+                for part in filter(PEERS[peer].runs_in, parts):
+                    same = {"part": part, "peer": peer, "seed": options.seed, "commit": at}
+                    known = {row["data"]: row for row in rows if _counts_in(part, row)}
+                    for left in rows_left(parts[part], known, worker, LIMITS[part], is_linear=PEERS[peer].linear):
+                        now = perf_counter()
+                        row = same | left | {"elapsed": round(now - start, 3)}
+                        rows.append(row)
+                        queue.put(row)
+                        start = now
+                        if stopped.is_set():
+                            return
             queue.put(None)
         except BaseException as error:
             queue.put(error)
 
     with ThreadPoolExecutor(options.jobs) as pool, Ledger(path) as ledger:
-        tasks: dict[str, list[Future[None]]] = {peer: [] for peer in peers}  # by method, in the order of the parts
-        for part in parts:
-            for peer in peers:
-                if PEERS[peer].runs_in(part):
-                    tasks[peer].append(pool.submit(run_peer, part, peer, tuple(tasks[peer])))
-        left = sum(map(len, tasks.values()))
+        left = len([pool.submit(run_peer, peer) for peer in peers])
         try:
             while left:
                 row = queue.get()

@@ -1,8 +1,9 @@
-"""A process that fits one method to one data set after another, within limits of time and memory.
+"""A process for one method, which fits it to one data set after another, each in a copy of itself.
 
-The method is first fitted to a few samples, so that imports and compilation are not part of the seconds; they happen
-once for each process. A process that crashes or exceeds the time limit is ended, with those that it started, and
-replaced for the next data set. A method that crashes or takes too long in its first fit is not run again.
+The method is first fitted to a few samples, so that imports and compilation are not part of the seconds. Each data set
+is then fitted in a fork of this process. A fork that crashes or exceeds the limits of time and memory is ended, with
+the processes that it started, and leaves nothing behind; the first fit is not repeated. A method that crashes or takes
+too long in its first fit is not run again.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import resource
 import signal
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -38,84 +40,73 @@ Row = dict[str, Any]
 
 
 class Worker:
-    """Call it with the name of a data set; the result is a row, with an error if the fit fails.
+    """Call it with the name of a data set and a time limit; the result is a row, with an error if the fit fails.
 
     Parameters
     ----------
     peer : str
     seed : int
-    limit : float
-        Seconds of a fit, with reading of the data.
     gigabytes : float
-        Largest address space of the process.
+        Largest address space of a process.
     """
 
-    def __init__(self, peer: str, seed: int, limit: float, gigabytes: float) -> None:
-        self._arguments, self._limit = (peer, seed, gigabytes), limit
+    def __init__(self, peer: str, seed: int, gigabytes: float) -> None:
+        self._arguments = (peer, seed, gigabytes)
         self._process: Any = None
 
-    def __call__(self, name: str) -> Row:
-        try:
-            if self._process is None:
-                warm = self._start()
-                if "error" in warm:
-                    imports = warm["error"].startswith(NOT_INSTALLED)
-                    return warm if imports else {"error": f"{WARM_UP} of {WARM_SAMPLES} samples: {warm['error']}"}
-            self._connection.send(name)
-            return self._answer(self._limit)
-        except OSError:
-            if self._process is None:  # it could not be started
-                raise
-            return self._ended()
+    def __call__(self, name: str, limit: float) -> Row:
+        if self._process is None:
+            warm = self._start()
+            if "error" in warm:
+                self.close()
+                imports = warm["error"].startswith(NOT_INSTALLED)
+                return warm if imports else {"error": f"{WARM_UP} of {WARM_SAMPLES} samples: {warm['error']}"}
+        self._connection.send((name, limit))
+        row: Row = self._connection.recv()
+        return row
 
     def close(self) -> None:
-        """End the process, and those that it started, such as Octave."""
-        if self._process is None:
-            return
-        started = psutil.Process(self._process.pid).children(recursive=True) if self._process.is_alive() else []
-        self._process.kill()
-        for child in started:
-            with suppress(psutil.NoSuchProcess):
-                child.kill()
-        self._process.join()
-        self._connection.close()
-        self._process = None
+        """End the process, and those that it started."""
+        if self._process is not None:
+            end(self._process)
+            self._connection.close()
+            self._process = None
 
     def _start(self) -> Row:
-        """Start a process, and return what its first fit gives."""
-        context = get_context("spawn")  # threads of libraries do not survive a fork
+        """Start the process, and return what its first fit gives."""
+        context = get_context("spawn")  # threads of this process do not survive a fork
         self._connection, other = context.Pipe()
-        process = context.Process(target=serve, args=(other, *self._arguments), daemon=True)
-        process.start()
+        self._process = context.Process(target=serve, args=(other, *self._arguments))
+        self._process.start()
         other.close()
-        self._process = process
-        return self._answer(WARM_SECONDS)
+        return answer(self._process, self._connection, WARM_SECONDS)
 
-    def _answer(self, limit: float) -> Row:
-        if not self._connection.poll(limit):
-            self.close()
-            return {"error": f"{TIME_LIMIT} of {limit:g} s"}
-        try:
-            found: Row = self._connection.recv()
-        except (EOFError, OSError):
-            return self._ended()
-        if "error" in found:
-            self.close()  # a failed fit may leave its memory
-        return found
 
-    def _ended(self) -> Row:
-        """Return the error of a process that ended by itself."""
-        self._process.join()
-        code = self._process.exitcode
-        self.close()
-        return {"error": f"the process ended with code {code}"}
+def answer(process: Any, connection: Connection, limit: float) -> Row:
+    """Return what a process sends within the time limit, or an error."""
+    if not connection.poll(limit):
+        return {"error": f"{TIME_LIMIT} of {limit:g} s"}
+    try:
+        found: Row = connection.recv()
+    except (EOFError, OSError):
+        process.join()
+        return {"error": f"the process ended with code {process.exitcode}"}
+    return found
+
+
+def end(process: Any) -> None:
+    """End a process, and those that it started, such as Octave."""
+    started = psutil.Process(process.pid).children(recursive=True) if process.is_alive() else []
+    process.kill()
+    for child in started:
+        with suppress(psutil.NoSuchProcess):
+            child.kill()
+    process.join()
 
 
 def serve(connection: Connection, peer: str, seed: int, gigabytes: float) -> None:
     """Fit a method to the data sets whose names arrive, in the process of a worker."""
-    # A killed run ends its fits. The thread that starts a process must live longer than it, as those of a pool do.
-    with suppress(AttributeError):  # another system
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent()
     most = int(gigabytes * 2**30)
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     warnings.simplefilter("ignore")  # of the libraries, on their own future versions
@@ -124,8 +115,33 @@ def serve(connection: Connection, peer: str, seed: int, gigabytes: float) -> Non
         os.dup2(nowhere, output)
     connection.send(_or_error(lambda: _warm(peer, seed)))
     while True:
-        name = connection.recv()
-        connection.send(_or_error(lambda name=name: measure(peer, name, seed)))
+        name, limit = connection.recv()
+        connection.send(in_a_fork(lambda name=name: measure(peer, name, seed), limit))
+
+
+def end_with_parent() -> None:
+    """Let the system end this process with the thread that started it, so that a killed run ends its fits."""
+    with suppress(AttributeError):  # another system
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def in_a_fork(work: Callable[[], Row], limit: float) -> Row:
+    """Return what a function gives in a fork of this process, or its error."""
+    context = get_context("fork")
+    connection, other = context.Pipe(duplex=False)
+    process = context.Process(target=_send, args=(other, work))
+    process.start()
+    other.close()
+    try:
+        return answer(process, connection, limit)
+    finally:
+        end(process)
+        connection.close()
+
+
+def _send(connection: Connection, work: Callable[[], Row]) -> None:
+    end_with_parent()
+    connection.send(_or_error(work))
 
 
 def measure(peer: str, name: str, seed: int) -> Row:
