@@ -2,9 +2,11 @@
 
 import csv
 import json
+import os
 import subprocess
 import sys
 import time
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -69,19 +71,31 @@ def test_each_method_is_a_row_with_its_error(peers):
 
 
 def test_a_method_over_its_time_limit_is_ended(peers):
-    worker = peers["worker"].Worker("coview TMvKSCR", 0, limit=0.0, gigabytes=16)
-    start = time.perf_counter()
-    assert worker("40000 samples") == {"error": "over the time limit of 0 s"}
-    assert time.perf_counter() - start < peers["worker"].WARM_SECONDS
-    assert worker._process is None
+    with closing(peers["worker"].Worker("coview TMvKSCR", 0, gigabytes=16)) as worker:
+        start = time.perf_counter()
+        assert worker("40000 samples", 0.0) == {"error": "over the time limit of 0 s"}
+        assert time.perf_counter() - start < peers["worker"].WARM_SECONDS
+        first_fitted = worker._process
+        assert worker("90 samples", 60.0)["found"] == 10
+        assert worker._process is first_fitted  # the first fit is not repeated
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")  # threads of pytest-xdist
+def test_a_fork_ends_with_its_result_error_or_crash(peers):
+    in_a_fork, before = peers["worker"].in_a_fork, psutil.Process().children()
+    assert in_a_fork(lambda: {"ari": 1.0}, 60.0) == {"ari": 1.0}
+    assert in_a_fork(lambda: {"ari": 1 / 0}, 60.0) == {"error": "ZeroDivisionError: division by zero"}
+    assert in_a_fork(lambda: os._exit(7), 60.0) == {"error": "the process ended with code 7"}
+    assert in_a_fork(lambda: time.sleep(60), 0.1) == {"error": "over the time limit of 0.1 s"}
+    assert psutil.Process().children() == before
 
 
 def test_a_slow_method_is_not_run_on_larger_data(peers):
     calls = []
 
-    def measure(name):
+    def measure(name, limit):
         calls.append(name)
-        return {"error": "over the time limit of 3 s"} if name == "b" else {"ari": 0.5}
+        return {"error": f"over the time limit of {limit} s"} if name == "b" else {"ari": 0.5}
 
     sizes = {"a": (10, 10, 2), "b": (20, 90, 2), "c": (30, 90, 2), "one view": (40, 91, 1), "d": (40, 91, 3)}
     rows_left = partial(peers["run"].rows_left, measure=measure, limit=3, size_of=sizes.__getitem__)
@@ -91,6 +105,27 @@ def test_a_slow_method_is_not_run_on_larger_data(peers):
     assert rows[1]["error"] == rows[3]["error"] == "not run: over the time limit of 3 s on b"
     known = {each["data"]: each for each in rows[:3]}
     assert list(rows_left(["b", "c", "one view", "d"], known)) == [rows[3]]  # also after an interruption
+
+
+def test_a_method_over_the_limit_three_times_in_a_row_is_not_run_on_more_samples(peers):
+    over = {"error": "over the time limit of 3 s"}
+    # No size is at most another one: columns decrease.
+    sizes = {"a": (10, 99), "b": (20, 90), "c": (30, 80), "d": (40, 70), "e": (50, 60), "f": (60, 50)}
+    rows_left = partial(peers["run"].rows_left, limit=3, size_of=sizes.__getitem__)
+    slow = {"b": over, "c": over, "d": over}
+    calls = []
+    rows = list(rows_left(list(sizes), {}, lambda name, limit: calls.append(name) or slow.get(name, {"ari": 0.5})))
+    assert calls == ["a", "b", "c", "d"]
+    assert rows[4]["error"] == rows[5]["error"] == "not run: over the time limit on b, c, d"
+    del slow["c"]  # not in a row
+    assert all(
+        "ari" in row for row in list(rows_left(list(sizes), {}, lambda name, _: slow.get(name, {"ari": 0.5})))[4:]
+    )
+    # The rows of an earlier part, of which "a" has fewer samples.
+    known = dict.fromkeys("bcd", over)
+    sizes["a, missing"], sizes["e, missing"] = sizes["a"], sizes["e"]
+    rows = list(rows_left(["a, missing", "e, missing"], known, lambda name, limit: {"ari": 0.5}))
+    assert ["error" in row for row in rows] == [False, True]
 
 
 def test_the_size_has_what_makes_a_fit_slow(peers):
@@ -105,7 +140,7 @@ def test_the_size_has_what_makes_a_fit_slow(peers):
 def test_a_method_whose_expected_time_is_over_the_limit_is_not_run(peers):
     times = {"1000 samples": 1.0, "2000 samples": 4.0, "10000 samples": 100.0, "50000 samples": 0.0}
     run = peers["run"]
-    rows = list(run.rows_left(list(times), {}, lambda name: {"ari": 1.0, "seconds": times[name]}, limit=600))
+    rows = list(run.rows_left(list(times), {}, lambda name, _: {"ari": 1.0, "seconds": times[name]}, limit=600))
     assert [each.get("ari") for each in rows] == [1.0, 1.0, 1.0, None]
     assert rows[3]["error"] == "not run: 2500 s are expected from its times on fewer samples, the limit is 600 s"
     assert rows[3]["expected"] == 2500
@@ -163,7 +198,7 @@ def test_a_page_without_some_stored_data_sets_is_not_called_complete(peers, monk
 def test_a_method_that_fails_in_its_first_fit_is_not_run_again(peers):
     error = {"error": "first fit of 150 samples: over the time limit of 120 s"}
     calls = []
-    rows = list(peers["run"].rows_left(["a", "b"], {}, lambda name: calls.append(name) or error, limit=3))
+    rows = list(peers["run"].rows_left(["a", "b"], {}, lambda name, _: calls.append(name) or error, limit=3))
     assert calls == ["a"]
     assert [each["error"] for each in rows] == [error["error"]] * 2
 
@@ -171,7 +206,7 @@ def test_a_method_that_fails_in_its_first_fit_is_not_run_again(peers):
 def test_times_of_another_part_count(peers):
     known = {f"{n} samples": {"seconds": n / 1000, "data": f"{n} samples"} for n in (10_000, 50_000)}
     known["50000 samples"]["seconds"] = 500.0
-    (row,) = peers["run"].rows_left(["1000000 samples"], known, lambda name: {"ari": 1.0}, limit=600)
+    (row,) = peers["run"].rows_left(["1000000 samples"], known, lambda name, _: {"ari": 1.0}, limit=600)
     assert row["error"].startswith("not run: ")
 
 
@@ -181,25 +216,29 @@ def test_processes_that_a_method_started_are_ended_with_it(peers):
     start += "start_new_session=True).pid, flush=True); time.sleep(60)"
     parent = subprocess.Popen([sys.executable, "-c", start, child], stdout=subprocess.PIPE, text=True)
     number = int(parent.stdout.readline())
-    worker = peers["worker"].Worker("coview TMvKSCR", 0, limit=1, gigabytes=16)
-    worker._process = SimpleNamespace(pid=parent.pid, is_alive=lambda: True, kill=parent.kill, join=parent.wait)
-    worker._connection = parent.stdout
     other = psutil.Process(number)
-    worker.close()
+    peers["worker"].end(
+        SimpleNamespace(pid=parent.pid, is_alive=lambda: True, kill=parent.kill, join=parent.communicate)
+    )
     psutil.wait_procs([other], timeout=10)
     assert not other.is_running() or other.status() == psutil.STATUS_ZOMBIE
-    assert worker._process is None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such signal")
 def test_a_killed_run_leaves_no_fit_behind():
-    code = "from benchmarks.peers.worker import Worker; worker = Worker('coview TMvKSCR', 0, 600, 16); "
-    code += "worker._start(); print(worker._process.pid, flush=True); worker('400000 samples')"
+    code = "from benchmarks.peers.worker import Worker; worker = Worker('coview TMvKSCR', 0, 16); "
+    code += "worker._start(); print(worker._process.pid, flush=True); worker('400000 samples', 600)"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT) as run:
-        fit = psutil.Process(int(run.stdout.readline()))
+        process = psutil.Process(int(run.stdout.readline()))
+        for _ in range(100):
+            if started := process.children():
+                break
+            time.sleep(0.1)
+        assert len(started) == 1  # the fork with the fit
         run.kill()
-    psutil.wait_procs([fit], timeout=10)
-    assert not fit.is_running() or fit.status() == psutil.STATUS_ZOMBIE
+    psutil.wait_procs([process, *started], timeout=10)
+    for each in (process, *started):
+        assert not each.is_running() or each.status() == psutil.STATUS_ZOMBIE
 
 
 class FakeWorker:
@@ -208,7 +247,7 @@ class FakeWorker:
     def __init__(self, answer, calls):
         self._answer, self._calls = answer, calls
 
-    def __call__(self, name):
+    def __call__(self, name, limit):
         self._calls.append(name)
         return self._answer(name)
 
@@ -245,7 +284,6 @@ def test_a_method_over_the_limit_of_one_part_is_not_run_in_the_next_with_no_long
     limits = {gaussian: 60, "1000 samples": 600}
 
     def exceed(name):
-        time.sleep(0.2)  # the other thread could start with the next part
         return {"error": f"over the time limit of {limits[name]} s"}
 
     parts = {"quality": [gaussian], "speed": ["1000 samples"], "large": ["100000 samples"]}
@@ -282,7 +320,9 @@ def test_samples_without_a_cluster_are_one_cluster(peers):
 
 
 def test_a_method_that_is_not_installed_is_not_tried_again(peers):
-    rows = list(peers["run"].rows_left(["a", "b"], {}, lambda name: {"error": "ModuleNotFoundError: no snf"}, limit=3))
+    rows = list(
+        peers["run"].rows_left(["a", "b"], {}, lambda name, _: {"error": "ModuleNotFoundError: no snf"}, limit=3)
+    )
     assert [each["error"] for each in rows] == ["ModuleNotFoundError: no snf"] * 2
 
 
