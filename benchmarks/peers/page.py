@@ -21,7 +21,7 @@ from benchmarks.data import list_datasets, stored_names
 from benchmarks.markdown import reflow, table
 from benchmarks.peers.data import MISSING
 from benchmarks.peers.peers import PEERS
-from benchmarks.peers.worker import LIMITS, NOT_INSTALLED, TIME_LIMIT, WARM_SECONDS
+from benchmarks.peers.worker import IN_A_ROW, LIMITS, NOT_INSTALLED, TIME_LIMIT, WARM_SECONDS
 from benchmarks.provenance import machine
 from benchmarks.quality.paired import halves, mean_with_interval
 
@@ -74,6 +74,7 @@ def write(rows: Sequence[Row], expected: Mapping[str, Sequence[str]], out: Path,
         "limit_speed": f"{LIMITS['speed']:g}",
         "limit_large": f"{LIMITS['large']:g}",
         "limit_first": f"{WARM_SECONDS:g}",
+        "in_a_row": IN_A_ROW,
         "machine": machine(),
         "versions": "\n".join(_versions()),
         "verdict": _verdict(ranks, ranked),

@@ -176,7 +176,7 @@ def _imml_deep(name: str, views: Views, k: int, seed: int) -> Array:
 
 
 _COVIEW_MISSING = ("tmvkscr",)
-_IMML = (  # slow methods first, so that the cores of a run end at about the same time
+_IMML = (  # fast methods last, so that no core of a run is idle for long at its end
     *("SUMO", "IMSCAGL", "OMVC", "DAIMC", "MKKMIK", "PIMVC", "IMSR", "NEMO", "MONET", "OSLFIMVC", "EEIMVC", "LFIMVC"),
     *("SIMCADC", "OPIMC"),
 )

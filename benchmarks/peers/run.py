@@ -4,8 +4,8 @@ Each method runs in a process of its own, with one thread, a time limit for each
 is a row with its error. Rows are stored as they are computed, so an interrupted run resumes; remove a row, or the file,
 to compute it again. A method that exceeds the time limit is not run on data sets with as many samples, columns, views
 and clusters or more, nor if its expected time is over the limit, by its times on fewer samples with the same columns,
-views and clusters, nor on more samples after three data sets in a row. A method that cannot be imported, or that fails
-in the first fit of a few samples, is not run again.
+views and clusters, nor on as many samples or more after three data sets in a row. A method that cannot be imported, or
+that crashes or exceeds its limit in the first fit of a few samples, is not run again.
 
     python -m benchmarks.peers.run                                 everything, and docs/peers.md
     python -m benchmarks.peers.run --parts quality --data ngs      a part; the page states what is missing
@@ -34,7 +34,7 @@ os.environ["NUMBA_THREADING_LAYER"] = "workqueue"  # may be forked after its fir
 
 from benchmarks.peers import data, page  # noqa: E402
 from benchmarks.peers.peers import PEERS  # noqa: E402
-from benchmarks.peers.worker import LIMITS, NOT_INSTALLED, TIME_LIMIT, WARM_UP, Row, Worker  # noqa: E402
+from benchmarks.peers.worker import IN_A_ROW, LIMITS, NOT_INSTALLED, TIME_LIMIT, WARM_UP, Row, Worker  # noqa: E402
 from benchmarks.provenance import commit  # noqa: E402
 from benchmarks.sweep import Ledger  # noqa: E402
 
@@ -47,7 +47,6 @@ PARTS = {
     "large": data.large_sets,
 }
 HOPELESS = (*NOT_INSTALLED, WARM_UP)  # errors of a method on any data
-IN_A_ROW = 3  # data sets on which a method exceeds the time limit, until it is not run on more samples
 SizeOf = Callable[[str], tuple[int, ...]]
 
 
@@ -85,9 +84,10 @@ def _reason_to_skip(rows: Mapping[str, Row], name: str, limit: float, size_of: S
             return {"error": f"{page.NOT_RUN}: {error} on {other}"}
     n, *others = size_of(name)
     was_run = [other for other, row in rows.items() if not row.get("error", "").startswith(page.NOT_RUN)]
-    last = sorted((other for other in was_run if size_of(other)[0] <= n), key=lambda each: size_of(each)[0])[-IN_A_ROW:]
-    if len(last) == IN_A_ROW and all(rows[other].get("error", "").startswith(TIME_LIMIT) for other in last):
-        return {"error": f"{page.NOT_RUN}: {TIME_LIMIT} on {', '.join(last)}"}
+    no_larger = sorted((other for other in was_run if size_of(other)[0] <= n), key=lambda other: size_of(other)[0])
+    largest = no_larger[-IN_A_ROW:]
+    if len(largest) == IN_A_ROW and all(rows[other].get("error", "").startswith(TIME_LIMIT) for other in largest):
+        return {"error": f"{page.NOT_RUN}: {TIME_LIMIT} on {', '.join(largest)}"}
     alike = {other: row for other, row in rows.items() if [*size_of(other)[1:]] == others and "seconds" in row}
     seconds = {size_of(other)[0]: row["seconds"] for other, row in alike.items()}
     if (expected := expected_seconds(seconds, n, is_linear)) > limit:

@@ -1,9 +1,9 @@
 """A process for one method, which fits it to one data set after another, each in a copy of itself.
 
 The method is first fitted to a few samples, so that imports and compilation are not part of the seconds. Each data set
-is then fitted in a fork of this process. A fork that crashes or exceeds the limits of time and memory is ended, with
-the processes that it started, and leaves nothing behind; the first fit is not repeated. A method that crashes or takes
-too long in its first fit is not run again.
+is then fitted in a fork of this process, which is ended with the processes that it started, and leaves no memory
+behind. After a crash or a fit over the time limit, the first fit is not repeated. A method that crashes or takes too
+long in its first fit is not run again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import resource
 import signal
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -35,7 +35,9 @@ WARM_UP = "first fit"  # of an error
 WARM_SAMPLES = 150
 WARM_SECONDS = 120.0
 LIMITS = {"quality": 60.0, "missing": 60.0, "speed": 600.0, "large": 300.0}  # seconds of a fit in each part
+IN_A_ROW = 3  # data sets over the time limit, after which a method is not run on as many samples or more
 PR_SET_PDEATHSIG = 1  # of Linux: the signal that a process gets at the end of the one that started it
+PR_SET_CHILD_SUBREAPER = 36  # of Linux: processes whose parent has ended become children of this one
 Row = dict[str, Any]
 
 
@@ -61,14 +63,18 @@ class Worker:
                 self.close()
                 imports = warm["error"].startswith(NOT_INSTALLED)
                 return warm if imports else {"error": f"{WARM_UP} of {WARM_SAMPLES} samples: {warm['error']}"}
-        self._connection.send((name, limit))
-        row: Row = self._connection.recv()
+        try:
+            self._connection.send((name, limit))
+            row: Row = self._connection.recv()
+        except (EOFError, OSError):  # the process ended by itself; the next call starts another one
+            row = _ended(self._process)
+            self.close()
         return row
 
     def close(self) -> None:
         """End the process, and those that it started."""
         if self._process is not None:
-            end(self._process)
+            end_processes(self._process)
             self._connection.close()
             self._process = None
 
@@ -76,37 +82,48 @@ class Worker:
         """Start the process, and return what its first fit gives."""
         context = get_context("spawn")  # threads of this process do not survive a fork
         self._connection, other = context.Pipe()
-        self._process = context.Process(target=serve, args=(other, *self._arguments))
-        self._process.start()
+        process = context.Process(target=serve, args=(other, *self._arguments))
+        process.start()
+        self._process = process
         other.close()
-        return answer(self._process, self._connection, WARM_SECONDS)
+        return answer_within(WARM_SECONDS, process, self._connection)
 
 
-def answer(process: Any, connection: Connection, limit: float) -> Row:
+def answer_within(limit: float, process: Any, connection: Connection) -> Row:
     """Return what a process sends within the time limit, or an error."""
     if not connection.poll(limit):
         return {"error": f"{TIME_LIMIT} of {limit:g} s"}
     try:
         found: Row = connection.recv()
     except (EOFError, OSError):
-        process.join()
-        return {"error": f"the process ended with code {process.exitcode}"}
+        return _ended(process)
     return found
 
 
-def end(process: Any) -> None:
+def _ended(process: Any) -> Row:
+    """Return the error of a process that ended by itself."""
+    process.join()
+    return {"error": f"the process ended with code {process.exitcode}"}
+
+
+def end_processes(process: Any) -> None:
     """End a process, and those that it started, such as Octave."""
     started = psutil.Process(process.pid).children(recursive=True) if process.is_alive() else []
     process.kill()
-    for child in started:
-        with suppress(psutil.NoSuchProcess):
-            child.kill()
+    _kill(started)
     process.join()
+
+
+def _kill(processes: Iterable[psutil.Process]) -> None:
+    for each in processes:
+        with suppress(psutil.NoSuchProcess):
+            each.kill()
 
 
 def serve(connection: Connection, peer: str, seed: int, gigabytes: float) -> None:
     """Fit a method to the data sets whose names arrive, in the process of a worker."""
     end_with_parent()
+    adopt_orphans()
     most = int(gigabytes * 2**30)
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     warnings.simplefilter("ignore")  # of the libraries, on their own future versions
@@ -121,27 +138,38 @@ def serve(connection: Connection, peer: str, seed: int, gigabytes: float) -> Non
 
 def end_with_parent() -> None:
     """Let the system end this process with the thread that started it, so that a killed run ends its fits."""
+    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def adopt_orphans() -> None:
+    """Let processes that a crashed fork leaves behind become children of this process, so that it finds them."""
+    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def _prctl(option: int, value: int) -> None:
     with suppress(AttributeError):  # another system
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        ctypes.CDLL(None).prctl(option, value)
 
 
 def in_a_fork(work: Callable[[], Row], limit: float) -> Row:
-    """Return what a function gives in a fork of this process, or its error."""
-    context = get_context("fork")
+    """Return what a function gives in a fork of this process, or its error; processes that it started are ended."""
+    context, before = get_context("fork"), psutil.Process().children()
     connection, other = context.Pipe(duplex=False)
     process = context.Process(target=_send, args=(other, work))
     process.start()
     other.close()
     try:
-        return answer(process, connection, limit)
+        return answer_within(limit, process, connection)
     finally:
-        end(process)
+        end_processes(process)
+        _kill(child for child in psutil.Process().children() if child not in before)  # of a fork that crashed
         connection.close()
 
 
 def _send(connection: Connection, work: Callable[[], Row]) -> None:
     end_with_parent()
     connection.send(_or_error(work))
+    signal.pause()  # until it is ended, with the processes that it started
 
 
 def measure(peer: str, name: str, seed: int) -> Row:

@@ -70,7 +70,7 @@ def test_each_method_is_a_row_with_its_error(peers):
         _or_error(partial(fail, SystemExit()))
 
 
-def test_a_method_over_its_time_limit_is_ended(peers):
+def test_a_fit_over_its_time_limit_is_ended(peers):
     with closing(peers["worker"].Worker("coview TMvKSCR", 0, gigabytes=16)) as worker:
         start = time.perf_counter()
         assert worker("40000 samples", 0.0) == {"error": "over the time limit of 0 s"}
@@ -78,6 +78,9 @@ def test_a_method_over_its_time_limit_is_ended(peers):
         first_fitted = worker._process
         assert worker("90 samples", 60.0)["found"] == 10
         assert worker._process is first_fitted  # the first fit is not repeated
+        first_fitted.kill()
+        assert worker("90 samples", 60.0) == {"error": "the process ended with code -9"}
+        assert worker("90 samples", 60.0)["found"] == 10  # in another process
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")  # threads of pytest-xdist
@@ -117,7 +120,7 @@ def test_a_method_over_the_limit_three_times_in_a_row_is_not_run_on_more_samples
     rows = list(rows_left(list(sizes), {}, lambda name, limit: calls.append(name) or slow.get(name, {"ari": 0.5})))
     assert calls == ["a", "b", "c", "d"]
     assert rows[4]["error"] == rows[5]["error"] == "not run: over the time limit on b, c, d"
-    del slow["c"]  # not in a row
+    slow = {"a": over, "b": over, "d": over}  # not in a row
     assert all(
         "ari" in row for row in list(rows_left(list(sizes), {}, lambda name, _: slow.get(name, {"ari": 0.5})))[4:]
     )
@@ -211,17 +214,39 @@ def test_times_of_another_part_count(peers):
 
 
 def test_processes_that_a_method_started_are_ended_with_it(peers):
-    child = "import time; time.sleep(60)"
+    child = "import time; time.sleep(600)"
     start = "import subprocess, sys, time; print(subprocess.Popen([sys.executable, '-c', sys.argv[1]], "
     start += "start_new_session=True).pid, flush=True); time.sleep(60)"
     parent = subprocess.Popen([sys.executable, "-c", start, child], stdout=subprocess.PIPE, text=True)
     number = int(parent.stdout.readline())
     other = psutil.Process(number)
-    peers["worker"].end(
-        SimpleNamespace(pid=parent.pid, is_alive=lambda: True, kill=parent.kill, join=parent.communicate)
+    peers["worker"].end_processes(
+        SimpleNamespace(pid=parent.pid, is_alive=lambda: True, kill=parent.kill, join=parent.wait)
     )
+    parent.stdout.close()
     psutil.wait_procs([other], timeout=10)
     assert not other.is_running() or other.status() == psutil.STATUS_ZOMBIE
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such parents")
+def test_processes_that_a_crashed_fit_started_are_ended():
+    code = """
+import os, subprocess, sys
+from benchmarks.peers import worker
+
+def crash():
+    print(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]).pid, flush=True)
+    os._exit(7)
+
+worker.adopt_orphans()
+print(worker.in_a_fork(crash, 60.0)["error"])
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT, timeout=60, check=True
+    )
+    number, error = run.stdout.splitlines()
+    assert error == "the process ended with code 7"
+    assert not psutil.pid_exists(int(number)) or psutil.Process(int(number)).status() == psutil.STATUS_ZOMBIE
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such signal")
@@ -249,7 +274,7 @@ class FakeWorker:
 
     def __call__(self, name, limit):
         self._calls.append(name)
-        return self._answer(name)
+        return self._answer(name, limit)
 
     def close(self):
         pass
@@ -266,7 +291,7 @@ def run_with(peers, monkeypatch, path, answer, parts, names=("coview OPMC",)):
 def test_an_error_of_the_script_ends_the_run(peers, monkeypatch, tmp_path):
     names, calls = [f"{n} samples" for n in range(100, 200)], []
 
-    def refuse(name):
+    def refuse(name, limit):
         calls.append(name)
         time.sleep(0.01)
         if name == names[3]:
@@ -281,10 +306,9 @@ def test_an_error_of_the_script_ends_the_run(peers, monkeypatch, tmp_path):
 
 def test_a_method_over_the_limit_of_one_part_is_not_run_in_the_next_with_no_longer_limit(peers, monkeypatch, tmp_path):
     gaussian = peers["data"].GAUSSIAN
-    limits = {gaussian: 60, "1000 samples": 600}
 
-    def exceed(name):
-        return {"error": f"over the time limit of {limits[name]} s"}
+    def exceed(name, limit):
+        return {"error": f"over the time limit of {limit:g} s"}
 
     parts = {"quality": [gaussian], "speed": ["1000 samples"], "large": ["100000 samples"]}
     calls, rows = run_with(peers, monkeypatch, tmp_path / "rows.jsonl", exceed, parts)
@@ -299,8 +323,10 @@ def test_a_method_over_the_limit_of_one_part_is_not_run_in_the_next_with_no_long
 def test_a_later_part_does_not_change_the_rows_of_an_earlier_one(peers, monkeypatch, tmp_path):
     gaussian, path = peers["data"].GAUSSIAN, tmp_path / "rows.jsonl"
     error = {"error": "over the time limit of 600 s"}
-    run_with(peers, monkeypatch, path, lambda name: error, {"speed": ["1000 samples"]})
-    calls, rows = run_with(peers, monkeypatch, path, lambda name: {"ari": 1.0, "seconds": 1.0}, {"quality": [gaussian]})
+    run_with(peers, monkeypatch, path, lambda name, _: error, {"speed": ["1000 samples"]})
+    calls, rows = run_with(
+        peers, monkeypatch, path, lambda name, _: {"ari": 1.0, "seconds": 1.0}, {"quality": [gaussian]}
+    )
     assert calls == [gaussian]
     assert [each["part"] for each in rows] == ["speed", "quality"]
 
@@ -308,7 +334,7 @@ def test_a_later_part_does_not_change_the_rows_of_an_earlier_one(peers, monkeypa
 def test_a_method_that_fails_in_its_first_fit_is_not_run_in_any_part(peers, monkeypatch, tmp_path):
     error = {"error": "first fit of 150 samples: over the time limit of 120 s"}
     parts = {"quality": [peers["data"].GAUSSIAN], "speed": ["1000 samples"]}
-    calls, rows = run_with(peers, monkeypatch, tmp_path / "rows.jsonl", lambda name: error, parts)
+    calls, rows = run_with(peers, monkeypatch, tmp_path / "rows.jsonl", lambda name, _: error, parts)
     assert len(calls) == 1
     assert [each["error"] for each in rows] == [error["error"]] * 2
 
