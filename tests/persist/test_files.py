@@ -4,6 +4,7 @@ import hashlib
 import json
 import pickle
 import random
+import re
 import tracemalloc
 import warnings
 from copy import deepcopy
@@ -175,8 +176,9 @@ def test_newer_formats_ask_for_an_update(saved, path):
 def test_invalid_lists_of_tensors_are_refused(tensors, saved, path):
     document, arrays = taken_apart(saved[0][0])
     forge(path, {**document, "tensors": tensors}, arrays, recount=False)
-    with pytest.raises(ModelFileError, match="it is damaged"):
-        load(path)
+    for read in (load, describe_model):
+        with pytest.raises(ModelFileError, match="it is damaged"):
+            read(path)
 
 
 def test_overlapping_tensors_are_refused(saved, path):
@@ -188,13 +190,43 @@ def test_overlapping_tensors_are_refused(saved, path):
     second["data_offsets"] = first["data_offsets"]
     text = json.dumps(header, separators=(",", ":")).encode()
     path.write_bytes(len(text).to_bytes(8, "little") + text + content[8 + length :])
-    with pytest.raises(ModelFileError, match="it is damaged"):
-        load(path)
+    for read in (load, describe_model):
+        with pytest.raises(ModelFileError, match="it is damaged"):
+            read(path)
 
 
-def test_unused_tensors_are_refused(saved, path):
+def test_descriptions_of_damaged_files_are_refused_as_their_models_are(saved, path):
+    content = saved[0][0].read_bytes()
+    document, arrays = taken_apart(saved[0][0])
+    name = next(name for name, x in arrays.items() if x.dtype == np.float64 and x.ndim == 2)
+    for damage in (
+        lambda: path.write_bytes(content[:-1]),
+        lambda: path.write_bytes(content + b"\0"),
+        lambda: forge(path, document, {**arrays, name: arrays[name].view(np.int64)}, recount=False),
+        lambda: forge(path, document, {**arrays, name: arrays[name].reshape(-1)}, recount=False),
+        lambda: forge(path, document, {**arrays, "more": np.ones(3)}),
+    ):
+        damage()
+        messages = []
+        for read in (load, describe_model):
+            with pytest.raises(ModelFileError, match=r"it is damaged: |unused tensors: more$") as refusal:
+                read(path)
+            messages.append(str(refusal.value))
+        assert messages[0] == messages[1]
+
+
+def test_unused_tensors_are_refused_before_they_are_read(saved, path):
     document, arrays = taken_apart(saved[0][0])
     forge(path, document, {**arrays, "more": np.ones(3)})
+    with pytest.raises(ModelFileError, match="unused tensors: more"):
+        load(path)
+    del document["digest"]
+    document["tensors"]["more"] = ["uint8", [2**40], ""]
+    metadata = {"coview": json.dumps({**document, "digest": digest(document)})}
+    header = json.dumps({"__metadata__": metadata, "more": {"dtype": "U8", "shape": [2**40]}}).encode()
+    with path.open("wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        file.truncate(8 + len(header) + sum(x.nbytes for x in arrays.values()) + 2**40)  # nothing on disk
     with pytest.raises(ModelFileError, match="unused tensors: more"):
         load(path)
 
@@ -207,10 +239,11 @@ def test_a_rewritten_file_without_a_change_is_the_same_model(saved, path):
 
 
 def changed(which, change, target):
-    """Return a saved model with a change of its document or arrays, and with correct digests."""
+    """Return a saved model with a change of its document or arrays, without unused arrays, with correct digests."""
     document, arrays = taken_apart(which)
     change(document["model"], arrays)
-    forge(target, document, arrays)
+    used = re.findall(r'"tensor": "(\w+)"', json.dumps(document["model"]))
+    forge(target, document, {name: x for name, x in arrays.items() if name in used})
     return target
 
 

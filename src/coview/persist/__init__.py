@@ -102,14 +102,14 @@ def load(path: str | os.PathLike[str]) -> FittedModel:
     """
     with open_file(path) as file:
         document = read_document(file)
-        tensors = Tensors(read_arrays(file, document))
-        model: FittedModel = convert_model(document["model"], tensors)
-        tensors.require_all_read()
+        model: FittedModel = convert_model(document["model"], Tensors(read_arrays(file, document)))
         return model
 
 
 def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the contents of a file made by `save` as plain values; only the beginning of the file is read.
+
+    It refuses the files that `load` refuses as damaged, except for changed values of arrays, which are not read.
 
     Parameters
     ----------

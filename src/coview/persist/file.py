@@ -31,7 +31,9 @@ _MOST_VALUES = 4_000_000  # names, numbers, lists and objects in the text; each 
 _DEEPEST = 100  # levels of lists and objects in the text; a wrapper takes four
 _MOST_SIDES = 8  # of an array
 _LONGEST_MESSAGE = 300
-DTYPES = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)} | {"bool", "float32", "float64"}
+# Types of arrays, and their names in a safetensors header.
+DTYPES = {f"{kind}{bits}": f"{kind[0].upper()}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
+DTYPES |= {"bool": "BOOL", "float32": "F32", "float64": "F64"}
 
 
 class Tensors:
@@ -40,7 +42,6 @@ class Tensors:
     def __init__(self, arrays: Mapping[str, Array] | None = None) -> None:
         self.reading = arrays is not None
         self.arrays: dict[str, Array] = dict(arrays or {})
-        self._unread = set(self.arrays)
         self._nodes: dict[int, tuple[Json, Array]] = {}  # with the array, because the id of a deleted one is used again
 
     def write(self, array: Array) -> Json:
@@ -61,12 +62,7 @@ class Tensors:
         name = given["tensor"]
         require(isinstance(name, str) and name in self.arrays, "expected the name of a tensor in this file")
         require(given.get("by_columns", True) is True, "expected a known layout")
-        self._unread.discard(name)
         return self.arrays[name].T if "by_columns" in given else self.arrays[name]
-
-    def require_all_read(self) -> None:
-        """Refuse a file with arrays that the model does not use."""
-        require(not self._unread, f"unused tensors: {', '.join(sorted(self._unread))}")
 
 
 def entries(node: Json, required: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Json]:
@@ -118,7 +114,7 @@ def open_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def read_document(file: IO[bytes]) -> dict[str, Json]:
-    """Return the JSON text from the beginning of a file, complete and of a known format."""
+    """Return the JSON text from the beginning of a file, complete, of a known format, and about the arrays after it."""
     size = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(8), "little")
     require(2 <= length <= min(size - 8, _LARGEST_HEADER), "it is not a model saved by coview, or is cut off")
@@ -139,7 +135,28 @@ def read_document(file: IO[bytes]) -> dict[str, Json]:
     require(version == FORMAT and isinstance(document["coview"], str), "it is of an unknown format")
     claimed = document.pop("digest")
     require(claimed == digest(document), "it is damaged: its text has changed since it was saved")
+    _check_tensors(file, header, document)
     return document
+
+
+def _check_tensors(file: IO[bytes], header: Mapping[str, Json], document: Mapping[str, Json]) -> None:
+    """Refuse arrays that are not as the text lists them, or that the model does not use, before any is read."""
+    from safetensors import SafetensorError, safe_open
+
+    expected = document["tensors"]
+    require(isinstance(expected, dict), "it is damaged: it lists no tensors")
+    nbytes = file.tell() + sum(_nbytes(entry) for entry in expected.values())
+    require(os.fstat(file.fileno()).st_size == nbytes, "it is damaged: it is too short or too long")
+    nodes = (node for level in _levels(document["model"]) for node in level if isinstance(node, dict))
+    unused = {*expected} - {name for node in nodes if isinstance(name := node.get("tensor"), str)}
+    require(not unused, f"unused tensors: {', '.join(sorted(unused))}")
+    try:
+        with safe_open(file.name, "numpy"):  # checks the header
+            found = {name: (entry["dtype"], entry["shape"]) for name, entry in header.items() if name != "__metadata__"}
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise StateError(f"it is damaged: {error}") from None
+    listed = {name: (DTYPES[dtype], shape) for name, (dtype, shape, _) in expected.items()}
+    require(found == listed, "it is damaged: its tensors have changed since it was saved")
 
 
 def read_arrays(file: IO[bytes], document: Mapping[str, Json]) -> dict[str, Array]:
@@ -147,17 +164,12 @@ def read_arrays(file: IO[bytes], document: Mapping[str, Json]) -> dict[str, Arra
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
-    expected = document["tensors"]
-    require(isinstance(expected, dict), "it is damaged: it lists no tensors")
-    # Before anything large is read: a file is as long as it says.
-    nbytes = file.tell() + sum(_nbytes(entry) for entry in expected.values())
-    require(os.fstat(file.fileno()).st_size == nbytes, "it is damaged: it is too short or too long")
     file.seek(0)
     try:
-        arrays: dict[str, Array] = load(file.read(nbytes))
-    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        arrays: dict[str, Array] = load(file.read())
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:  # it has changed since its header was read
         raise StateError(f"it is damaged: {error}") from None
-    require(_tensor_list(arrays) == expected, "it is damaged: its tensors have changed since it was saved")
+    require(_tensor_list(arrays) == document["tensors"], "it is damaged: its tensors have changed since it was saved")
     return arrays
 
 
@@ -191,8 +203,14 @@ def _n_values(text: bytes) -> int:
 
 def _depth(node: Json) -> int:
     """Return the number of levels of lists and objects."""
-    depth, level = 0, [node]
+    return sum(1 for _ in _levels(node))
+
+
+def _levels(node: Json) -> Iterator[list[Json]]:
+    """Yield the lists and objects of each level, after the node itself."""
+    level = [node]
     while level:
+        yield level
         level = [
             inner
             for each in level
@@ -200,8 +218,6 @@ def _depth(node: Json) -> int:
             for inner in (each.values() if isinstance(each, dict) else each)
             if isinstance(inner, (list, dict))
         ]
-        depth += 1
-    return depth
 
 
 def _parsed(text: str | bytes) -> Any:
