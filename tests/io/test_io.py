@@ -4,9 +4,12 @@ import gzip
 import io
 import json
 import os
+import re
 import struct
 import subprocess
 import sys
+import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +18,7 @@ import scipy.sparse as sp
 
 import coview.runtime
 from coview import InputError
-from coview.io import cells, delimited, describe_file, read_labels, read_views, write_labels
+from coview.io import ViewsReader, cells, delimited, describe_file, read_labels, read_views, write_labels
 from coview.tables import Categories
 from tests.bad_files import BAD_FILES, WHOLE, N, annotated, cut, hdf5, lines, mat, npz
 
@@ -57,6 +60,32 @@ def test_there_are_at_least_forty_bad_files_and_the_good_ones_are_read(tmp_path)
         case = BAD_FILES[name]
         loaded = read_views({"good": case.sources(tmp_path)["good"]}, **case.options)
         assert loaded.views.n_samples == N
+
+
+CALL = b"{'descr': '<f8', 'fortran_order': False, 'shape': print()}".ljust(117) + b"\n"
+
+
+@pytest.mark.parametrize("read", [lambda path: read_views({"a": path}), lambda path: ViewsReader({"a": path})])
+@pytest.mark.parametrize("ending", [".npy", ".npz"])
+def test_headers_that_are_no_literals_are_refused_without_addresses(tmp_path, ending, read):
+    path, content = tmp_path / f"x{ending}", b"\x93NUMPY\1\0" + struct.pack("<H", len(CALL)) + CALL
+    if ending == ".npz":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("a.npy", content)
+    else:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=r"view 'a' \(.*\) cannot be read \(malformed") as refusal:
+        read(path)
+    assert not re.search("<|0x", str(refusal.value))
+
+
+@pytest.mark.parametrize("read", [lambda path: read_views({"a": path}), lambda path: ViewsReader({"a": path})])
+def test_archives_with_two_arrays_of_one_name_are_refused(tmp_path, read):
+    path = Path(npz(a=WHOLE)(tmp_path))
+    with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+        archive.writestr("a.npy", archive.read("a.npy"))
+    with pytest.raises(InputError, match=r"view 'a' \(.*bad.npz\) has two arrays named 'a'; rename one"):
+        read(path)
 
 
 # Formats

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from coview.errors import InputError
-from coview.io.table import EXACT, TOO_LARGE, AsStrings, InputFile, RawTable, shape_text
+from coview.io.table import EXACT, TOO_LARGE, AsStrings, InputFile, RawTable, check_names, shape_text
 from coview.views import Matrix
 
 _SPARSE = {"matrix": "sparse"}  # one matrix, which SciPy stores as several arrays
@@ -84,6 +84,7 @@ def read_npz(source: InputFile, as_strings: AsStrings) -> RawTable:
 
 def _members(source: InputFile, archive: ZipFile) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
     """Return shape and type of each array, from headers that agree with the stored sizes."""
+    check_names(source.where, [name.removesuffix(".npy") for name in archive.namelist()], "arrays")
     members = {}
     for info in archive.infolist():
         name = info.filename.removesuffix(".npy")

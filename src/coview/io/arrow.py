@@ -50,7 +50,7 @@ def _from_arrow(source: InputFile, table: Any, as_strings: AsStrings, texts: fro
     pa, pc, types = load_arrow(), load_arrow("pyarrow.compute"), load_arrow("pyarrow.types")
     numeric = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
     table.validate(full=True)  # offsets out of range would crash the process
-    check_names(source, table.column_names)
+    check_names(source.where, table.column_names)
     index, numbered = index_columns(table.schema), numbered_categories(table.schema)
     numbers: dict[str, Any] = {}
     strings: dict[str, list[str | None]] = {}

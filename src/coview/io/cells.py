@@ -72,7 +72,7 @@ def _read_rows(
     above = ["", *first] if header and len(second) == len(first) + 1 else first
     labelled = header and len(above) > 1 and not above[0].strip()
     names = [(name.strip() if header else "") or f"column{i}" for i, name in enumerate(above)]
-    check_names(source, names)
+    check_names(source.where, names)
     strings = late | {i for i, name in enumerate(names) if as_strings(name)} | ({0} if labelled else set())
     columns = _Columns(source, names, strings, _DecimalMarks(decimal))
     below = chain([second], below)

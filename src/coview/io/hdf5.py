@@ -49,7 +49,7 @@ def read_anndata(source: InputFile, as_strings: AsStrings) -> RawTable:
     for axis, count, found in zip(("rows", "columns"), values.shape, (table.row_names, names), strict=True):
         if found is not None and len(found) != count:
             raise InputError(f"{source.where} has {len(found)} names for {count} {axis}; it may be damaged")
-    check_names(source, names or ())
+    check_names(source.where, names or ())
     return table
 
 

@@ -46,7 +46,7 @@ def _object_rows(source: InputFile) -> CellRows:
             names = [name for name, _ in found]
             if not keys:
                 keys = names
-                check_names(source, names)
+                check_names(source.where, names)
                 if not keys:
                     raise InputError(f"{source.where} has an object without keys in line {number}; give it values")
                 yield keys

@@ -5,7 +5,6 @@ from __future__ import annotations
 import mmap
 import os
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,7 @@ from coview.errors import InputError, InputTypeError, kind_of
 from coview.extras import load_extra
 from coview.io.arrow import index_columns, load_arrow, numbered_categories
 from coview.io.ipc import batch_sizes
-from coview.io.table import reading, refuse_url
+from coview.io.table import check_names, reading, refuse_url
 from coview.tables import Categories, as_string, is_part_of_order
 from coview.views import Array
 
@@ -163,9 +162,7 @@ class TableRows(RowReader):
 
     def _check_columns(self, where: str, schema: Any) -> None:
         types, wanted = load_arrow().types, set(self._wanted)
-        twice = next((name for name, count in Counter(schema.names).items() if count > 1), None)
-        if twice is not None:
-            raise InputError(f"{where} has two columns named {twice!r}; rename one")
+        check_names(where, schema.names)
         missing, unknown = sorted(wanted - set(schema.names)), sorted({*schema.names} - wanted - index_columns(schema))
         if missing:
             raise InputError(f"{where} has no column {missing[0]!r}; every table of the view needs it")
@@ -351,6 +348,7 @@ def _files_in(where: str, folder: Path) -> tuple[Path, ...]:
 def _array_of_archive(name: str, where: str, path: Path) -> Array:
     # NumPy leaves a file that it opened itself open if it is damaged.
     with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        check_names(where, archive.files, "arrays")
         member = name if name in archive.files else archive.files[0] if len(archive.files) == 1 else None
         if member is None:
             raise InputError(

@@ -140,6 +140,7 @@ def reading(where: str) -> Iterator[None]:
         if getattr(error, "strerror", None):
             raise InputError(f"{where} cannot be read ({error.strerror})") from None  # type: ignore[attr-defined]
         message = f"unexpected {error}" if isinstance(error, KeyError) else str(error).strip()
+        message = re.sub(r":? ?<[^<>]+ at 0x[0-9a-fA-F]+>", "", message)  # an object and its address
         first_line = (message.splitlines() or [type(error).__name__])[0].rstrip(".")
         raise InputError(
             f"{where} cannot be read ({first_line}); it may be damaged, truncated or in another format"
@@ -151,11 +152,11 @@ def shape_text(shape: Sequence[int], kind: str = "") -> str:
     return f"({' '.join(filter(None, ('x'.join(map(str, shape)), kind)))})"
 
 
-def check_names(source: InputFile, names: Sequence[str]) -> None:
-    """Refuse two columns of the same name."""
+def check_names(where: str, names: Sequence[str], what: str = "columns") -> None:
+    """Refuse two columns of the same name, or two of what is given in the plural."""
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
-        raise InputError(f"{source.where} has two columns named {twice!r}; rename one")
+        raise InputError(f"{where} has two {what} named {twice!r}; rename one")
 
 
 def is_counting(names: Sequence[str]) -> bool:

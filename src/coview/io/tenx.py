@@ -42,7 +42,7 @@ def read_10x(source: InputFile, as_strings: AsStrings) -> RawTable:
         )
     kept = np.array([kind == wanted for *_, kind in features])
     names, notes = _unique_names([feature for feature in features if feature[2] == wanted])
-    check_names(source, names)
+    check_names(source.where, names)
     counts = (counts if kept.all() else counts[kept]).T
     cells = sp.csr_array(counts) if sp.issparse(counts) else counts
     return RawTable(cells, tuple(names), row_names=tuple(barcodes), notes=tuple(notes))
