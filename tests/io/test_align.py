@@ -96,6 +96,40 @@ def test_the_command_says_how_many_samples_are_missing_and_where(tmp_path, monke
         assert note in err
 
 
+@pytest.mark.parametrize(
+    ("spelt", "difference"),
+    [
+        (lambda i: f"s{i:03}", "leading zeros, as in 's000' and 's0'"),
+        (lambda i: f"s{i}" if i >= 100 else f"S{i}", "upper and lower case, as in 'S0' and 's0'"),
+        (lambda i: f"s{i}" if i >= 100 else f"s-{i}", "hyphens, points and underscores, as in 's-0' and 's0'"),
+    ],
+)
+def test_ids_that_are_nearly_equal_are_named_if_others_are_equal(spelt, difference, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    files = write(tmp_path, {"a": [f"s{i}" for i in range(120)], "b": [spelt(i) for i in range(120)]})
+    command = ["fit", *(f"--view={name}={path}" for name, path in files.items()), "-k2", "--ids=patient", "-o", "run"]
+    named = f": its ids differ in {difference}; write the ids in the same way"
+    assert f" has{named}, keep only the common samples (--align inner)" in refused(capsys, *command)
+    for align, note in (("inner", "not in every view"), ("outer", "more of 220")):
+        code, _, err = call(capsys, *command, f"--align={align}", "--no-report", "--force")
+        assert code == 0, err
+        assert note + named in " ".join(err.split())
+
+
+def test_nearly_equal_ids_are_named_if_a_third_view_has_the_same(tmp_path):
+    ids = {"a": [f"s{i}" for i in range(9)], "b": [f"S{i}" for i in range(9)], "c": [f"S{i}" for i in range(9)]}
+    notes = read_views(write(tmp_path, ids), ids="patient", align="outer").notes
+    assert sum("differ in upper and lower case, as in 'S0' and 's0'" in note for note in notes) == 2
+
+
+def test_ids_of_other_samples_are_not_taken_for_nearly_equal_ones(tmp_path):
+    """Two sites number their patients, and one view has one patient more."""
+    ids = {"a": ["a1", "a2", "a3", "c7"], "b": ["b1", "b2", "b3", "c7", "c8"]}
+    notes = read_views(write(tmp_path, ids), ids="patient", align="outer").notes
+    assert len(notes) == 2
+    assert "differ" not in "".join(notes)
+
+
 def test_the_help_explains_alignment(capsys):
     code, out, _ = call(capsys, "fit", "--help")
     text = " ".join(re.sub(r"[│╭╰─╮╯]", " ", out).split())

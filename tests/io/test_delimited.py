@@ -142,3 +142,29 @@ def test_what_was_detected_is_described(tmp_path):
     described = describe_file(path)
     assert described["notes"] == f"{SEMICOLONS}; {commas('0,5')}"
     assert described["columns"][0] == {"name": "u", "type": "number", "missing": 0, "min": 0.5, "max": 1.5}
+
+
+@pytest.mark.parametrize("name", ["sample", ""])  # ids, and row names
+@pytest.mark.parametrize(
+    ("cells", "noted"),
+    [
+        (["s", "t", "u"], []),
+        ([" s", "t", "u"], ["removed the spaces around 1 ids or categories, as in ' s'"]),
+        (["s", '"t  "', "u "], ["removed the spaces around 2 ids or categories, as in 't  '"]),
+        (['  "s"', "t", "u"], []),  # the spaces are outside of the cell
+    ],
+)
+def test_spaces_around_ids_are_removed_with_a_note(tmp_path, cells, noted, name):
+    rows = "".join(f"{cell}, {i}\n" for i, cell in enumerate(cells))
+    loaded, notes = view_of(tmp_path, f"{name},x\n{rows}", ids=name or None)
+    assert loaded.ids == ("s", "t", "u")
+    assert notes == noted
+    np.testing.assert_array_equal(loaded.views["a"][:, 0], [0, 1, 2])
+
+
+def test_spaces_before_quotes_do_not_belong_to_cells(tmp_path):
+    content = 'x, colour\n1, "red, ""dark"""\n2, ""\n3, "blue"\n4, "blue"\n'
+    loaded, _ = view_of(tmp_path, content, categories="onehot", empty_cells=["a"])
+    assert loaded.views.categories["a"]["colour"].values == ("blue", 'red, "dark"')
+    loaded, notes = view_of(tmp_path, "1, 2, 3\n0.5, 1, 2\n1, 5, 7\n")
+    assert (loaded.views.columns["a"], len(notes)) == (("1", "2", "3"), 1)  # numbers of columns

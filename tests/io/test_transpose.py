@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from coview import InputError
 from coview.io import read_views
 from tests.bad_files import WHOLE, N, annotated, hdf5
+from tests.cli.running import refused
 
 IDS = tuple(f"s{i}" for i in range(N))
 
@@ -34,6 +35,21 @@ def test_transposed_views_are_aligned_by_ids(tmp_path):
     for order in (sources, dict(reversed(sources.items()))):
         with pytest.raises(InputError, match=r"view 'b' \(.*\) has the ids of view 'a' .* transpose=\['b'\]"):
             read_views(order, ids="sample")
+
+
+def test_a_transposed_table_is_recognised_if_its_features_have_the_name_of_the_ids(tmp_path):
+    (tmp_path / "x.csv").write_text("sample,x\n" + "".join(f"{name},{i}\n" for i, name in enumerate(IDS)))
+    sources = {"a": tmp_path / "x.csv", "b": genes(tmp_path, corner="sample")}
+    for align in ("strict", "inner", "outer"):
+        with pytest.raises(InputError, match=r"view 'b' \(.*\) has the ids of view 'a' .* transpose=\['b'\]"):
+            read_views(sources, ids="sample", align=align)
+
+
+def test_a_table_without_the_ids_may_be_transposed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    message = refused(capsys, "fit", f"--view=a={genes(tmp_path)}", "--ids=sample", "-k2", "-o", "run")
+    assert "has no column 'sample' of ids" in message
+    assert message.endswith("; if its columns are samples, transpose it (--transpose VIEW)\n")
 
 
 def test_row_names_that_are_column_names_of_another_view_are_recognised(tmp_path):

@@ -9,6 +9,7 @@ from shlex import quote
 _FIXED = {
     "ids=False": "--no-ids",
     "ids=…": "--ids COLUMN",
+    "transpose=…": "--transpose VIEW",
     ", or set dtype='float32'": "",  # not an option
 }
 _OPTIONS = {

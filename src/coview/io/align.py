@@ -52,6 +52,9 @@ def take_ids(source: InputFile, table: RawTable, column: str) -> tuple[RawTable,
         close = suggestion(column, columns)
         likely = next((name for name in columns if names_ids(name)), None) if close == "." else None
         close = close if likely is None else f"; did you mean {likely!r}?"
+        # A table of genes by samples has the names of the genes in its only column of strings.
+        if close == "." and len(table.strings) == 1:
+            has += "; if its columns are samples, transpose it (transpose=…)"
         raise InputError(f"{source.where} has no column {column!r} of ids{close} It has {has}")
     else:
         return table, None
@@ -113,25 +116,29 @@ def notes_on_order(views: Collection[str], with_ids: Collection[str]) -> list[st
     return [f"{listing('view', without)} {has} no ids: {their} samples are paired by row order"]
 
 
-_SPELLINGS: Mapping[str, Callable[[str], str]] = {
+_SPELLINGS: dict[str, Callable[[str], str]] = {
     "upper and lower case": str.casefold,
-    "leading zeros": lambda name: name.lstrip("0"),
+    "leading zeros": lambda name: re.sub(r"(?<!\d)0+(?=\d)", "", name),
     "a decimal point": lambda name: re.sub(r"\.0+$", "", name),
     "spaces": lambda name: "".join(name.split()),
     "hyphens, points and underscores": lambda name: re.sub(r"[-._]", "", name),
+}
+_ALL_SPELLINGS = _SPELLINGS | {  # ids of different samples may differ in these, too
     "their endings": lambda name: re.sub(r"[-._:][^-._:]*$", "", name),
     "the text around the number": lambda name: re.sub(r"^\D*0*|\D*$", "", name),
 }
 
 
-def _difference(ids: Ids, others: Ids) -> str:
-    """Return the first id of each view, and what they differ in if that makes ids equal."""
-    for what, spelt in _SPELLINGS.items():
-        same = {spelt(name): name for name in reversed(others)}
-        found = [name for name in ids if same.get(spelt(name)) and spelt(name)]
-        if 2 * len(found) > len(ids):
-            return f": its ids differ in {what}, as in {found[0]!r} and {same[spelt(found[0])]!r}"
-    return f": its first id is {ids[0]!r}, that of the first view {others[0]!r}" if ids and others else ""
+def _difference(ids: Ids, others: Ids, spellings: Mapping[str, Callable[[str], str]] = _SPELLINGS) -> str:
+    """Return what most ids of a view that another view lacks differ in from the ids of that view, if anything."""
+    own, lacking = [[name for name in a if name not in b] for a, b in ((ids, {*others}), (others, {*ids}))]
+    for what, spelt in spellings.items():
+        same = {spelt(name): name for name in reversed(lacking)}
+        found = [name for name in own if same.get(spelt(name)) and spelt(name)]
+        if 2 * len(found) > min(len(own), len(lacking)):
+            pair = f"{found[0]!r} and {same[spelt(found[0])]!r}"
+            return f": its ids differ in {what}, as in {pair}; write the ids in the same way"
+    return ""
 
 
 def by_ids(
@@ -160,8 +167,9 @@ def by_ids(
         missing = [sample for sample in given[one] if sample not in known]
         if missing:
             raise InputError(
-                f"{sources[other].where} lacks {listing('sample', missing)} that {sources[one].where} has; add them, "
-                "keep only the common samples (align='inner'), or all samples (align='outer')"
+                f"{sources[other].where} lacks {listing('sample', missing)} that {sources[one].where} has"
+                f"{_difference(given[other], given[one]) or '; add them'}, keep only the common samples "
+                "(align='inner'), or all samples (align='outer')"
             )
     order = tuple(sample for sample in given[first] if sample in common)
     rows, notes = {}, []
@@ -172,6 +180,7 @@ def by_ids(
         if dropped:
             notes.append(
                 f"{sources[name].where}: dropped {listing('sample', dropped)} of {len(found)}, not in every view"
+                f"{_difference(found, given[first])}"
             )
     unmoved = all(np.array_equal(rows[name], np.arange(len(found))) for name, found in given.items())
     for name in ids:
@@ -187,9 +196,11 @@ def by_ids(
 
 
 def _nothing_in_common(source: InputFile, ids: Ids, others: Ids) -> InputError:
+    first = f": its first id is {ids[0]!r}, that of the first view {others[0]!r}" if ids and others else ""
+    found = _difference(ids, others, _ALL_SPELLINGS) or f"{first}; write the ids in the same way"
     return InputError(
-        f"{source.where} has no sample in common with the views before it{_difference(ids, others)}; write the ids in "
-        "the same way, or pair the samples by row order (ids=False) if the rows are already aligned"
+        f"{source.where} has no sample in common with the views before it{found}, or pair the samples by row order "
+        "(ids=False) if the rows are already aligned"
     )
 
 
@@ -212,7 +223,8 @@ def _union(sources: Mapping[str, InputFile], given: Mapping[str, Ids], without: 
         rows[name] = np.array([position[sample] for sample in order if sample in position])
         if not present[name].all():
             missing = [sample for sample in order if sample not in position]
-            notes.append(f"{sources[name].where} lacks {listing('sample', missing)} of {len(order)}")
+            spelling = _difference(found, given[first])
+            notes.append(f"{sources[name].where} lacks {listing('sample', missing)} of {len(order)}{spelling}")
     return Alignment(rows, order, notes, {name: mask for name, mask in present.items() if not mask.all()})
 
 

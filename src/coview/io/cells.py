@@ -73,14 +73,14 @@ def _read_rows(
     labelled = header and len(above) > 1 and not above[0].strip()
     names = [(name.strip() if header else "") or f"column{i}" for i, name in enumerate(above)]
     check_names(source.where, names)
-    strings = late | {i for i, name in enumerate(names) if as_strings(name)} | ({0} if labelled else set())
-    columns = _Columns(source, names, strings, _DecimalMarks(decimal))
+    given = {i for i, name in enumerate(names) if as_strings(name)} | ({0} if labelled else set())
+    columns = _Columns(source, names, late | given, _DecimalMarks(decimal))
     below = chain([second], below)
     # Cells of one block are strings, which take far more memory than numbers.
     size = max(min(_BLOCK_ROWS, _BLOCK_CELLS // len(names)), 1)
     while block := list(islice(below, size)):
         columns.add(block)
-    return columns.table(header, labelled, notes)
+    return columns.table(header, labelled, notes + columns.note_on_spaces(given))
 
 
 class _DecimalMarks:
@@ -181,6 +181,10 @@ class _Columns:
         self._text_bytes += STRING_BYTES * len(added) + sum(map(len, added))
         return list(cells)
 
+    def note_on_spaces(self, strings: set[int]) -> list[str]:
+        spaced = [cell for i in sorted(strings) for cell in self._strings[i] if cell.strip() not in ("", cell)]
+        return [f"removed the spaces around {len(spaced)} ids or categories, as in {spaced[0]!r}"] if spaced else []
+
     def table(self, header: bool, labelled: bool, notes: list[str]) -> RawTable:
         names = self._names
         row_names = tuple(cell.strip() for cell in self._strings.pop(0)) if labelled else None
@@ -239,4 +243,4 @@ def _is_header(row: list[str], decimal: str | None) -> bool:
     if as_numbers(row, decimal) is None or all(_cell(cell) is None for cell in row):
         return True
     names = row if row[0].strip() else row[1:]  # row names have no column name
-    return len(row) > 1 and is_counting(names)
+    return len(row) > 1 and is_counting([name.strip() for name in names])

@@ -77,7 +77,7 @@ def _rows_of_a_model(tables: Mapping[str, RawTable], columns: Mapping[str, Seque
 def _columns_of_ids(sources: Mapping[str, InputFile], tables: Mapping[str, RawTable], ids: str | None) -> _Suspects:
     samples_of = {view: {*table.strings.get(ids or "", table.row_ids or ())} for view, table in tables.items()}
     for view, table in tables.items():
-        columns = set() if ids in table.strings else {*table.columns}
+        columns = {*table.columns}
         for other, samples in samples_of.items():
             # A Gram matrix has the ids in its rows as well, and a correlation matrix the features.
             if {*tables[other].columns} == {*table.columns}:
