@@ -264,6 +264,15 @@ bad("decimal commas although points are stated", "decimal point", "'0,5' in row 
 bad("points and commas in one number", "'1.000,5' in row 0", "without separators of thousands")(
     lines(*(f"s{i};{i + 1}.000,5" for i in range(N)), header="sample;x")
 )
+bad("dates with points", "'01.02.2023' in row 0", "which are dates", "such as days")(
+    lines(*(f"s{i},{i + 1:02}.02.2023" for i in range(N)), header="sample,x")
+)
+bad("dates and a string", "'2.2.2023' in row 1", "which are dates", categories="onehot")(
+    lines("s0,unknown", *(f"s{i},{i + 1}.2.2023" for i in range(1, N)), header="sample,x")
+)
+bad("a string among numbers", "'n/a?' in row 7", "otherwise contains numbers", "correct", categories="onehot")(
+    lines(*(f"s{i},{'n/a?' if i == 7 else i / 8}" for i in range(N)), header="sample,x")
+)
 bad("spaces in .tsv", "separated by spaces")(text(".tsv", "\n".join(["sample,x,y", *ROWS]).replace(",", " ")))
 bad("Latin-1", "not UTF-8", "line 1")(text(".csv", "sample,größe\ns0,1\n".encode("latin-1")))
 bad("mixed encodings", "not UTF-8", "line 4")(

@@ -422,6 +422,10 @@ SUSPECTS = {
         "the views 'view1' and 'view2' have the same values",
     ),
     "-999 for missing values": ([np.column_stack([TEXT, FAR])], r"the value -999 far from all others \(column '4'\)"),
+    "dates as numbers": (
+        [pd.DataFrame({"visit": 20230101 + 100 * np.arange(N) % 1200 + np.arange(N), "x": TEXT[:, 0]}), IMAGE],
+        r"dates that are written as numbers such as 20230101 \(column 'visit'\), whose differences are not days",
+    ),
     "distances": ([TEXT, cdist(IMAGE, IMAGE)], "view 'view1' is a symmetric table of 30 x 30 values with zeros"),
     "a view of one sample": ([TEXT, np.eye(N)[:, :1]], "the same values in 29 of 30 samples"),
 }
@@ -452,6 +456,8 @@ INNOCENT = SimpleNamespace(
     names=[pd.DataFrame(TEXT, columns=["class_size", "labelled", "grouping", "y"]), IMAGE],
     ages=[pd.DataFrame({"age": np.r_[43 : 43 + 2 * N - 4 : 2, 99, 99], "height": TEXT[:, 0]}), IMAGE],
     similarities=[np.corrcoef(TEXT), IMAGE],
+    numbers_of_eight_digits=[pd.DataFrame({"n": 20230101 + 100 * np.arange(N), "y": TEXT[:, 0]}), IMAGE],
+    fractions=[pd.DataFrame({"n": 20230101.5 + np.arange(N) % 28, "y": TEXT[:, 0]}), IMAGE],
 )
 
 

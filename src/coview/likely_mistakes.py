@@ -43,6 +43,7 @@ def likely_mistakes(views: Views) -> list[str]:
         found += nearly_constant or _class_columns(where, x, columns, alone=len(views) == 1)
         if not sp.issparse(x):
             found += [*_distance_matrix(where, x), *_missing_codes(where, x[:_MOST_ROWS], columns)]
+            found += _dates(where, x, columns)
     return found
 
 
@@ -174,6 +175,22 @@ def _missing_codes(where: str, x: Array, columns: tuple[str, ...] | None) -> Ite
         yield (
             f"{where} has the value {value:g} far from all others ({_first_names(named, found)}), as codes for missing "
             "values are; impute them, or drop those samples, if it is one"
+        )
+
+
+def _dates(where: str, x: Array, columns: tuple[str, ...] | None) -> Iterator[str]:
+    """Yield a sentence on columns of integers that are all dates of the years 1900 to 2099, such as 20231231."""
+    found = np.arange(x.shape[1])
+    for rows in (x[:_FEWEST_ROWS], x):  # the first rows exclude most columns cheaply
+        years, days = np.divmod(rows[:, found], 10_000)
+        months, days = np.divmod(days, 100)
+        is_date = (years >= 1900) & (years < 2100) & np.isin(months, range(1, 13)) & np.isin(days, range(1, 32))
+        found = found[is_date.all(axis=0)]
+    if len(found):
+        yield (
+            f"{where} has dates that are written as numbers such as {x[0, found[0]]:.0f} "
+            f"({_first_names(columns or tuple(map(str, range(x.shape[1]))), found)}), whose differences are not days; "
+            "encode them as days since the first date, or drop them"
         )
 
 

@@ -22,7 +22,7 @@ _SCVERSE = {
     "AnnData": "use coview.scverse.cluster, or give its table with the cells, as in {'rna': adata.to_df()}",
     "MuData": "use coview.scverse.cluster, or give tables with the cells, as in {'rna': mdata['rna'].to_df()}",
 }
-_MOST_CATEGORIES = 10  # with more, and more than one per two samples, they are taken for names
+MOST_CATEGORIES = 10  # with more, and more than one per two samples, they are taken for names
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def encoded_cells(cells: Sequence[str | None], order: Sequence[str] | None = Non
 
 def look_like_names(n_values: int, n_cells: int) -> bool:
     """Return whether so many different strings are probably names of the samples rather than categories."""
-    return n_values > max(_MOST_CATEGORIES, n_cells / 2)
+    return n_values > max(MOST_CATEGORIES, n_cells / 2)
 
 
 def _declared_order(series: Any) -> list[str] | None:

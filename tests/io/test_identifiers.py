@@ -98,6 +98,24 @@ def test_numeric_ids_in_several_files_are_refused(tmp_path):
     assert (loaded.views.n_features, loaded.ids, loaded.notes) == ({"a": 2, "b": 2}, None, (BY_ORDER,))
 
 
+def test_columns_that_look_like_further_ids_are_noted(tmp_path):
+    """The row numbers of pandas, and the number of the patient beside that of the sample."""
+    names = [f"s{i}" for i in range(N)]
+    rows = write_csv(tmp_path / "a.csv", **{"Unnamed: 0": np.arange(N), "sample": names, "x": numbers()})
+    patients = write_csv(tmp_path / "b.csv", sample=names, patient=10 * shuffled(), y=numbers())
+    loaded = read_views({"a": rows, "b": patients}, ids="sample")
+    assert loaded.views.n_features == {"a": 2, "b": 2}
+    like_ids = "which looks like ids of the samples"
+    assert loaded.notes == (
+        f"view 'a' ({rows}) has the column 'Unnamed: 0', {like_ids} (it numbers the rows); drop it, unless it is a "
+        "feature",
+        f"view 'b' ({patients}) has the column 'patient', {like_ids} (all its values are different); drop it, unless "
+        "it is a feature",
+    )
+    again = read_views({"a": rows}, ids="sample", columns={"a": ["Unnamed: 0", "x"]})
+    assert again.notes == ()  # the model was trained on the column
+
+
 @pytest.mark.parametrize("first", [0, 1])
 @pytest.mark.parametrize("in_order", [True, False])
 def test_a_column_that_numbers_the_rows_is_refused_whatever_its_name(tmp_path, first, in_order):
@@ -282,6 +300,13 @@ def test_streams_refuse_columns_that_look_like_ids(tmp_path):
     assert (reader.n_features, reader.notes) == ({"a": 2, "b": 2}, (BY_ORDER,))
     reader = ViewsReader(sources, ids="patient_id")
     assert (reader.n_features, reader.notes) == ({"a": 1, "b": 1}, ())
+
+
+def test_streams_note_columns_that_look_like_further_ids(tmp_path):
+    columns = {"Unnamed: 0": np.arange(N), "sample": [f"s{i}" for i in range(N)], "x": numbers()}
+    reader = ViewsReader({"a": write_parquet(tmp_path / "a.parquet", **columns)}, ids="sample")
+    (note,) = reader.notes
+    assert "has the column 'Unnamed: 0', which looks like ids of the samples (it numbers the rows); drop it" in note
 
 
 def test_streams_compare_the_indexes_of_data_frames(tmp_path):

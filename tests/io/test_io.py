@@ -88,6 +88,18 @@ def test_archives_with_two_arrays_of_one_name_are_refused(tmp_path, read):
         read(path)
 
 
+def test_a_string_among_numbers_that_are_read_as_categories_is_noted(tmp_path):
+    (tmp_path / "x.csv").write_text(
+        "age,x\n" + "".join(f"{'n/a?' if i == 7 else 20 + i % 19},{i}\n" for i in range(60))
+    )
+    loaded = read_views({"a": tmp_path / "x.csv"}, categories="onehot", ids=False)
+    assert list(loaded.views.categories["a"]) == ["age"]
+    assert loaded.notes == (
+        f"view 'a' ({tmp_path / 'x.csv'}): the column 'age' has numbers and strings such as 'n/a?', and is read as "
+        "categories; correct the strings if it has measurements",
+    )
+
+
 # Formats
 
 

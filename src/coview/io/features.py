@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from coview.errors import InputError
 from coview.io.table import InputFile, RawTable
-from coview.tables import Table, encoded_cells, look_like_names
+from coview.tables import MOST_CATEGORIES, Table, encoded_cells, look_like_names
 from coview.views import Array, Matrix, places_of
 
 Rows = NDArray[np.intp]
@@ -186,24 +186,34 @@ class Features:
         if not categorical or all(map(_DATE.match, known)):
             raise self._has_strings(name, cells)
         if look_like_names(len({*known}), len(known)):
+            if 2 * sum(_looks_numeric(cell) or bool(_DATE.match(cell)) for cell in known) > len(known):
+                raise self._has_strings(name, cells)
             raise self._error(
                 f"has {len({*known})} different strings in the column {name!r} of {len(known)} samples, which look "
                 f"like names rather than categories; drop it, or {_use_as_ids(name)}"
+            )
+        words = [cell for cell in known if not _looks_numeric(cell)]
+        if 0 < 2 * len(words) < len(known) and len({*known}) > MOST_CATEGORIES:
+            self.notes.append(
+                f"{self._source.where}: the column {name!r} has numbers and strings such as {words[0]!r}, and is read "
+                "as categories; correct the strings if it has measurements"
             )
 
     def _has_strings(self, name: str, cells: Sequence[str | None]) -> InputError:
         present = [(i, cell) for i, cell in enumerate(cells) if cell is not None]
         words = [(i, cell) for i, cell in present if not _looks_numeric(cell)]
-        i, cell = (words or present)[0]
+        dates = [(i, word) for i, word in words if _DATE.match(word)]
+        are_dates = 2 * len(dates) > len(words)
+        i, cell = (dates if are_dates else words or present)[0]
         where = f"has strings in the column {name!r} ({cell!r} in row {self._rows[i]})"
         if not words:
             return self._error(f"{where} that look like numbers; store it as numbers")
+        if are_dates:  # 31.12.2023 also looks like a number with separators
+            return self._error(f"{where}, which are dates; encode them as numbers, such as days, or drop the column")
         if "," in cell and _looks_numeric(cell.replace(",", ".")):
             return self._error(f"{where}; write numbers with a decimal point")
         if _looks_numeric(cell.replace(",", "").replace(".", "")):
             return self._error(f"{where}; write numbers without separators of thousands")
-        if all(_DATE.match(word) for _, word in words):
-            return self._error(f"{where}, which are dates; encode them as numbers, such as days, or drop the column")
         signs = {_UNIT.sub("", word): word for _, word in words}
         if all(map(_looks_numeric, signs)):
             return self._error(f"{where}; write numbers without signs and units")

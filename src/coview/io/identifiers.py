@@ -52,19 +52,41 @@ def refuse_identifiers(
 ) -> None:
     """Refuse a column that looks like ids, unless it is among the features that a model was trained on.
 
-    `where` names each table in messages. A column is a candidate if its values are integers that are all different, or
-    with `strings` different strings. In addition, its name must name ids, or in tables of ten rows or more, it must be
-    the only candidate that numbers the rows, or another table must have most of its values under the same name.
+    `where` names each table in messages.
     """
     if len(tables) == 1 and any(features.values()):
         return  # columns that are not features are dropped, and there is nothing to pair
+    if found := _like_ids(where, tables, features, strings):
+        in_all = [each for each in found if all(each[1] in table.columns for table in tables.values())]
+        name, column, sentence = (in_all or found)[0]
+        raise InputError(f"{sentence}; {_both_uses(column, name, tables)}")
+
+
+def notes_on_identifiers(where: Mapping[str, str], tables: Mapping[str, RawTable]) -> list[str]:
+    """Return a note on each column that looks like ids beside those by which the tables are aligned."""
+    found = {each[:2]: each[2] for each in _like_ids(where, tables, {}, strings=False)}
+    return [f"{sentence}; drop it, unless it is a feature" for sentence in found.values()]
+
+
+def _like_ids(
+    where: Mapping[str, str],
+    tables: Mapping[str, RawTable],
+    features: Mapping[str, Collection[str] | None],
+    strings: bool,
+) -> list[tuple[str, str, str]]:
+    """Return view and name of each column that looks like ids, and the beginning of a sentence about it.
+
+    A column is a candidate if its values are integers that are all different, or with `strings` different strings. In
+    addition, its name must name ids, or in tables of ten rows or more, it must be the only candidate that numbers the
+    rows, or another table must have most of its values under the same name.
+    """
     candidates = {
         name: {}  # a model takes columns without names by their positions
         if table.names is None and name in features
         else dict(_candidates(table, features.get(name) or (), strings))
         for name, table in tables.items()
     }
-    found: list[tuple[str, str, str]] = []  # view, column and reason
+    found = []
     for name, columns in candidates.items():
         n_samples, n_columns = tables[name].numbers.shape
         n_columns = len(tables[name].columns) or n_columns
@@ -80,13 +102,8 @@ def refuse_identifiers(
         shared = _shared(columns, [candidates[other] for other in candidates if other != name])
         if len(shared) < n_columns:  # features that are ranks among more samples have most values in common
             found += [(name, column, "another view has most of its values") for column in shared]
-    if found:
-        in_all = [each for each in found if all(each[1] in table.columns for table in tables.values())]
-        name, column, reason = (in_all or found)[0]
-        raise InputError(
-            f"{where[name]} has the column {column!r}, which looks like ids of the samples ({reason}); "
-            f"{_both_uses(column, name, tables)}"
-        )
+    like = "which looks like ids of the samples"
+    return [(name, column, f"{where[name]} has the column {column!r}, {like} ({why})") for name, column, why in found]
 
 
 def _both_uses(column: str, name: str, tables: Mapping[str, RawTable]) -> str:

@@ -10,7 +10,7 @@ from coview.errors import InputError, InputTypeError
 from coview.io.align import Ids, by_ids, by_order, check_ids, row_names_of_all, take_ids
 from coview.io.features import Features, check_numbers
 from coview.io.formats import find, read_table
-from coview.io.identifiers import refuse_identifiers
+from coview.io.identifiers import notes_on_identifiers, refuse_identifiers
 from coview.io.table import reading
 from coview.io.transpose import check_orientation, transposed
 from coview.likely_mistakes import likely_mistakes
@@ -153,10 +153,11 @@ def read_views(
     check_orientation(found, tables, transpose, ids or None, columns or {})
     for name, source in found.items() if ids else ():
         tables[name], ids_of[name] = take_ids(source, tables[name], str(ids))
+    where = {name: source.where for name, source in found.items()}
+    beside = notes_on_identifiers(where, tables) if ids and columns is None else []
     if ids is None:
         stored = any(table.categories for table in tables.values())
         strings_too = stored or categories != "refuse" or columns is not None  # otherwise strings are refused anyway
-        where = {name: source.where for name, source in found.items()}
         refuse_identifiers(where, tables, columns or {}, strings=strings_too)
         ids_of |= row_names_of_all(tables) or {}
     if ids_of:
@@ -166,7 +167,7 @@ def read_views(
     else:
         aligned = by_order(found, tables, compare=ids is None)
     chosen: dict[str, Table] = {}
-    notes = aligned.notes
+    notes = aligned.notes + beside
     for name, source in found.items():
         with reading(source.where):
             empty = name in empty_cells

@@ -15,7 +15,7 @@ from coview.certainty.columns import Columns, check_columns, sample_columns
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.io.align import check_counts, check_ids, notes_on_order
 from coview.io.arrow import load_arrow
-from coview.io.identifiers import refuse_identifiers
+from coview.io.identifiers import notes_on_identifiers, refuse_identifiers
 from coview.io.labels import check_label_path, columns_in, write_description, write_label_blocks
 from coview.io.row_readers import RowBlock, RowReader, open_rows
 from coview.io.table import RawTable, reading
@@ -56,7 +56,7 @@ class ViewsReader(BlocksOfViews):
     n_features : dict
         The number of features of each view.
     notes : tuple of str
-        A note if several views are paired by row order.
+        Notes if several views are paired by row order, and on columns that look like further ids.
 
     See Also
     --------
@@ -89,8 +89,10 @@ class ViewsReader(BlocksOfViews):
         if len({str(name) for name in sources}) < len(sources):
             raise InputError(f"two views have the same name among {', '.join(map(str, sources))}; rename one")
         self._readers = {str(name): _opened_rows(str(name), source, self.ids) for name, source in sources.items()}
+        where = {name: reader.where for name, reader in self._readers.items()}
+        self._notes = notes_on_identifiers(where, self._heads()) if ids else []
         if ids is None:
-            self._refuse_identifiers()
+            refuse_identifiers(where, self._heads(), {}, strings=False)
             self._read_indexes(sources)
         self._with_ids = [name for name, reader in self._readers.items() if reader.id_type is not None]
         check_counts({reader.where: reader.n_samples for reader in self._readers.values()})
@@ -125,7 +127,7 @@ class ViewsReader(BlocksOfViews):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return tuple(notes_on_order(self.names, self._with_ids))
+        return (*notes_on_order(self.names, self._with_ids), *self._notes)
 
     def take(self, rows: Any) -> Views:
         """Return the selected rows of every view; only these are held in memory.
@@ -153,15 +155,14 @@ class ViewsReader(BlocksOfViews):
             yield rows_with_values(block) + start
             start += len(block)
 
-    def _refuse_identifiers(self) -> None:
-        """Refuse columns whose first values look like ids; the others are not read for this."""
-        heads = {
+    def _heads(self) -> dict[str, RawTable]:
+        """Return the first values of the columns, by which ids are recognised; the others are not read for this."""
+        return {
             name: RawTable(_taken(reader, np.arange(min(reader.n_samples, _HEAD_ROWS)))[0], reader.columns)
             if reader.columns is not None
             else RawTable(np.empty((0, 0)))
             for name, reader in self._readers.items()
         }
-        refuse_identifiers({name: reader.where for name, reader in self._readers.items()}, heads, {}, strings=False)
 
     def _read_indexes(self, sources: Mapping[Any, Any]) -> None:
         """Read the indexes of data frames as ids, if all tables have one and they can be compared."""

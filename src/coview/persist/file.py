@@ -83,7 +83,7 @@ def write_file(path: Path, tree: Json, arrays: Mapping[str, Array]) -> None:
     require(2 * len(text) <= _LARGEST_HEADER, f"names and parameters of {len(text)} characters are too many")
     n_values = _n_values(text.encode())
     require(2 * n_values <= _MOST_VALUES, f"{n_values} names and parameters are too many")
-    require(_depth(tree) + 1 <= _DEEPEST, f"models within models of more than {_DEEPEST} levels are too deep")
+    require(len([*_levels(tree)]) + 1 <= _DEEPEST, f"models within models of more than {_DEEPEST} levels are too deep")
     content = save(dict(arrays), {"coview": text})
     try:
         with complete_or_absent(path) as file:
@@ -127,7 +127,7 @@ def read_document(file: IO[bytes]) -> dict[str, Json]:
     if not isinstance(text, str):
         raise StateError("it is not a model saved by coview")
     document = _parsed(text)
-    require(_depth(document) <= _DEEPEST, f"it is nested more than {_DEEPEST} levels deep")
+    require(len([*_levels(document)]) <= _DEEPEST, f"it is nested more than {_DEEPEST} levels deep")
     version = document.get("format") if isinstance(document, dict) else None
     if type(version) is int and version > FORMAT:
         raise StateError(f"it was made by coview {str(document.get('coview'))[:20]}, in a newer format; update coview")
@@ -199,11 +199,6 @@ def _nbytes(entry: Json) -> int:
 def _n_values(text: bytes) -> int:
     """Return the number of values in JSON, or more if there are commas and brackets in strings."""
     return 1 + sum(map(text.count, (b",", b"[", b"{", b":")))
-
-
-def _depth(node: Json) -> int:
-    """Return the number of levels of lists and objects."""
-    return sum(1 for _ in _levels(node))
 
 
 def _levels(node: Json) -> Iterator[list[Json]]:
