@@ -180,6 +180,21 @@ def test_each_view_can_have_its_own_preprocessing(blobs):
     assert "'b': 'standard+pca2'" in found.methods[0].estimator
 
 
+@pytest.mark.parametrize(
+    "settings", [{"preprocess": "median+standard"}, {"preprocess": "standard", "impute": {"a": "median"}}]
+)
+def test_empty_cells_are_filled_before_each_method(blobs, settings):
+    views, truth = blobs
+    gaps = np.array(views["a"])
+    gaps[[0, 7], [0, 1]] = np.nan
+    found = compare({**views, "a": gaps}, 3, methods=["tuned", "ksc", "opmc"], truth=truth, **settings)
+    assert [(method.error, method.ari) for method in found.methods] == [(None, 1.0)] * 3
+    expected = Preprocessed(Concat(KSC(3, random_state=0)), "median+standard").fit({**views, "a": gaps})
+    assert found.labels["ksc"] == tuple(expected.labels_.tolist())
+    with pytest.raises(InputError, match="view 'a' contains NaN in 2 of 90 samples"):
+        compare({**views, "a": gaps}, 3, preprocess="standard", impute={"b": "median"})
+
+
 def test_one_view_is_not_concatenated(blobs):
     found = compare({"a": blobs[0]["a"]}, 3, methods=["ksc"])
     assert found.methods[0].notes == ()
@@ -228,6 +243,7 @@ def test_names_are_checked_and_suggested():
         ({"n_clusters": 91}, "n_clusters=91: expected an integer of at most n_samples=90"),
         ({"n_clusters": 2.5}, "n_clusters=2.5: expected an integer"),
         ({"preprocess": "max"}, r"preprocess 'max' is unknown\. Known: none, standard, l2"),
+        ({"impute": "l2"}, r"impute 'l2' is unknown\. Known: none, median, nearest"),
         ({"preprocess": {"d": "l2"}}, r"preprocess names the view 'd'\. Views: a, b, c"),
         ({"truth": [0, 1]}, r"truth has shape \(2,\); give one class for each of the 90 samples"),
     ],

@@ -25,9 +25,9 @@ from coview.methods.base import MultiViewClusterer, many_clusters, warn_if_many_
 from coview.methods.nested import nested_models
 from coview.metrics import scores as truth_scores
 from coview.parameters import check_integer
-from coview.preprocess.steps import preprocessing_per_view
+from coview.preprocess.steps import parse_steps, preprocessing_per_view
 from coview.progress import ProgressParameter, reporting
-from coview.registry import check_name, methods_and_tuned
+from coview.registry import IMPUTATIONS, check_name, methods_and_tuned
 from coview.summary.gather import training_silhouette
 from coview.tune import Tuned
 from coview.views import Array, Views, as_views, check_row_labels
@@ -141,6 +141,7 @@ def compare(
     methods: str | Sequence[str] = "all",
     truth: Any = None,
     preprocess: Any = "none",
+    impute: Any = "none",
     random_state: int = 0,
     progress: ProgressParameter = None,
 ) -> Comparison:
@@ -161,6 +162,9 @@ def compare(
         Preprocessing steps, such as "standard" or {"text": "tfidf+l2"}: the `steps` of `Preprocessed`. None, also for
         single views of a mapping, is the preprocessing of the command: standardised columns, except for methods whose
         kernel is not RBF. `Tuned` has its own.
+    impute : name, list or mapping
+        "median" or "nearest": the step that fills empty cells before all others, also for `Tuned`. The default is the
+        first step of `preprocess`, if it is one of these. Other empty cells are refused.
     random_state : int
     progress : bool or callable, optional
         True shows a bar. A function is called as progress(method, done, total) before each method.
@@ -180,14 +184,16 @@ def compare(
     [('tmvkscr', (20, 20, 20), 1.0), ('opmc', (20, 20, 20), 1.0)]
     """
     names = method_names(methods)
-    checked = as_views(views)
+    checked = as_views(views, None, lambda view: True)
     if checked is not views:
         warn_of_likely_mistakes(checked)
     views = checked
+    steps = _steps_per_view(preprocess, views.names)
+    filled = imputation_per_view(impute, steps)
+    as_views(views, None, lambda view: filled[view] != "none")  # refuses other empty cells
     if check_integer("n_clusters", n_clusters, 2) > views.n_samples:
         raise InputError(f"n_clusters={n_clusters}: expected an integer of at most n_samples={views.n_samples}")
     warn_if_many_clusters(n_clusters, views.n_samples)
-    steps = _steps_per_view(preprocess, views.names)
     check_row_labels("truth", truth, views)
     known = None if truth is None else np.asarray(truth)
     if known is not None and known.shape != (views.n_samples,):
@@ -199,7 +205,8 @@ def compare(
     with reporting(progress) as report:
         for done, name in enumerate(names):
             report(name, done, len(names))
-            result, found = _run_method(name, views, n_clusters, steps, random_state, known)
+            estimator = preprocessed(_estimator(name, n_clusters, steps, random_state), filled)
+            result, found = _run_method(name, estimator, views, n_clusters, known)
             results.append(result)
             if found is not None:
                 labels[name] = found
@@ -249,6 +256,16 @@ def _steps_per_view(preprocess: Any, names: Sequence[str]) -> dict[str, str | No
     return {name: None if name in usual else each.name for name, each in parsed.items()}
 
 
+def imputation_per_view(impute: Any, steps: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the step that fills the empty cells of each view before its other steps, or "none"."""
+    found = {}
+    for view, given in preprocessing_per_view(impute, tuple(steps), "impute").items():
+        check_name("impute", given.name, ("none", *IMPUTATIONS))
+        first = parse_steps(f"{given.name}+{steps[view] or 'none'}")
+        found[view] = first.steps[0] if first.fills_cells else "none"
+    return found
+
+
 def usual_preprocessing(method: Any, names: Sequence[str]) -> dict[str, str]:
     """Return the steps of each view by default: "standard" or "none".
 
@@ -270,10 +287,9 @@ def _estimator(name: str, n_clusters: int, steps: Mapping[str, str | None], rand
 
 
 def _run_method(
-    name: str, views: Views, n_clusters: int, steps: Mapping[str, str | None], random_state: int, truth: Array | None
+    name: str, estimator: MultiViewClusterer, views: Views, n_clusters: int, truth: Array | None
 ) -> tuple[MethodResult, Array | None]:
     """Return the result of one method, or its error, and its labels."""
-    estimator = _estimator(name, n_clusters, steps, random_state)
     result = MethodResult(name, " ".join(repr(estimator).split()))
     most = methods_and_tuned().entries[name].most_samples
     if most is not None and views.n_samples > most:
@@ -294,7 +310,7 @@ def _run_method(
         notes.insert(0, "clusters one table with the columns of all views")
     if "n_clusters" not in signature(methods_and_tuned()[name]).parameters:
         notes.insert(0, "finds the number of clusters itself")
-    if isinstance(estimator, Tuned):
+    if name == "tuned":
         notes.insert(0, estimator.reason_)
     measures: dict[str, Any] = {} if truth is None else dict(truth_scores(truth, labels))
     result = replace(

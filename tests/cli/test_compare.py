@@ -2,9 +2,12 @@
 
 import json
 
+import numpy as np
+import pytest
+
 from coview.cli.compare import comparable_names
 from coview.registry import METHODS, Entry
-from tests.cli.running import call
+from tests.cli.running import call, refused
 
 
 def test_the_command_offers_every_comparable_method():
@@ -64,3 +67,26 @@ def test_more_clusters_than_half_of_the_samples_give_one_note(data, capsys):
     note = "Note: 50 clusters are requested for 90 training samples, so some clusters can have only one sample; "
     assert err.count("requested") == 1
     assert note + "ask for fewer clusters or give more samples\n" in err
+
+
+@pytest.mark.parametrize("option", ["--impute=median", "--impute=b=nearest", "--preprocess=median+standard"])
+def test_empty_cells_are_filled_for_every_method(data, tmp_path, capsys, option):
+    x = np.array(data["train"]["b"], dtype=float)
+    x[[0, 7], [0, 1]] = np.nan
+    np.save(tmp_path / "b.npy", x)
+    command = ["compare", f"--view=b={tmp_path}/b.npy", data["train_files"][0], "--ids=id", "-k3"]
+    code, out, err = call(capsys, *command, option, "--methods=tuned,ksc,opmc", "--json")
+    assert code == 0, err
+    assert [method["error"] for method in json.loads(out)["methods"]] == [None, None, None]
+    assert "no value in 2 cells" in refused(capsys, *command)
+
+
+def test_a_note_on_several_methods_is_printed_once(data, tmp_path, capsys):
+    x = np.array(data["train"]["b"], dtype=float)
+    x[4] = np.nan
+    np.save(tmp_path / "b.npy", x)
+    command = ["compare", f"--view=b={tmp_path}/b.npy", data["train_files"][0], "--ids=id", "-k3"]
+    code, _, err = call(capsys, *command, "--methods=ksc,mvksc,coreg,opmc")
+    assert code == 0
+    assert err.count("needs all views of each sample") == 1
+    assert "Note: ksc, mvksc, coreg, opmc: needs all views of each sample, and 1 of 90 samples lack some" in err

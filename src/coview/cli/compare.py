@@ -8,9 +8,9 @@ from typing import Annotated
 
 from coview.cli.folder import claimed_folder
 from coview.cli.inputs import LabelledInputs
-from coview.cli.options import MODEL, OUTPUT, Force, Preprocess, Seed, option, written_path
+from coview.cli.options import MODEL, OUTPUT, Force, Impute, Preprocess, Seed, option, written_path
 from coview.cli.output import draw_report, print_address
-from coview.cli.parse import parse_integer, parse_preprocessing
+from coview.cli.parse import parse_imputation, parse_integer, parse_preprocessing
 from coview.cli.terminal import Terminal
 from coview.formats import percent
 from coview.registry import check_name, methods_and_tuned
@@ -37,6 +37,7 @@ def compare_command(
         ),
     ] = "all",
     preprocess: Preprocess = None,
+    impute: Impute = None,
     seed: Seed = "0",
     output: Annotated[
         Path | None,
@@ -61,28 +62,35 @@ def compare_command(
     names = [name.strip().lower() for name in methods.split(",") if name.strip()]
     for name in names or [methods]:
         check_name("--methods", name, comparable_names())
-    parsed = parse_preprocessing(preprocess or (), tuple(inputs.files))
+    steps = parse_preprocessing(preprocess or (), tuple(inputs.files))
+    filled = parse_imputation(impute or (), tuple(inputs.files))
     claimed: AbstractContextManager[Path | None] = (
         nullcontext() if output is None else claimed_folder(output, COMPARISON_FILES, force=force)
     )
     with claimed as folder, terminal.working() as progress:
         progress("reading the files", 0, 1)
-        loaded = inputs.read()
+        from coview.compare import compare, imputation_per_view
+
+        fills = imputation_per_view(filled, steps)
+        loaded = inputs.read(empty_cells=[name for name, step in fills.items() if step != "none"])
         classes, truth_notes = inputs.read_truth(loaded)
         terminal.note(*loaded.notes, *truth_notes)
-        from coview.compare import compare
-
         comparison = compare(
             loaded.views,
             k,
             methods="all" if "all" in names else names,
             truth=classes,
-            preprocess=parsed,
+            preprocess=steps,
+            impute=filled,
             random_state=random_state,
             progress=progress,
         )
+        having: dict[str, list[str]] = {}
         for method in comparison.methods:
-            terminal.note(*(f"{method.name}: {note}" for note in (method.error, *method.notes) if note))
+            own_name = f"{methods_and_tuned().entries[method.name].class_name} "
+            for note in filter(None, (method.error, *method.notes)):
+                having.setdefault(note.removeprefix(own_name), []).append(method.name)
+        terminal.note(*(f"{', '.join(some)}: {note}" for note, some in having.items()))
         written = []
         if folder is not None:
             (folder / "comparison.json").write_text(comparison.to_json(), encoding="utf-8")

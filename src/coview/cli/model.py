@@ -115,16 +115,16 @@ class ModelOptions:
         name = check_name("--method", self.method.lower(), methods_and_tuned())
         n_clusters = parse_n_clusters(self.n_clusters)
         from coview.compare import for_views, preprocessed
+        from coview.preprocess.steps import parse_steps
 
         filled = parse_imputation(self.impute or (), names)
         if name == "tuned":
-            steps = {view: filled[view] or "none" for view in names}
-            return self._with_n_train(preprocessed(self._tuned(n_clusters), steps)), ()
+            return self._with_n_train(preprocessed(self._tuned(n_clusters), filled)), ()
         kind: Any = METHODS[name]
         method = kind(**self._parameters(name, kind, n_clusters, names), random_state=self._random_state)
         estimator = for_views(method, len(names))
         steps, notes = self._steps(method, names)
-        steps = {view: "+".join(filter(None, (filled[view], each))) for view, each in steps.items()}
+        steps = {view: parse_steps(f"{filled[view]}+{each}").name for view, each in steps.items()}
         if estimator is not method:
             notes.insert(0, f"{name} takes one view: the columns of all views are concatenated (Concat)")
         if self.n_train is not None and not hasattr(method, "predict"):

@@ -69,13 +69,13 @@ def parse_preprocessing(typed: Sequence[str], names: Sequence[str]) -> dict[str,
     return found if isinstance(found, dict) else dict.fromkeys(names, found)
 
 
-def parse_imputation(typed: Sequence[str], names: Sequence[str]) -> dict[str, str | None]:
-    """Return how empty cells of each view are filled, from `median` or `lab=nearest`; None for views without it."""
+def parse_imputation(typed: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """Return how empty cells of each view are filled, from `median` or `lab=nearest`; "none" for views without it."""
 
     def one(name: str, text: str) -> str:
         return check_name("--impute", text, IMPUTATIONS)
 
-    found = _per_view("--impute", typed, names, one, None)
+    found = _per_view("--impute", typed, names, one, "none")
     return found if isinstance(found, dict) else dict.fromkeys(names, found)
 
 
