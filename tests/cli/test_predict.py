@@ -227,3 +227,62 @@ def test_labels_that_appear_meanwhile_are_not_replaced(data, fitted, tmp_path, c
     assert code == 2
     assert "was written by another program meanwhile" in err
     assert (tmp_path / "labels.csv").read_text() == "first"
+
+
+UNLIKE = "30 of 30 compared samples in view 'b' are unlike the training samples (novelty above 0.99); check the units"
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_wrong_units_give_a_note_that_names_the_view(data, fitted, tmp_path, capsys, monkeypatch, streamed):
+    new = {**data["new"], "b": data["new"]["b"] * 88.4 + 50}
+    for name, x in new.items():
+        np.save(tmp_path / f"{name}.npy", x)
+    monkeypatch.setattr("coview.cli.predict._IN_MEMORY", 0 if streamed else 2**29)
+    command = ["predict", fitted, *(f"--view={name}={tmp_path}/{name}.npy" for name in new), "--no-ids"]
+    code, _, err = call(capsys, *command, "-o", tmp_path / "labels.csv")
+    assert code == 0
+    assert f"Note: {UNLIKE}" in err
+    assert err.count("unlike") == 1
+    code, out, _ = call(capsys, *command, "-o", tmp_path / "labels.npy", "--json")
+    assert sum(UNLIKE in note for note in json.loads(out)["notes"]) == 1
+
+
+def test_wrong_units_are_a_note_of_the_report(data, fitted, tmp_path, capsys, monkeypatch):
+    drawn = []
+    monkeypatch.setattr("coview.cli.predict.draw_report", lambda summary, *_: drawn.append(summary))
+    np.save(tmp_path / "b.npy", data["new"]["b"] * 88.4 + 50)
+    files = [data["new_files"][0], f"--view=b={tmp_path}/b.npy", data["new_files"][2]]
+    options = ["--ids=id", "-o", tmp_path / "labels.csv", "--report", tmp_path / "new.html"]
+    assert call(capsys, "predict", fitted, *files, *options)[0] == 0
+    assert any(UNLIKE in note for note in drawn[0].notes)
+
+
+def test_a_method_of_stacked_columns_names_no_view_with_wrong_units(data, tmp_path, capsys):
+    for name, x in data["new"].items():
+        np.save(tmp_path / f"{name}.npy", x * 88.4 + 50)
+    run = tmp_path / "run"
+    assert call(capsys, "fit", *data["train_files"], "--ids=id", "-k3", "-m", "ksc", "--no-report", "-o", run)[0] == 0
+    files = [f"--view={name}={tmp_path}/{name}.npy" for name in data["new"]]
+    code, _, err = call(capsys, "predict", run, *files, "--no-ids", "-o", tmp_path / "labels.csv")
+    assert code == 0
+    assert "Note: 30 of 30 compared samples are unlike the training samples" in err
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_new_samples_of_the_same_distribution_are_not_noted(tmp_path, capsys, seed):
+    rng = np.random.default_rng(seed)
+    centres = {"lab": 3 * rng.normal(size=(3, 4)), "image": 3 * rng.normal(size=(3, 9))}
+
+    def draw(n_samples):
+        clusters = rng.integers(3, size=n_samples)
+        for name, x in centres.items():
+            np.save(tmp_path / f"{name}.npy", x[clusters] + rng.normal(size=(n_samples, x.shape[1])))
+        return [f"--view={name}={tmp_path}/{name}.npy" for name in centres]
+
+    run = tmp_path / "run"
+    assert call(capsys, "fit", *draw(99), "-k3", "-m", "tmvkscr", "--no-report", "-q", "-o", run)[0] == 0
+    for n_samples in (1, 2, 10, 100, 3000):
+        files = draw(n_samples)
+        code, _, err = call(capsys, "predict", run, *files, "-o", tmp_path / "labels.csv", "--force")
+        assert code == 0
+        assert "unlike" not in err

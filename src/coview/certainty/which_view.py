@@ -1,4 +1,4 @@
-"""Which view: the view that contributes most to each label, and how much the labels depend on each view."""
+"""Which view: the one that contributes most to each label, how much labels depend on each, and where samples differ."""
 
 from __future__ import annotations
 
@@ -7,13 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from coview.compose.concat import stacks_views
 from coview.core.agreement import adjusted_rand
 from coview.core.assign import Labels
 from coview.errors import InputError
+from coview.formats import count, listed
 from coview.methods.nested import nested_models
 from coview.views import Array, Views
 
+NOVEL = 0.99  # novelty
 _DECIMALS = 6  # contributions are rounded before they are compared, so that equal views are a tie in any batch
+_COMPARED = 1000  # samples of a block
+# New samples of the same distribution are novel in 1 % of the cases on average. The fraction varies with the training
+# samples; it is above 10 % with probability 0.9^99 = 3e-5 for 99 of them, the fewest that have a quantile of 1 %.
+_USUAL_FRACTION = 0.1
+_CHANCE = 1e-4  # probability of a note if this fraction of the samples is novel, by the binomial distribution
 
 
 def several_contributions(model: Any, views: Views) -> dict[str, Array]:
@@ -71,3 +79,26 @@ def agreements_without(model: Any, views: Views, labels: Labels) -> dict[str, fl
         except InputError:  # the other views have no weight in the scores
             continue
     return found
+
+
+def count_novel(model: Any, views: Views) -> dict[str, Array]:
+    """Return for each view, or jointly for "", the number of novel samples and that of the samples, at most 1,000."""
+    if not hasattr(model, "score_samples"):
+        return {}
+    some = views.take(np.linspace(0, views.n_samples - 1, min(views.n_samples, _COMPARED)).astype(np.int64))
+    of_views = {} if stacks_views(model) else model.score_samples(some, per_view=True)
+    scores = of_views or {"": model.score_samples(some)}
+    return {name: np.array([np.sum(x < 1 - NOVEL), np.sum(~np.isnan(x))]) for name, x in scores.items()}
+
+
+def notes_on_novelty(counts: Mapping[str, Array]) -> list[str]:
+    """Return a note on the views of `count_novel` in which more samples are novel than chance explains."""
+    from scipy.special import bdtrc
+
+    unlike = [
+        f"{count(novel)} of {count(total)} compared samples" + (f" in view {name!r}" if name else "")
+        for name, (novel, total) in counts.items()
+        if novel and bdtrc(novel - 1, total, _USUAL_FRACTION) < _CHANCE
+    ]
+    verb = f"are unlike the training samples (novelty above {NOVEL}); check the units and the columns"
+    return [f"{listed(unlike)} {verb}"] if unlike else []

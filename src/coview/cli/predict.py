@@ -70,8 +70,8 @@ def predict_command(
     import numpy as np
 
     from coview.certainty.columns import check_columns, sample_columns
+    from coview.certainty.which_view import count_novel, notes_on_novelty
     from coview.io.labels import columns_in, notes_on_formulas, write_description, write_label_blocks
-    from coview.io.stream import label_blocks
     from coview.persist import describe_model, load
 
     _check_output(output, inputs.files, force=force)
@@ -83,6 +83,7 @@ def predict_command(
         if report.exists() and not force:
             raise InputError(f"{report} exists; name another file, or replace it with --force")
     sizes: Counter[int] = Counter()
+    novel: dict[str, Any] = {}
     with terminal.working() as progress:
         progress("reading the model", 0, 1)
         path = model / "model.safetensors" if model.is_dir() else model
@@ -101,7 +102,7 @@ def predict_command(
         if reader is not None:
             _check_widths(inputs.files, reader, widths)
             terminal.note(*reader.notes)
-            n_samples, blocks = reader.n_samples, label_blocks(trained, reader, wanted)
+            n_samples, blocks = reader.n_samples, reader._blocks()
         else:
             progress("reading the files", 0, 1)
             loaded = inputs.read(trained_on, categories, [name for name in known if trained._fills_cells(name)])
@@ -109,11 +110,13 @@ def predict_command(
             _check_widths(inputs.files, loaded.views, widths)
             progress("labelling", 0, 1)
             n_samples = loaded.views.n_samples
-            blocks = iter([(loaded.ids and list(loaded.ids), sample_columns(trained, loaded.views, wanted=wanted))])
+            blocks = iter([(loaded.views, loaded.ids and list(loaded.ids))])
 
         def counted() -> Iterator[tuple[Any, Columns]]:
             lacking: set[str] = set()
-            for ids, block in blocks:
+            for views, ids in blocks:
+                block = sample_columns(trained, views, wanted=wanted)
+                novel.update({name: novel.get(name, 0) + x for name, x in count_novel(trained, views).items()})
                 terminal.note(*notes_on_formulas(output, ids))
                 blank = {name for name in columns or () if block[name] is None}
                 if blank - lacking:
@@ -125,6 +128,7 @@ def predict_command(
 
         ids_name = inputs.ids or "sample"
         write_label_blocks(output, ids_name, n_samples, counted(), replace=force)
+        terminal.note(*notes_on_novelty(novel))
         written = [output, *filter(None, [write_description(output, ids_name, wanted)])]
         if report is not None:
             progress("report", 0, 1)

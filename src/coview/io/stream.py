@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coview.blocks import BlocksOfViews, checked_block, rows_with_values
-from coview.certainty.columns import Columns, check_columns, sample_columns
+from coview.certainty.columns import check_columns, sample_columns
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.io.align import check_counts, check_ids, notes_on_order
 from coview.io.arrow import load_arrow
@@ -271,15 +271,11 @@ def label_file(
     if path.exists() and any(path.samefile(file) for rows in reader._readers.values() for file in rows.files):
         raise InputError(f"{path} is one of the sources; write the labels to another file")
     ids_name, wanted = reader.ids or "sample", columns_in(path, check_columns("columns", columns))
-    write_label_blocks(path, ids_name, reader.n_samples, label_blocks(model, reader, wanted))
+    views_and_ids = reader.filled_by(model)._blocks()
+    blocks = ((ids, sample_columns(model, views, wanted=wanted)) for views, ids in views_and_ids)
+    write_label_blocks(path, ids_name, reader.n_samples, blocks)
     write_description(path, ids_name, wanted)
     return path
-
-
-def label_blocks(model: Any, reader: ViewsReader, wanted: tuple[str, ...]) -> Iterator[tuple[Any, Columns]]:
-    """Yield the ids of each block and these columns of its samples."""
-    for views, ids in reader.filled_by(model)._blocks():
-        yield ids, sample_columns(model, views, wanted=wanted)
 
 
 def _kind_of_id(kind: Any) -> str:

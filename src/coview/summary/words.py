@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from coview.certainty.stability import READINGS, hennig_reading
+from coview.certainty.which_view import NOVEL
 from coview.formats import count, decimals, listed, percent, plural
 from coview.summary.values import Cluster, Summary
 
 _MOST = 0.5  # fraction of the samples of a cluster
 _UNCERTAIN = 0.5  # membership
-_NOVEL = 0.99  # novelty
 _FAR_ABOVE_EQUAL = 1.5  # the contribution of a view over the mean of all views
 
 
@@ -49,15 +49,15 @@ def certainty_in_words(summary: Summary) -> list[str]:
             "training samples are expected to assign such a sample to the same cluster."
         )
     if novelties is not None:
-        n = sum(each > _NOVEL for each in novelties if each is not None)
+        n = sum(each > NOVEL for each in novelties if each is not None)
         expected = (
             " By definition, at most about 1% of the training samples have such a novelty."
             if summary.of_training
             else ""
         )
         sentences.append(
-            f"{some(n)} a novelty above {_NOVEL}: such a sample is less similar to the training samples than "
-            f"{percent(_NOVEL)} of these are to each other.{expected}"
+            f"{some(n)} a novelty above {NOVEL}: such a sample is less similar to the training samples than "
+            f"{percent(NOVEL)} of these are to each other.{expected}"
         )
     return sentences
 
