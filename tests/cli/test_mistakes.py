@@ -73,6 +73,12 @@ def test_mistakes_give_one_line(data, fitted, tmp_path, capsys, monkeypatch):
         (["fit", *files, "-k3", "-o", "file/run"], "cannot make the folder file/run: "),
         (["fit", "--view=b=own.npy", "-k3", "--truth=short.csv"], "short.csv has 2 classes (--truth) for 30 samples"),
         (["fit", *files, "-k3", "--kernel=rbf"], "add --method tmvkscr to use --kernel"),
+        (
+            ["tune", *files, "--method=ksc"],
+            "coview tune has one method, tuned; for another one use coview fit --method",
+        ),
+        (["tune", *files, "-m", "ksc"], "coview tune has one method, tuned; for another one use coview fit -m NAME"),
+        (["report", fitted, "--force"], "coview report replaces the report without it; leave it out"),
         (["demo", "-o", "file"], "cannot make the folder file"),
         (["compare", *files, "-k3", "--methods=tmvkscr,opcm"], "--methods 'opcm' is unknown; did you mean 'opmc'?"),
         (["compare", *files, "-k3", "--methods="], "--methods '' is unknown. Known: all, tuned, tmvkscr"),

@@ -11,7 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from coview.cli.spelling import in_options
+from coview.cli.spelling import INSTEAD, in_options
 from coview.errors import InputError
 from coview.formats import visible
 
@@ -61,7 +61,8 @@ def _explain(error: Exception) -> tuple[int, str]:
     """Return the exit code and the message."""
     if isinstance(error, _UsageError):
         path = error.ctx.command_path if getattr(error, "ctx", None) else "coview"
-        message = error.format_message()
+        typed = path.rpartition(" ")[2], getattr(error, "option_name", "")
+        message = INSTEAD.get(typed) or error.format_message()
         end = "" if message.endswith((".", "?")) else "."
         return 2, f"{message}{end} See {path} --help"
     if isinstance(error, InputError):

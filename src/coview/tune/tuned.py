@@ -5,14 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Never
 
 import numpy as np
 
 from coview.compose import Consensus, Preprocessed
 from coview.compose.wrapper import Wrapper
 from coview.core.assign import Labels, new_numbers
-from coview.errors import InputError
+from coview.errors import InputError, InputTypeError
 from coview.formats import decimals, listed, number_range, plural
 from coview.kernels import Kernel
 from coview.methods.base import Seed
@@ -133,7 +133,13 @@ class Tuned(Wrapper):
         progress: ProgressParameter = None,
         verbose: int = 0,
         random_state: Seed = None,
+        **others: Never,
     ) -> None:
+        if others:
+            raise InputTypeError(
+                f"Tuned has no parameter {', '.join(others)}: its models have their own settings; set your own with "
+                "TMvKSCR, as in TMvKSCR(3, kernel='rbf')"
+            )
         self.n_clusters = n_clusters
         self.views = views
         self.n_jobs = n_jobs
