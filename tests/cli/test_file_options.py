@@ -141,3 +141,58 @@ def test_wrong_options_of_files_give_one_line(blobs, tmp_path, capsys):
         (["--transpose=aa"], "--transpose 'aa' is unknown; did you mean 'a'? Known: a"),
     ]:
         assert sentence in refused(capsys, "fit", "--view=a=a.npy", *options, "-k3", "-o", "run")
+
+
+@pytest.fixture
+def with_other_columns(blobs, tmp_path):
+    """The files a.csv and b.csv, with ids, a date, and a column `note` of strings, which is refused."""
+    for name, x in zip("ab", blobs[:2], strict=True):
+        write_table(tmp_path / f"{name}.csv", x)
+        first, *rows = (tmp_path / f"{name}.csv").read_text().splitlines()
+        rows = [f"{first},day,note", *(f"{row},2024-01-{i % 28 + 1:02},n{i % 40}" for i, row in enumerate(rows))]
+        (tmp_path / f"{name}.csv").write_text("\n".join(rows) + "\n")
+    return ["--view=a=a.csv", "--view=b=b.csv", "--ids=sample"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        (["--drop=note", "--drop=day", "--drop=b=x0"], {"a": 4, "b": 5}),
+        (["--columns=a=x2,x1", "--columns=b=x0"], {"a": 2, "b": 1}),
+        (["--columns=x0,x1,day", "--drop=day"], {"a": 2, "b": 2}),
+    ],
+)
+def test_columns_are_dropped_or_kept_by_every_command(with_other_columns, capsys, typed, expected):
+    refused(capsys, "fit", *with_other_columns, "-k3")
+    fit(capsys, *with_other_columns, *typed)
+    found = {view["name"]: view["n_features"] for view in json.loads(call(capsys, "info", "run", "--json")[1])["views"]}
+    assert found == expected
+    compared = call(capsys, "compare", *with_other_columns, *typed, "-k3", "--methods=opmc", "--json")[1]
+    assert json.loads(compared)["views"] == expected
+    assert call(capsys, "tune", *with_other_columns, *typed, "-k3", "--no-report", "-o", "tuned", "-q")[0] == 0
+    for again in ([], typed):  # the model has the names of its columns
+        assert call(capsys, "predict", "run", *with_other_columns, *again, "--force", "-q")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        ("--drop=nte", "--drop nte: no view has this column; did you mean 'note'?"),
+        ("--drop=a=x5", "--drop a=x5: no view has this column; did you mean 'x5'?"),
+        ("--columns=a=x1,nte", "view 'a' (a.csv) has no column 'nte'; did you mean 'note'? It has the 7 columns 'x0'"),
+        ("--columns=aa=x1", "--columns names the view 'aa'"),
+    ],
+)
+def test_unknown_columns_are_refused(with_other_columns, capsys, typed, sentence):
+    assert sentence in refused(capsys, "fit", *with_other_columns, "-k3", typed)
+
+
+def test_names_of_columns_may_have_commas_and_equals_signs(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = np.random.default_rng(0).normal(size=(30, 3)).tolist()
+    lines = ['"a,b",c=d,e', *(",".join(map(repr, row)) for row in rows)]
+    (tmp_path / "x.csv").write_text("\n".join(lines) + "\n")
+    for typed in ('--columns=x="a,b",c=d', "--drop=e"):
+        fit(capsys, "--view=x=x.csv", typed)
+        (view,) = json.loads(call(capsys, "info", "run", "--json")[1])["views"]
+        assert view["columns"] == ["a,b", "c=d"]

@@ -1113,3 +1113,17 @@ def test_the_variables_of_a_file_are_described(tmp_path):
             describe_file(BAD_FILES[name].write(tmp_path))
     with pytest.raises(InputError, match=r"file \(.*x.npz\) cannot be read"):
         describe_file(tmp_path / "x.npz")
+
+
+def test_columns_are_kept_and_dropped_by_name(tmp_path):
+    for name in ("u", "v"):
+        (tmp_path / f"{name}.csv").write_text("id,a,b,word\ns1,1,2,x\ns2,3,4,y\n")
+    np.save(tmp_path / "w.npy", np.ones((2, 2)))
+    files = {name: tmp_path / f"{name}.csv" for name in ("u", "v")}
+    loaded = read_views(files, ids="id", keep={"u": ["b", "a"]}, drop=["word", "v=a"])
+    assert loaded.views.columns == {"u": ("a", "b"), "v": ("b",)}
+    assert loaded.ids == ("s1", "s2")
+    array = read_views({"u": files["u"], "w": tmp_path / "w.npy"}, ids=False, drop=["word", "id"]).views
+    assert array.n_features == {"u": 2, "w": 2}  # columns without names stay
+    with pytest.raises(InputError, match=r"view 'w' .* has no column '0'.* It has columns without names"):
+        read_views({"w": tmp_path / "w.npy"}, keep={"w": ["0"]})

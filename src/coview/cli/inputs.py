@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from coview.cli.options import DATA, option
-from coview.cli.parse import parse_views
+from coview.cli.parse import parse_columns, parse_views
 from coview.errors import InputError
 from coview.registry import ALIGNMENTS, CATEGORIES, DECIMAL_MARKS, check_name
 
@@ -75,6 +75,14 @@ class ViewInputs:
             "For example --transpose genes",
         ),
     ] = None
+    drop: Annotated[
+        list[str] | None,
+        option(DATA, "--drop [VIEW=]COLUMN", "A column to leave out, of all views or one. For example --drop age"),
+    ] = None
+    keep: Annotated[
+        list[str] | None,
+        option(DATA, "--columns [VIEW=]NAMES", "The only columns of a view. For example --columns lab=age,weight"),
+    ] = None
 
     @property
     def files(self) -> dict[str, str]:
@@ -90,8 +98,9 @@ class ViewInputs:
 
     @property
     def keeps_rows_and_columns(self) -> bool:
-        """Whether no sample is dropped, no column encoded and no table transposed, so that blocks can be read."""
-        return (self.align, self.categories) == (ALIGNMENTS[0], CATEGORIES[0]) and not self.transpose
+        """Whether no sample or column is dropped, no column encoded and no table transposed, to read blocks."""
+        changed = self.transpose or self.drop or self.keep
+        return (self.align, self.categories) == (ALIGNMENTS[0], CATEGORIES[0]) and not changed
 
     def read(self, columns: Any = None, categories: Any = None, empty_cells: Collection[str] = ()) -> Any:
         """Return what `read_views` returns; `columns` and `categories` are those that a model was trained on."""
@@ -114,6 +123,8 @@ class ViewInputs:
             decimal=self.decimal,
             transpose=self.transpose or (),
             empty_cells=empty_cells,
+            keep=parse_columns(self.keep or (), tuple(self.files)),
+            drop=self.drop or (),
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
@@ -77,6 +78,13 @@ def parse_imputation(typed: Sequence[str], names: Sequence[str]) -> dict[str, st
 
     found = _per_view("--impute", typed, names, one, "none")
     return found if isinstance(found, dict) else dict.fromkeys(names, found)
+
+
+def parse_columns(typed: Sequence[str], names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the columns of views that are read, from `lab=age,weight`; a name with a comma is quoted as in CSV."""
+    found = _per_view("--columns", typed, names, lambda _, text: next(csv.reader([text])), None)
+    by_view = found if isinstance(found, dict) else dict.fromkeys(names, found)
+    return {view: columns for view, columns in by_view.items() if columns is not None}
 
 
 def parse_n_clusters(text: str | None) -> Any:

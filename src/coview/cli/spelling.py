@@ -18,6 +18,7 @@ _OPTIONS = {
     "categories": "--categories",
     "decimal": "--decimal",
     "transpose": "--transpose",
+    "drop": "--drop",
     "n_clusters": "-k",
     "rho": "--rho",
     "kappa": "--kappa",

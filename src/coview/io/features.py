@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from coview.errors import InputError
 from coview.io.table import InputFile, RawTable
+from coview.registry import suggestion
 from coview.tables import MOST_CATEGORIES, Table, encoded_cells, look_like_names
 from coview.views import Array, Matrix, places_of
 
@@ -243,6 +244,31 @@ def check_numbers(source: InputFile, table: RawTable) -> None:
         others = f"values of type {table.numbers.dtype}"
         what = {"U": "strings", "S": "strings", "O": "strings", "c": "complex numbers"}.get(kind, others)
         raise InputError(f"{source.where} has {what}; expected real numbers")
+
+
+def with_columns(
+    sources: Mapping[str, InputFile], tables: Mapping[str, RawTable], keep: Any, drop: Collection[str], ids: Any
+) -> dict[str, RawTable]:
+    """Return the tables with the columns that `read_views` keeps; a name that no table has is refused."""
+    columns = {view: {*table.columns} for view, table in tables.items()}
+    every = {name for names in columns.values() for name in names}
+    for name in drop:
+        view, _, column = name.partition("=")
+        if name not in every and column not in columns.get(view, ()):
+            raise InputError(f"drop={name!r}: no view has this column{suggestion(column or name, every)}")
+    for view, names in keep.items():
+        unknown = next((name for name in names if name not in columns[view]), None)
+        if unknown is not None:
+            has = listing("column", tables[view].columns) if columns[view] else "columns without names"
+            where, close = sources[view].where, suggestion(unknown, columns[view])
+            raise InputError(f"{where} has no column {unknown!r}{close} It has {has}")
+        columns[view] = {*names}
+    dropped = {*drop}
+    kept = {
+        view: {name for name in names if not {name, f"{view}={name}"} & dropped} | {ids}
+        for view, names in columns.items()
+    }
+    return {view: table.only(kept[view].__contains__) for view, table in tables.items()}
 
 
 def listing(what: str, names: Sequence[str], plural: str | None = None, *, total: int | None = None) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from coview.errors import InputError, InputTypeError
 from coview.io.align import Ids, by_ids, by_order, check_ids, row_names_of_all, take_ids
-from coview.io.features import Features, check_numbers
+from coview.io.features import Features, check_numbers, with_columns
 from coview.io.formats import find, read_table
 from coview.io.identifiers import notes_on_identifiers, refuse_identifiers
 from coview.io.table import reading
@@ -48,6 +48,8 @@ def read_views(
     decimal: str | None = None,
     transpose: Sequence[str] = (),
     empty_cells: Collection[str] = (),
+    keep: Mapping[str, Collection[str]] | None = None,
+    drop: Collection[str] = (),
 ) -> Loaded:
     r"""Return the views from one file each, with the ids of their samples and notes.
 
@@ -80,6 +82,10 @@ def read_views(
     empty_cells : collection of view names
         Views that may have cells without a value, which the steps "median" and "nearest" of `Preprocessed` fill. Others
         are refused if they have any, except for rows without any value, which are samples that lack the view.
+    keep : mapping from view name to column names, optional
+        The only columns of these views that are read, beside the ids. Columns without names are always read.
+    drop : collection of str
+        Columns that are not read: "COLUMN" of all views that have it, or "VIEW=COLUMN" of one view.
 
     Returns
     -------
@@ -130,6 +136,7 @@ def read_views(
         "columns": columns,
         "transpose": transpose,
         "empty_cells": empty_cells,
+        "keep": keep,
     }
     for parameter, given in given_names.items():
         for name in given or ():
@@ -150,6 +157,8 @@ def read_views(
             raise InputError(f"{found[name].where} has no column {unknown[0]!r}, which categories names")
         if name in transpose:
             tables[name] = transposed(found[name], tables[name])
+    if keep or drop:
+        tables = with_columns(found, tables, keep or {}, drop, ids)
     check_orientation(found, tables, transpose, ids or None, columns or {})
     for name, source in found.items() if ids else ():
         tables[name], ids_of[name] = take_ids(source, tables[name], str(ids))

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 from typing import IO
@@ -45,6 +45,15 @@ class RawTable:
     @property
     def columns(self) -> tuple[str, ...]:
         return (*(self.names or ()), *self.strings, *self.others)
+
+    def only(self, wanted: Callable[[str], bool]) -> RawTable:
+        """Return the table with the wanted columns, and all columns without names."""
+        numbers, names = self.numbers, self.names
+        if names is not None and not all(map(wanted, names)):
+            numbers, names = numbers[:, list(map(wanted, names))], tuple(filter(wanted, names))
+        strings = {name: cells for name, cells in self.strings.items() if wanted(name)}
+        others = {name: what for name, what in self.others.items() if wanted(name)}
+        return replace(self, numbers=numbers, names=names, strings=strings, others=others)
 
 
 @dataclass(frozen=True)
