@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from joblib import parallel_config
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
@@ -129,6 +130,19 @@ def test_training_gives_the_same_model_as_in_memory(views, select):
         np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
     np.testing.assert_array_equal(ours.estimator_.latent_, theirs.estimator_.latent_)
     np.testing.assert_array_equal(predict(ours, lazy).compute(), theirs.predict(views))
+
+
+@pytest.mark.parametrize("method", [TMvKSCR(3, kernel=RBF(), random_state=0), OPMC(3, random_state=0)])
+def test_clusters_of_more_than_10_000_samples_have_the_same_numbers_as_in_memory(method):
+    views, truth = make_blobs(12_000, spread=8.0)
+    few = np.concatenate([np.flatnonzero(truth == k)[: 4000 - 5 * k] for k in range(3)])  # almost the same sizes
+    views = {name: x[np.sort(few)] for name, x in views.items()}
+    lazy = DaskViews(in_chunks(views, 3000))
+    for seed in range(3):
+        model = FixedSize(method, n_train=50, random_state=seed)
+        labels = predict(fit(clone(model), lazy), lazy).compute()
+        np.testing.assert_array_equal(labels, model.fit(views).predict(views))
+        np.testing.assert_array_equal(labels, model.labels_)
 
 
 @pytest.mark.parametrize("select", ["uniform", "entropy"])

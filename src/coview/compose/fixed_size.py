@@ -58,8 +58,9 @@ class FixedSize(Wrapper):
     train_rows_ : array of shape (n_train,)
         Row numbers of the training samples, in increasing order.
     labels_ : array of shape (n_samples,)
-        Clusters of all samples, numbered by decreasing size; `PerView` and estimators of other libraries keep their
-        numbers. After `train`, the numbers are by decreasing size among the samples that the clusters are learnt from.
+        Clusters of all samples, numbered by decreasing size among the training samples, or among up to 10,000 samples
+        if the training samples are fewer; `PerView` and estimators of other libraries keep their numbers. There are no
+        labels_ after `train`, but predict gives the same.
     agreements_ : array of shape (n_repeats,)
         Mean adjusted Rand index between the labels of each repeat and those of the others; 1 for a single repeat.
 
@@ -117,32 +118,30 @@ class FixedSize(Wrapper):
                 f"X is {kind_of(X)}, whose rows may not fit into memory; call train, which does not label all rows"
             )
         views = self._views_to_fit(X)
-        rows, found = self._train(views)
-        self.labels_, tied = np.ascontiguousarray(self._completed(rows, found, views).T)
-        while self._renumbered():
+        self.labels_ = self._completed(*self._train(views), views)
+
+    def _completed(self, rows: Rows, of_rows: Labels, views: Views) -> Labels:
+        """Return the labels of all samples, given those of some rows, which are not scored again."""
+        n = views.n_samples
+        if n > _MOST_TIMES * len(rows):
+            return np.asarray(self.estimator_.predict(views), dtype=np.int64)
+        labels = np.empty(n, dtype=np.int64)
+        labels[rows] = of_rows
+        for some in self._blocks(np.setdiff1d(np.arange(n), rows)):
+            labels[some] = self.estimator_.predict(views.take(some))
+        return labels
+
+    def _numbered(self, views: Views, labels: Labels, tied: Labels) -> Labels:
+        """Number the clusters by their size among these samples; return the labels of the samples."""
+        while True:
+            numbered, order = number_by_size(labels)
+            if np.array_equal(order, np.arange(len(order))) or not self.estimator_._renumber(order):
+                return labels
+            labels = numbered
             # Of equally near clusters a sample is in that with the lower number, which may be another one now. It can
             # only move to a larger cluster, so this ends.
             for some in self._blocks(np.flatnonzero(tied)):
-                self.labels_[some] = self.estimator_.predict(views.take(some))
-
-    def _renumbered(self) -> bool:
-        """Number the clusters by their size among all samples; return whether the numbers have changed."""
-        numbered, order = number_by_size(self.labels_)
-        if np.array_equal(order, np.arange(len(order))) or not self.estimator_._renumber(order):
-            return False
-        self.labels_ = numbered
-        return True
-
-    def _completed(self, rows: Rows, of_rows: Labels, views: Views) -> Labels:
-        """Return labels and ties of all samples, given those of some rows, which are not scored again."""
-        n = views.n_samples
-        if n > _MOST_TIMES * len(rows):
-            return self.estimator_._labels_and_ties(views)
-        found = np.empty((n, 2), dtype=np.int64)
-        found[rows] = of_rows
-        for some in self._blocks(np.setdiff1d(np.arange(n), rows)):
-            found[some] = self.estimator_._labels_and_ties(views.take(some))
-        return found
+                labels[some] = self.estimator_.predict(views.take(some))
 
     def _renumber(self, order: Labels) -> bool:
         return False  # the numbers are those of all samples
@@ -154,6 +153,8 @@ class FixedSize(Wrapper):
 
     def train(self, source: RowSource) -> Self:
         """Train on rows of a source without labelling the others: there is no labels_ afterwards, use predict.
+
+        The model is that of `fit` with the same rows in memory, also in the numbers of its clusters.
 
         Parameters
         ----------
@@ -184,7 +185,7 @@ class FixedSize(Wrapper):
         return self
 
     def _train(self, source: RowSource) -> tuple[Rows, Labels]:
-        """Train, and return the rows that the clusters are learnt from, with labels and ties if these are known."""
+        """Train, number the clusters, and return some rows whose labels are known, with these labels."""
         self._require_method("trains")
         if not hasattr(self.estimator, "predict"):
             raise InputError(
@@ -198,15 +199,18 @@ class FixedSize(Wrapper):
             rows, views = self._selected(source, count, rng, selector)
             trained.append((rows, clone(self.estimator).fit(views)))
         more = hasattr(self.estimator, "recluster") and count < min(source.n_samples, _MORE_ROWS)
-        known, found = np.arange(0), [np.empty((0, 2), dtype=np.int64)]
-        if more or n_repeats > 1:
-            known = draw_rows(source.n_samples, _MORE_ROWS, rng)
-            some = source.take(known)
-            found = [(each._recluster if more else each._labels_and_ties)(some) for _, each in trained]
+        if count > _MORE_ROWS and n_repeats == 1:
+            self.agreements_ = np.ones(1)
+            ((self.train_rows_, self.estimator_),) = trained
+            return np.arange(0), np.arange(0)
+        known = draw_rows(source.n_samples, _MORE_ROWS, rng)
+        some = source.take(known)
+        found = [(each._recluster if more else each._labels_and_ties)(some) for _, each in trained]
         self.agreements_ = mean_agreements([labels for labels, _ in (each.T for each in found)])
         best = int(self.agreements_.argmax())
         self.train_rows_, self.estimator_ = trained[best]
-        return known, found[best]
+        labels, tied = np.ascontiguousarray(found[best].T)
+        return known, labels if count > _MORE_ROWS else self._numbered(some, labels, tied)
 
     def _selected(
         self, source: RowSource, count: int, rng: np.random.Generator, selector: Selector
