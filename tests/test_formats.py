@@ -3,6 +3,7 @@ import pytest
 from coview.formats import (
     count,
     decimals,
+    decimals_apart,
     listed,
     number_range,
     percent,
@@ -26,6 +27,13 @@ from coview.formats import (
         ([decimals(x) for x in (0.00003, 2e-6, 2e-7)], ["0.00003", "0.000002", "0.00"]),
         ([decimals(x) for x in (-0.25, 0.0)], ["\N{MINUS SIGN}0.25", "0.00"]),
         ([decimals(x, sign=True) for x in (1.5, -1.5)], ["+1.50", "\N{MINUS SIGN}1.50"]),
+        (
+            [decimals(x, bounds=(0.6, 0.75)) for x in (0.5949, 0.59999, 0.6, 0.7504)],
+            ["0.59", "0.59999", "0.60", "0.7504"],
+        ),
+        ([decimals(x, bounds=(0.6,)) for x in (0.6 - 1e-12, -0.599)], ["0.60", "\N{MINUS SIGN}0.599"]),
+        ([decimals_apart(0.4204, 0.4201), decimals_apart(0.3, 0.3)], [("0.4204", "0.4201"), ("0.30", "0.30")]),
+        ([percent(x) for x in (0.00996, 0.01, 0.012, 0.9902)], ["0.996%", "1%", "1%", "99.02%"]),
         ([percent(x) for x in (0.123, 0.004, None)], ["12%", "0.4%", "–"]),
         ([percent(x) for x in (1e-12, -1e-17, 1 - 1e-15, 2e-6)], ["0%", "0%", "100%", "0.0002%"]),
         ([percent(x) for x in (0.0, 1.0, 0.9996)], ["0%", "100%", "99.96%"]),

@@ -798,6 +798,30 @@ def test_the_stability_has_its_reading_in_words(summary):
     assert "(six models of at most 200 samples)" in Page(render(replace(summary, refits=None))).text
 
 
+def test_numbers_are_shown_with_the_digits_that_decide_on_their_level(summary):
+    cluster = replace(summary.clusters[0], stability=0.59999, silhouette=0.2496, fraction=0.00996)
+    view = replace(summary.views[0], agreement=0.4998)
+    uncertain = replace(summary.uncertain[0], membership=0.497)
+    changed = replace(
+        summary,
+        clusters=(cluster, *summary.clusters[1:]),
+        views=(view, *summary.views[1:]),
+        uncertain=(uncertain, *summary.uncertain[1:]),
+        validity=replace(summary.validity, stability=0.3001, reference_maximum=0.2999),
+    )
+    text = Page(render(changed)).text
+    assert "0.59999 not to be trusted" in text
+    assert "0.2496" in text
+    assert "0.996%" in text
+    assert "0.4998 ARI" in text
+    assert "0.497" in text
+    assert "an adjusted Rand index of 0.3001, compared with 0.20 (at most 0.2999)" in text
+    almost = replace(cluster, stability=0.6 - 1e-12)
+    text = Page(render(replace(changed, clusters=(almost, *summary.clusters[1:])))).text
+    assert "0.60 doubtful" in text
+    assert "a stability below 0.6" not in text
+
+
 def with_certainty(summary, memberships, novelties):
     """The summary with these memberships and novelties of its first samples, and usual ones of the others."""
     n = len(summary.samples.rows)

@@ -1,6 +1,7 @@
 """Formats of numbers and names in terminal, summary and report.
 
 Rounding does not turn a number into 0, 1 or -1, or a percentage into 0 % or 100 %: 0.997 is "0.997" and not "1.00".
+Nor does it turn a number into a bound that decides how to read it: 0.599 is "0.599" if "below 0.6" has a meaning.
 Differences beyond six decimals are rounding errors of the computation, and are not shown.
 """
 
@@ -11,7 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-_MOST_DECIMALS = 6
+MOST_DECIMALS = 6
 # Control characters, and those that change the direction of the text or end a line.
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
@@ -26,13 +27,13 @@ def plural(value: int, noun: str) -> str:
     return f"{count(value)} {noun}{'' if value == 1 else 's'}"
 
 
-def decimals(value: float | None, digits: int = 2, sign: bool = False) -> str:
-    """Return a number with fixed decimals, or a dash if it is missing; `sign` adds a plus sign."""
+def decimals(value: float | None, digits: int = 2, sign: bool = False, bounds: Sequence[float] = ()) -> str:
+    """Return a number with fixed decimals, or more next to a bound; a dash if it is missing; `sign` adds a plus."""
     if value is None or not math.isfinite(value):
         return "–"
-    value = round(value, _MOST_DECIMALS)
+    value = round(value, MOST_DECIMALS)
     size = abs(value)
-    shown = f"{size:.3g}" if size >= 1e5 else _rounded_apart(size, digits, bounds=(0, 1))
+    shown = f"{size:.3g}" if size >= 1e5 else _rounded_apart(size, digits, bounds=(0, 1, *bounds))
     return f"−{shown}" if value < 0 else "+" * sign + shown
 
 
@@ -40,14 +41,20 @@ def percent(fraction: float | None) -> str:
     """Return a fraction as a percentage, with decimals only near 0 % and 100 %."""
     if fraction is None or not math.isfinite(fraction):
         return "–"
-    fraction = round(fraction, _MOST_DECIMALS) + 0.0  # -0.0 becomes 0.0
+    fraction = round(fraction, MOST_DECIMALS) + 0.0  # -0.0 becomes 0.0
     near = 0 < fraction < 0.01 or 0.99 < fraction < 1
-    return f"{_rounded_apart(100 * fraction, int(near), bounds=(0, 100))}%"
+    return f"{_rounded_apart(100 * fraction, int(near), bounds=(0, 1, 99, 100) if near else (0, 100))}%"
 
 
-def _rounded_apart(value: float, digits: int, bounds: tuple[int, int]) -> str:
+def decimals_apart(a: float, b: float) -> tuple[str, str]:
+    """Return two numbers with two decimals, or with as many as distinguish them."""
+    digits = next((n for n in range(2, MOST_DECIMALS + 1) if round(a, n) != round(b, n)), 2)
+    return decimals(a, digits), decimals(b, digits)
+
+
+def _rounded_apart(value: float, digits: int, bounds: Sequence[float]) -> str:
     """Return a number with so many decimals, or with as many more as distinguish it from the bounds."""
-    for more in range(digits, _MOST_DECIMALS + 1):
+    for more in range(digits, MOST_DECIMALS + 1):
         shown = f"{value:.{more}f}"
         if float(shown) not in bounds:
             return shown

@@ -115,6 +115,14 @@ def test_clusters_are_read_as_hennig_does(jaccard, words):
     assert hennig_reading(jaccard) == words
 
 
+def test_a_stability_is_shown_with_the_digits_that_decide_on_its_reading():
+    indices = (0.59999, 0.6 - 1e-12, 0.7496)  # the second is 0.6 less a rounding error
+    found = Stability(3, 30, True, tuple(ClusterStability(i, 9, x, 0) for i, x in enumerate(indices)), ())
+    assert repr(found) == "Stability(3 models of 30 samples; 0: 0.59999, 1: 0.60, 2: 0.7496)"
+    assert [row["reading"] for row in found.table()] == ["not to be trusted", "doubtful", "doubtful"]
+    assert "<td>0.59999</td>" in found._repr_html_()
+
+
 @pytest.mark.parametrize(
     "model",
     [

@@ -17,7 +17,7 @@ from coview.core.agreement import jaccard_indices
 from coview.core.assign import Labels
 from coview.core.select import Stratified
 from coview.errors import InputError, InputTypeError, kind_of
-from coview.formats import decimals, plural
+from coview.formats import MOST_DECIMALS, decimals, plural
 from coview.html import html_table
 from coview.kernels import Kernel, Precomputed, kernel_per_view
 from coview.methods.base import MultiViewClusterer, Seed, as_generator, labels_of
@@ -31,7 +31,7 @@ from coview.validity.refits import labels_by_part, without_warnings
 from coview.views import Array
 
 # Hennig: lower bounds of the mean Jaccard index of clusters that are doubtful, and of those that are stable.
-DOUBTFUL, STABLE = 0.6, 0.75
+READING_BOUNDS = DOUBTFUL, STABLE = 0.6, 0.75
 READINGS = ("stable", "doubtful", "not to be trusted")
 DISSOLVED = 0.5  # Hennig: up to this Jaccard index, a cluster is not found again
 
@@ -45,6 +45,7 @@ def hennig_reading(jaccard: float | None) -> str:
     """Return how to read the stability of a cluster, as Hennig (2007) does; nothing if it is not known."""
     if jaccard is None:
         return ""
+    jaccard = round(jaccard, MOST_DECIMALS)  # as it is shown
     return READINGS[(jaccard < STABLE) + (jaccard < DOUBTFUL)]
 
 
@@ -104,7 +105,8 @@ class Stability:
         return [vars(each) | {"reading": hennig_reading(each.jaccard)} for each in self.clusters]
 
     def __repr__(self) -> str:
-        by_cluster = ", ".join(f"{each.label}: {decimals(each.jaccard)}" for each in self.clusters[:_LISTED])
+        shown = self.clusters[:_LISTED]
+        by_cluster = ", ".join(f"{each.label}: {decimals(each.jaccard, bounds=READING_BOUNDS)}" for each in shown)
         more = ", …" if len(self.clusters) > _LISTED else ""
         return f"Stability({self._models()}; {by_cluster}{more})"
 
@@ -114,8 +116,8 @@ class Stability:
     def _repr_html_(self) -> str:
         """Return the clusters as a small table for notebooks."""
         rows = [
-            (str(row["label"]), f"{row['size']:,}", decimals(row["jaccard"]), str(row["dissolved"]), row["reading"])
-            for row in self.table()[:_LISTED]
+            (str(label), f"{size:,}", decimals(jaccard, bounds=READING_BOUNDS), str(dissolved), reading)
+            for label, size, jaccard, dissolved, reading in map(dict.values, self.table()[:_LISTED])
         ]
         hidden = len(self.clusters) - _LISTED
         more = f"<p>… and {hidden} more clusters</p>" if hidden > 0 else ""

@@ -25,13 +25,14 @@ def print_validity(terminal: Terminal, summary: Summary) -> None:
 
 def print_stability(terminal: Terminal, summary: Summary) -> None:
     """Print the stability of the clusters, if it was measured with --stability."""
-    from coview.certainty.stability import hennig_reading
+    from coview.certainty.stability import READING_BOUNDS, hennig_reading
     from coview.summary.words import refits_in_words
 
     if summary.refits is not None and summary.n_clusters > 1:
+        shown = [decimals(each.stability, bounds=READING_BOUNDS) for each in summary.clusters]
         rows = [
-            (str(each.label), str(each.size), decimals(each.stability), str(dissolved), hennig_reading(each.stability))
-            for each, dissolved in zip(summary.clusters, summary.refits.dissolved, strict=True)
+            (str(each.label), str(each.size), stable, str(dissolved), hennig_reading(each.stability))
+            for each, stable, dissolved in zip(summary.clusters, shown, summary.refits.dissolved, strict=True)
         ]
         terminal.table("Stability", ("cluster", "samples", "Jaccard index", "dissolved", "reading"), rows)
         terminal.line(" ".join(refits_in_words(summary)))

@@ -199,10 +199,6 @@ class FixedSize(Wrapper):
             rows, views = self._selected(source, count, rng, selector)
             trained.append((rows, clone(self.estimator).fit(views)))
         more = hasattr(self.estimator, "recluster") and count < min(source.n_samples, _MORE_ROWS)
-        if count > _MORE_ROWS and n_repeats == 1:
-            self.agreements_ = np.ones(1)
-            ((self.train_rows_, self.estimator_),) = trained
-            return np.arange(0), np.arange(0)
         known = draw_rows(source.n_samples, _MORE_ROWS, rng)
         some = source.take(known)
         found = [(each._recluster if more else each._labels_and_ties)(some) for _, each in trained]

@@ -8,13 +8,16 @@ from base64 import b64encode
 from importlib.resources import files
 from typing import Any
 
-from coview.certainty.stability import hennig_reading
+from coview.certainty.stability import READING_BOUNDS, hennig_reading
 from coview.extras import load_extra
 from coview.formats import count, decimals, listed, percent, plural, rounded, seconds
 from coview.report.charts import swatch
-from coview.summary.words import contribution_fractions
+from coview.report.sentences import AGREEMENT_BOUNDS, LOW_SILHOUETTE
+from coview.summary.words import UNCERTAIN, contribution_fractions
 
 FILTERS = {each.__name__: each for each in (count, decimals, hennig_reading, listed, percent, plural, rounded, seconds)}
+_OF_CLUSTERS = {"stability": READING_BOUNDS, "silhouette": (LOW_SILHOUETTE,)}
+BOUNDS = {**_OF_CLUSTERS, "membership": (UNCERTAIN,), "agreement": AGREEMENT_BOUNDS}
 
 # Only scripts with a listed digest can run. 'unsafe-eval' is required because Plotly's WebGL code compiles its drawing
 # commands at run time. Plotly also sets inline styles, and saves images through data: and blob: addresses.
@@ -42,7 +45,7 @@ def fill(template: str, *, plots: Any = None, samples: Any = None, **values: Any
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters.update(FILTERS)
-    environment.globals |= {"swatch": swatch, "contribution_fractions": contribution_fractions}
+    environment.globals |= {"swatch": swatch, "contribution_fractions": contribution_fractions, "bounds": BOUNDS}
     # The data of each script, by the id of the element that holds them.
     data = {"data": plots, "samples-data": samples}
     values["data"] = {name: as_script(given) for name, given in data.items() if given is not None}

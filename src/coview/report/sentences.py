@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from coview.certainty.stability import DOUBTFUL
+from coview.certainty.stability import DOUBTFUL, READINGS, hennig_reading
 from coview.formats import decimals, listed, number_range, percent, plural
 from coview.preprocess.steps import parse_steps
 from coview.summary.words import certainty_in_words, contributions_in_words, loss_in_words, refits_in_words
@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from coview.tune.record import Tuning
 
 _TINY_CLUSTER = 0.01  # fraction of all samples
-_LOW_SILHOUETTE = 0.25
-_LOW_AGREEMENT = 0.5
-_HIGH_AGREEMENT = 0.8
+LOW_SILHOUETTE = 0.25
+AGREEMENT_BOUNDS = _LOW_AGREEMENT, _HIGH_AGREEMENT = 0.5, 0.8
 _CLOSE_CRITERION = 0.95  # relative to the best number of clusters
 _MOST_CLOSE = 2
 _ARI = "adjusted Rand index; 1 is identical, 0 is chance"
@@ -96,19 +95,20 @@ def _result(summary: Summary) -> list[str]:
     known = [(view.agreement, view.name) for view in summary.views if view.agreement is not None]
     if len(known) > 1:
         (least, worst), (most, best) = min(known), max(known)
+        lowest, highest = (decimals(each, bounds=AGREEMENT_BOUNDS) for each in (least, most))
         measure = "adjusted Rand index" if summary.truth else _ARI  # explained once
         if least >= _HIGH_AGREEMENT:
-            spread = f"{decimals(least)} to {decimals(most)}"
-            sentence = f"The labels from the scores of each view agree with the joint labels: {spread} ({measure})."
+            agree = "The labels from the scores of each view agree with the joint labels"
+            sentence = f"{agree}: {lowest} to {highest} ({measure})."
         elif most < _LOW_AGREEMENT:
             sentence = (
                 f"The labels from the scores of no single view agree with the joint labels. The closest are those of "
-                f"{best}: {decimals(most)} ({measure})."
+                f"{best}: {highest} ({measure})."
             )
         else:
             sentence = (
-                f"The joint labels agree most with those from the scores of view {best}, {decimals(most)} ({measure}), "
-                f"and least with those of {worst}, {decimals(least)}."
+                f"The joint labels agree most with those from the scores of view {best}, {highest} ({measure}), "
+                f"and least with those of {worst}, {lowest}."
             )
         sentences.append(sentence)
     return sentences + contributions_in_words(summary) + loss_in_words(summary)
@@ -133,10 +133,10 @@ def _reliability(summary: Summary) -> list[str]:
 
 def _checks(summary: Summary) -> list[str]:
     sentences = []
-    low = [c for c in summary.clusters if c.silhouette is not None and c.silhouette < _LOW_SILHOUETTE and c.size]
+    low = [c for c in summary.clusters if c.silhouette is not None and c.silhouette < LOW_SILHOUETTE and c.size]
     if low:
-        sentences.append(f"{_clusters_have(low)} a silhouette below {_LOW_SILHOUETTE}.")
-    unstable = [c for c in summary.clusters if c.stability is not None and c.stability < DOUBTFUL and c.size]
+        sentences.append(f"{_clusters_have(low)} a silhouette below {LOW_SILHOUETTE}.")
+    unstable = [c for c in summary.clusters if hennig_reading(c.stability) == READINGS[-1] and c.size]
     if unstable:
         sentences.append(f"{_clusters_have(unstable)} a stability below {DOUBTFUL}, too low to be trusted.")
     tiny = [c for c in summary.clusters if 0 < c.fraction < _TINY_CLUSTER]

@@ -10,7 +10,7 @@ from coview.formats import count, decimals, listed, percent, plural
 from coview.summary.values import Cluster, Summary
 
 _MOST = 0.5  # fraction of the samples of a cluster
-_UNCERTAIN = 0.5  # membership
+UNCERTAIN = 0.5  # membership
 _FAR_ABOVE_EQUAL = 1.5  # the contribution of a view over the mean of all views
 
 
@@ -43,9 +43,9 @@ def certainty_in_words(summary: Summary) -> list[str]:
         return f"{total} {'has' if n == 1 else 'have'}"
 
     if memberships is not None:
-        n = sum(each < _UNCERTAIN for each in memberships)
+        n = sum(each < UNCERTAIN for each in memberships)
         sentences.append(
-            f"{some(n)} a membership below {_UNCERTAIN}: fewer than half of the models of random subsets of the "
+            f"{some(n)} a membership below {UNCERTAIN}: fewer than half of the models of random subsets of the "
             "training samples are expected to assign such a sample to the same cluster."
         )
     if novelties is not None:

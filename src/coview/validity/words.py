@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coview.formats import decimals
+from coview.formats import decimals, decimals_apart
 from coview.validity.values import Validity
 
 STATEMENTS = {
@@ -37,15 +37,16 @@ def statement(validity: Validity) -> str:
 
 def stability_in_words(validity: Validity) -> str:
     """Return the stability and its reference in a sentence."""
-    reference = (
-        "; the stability of data without clusters is not known"
-        if validity.reference_stability is None
-        else f", compared with {decimals(validity.reference_stability)} (at most "
-        f"{decimals(validity.reference_maximum)}) on samples with the same covariance and without clusters"
-    )
+    stability, reference = decimals(validity.stability), "; the stability of data without clusters is not known"
+    if validity.reference_maximum is not None:  # with which the stability is compared
+        stability, maximum = decimals_apart(validity.stability, validity.reference_maximum)
+        reference = (
+            f", compared with {decimals(validity.reference_stability)} (at most {maximum}) on samples with the same "
+            "covariance and without clusters"
+        )
     return (
         f"Two models, fitted on halves of {validity.n_samples:,} samples, agree with an adjusted Rand index of "
-        f"{decimals(validity.stability)}{reference}."
+        f"{stability}{reference}."
     )
 
 
