@@ -155,7 +155,9 @@ def test_a_line_names_the_number_that_comes_next():
         "97% of that of 10"
     )
     assert line(make_tuning(10, numbers=[10])) == "Method: tuned, the consensus of 2 models"
-    assert "; 10 clusters selected from 3 and 10; the criterion of 3 " in line(make_tuning(10, numbers=[3, 10]))
+    at_limit = line(make_tuning(10, numbers=[3, 10]))
+    assert "; 10 clusters selected from 3 and 10; the criterion of 3 " in at_limit
+    assert at_limit.endswith("; 10 is the largest number of clusters that was compared, so compare larger numbers, too")
     assert line(tuning, n_clusters=1) == "Method: tuned; 1 cluster, because more are not supported"
     assert line(None) == "Method: tuned"
 

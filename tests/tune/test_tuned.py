@@ -19,6 +19,7 @@ from coview.core.select import draw_rows
 from coview.core.tiles import SymmetricTiles
 from coview.datasets import digits_views
 from coview.formats import decimals
+from coview.report.sentences import overview
 from coview.tune.models import models_of
 from coview.tune.record import CONSENSUS, EvaluatedModel, evaluated_models, evaluated_numbers
 from tests.conftest import make_blobs
@@ -194,6 +195,29 @@ def test_the_reason_names_the_models_the_runners_up_and_the_measures():
     )
     assert " Of 2 and 4 clusters, " in Tuned([2, 4], random_state=0).fit(views).reason_
     assert "largest criterion" not in Tuned(3, random_state=0).fit(views).reason_
+
+
+def test_the_reason_says_that_the_largest_number_is_selected():
+    views, _ = make_blobs(spread=8.0)
+    limit = "; 3 is the largest number of clusters that was compared, so compare larger numbers, too."
+    model = Tuned([2, 3], random_state=0).fit(views)
+    assert model.n_clusters_ == 3
+    assert limit in model.reason_
+    assert limit.removeprefix("; ") in " ".join(overview(summarize(model, views)).parts["What to check"])
+    for numbers in (3, [3, 4]):
+        assert "is the largest number" not in Tuned(numbers, random_state=0).fit(views).reason_
+
+
+def test_a_pair_of_numbers_that_is_probably_meant_as_a_range_gives_a_warning():
+    views, _ = make_blobs(spread=8.0)
+    with pytest.warns(
+        UserWarning,
+        match=r"n_clusters=\(2, 30\) compares 2 and 30 clusters only; give range\(2, 31\) for all .*, or \[2, 30\]",
+    ) as given:
+        Tuned((2, 30), random_state=0).fit(views)
+    assert given[0].filename == __file__
+    for numbers in ([2, 4], (2, 3), (2, 3, 5)):  # nothing is probably meant otherwise
+        Tuned(numbers, random_state=0).fit(views)
 
 
 def test_the_evaluations_are_plain_values_and_become_a_data_frame():

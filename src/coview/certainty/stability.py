@@ -45,8 +45,7 @@ def hennig_reading(jaccard: float | None) -> str:
     """Return how to read the stability of a cluster, as Hennig (2007) does; nothing if it is not known."""
     if jaccard is None:
         return ""
-    jaccard = round(jaccard, MOST_DECIMALS)  # as it is shown
-    return READINGS[(jaccard < STABLE) + (jaccard < DOUBTFUL)]
+    return READINGS[sum(round(jaccard, MOST_DECIMALS) < bound for bound in READING_BOUNDS)]  # rounded as it is shown
 
 
 @dataclass(frozen=True)

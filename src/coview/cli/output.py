@@ -109,7 +109,7 @@ def print_tuning(terminal: Terminal, summary: Summary) -> None:
 
 def describe_method(summary: Summary, name: str) -> str:
     """Return the name of the method and how the number of clusters was selected, with the number that comes next."""
-    from coview.tune.record import evaluated_models, relative_criteria
+    from coview.tune.record import at_limit, evaluated_models, relative_criteria
 
     line, tuning = f"Method: {name}", summary.tuning
     if tuning is None:
@@ -126,7 +126,7 @@ def describe_method(summary: Summary, name: str) -> str:
     value, number = max(others)
     return (
         f"{line}; {selected} clusters selected from {number_range(list(relative))}; the criterion of {number} clusters "
-        f"is {percent(value)} of that of {selected}"
+        f"is {percent(value)} of that of {selected}{at_limit(tuning.evaluations, tuning.selected)}"
     )
 
 

@@ -8,7 +8,7 @@ from coview.certainty.stability import DOUBTFUL, READINGS, hennig_reading
 from coview.formats import decimals, listed, number_range, percent, plural
 from coview.preprocess.steps import parse_steps
 from coview.summary.words import certainty_in_words, contributions_in_words, loss_in_words, refits_in_words
-from coview.tune.record import evaluated_numbers, relative_criteria
+from coview.tune.record import at_limit, evaluated_numbers, relative_criteria
 from coview.validity.words import validity_in_words, why_one_cluster
 
 if TYPE_CHECKING:
@@ -149,9 +149,12 @@ def _checks(summary: Summary) -> list[str]:
             f"{subject.format(listed(different))} different labels, because of noise or because of structure that "
             "the other views lack. Colour the samples by view to see them."
         )
-    if summary.tuning and (close := _close_numbers(summary.tuning)):
-        best = summary.tuning.evaluations[summary.tuning.selected].n_clusters
-        sentences.append(f"The number of clusters is not certain: {close} of that of {plural(best, 'cluster')}.")
+    if summary.tuning:
+        if close := _close_numbers(summary.tuning):
+            best = summary.tuning.evaluations[summary.tuning.selected].n_clusters
+            sentences.append(f"The number of clusters is not certain: {close} of that of {plural(best, 'cluster')}.")
+        if not summary.is_one_cluster and (limit := at_limit(summary.tuning.evaluations, summary.tuning.selected)):
+            sentences.append(f"{limit.removeprefix('; ')}.")
     if summary.uncertain:
         least, n_listed = summary.uncertain[0], len(summary.uncertain)
         more = f" The {n_listed} samples with the smallest margins are listed below." if n_listed > 1 else ""

@@ -68,6 +68,13 @@ def evaluated_numbers(evaluations: Sequence[EvaluatedModel]) -> list[EvaluatedMo
     return sorted((each for each in evaluations if each.model == CONSENSUS), key=lambda each: each.n_clusters)
 
 
+def at_limit(evaluations: Sequence[EvaluatedModel], selected: int) -> str:
+    """Return the remark that the selected number is the largest of several, as a further clause; "" otherwise."""
+    *fewer, most = (each.n_clusters for each in evaluated_numbers(evaluations))
+    remark = f"; {most} is the largest number of clusters that was compared, so compare larger numbers, too"
+    return remark if fewer and evaluations[selected].n_clusters == most else ""
+
+
 def relative_criteria(evaluations: Sequence[EvaluatedModel]) -> dict[int, float]:
     """Return the criterion of each number of clusters as a fraction of the largest, in increasing number.
 

@@ -19,12 +19,13 @@ from coview.methods.base import Seed
 from coview.methods.coverage import check_coverage, most_clusters
 from coview.methods.tmvkscr import TMvKSCR
 from coview.parameters import check_number, is_integer, short
+from coview.parts import warn
 from coview.preprocess.profile import varies
 from coview.progress import Progress, ProgressParameter, reporting
 from coview.state import IntegerArray, Range, Sizes, require
 from coview.tune.final import fall_in_words, final_measures
 from coview.tune.models import models_of, number_of_components
-from coview.tune.record import EvaluatedModel, FinalMeasures, evaluated_numbers, is_complete
+from coview.tune.record import EvaluatedModel, FinalMeasures, at_limit, evaluated_numbers, is_complete
 from coview.tune.search import Search, SearchResult
 from coview.validity import Validity, measure_validity
 from coview.validity.words import statement, why_one_cluster
@@ -50,8 +51,8 @@ class Tuned(Wrapper):
     Parameters
     ----------
     n_clusters : int, "auto", or several integers such as range(3, 9)
-        Number of clusters, or the numbers to select from; "auto" is 1 to 12. One cluster is selected if
-        more are not supported (docs/validity.md).
+        Number of clusters, or the numbers to select from, which a pair does not bound; "auto" is 1 to 12. One cluster
+        is selected if more are not supported (docs/validity.md).
     views : list or mapping, optional
         How a stacked X is split into views; see `as_views`.
     n_jobs : int, optional
@@ -267,6 +268,12 @@ class Tuned(Wrapper):
                 f"n_samples={n} is too few for n_clusters={max(numbers)}; give more samples or ask for fewer clusters"
             )
         check_coverage(views, max(numbers), {})
+        low, high = min(numbers), max(numbers)
+        if isinstance(wanted, tuple) and len(wanted) == 2 and high - low > 1:  # as ranges are written elsewhere
+            fix = (
+                f"give range({low}, {high + 1}) for all numbers from {low} to {high}, or [{low}, {high}] for these two"
+            )
+            warn(f"n_clusters={wanted} compares {low} and {high} clusters only; {fix}", UserWarning, stacklevel=4)
         return sorted({int(k) for k in numbers})
 
     recluster, _recluster = Preprocessed.recluster, Preprocessed._recluster  # by the fitted estimator
@@ -313,7 +320,7 @@ def _reason(result: SearchResult, weights: Mapping[str, float], final: FinalMeas
         compared = number_range([each.n_clusters for each in numbers])
         text += (
             f" Of {compared} clusters, {selected.n_clusters} has the largest criterion "
-            f"({decimals(selected.criterion)}), before {named}."
+            f"({decimals(selected.criterion)}), before {named}{at_limit(result.evaluations, result.selected)}."
         )
     text += f" On {selected.n_samples:,} samples of the search: {_measures_in_words(selected)}."
     on_all = _measures_in_words(final) + (f", split-half stability {decimals(validity.stability)}" if validity else "")
