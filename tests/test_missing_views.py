@@ -333,11 +333,11 @@ def test_scores_of_samples_that_lack_views_have_the_size_of_the_others(complete)
     assert 0.2 < np.median(sizes[105:107]) / np.median(sizes) < 5
 
 
-def test_clusters_without_samples_of_a_view_have_no_agreement_with_it(complete, tmp_path):
+def test_clusters_without_samples_of_a_view_have_no_members_that_it_keeps_together(complete, tmp_path):
     views, truth = complete
     some = {**views, "a": np.where((truth == 2)[:, None], np.nan, views["a"])}
     summary = summarize(TMvKSCR(3, random_state=0).fit(some), some, truth=truth)
-    without = [cluster for cluster in summary.clusters if "a" not in cluster.agreement]
+    without = [cluster for cluster in summary.clusters if "a" not in cluster.kept_together]
     assert [next(iter(cluster.classes)) for cluster in without] == ["2"]
     write_report(summary, tmp_path / "report.html")
     assert Summary.from_json(summary.to_json()) == summary

@@ -19,7 +19,7 @@ matplotlib = pytest.importorskip("matplotlib")
 from matplotlib.colors import to_hex  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 
-WITH_TICKS = [plots.sorted_scores, plots.spectrum, plots.scatter, plots.similarity_matrix, plots.agreement]
+WITH_TICKS = [plots.sorted_scores, plots.spectrum, plots.scatter, plots.similarity_matrix, plots.kept_together]
 OF_SUMMARIES = [*WITH_TICKS, plots.sample_map]
 RHO = {"rho": [0.0, 0.5, 1.0, 0.5], "ari": [0.1, 0.2, 0.3, 0.4], "nmi": [0.5, 0.6, 0.7, 0.8]}
 SIZES = {"n_train": [50, 500, 5000], "ari": [0.5, 0.7, 0.8]}
@@ -225,10 +225,10 @@ def test_similarities_have_an_outline_of_each_cluster():
 
 
 @pytest.mark.parametrize("n_clusters", [3, 30])
-def test_agreement_has_a_row_for_each_view_and_a_column_for_each_cluster(n_clusters):
+def test_members_kept_together_have_a_row_for_each_view_and_a_column_for_each_cluster(n_clusters):
     summary = summary_of(n_clusters)
-    ax = plots.agreement(summary)
-    expected = [[cluster.agreement[view.name] for cluster in summary.clusters] for view in summary.views]
+    ax = plots.kept_together(summary)
+    expected = [[cluster.kept_together[view.name] for cluster in summary.clusters] for view in summary.views]
     np.testing.assert_array_equal(ax.images[0].get_array(), expected)
     assert ax.get_yticklabels()[1].get_text() == f"b\n(ARI {summary.views[1].agreement:.2f})"
     assert len(ax.texts) == (9 if n_clusters == 3 else 0)
@@ -293,7 +293,7 @@ def test_the_criterion_is_drawn_with_stability_and_agreement():
     for table, word in ((tuning, "selected"), (tuning.evaluations, "best")):
         ax = rendered(plots.tuning_clusters(table))
         lines = {line.get_label(): line for line in ax.lines}
-        assert list(lines) == ["criterion (relative to the best)", "stability", "agreement", word]
+        assert list(lines) == ["criterion (relative to the best)", "stability", "agreement between models", word]
         criterion = lines["criterion (relative to the best)"]
         np.testing.assert_array_equal(criterion.get_xdata(), range(2, 13))
         np.testing.assert_allclose(criterion.get_ydata()[7:], [2.8 / 3, 1, 2.8 / 3, 2.6 / 3])

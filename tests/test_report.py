@@ -376,7 +376,7 @@ def test_models_and_numbers_of_clusters_have_tables_and_a_plot(summary):
     ]
     data = page.data()["numbers"]
     assert data["selected"] == 10
-    assert list(data["lines"]) == ["criterion (relative to the best)", "stability", "agreement"]
+    assert list(data["lines"]) == ["criterion (relative to the best)", "stability", "agreement between models"]
     places, values = data["lines"]["criterion (relative to the best)"]
     assert places == list(range(2, 13))
     assert values[8] == 1 == max(values)
@@ -469,7 +469,14 @@ def test_two_clusters_have_one_component():
 
 def test_an_empty_cluster_is_not_counted(summary):
     empty = replace(
-        summary.clusters[9], size=0, fraction=0.0, silhouette=None, margin=None, agreement={}, features=(), classes={}
+        summary.clusters[9],
+        size=0,
+        fraction=0.0,
+        silhouette=None,
+        margin=None,
+        kept_together={},
+        features=(),
+        classes={},
     )
     page = Page(render(replace(summary, clusters=(*summary.clusters[:9], empty))))
     assert "9 clusters in 400 samples" in page.text
@@ -667,7 +674,7 @@ def test_the_table_of_samples_states_how_many_it_has():
     columns = json.loads(page.scripts[1])
     assert [column["name"] for column in columns] == [
         *("Sample", "Row", "Cluster", "Membership", "Novelty"),
-        *("Runner-up", "Margin", "Best view", "Stays", "Class"),
+        *("Nearest other", "Margin", "Best view", "Stability", "Class"),
     ]
     values = {column["name"]: column_values(column) for column in columns}
     assert values["Row"] == list(big.samples.rows)

@@ -512,7 +512,18 @@ def test_the_table_of_samples_is_saved_as_csv(opened, summaries, tmp_path):
     choose(browser, "samples-cluster", "4")
     header, *rows = download(browser, tmp_path)
     assert header == [
-        *("sample", "row", "cluster", "membership", "novelty", "runner_up", "margin", "best_view", "stays", "class")
+        *(
+            "sample",
+            "row",
+            "cluster",
+            "membership",
+            "novelty",
+            "nearest_other",
+            "margin",
+            "best_view",
+            "stability",
+            "class",
+        )
     ]
     samples = summaries["small"].samples
     for row in rows:  # the numbers of the summary, without rounding

@@ -33,6 +33,7 @@ GLOSSARY = {
     r"\bwhole numbers?\b": "integer",
     r"\bcrumbs?\b": "small clusters",
     r"\ball in all\b": "in total",
+    r"\brunners?[-_ ]up\b": "nearest other cluster (by margin), second cluster (by membership)",
 }
 
 # "Look" as a name and the English verb differ in case, as do "None" in Python and "none" in a sentence.

@@ -17,7 +17,7 @@ from coview.tune.search import Search
 from coview.views import Views, as_views
 
 NUMBERS = range(2, 13)  # those of Tuned("auto") without 1, which is not a result of the search
-MEASURES = ("stability", "agreement", "size_entropy", "eigengap")
+MEASURES = ("stability", "model_agreement", "size_entropy", "eigengap")
 MEASURED_CODE = ("neighbors", "kernels", "core", "methods", "compose", "preprocess", "rows.py", "views.py")
 # Cluster sizes.
 GENERATED = {

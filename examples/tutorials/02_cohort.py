@@ -100,7 +100,7 @@ summary = summarize(model, loaded.views, ids=loaded.ids)
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), width_ratios=[3, 2], layout="constrained")
 plots.sample_map(summary, ax=left)
 left.set_title("150 patients in 3 clusters")
-plots.agreement(summary, ax=right)
+plots.kept_together(summary, ax=right)
 right.set_title("members that each view keeps together")
 
 # sphinx_gallery_thumbnail_number = -1

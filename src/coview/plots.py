@@ -29,9 +29,9 @@ from coview.tune.record import EvaluatedModel, Tuning, evaluated_numbers, relati
 from coview.views import Array
 
 __all__ = [
-    "agreement",
     "cluster_style",
     "kappa_surface",
+    "kept_together",
     "rho_curve",
     "sample_map",
     "scatter",
@@ -332,7 +332,7 @@ def similarity_matrix(summary: Summary, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def agreement(summary: Summary, ax: Axes | None = None) -> Axes:
+def kept_together(summary: Summary, ax: Axes | None = None) -> Axes:
     """Return a heat map of the fraction of each cluster that the labels of each view keep together.
 
     Parameters
@@ -351,7 +351,7 @@ def agreement(summary: Summary, ax: Axes | None = None) -> Axes:
         raise InputError(f"{summary.method} has no labels of single views to plot; use a method such as TMvKSCR")
     n_clusters = len(summary.clusters)
     ax = _axes_or_new(ax, width=min(3.5 + 0.45 * n_clusters, 14.0), height=1.8 + 0.45 * len(views))
-    fractions = np.array([[cluster.agreement[view.name] for cluster in summary.clusters] for view in views])
+    fractions = np.array([[cluster.kept_together[view.name] for cluster in summary.clusters] for view in views])
     image = ax.imshow(fractions, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     whole_percent = _matplotlib("ticker").PercentFormatter(1, decimals=0)
     ax.figure.colorbar(image, ax=ax, label="members kept together", format=whole_percent)
@@ -503,8 +503,8 @@ def criteria_by_number(rows: Sequence[EvaluatedModel]) -> dict[str, dict[int, fl
     """Return by name the criterion, relative to the best, and the measures of the consensus, by number of clusters."""
     numbers = evaluated_numbers(rows)
     measures = {
-        name: {row.n_clusters: getattr(row, name) for row in numbers if getattr(row, name) is not None}
-        for name in ("stability", "agreement")
+        title: {row.n_clusters: value for row in numbers if (value := getattr(row, name)) is not None}
+        for name, title in {"stability": "stability", "model_agreement": "agreement between models"}.items()
     }
     return {CRITERION: relative_criteria(rows)} | {name: values for name, values in measures.items() if values}
 

@@ -140,7 +140,7 @@ LABEL_COLUMNS = {
     "novelty": "From 0 to 1: the fraction of training samples that are more similar to the other training samples than "
     "the sample is. A sample with 0.99 is as far from the training samples as the last 1 % of these.",
     "best_view": "The view that contributes most to the decision between the cluster and the next nearest one.",
-    "stable": "The fraction of models, refitted on halves of the training samples, in which the sample stays in its "
+    "stability": "The fraction of models, refitted on halves of the training samples, in which the sample stays in its "
     "cluster; blank unless the stability was measured.",
 }
 

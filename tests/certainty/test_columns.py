@@ -14,7 +14,7 @@ from coview.io.labels import write_description
 from coview.registry import LABEL_COLUMNS
 from tests.conftest import make_blobs
 
-NAMES = ["cluster", "membership", "second_cluster", "novelty", "best_view", "stable"]
+NAMES = ["cluster", "membership", "second_cluster", "novelty", "best_view", "stability"]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def test_columns_are_those_of_the_model(model, views):
         np.testing.assert_array_equal(columns["second_cluster"], membership.argsort(axis=1)[:, -2])
         np.testing.assert_array_equal(columns["novelty"], 1 - model.score_samples(views))
         np.testing.assert_array_equal(columns["best_view"], best_views(model, views))
-        assert columns["stable"] is None
+        assert columns["stability"] is None
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -131,7 +131,10 @@ def test_some_columns_can_be_written(views, tmp_path):
     described = json.loads((tmp_path / "labels.csv-metadata.json").read_text())["tableSchema"]["columns"]
     assert [column["name"] for column in described] == ["sample", "cluster", "novelty"]
     assert read_labels(path) == tuple(map(str, model.labels_.tolist()))
-    for wrong, message in [(["stable"], "columns 'stable' is unknown"), ("novelty", "expected a list of columns")]:
+    for wrong, message in [
+        (["stability"], "columns 'stability' is unknown"),
+        ("novelty", "expected a list of columns"),
+    ]:
         with pytest.raises((ValueError, TypeError), match=message):
             label_file(model, reader, tmp_path / "other.csv", columns=wrong)
 
@@ -140,7 +143,7 @@ def test_the_stability_of_samples_is_a_column(views):
     model = TMvKSCR(3, random_state=0).fit(views)
     found = stability(model, views, n_repeats=2, random_state=0)
     columns = sample_columns(model, views, model.labels_, found.samples)
-    np.testing.assert_array_equal(columns["stable"], found.samples)
+    np.testing.assert_array_equal(columns["stability"], found.samples)
 
 
 def test_a_single_cluster_has_no_best_view(views):

@@ -138,7 +138,7 @@ def test_fit_prints_json(data, tmp_path, capsys):
         "second_cluster",
         "novelty",
         "best_view",
-        "stable",
+        "stability",
     ]
 
 

@@ -51,7 +51,7 @@ def test_all_models_and_numbers_are_written_as_a_table(data, tmp_path, capsys):
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == ["selected", *(field.name for field in fields(table[0]))]
     assert [(row["model"], int(row["n_clusters"])) for row in rows] == [(row.model, row.n_clusters) for row in table]
-    for name in ("stability", "agreement", "size_entropy", "eigengap", "weight", "criterion"):
+    for name in ("stability", "model_agreement", "size_entropy", "eigengap", "weight", "criterion"):
         written = [None if row[name] == "" else float(row[name]) for row in rows]
         assert written == [getattr(row, name) for row in table]
     tuning = Summary.from_json((run / "summary.json").read_text()).tuning

@@ -25,18 +25,18 @@ def test_margins_are_those_of_the_definition(monkeypatch):
     points = shortened_directions(scores, numbers)
     expected, others = naive_margins(points, numbers)
     monkeypatch.setattr(row_operations, "_BLOCK_NUMBERS", 100)  # several blocks
-    found, runners_up = margins(points, numbers, 4)
+    found, nearest_others = margins(points, numbers, 4)
     np.testing.assert_allclose(found, expected, atol=1e-12)
-    np.testing.assert_array_equal(runners_up, others)
+    np.testing.assert_array_equal(nearest_others, others)
 
 
 def test_rows_that_are_short_for_their_cluster_are_in_doubt():
     scores = np.array([[8.0], [4.0], [2.0], [-1.0], [-1.0], [-0.5], [0.0]])
     points = shortened_directions(scores, np.array([0, 0, 0, 1, 1, 1, 1]))
     np.testing.assert_allclose(points[:, 0], [1, 1, 0.5, -1, -1, -2 / 3, 0])  # medians 4 and 0.75
-    found, runners_up = margins(points, np.array([0, 0, 0, 1, 1, 1, 1]), 2)
+    found, nearest_others = margins(points, np.array([0, 0, 0, 1, 1, 1, 1]), 2)
     np.testing.assert_allclose(found, [1, 1, 0.5, 1, 1, 2 / 3, 0])
-    np.testing.assert_array_equal(runners_up, [1, 1, 1, 0, 0, 0, 0])
+    np.testing.assert_array_equal(nearest_others, [1, 1, 1, 0, 0, 0, 0])
 
 
 def test_directions_do_not_depend_on_the_unit_of_the_scores():
@@ -50,10 +50,10 @@ def test_directions_do_not_depend_on_the_unit_of_the_scores():
 
 def test_a_sample_nearer_to_another_cluster_has_a_negative_margin():
     points = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [0.9, 0.1]])
-    found, runners_up = margins(points, np.array([0, 0, 1, 1, 1, 1]), 2)
+    found, nearest_others = margins(points, np.array([0, 0, 1, 1, 1, 1]), 2)
     assert (found[:5] > 0.5).all()
     assert found[5] < -0.5
-    assert runners_up[5] == 0
+    assert nearest_others[5] == 0
 
 
 @pytest.mark.parametrize("n_components", [1, 3])

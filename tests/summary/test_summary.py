@@ -121,7 +121,7 @@ def test_every_method_and_wrapper_can_be_summarised(name, blobs):
     if name not in ("per view", "different per view"):
         assert "".join(points.view_scores) == VIEW_SCORES.get(name, "")
     assert "".join(points.view_labels) == VIEW_LABELS.get(name, "")
-    assert all(set(cluster.agreement) == set(points.view_labels) for cluster in summary.clusters)
+    assert all(set(cluster.kept_together) == set(points.view_labels) for cluster in summary.clusters)
 
 
 def test_numbers_are_those_of_the_model(blobs):
@@ -145,7 +145,7 @@ def test_numbers_are_those_of_the_model(blobs):
     ]
     assert summary.points.samples[7] == "s7"
     assert summary.uncertain[0].sample == f"s{summary.uncertain[0].row}"
-    assert summary.uncertain[0].runner_up != summary.uncertain[0].label
+    assert summary.uncertain[0].nearest_other != summary.uncertain[0].label
     assert summary.seconds == {"fit": 1.5}
     assert summary.notes == ("hello",)
     assert summary.command == "x"
@@ -153,7 +153,7 @@ def test_numbers_are_those_of_the_model(blobs):
     assert {"coview", "python", "numpy", "scipy", "scikit-learn"} == set(summary.versions)
 
 
-def test_agreement_shows_which_view_separates_which_cluster():
+def test_members_kept_together_show_which_view_separates_which_cluster():
     rng = np.random.default_rng(0)
     truth = np.repeat([0, 1, 2], 40)
     # View a separates cluster 0 from the others, and view b cluster 2.
@@ -164,7 +164,7 @@ def test_agreement_shows_which_view_separates_which_cluster():
     fitted = model(kernel=RBF(), rho=1.0).fit(views)
     summary = summarize(fitted, views, truth=truth)
     assert summary.truth.ari == 1
-    by_class = {next(iter(cluster.classes)): cluster.agreement for cluster in summary.clusters}
+    by_class = {next(iter(cluster.classes)): cluster.kept_together for cluster in summary.clusters}
     assert by_class["0"]["a"] > 0.9 > 0.75 > by_class["0"]["b"]
     assert by_class["2"]["b"] > 0.9 > 0.75 > by_class["2"]["a"]
     for view in summary.views:
@@ -172,7 +172,7 @@ def test_agreement_shows_which_view_separates_which_cluster():
 
 
 def test_a_view_with_fewer_clusters_leaves_some_without_a_match():
-    fractions = gather._agreement(np.array([0, 0, 0, 1, 1, 2, 2]), np.array([5, 5, 7, 7, 7, 7, 7]), 3)
+    fractions = gather._kept_together(np.array([0, 0, 0, 1, 1, 2, 2]), np.array([5, 5, 7, 7, 7, 7, 7]), 3)
     np.testing.assert_allclose(sorted(fractions), [0, 2 / 3, 1])
 
 
@@ -720,7 +720,7 @@ def test_json_has_no_infinity_and_reads_back():
     assert json.loads(summary.to_json()) == summary.to_dict()
 
 
-def test_every_sample_is_listed_with_its_runner_up(blobs):
+def test_every_sample_is_listed_with_its_nearest_other_cluster(blobs):
     views, truth = blobs
     fitted = model().fit(views)
     summary = summarize(fitted, views, ids=[f"s{i}" for i in range(90)], truth=truth)
@@ -731,9 +731,9 @@ def test_every_sample_is_listed_with_its_runner_up(blobs):
     assert samples.classes == tuple(map(str, truth))
     assert samples.margins == summary.points.margins
     for least in summary.uncertain:
-        assert samples.runners_up[least.row] == least.runner_up
+        assert samples.nearest_others[least.row] == least.nearest_other
     without = summarize(OPMC(3, random_state=0).fit(views), views).samples
-    assert (without.classes, without.runners_up, without.margins) == (None, None, None)
+    assert (without.classes, without.nearest_others, without.margins) == (None, None, None)
 
 
 def test_many_samples_are_listed_in_part_and_include_the_plotted_ones(blobs, monkeypatch):
@@ -921,14 +921,14 @@ def test_the_number_of_standardised_means_is_limited(blobs, monkeypatch):
         (["format"], "coview summary 99", "expected a summary of the format"),
         (["n_clusters"], 4, "is inconsistent in 'n_clusters'"),
         (["views", 1, "name"], "a", "is inconsistent in 'views'"),
-        (["clusters", 0, "agreement"], {}, "is inconsistent in 'clusters'"),
+        (["clusters", 0, "kept_together"], {}, "is inconsistent in 'clusters'"),
         (["points", "samples"], ["0"], "is inconsistent in 'points'"),
         (["points", "labels", 3], 77, "is inconsistent in 'points'"),
         (["points", "scores", 3], [1.0], "is inconsistent in 'points'"),
         (["points", "view_labels", "z"], [0] * 12, "is inconsistent in 'points'"),
         (["truth", "classes"], ["only"], "is inconsistent in 'truth'"),
         (["samples", "names"], ["only"], "is inconsistent in 'samples'"),
-        (["samples", "runners_up", 3], 77, "is inconsistent in 'samples'"),
+        (["samples", "nearest_others", 3], 77, "is inconsistent in 'samples'"),
         (["samples", "memberships"], [0.5], "is inconsistent in 'samples'"),
         (["points", "novelties"], [0.5], "is inconsistent in 'points'"),
         (["feature_means", "names"], ["only"], "is inconsistent in 'feature_means'"),
@@ -987,7 +987,7 @@ def test_notebooks_show_a_table_with_escaped_names():
     views["<b>a</b>"] = views.pop("a")
     html = summarize(model().fit(views), views)._repr_html_()
     assert "<b>a</b>" not in html
-    assert "agreement: &lt;b&gt;a&lt;/b&gt;" in html
+    assert "kept together: &lt;b&gt;a&lt;/b&gt;" in html
     assert html.count("<tr>") == 4
     assert "more clusters" not in html
     views, _ = make_blobs(n_samples=150, n_clusters=25, spread=20.0)

@@ -125,7 +125,9 @@ def test_the_measures_are_those_of_the_fitted_models():
     assert first.stability == pytest.approx(np.mean(stability), abs=0.03)  # initialisations of k-means differ
     assert first.stability_spread == pytest.approx(np.std(stability, ddof=1), abs=0.03)
     others = [labels(model, views) for name, model in models.items() if name != "each view"]
-    assert first.agreement == pytest.approx(np.mean([adjusted_rand_score(whole, each) for each in others]), abs=0.03)
+    assert first.model_agreement == pytest.approx(
+        np.mean([adjusted_rand_score(whole, each) for each in others]), abs=0.03
+    )
     assert consensus.model == CONSENSUS
     weights = [each.weight for each in evaluations[:-1]]
     together = Consensus(list(models.values()), 3, weights=weights, random_state=0).fit(views)
@@ -144,7 +146,7 @@ def test_the_spread_of_the_criterion_is_that_over_the_subsets():
             weights = {e.model: e.weight for e in evaluated_models(result.evaluations, each.n_clusters)}
             labels = search._consensus(part, weights, each.n_clusters)
             stability.append(adjusted_rand_score(np.array(result.labels[each.n_clusters])[rows], labels))
-        others = ([getattr(each, name) for each in found] for name in ("agreement", "size_entropy", "eigengap"))
+        others = ([getattr(each, name) for each in found] for name in ("model_agreement", "size_entropy", "eigengap"))
         by_subset.append(criterion(np.array(numbers), *map(np.array, (stability, *others))))
     np.testing.assert_allclose([each.criterion for each in found], np.mean(by_subset, axis=0))
     np.testing.assert_allclose([each.criterion_spread for each in found], np.std(by_subset, axis=0, ddof=1))
@@ -167,7 +169,7 @@ def test_clear_clusters_have_the_largest_measures_and_their_number_is_selected()
     assert found.n_clusters == 3
     selected = found.evaluations[found.selected]
     assert selected.model == CONSENSUS
-    assert selected.stability == selected.agreement == 1.0
+    assert selected.stability == selected.model_agreement == 1.0
     assert set(found.weights.values()) == {1.0}
 
 

@@ -177,7 +177,7 @@ def test_the_selected_number_has_the_largest_criterion():
     assert all(each.criterion is None for each in model.evaluations_ if each.model != CONSENSUS)
 
 
-def test_the_reason_names_the_models_the_runners_up_and_the_measures():
+def test_the_reason_names_the_models_the_next_numbers_and_the_measures():
     views, _ = make_blobs(spread=8.0)
     model = Tuned([2, 3, 4], random_state=0).fit(views)
     selected = model.evaluations_[model.selected_]
@@ -188,10 +188,10 @@ def test_the_reason_names_the_models_the_runners_up_and_the_measures():
     assert model.reason_ == (
         f"3 clusters, the consensus of {len(models)} models with weights: {named}. Of 2 to 4 clusters, 3 has the "
         f"largest criterion ({decimals(selected.criterion)}), before {next_best}. On 90 samples of the search: "
-        f"agreement between models {decimals(selected.agreement)}, stability {decimals(selected.stability)}, size "
-        f"entropy {decimals(selected.size_entropy)}. On all 90 samples: agreement between models "
-        f"{decimals(model.final_.agreement)}, size entropy {decimals(model.final_.size_entropy)}, split-half stability "
-        f"{decimals(model.validity_.stability)}."
+        f"agreement between models {decimals(selected.model_agreement)}, stability {decimals(selected.stability)}, "
+        f"size entropy {decimals(selected.size_entropy)}. On all 90 samples: agreement between models "
+        f"{decimals(model.final_.model_agreement)}, size entropy {decimals(model.final_.size_entropy)}, "
+        f"split-half stability {decimals(model.validity_.stability)}."
     )
     assert " Of 2 and 4 clusters, " in Tuned([2, 4], random_state=0).fit(views).reason_
     assert "largest criterion" not in Tuned(3, random_state=0).fit(views).reason_
@@ -228,7 +228,7 @@ def test_the_evaluations_are_plain_values_and_become_a_data_frame():
     table = pd.DataFrame(evaluations)
     assert list(table) == [field.name for field in fields(EvaluatedModel)]
     assert set(table["n_clusters"]) == {2, 3, 4}
-    assert table[["stability", "agreement", "size_entropy", "eigengap"]].notna().all(axis=None)
+    assert table[["stability", "model_agreement", "size_entropy", "eigengap"]].notna().all(axis=None)
 
 
 def test_the_measures_of_the_final_fit_are_those_of_all_samples():
@@ -237,7 +237,7 @@ def test_the_measures_of_the_final_fit_are_those_of_all_samples():
     assert model.final_.n_samples == 700
     assert model.final_.size_entropy == pytest.approx(size_entropy(model.labels_, 3))
     agreements = [adjusted_rand_score(a, b) for a, b in combinations(model.estimator_.model_labels(), 2)]
-    assert model.final_.agreement == pytest.approx(np.mean(agreements))
+    assert model.final_.model_agreement == pytest.approx(np.mean(agreements))
 
 
 def test_only_models_of_all_columns_fit_many_views_if_memory_is_short(monkeypatch):

@@ -50,7 +50,7 @@ def test_clusters_that_every_view_shows_are_strongly_supported(model):
     validity = validity_of(model, views)
     assert validity.level == "strong"
     assert validity.stability > 0.99
-    assert validity.agreement > 0.99
+    assert validity.views_agreement > 0.99
     assert validity.silhouette > 0.5
     assert len(validity.cluster_stability) == 3
     assert min(validity.cluster_stability) > 0.95
@@ -79,7 +79,7 @@ def test_clusters_of_views_whose_rows_are_paired_at_random_are_not_supported():
     assert not validity.views_agree
     assert len(validity.stable_views) >= 2
     assert validity.level == "none"
-    assert abs(validity.agreement) < 0.05
+    assert abs(validity.views_agreement) < 0.05
     assert validity_in_words(validity)[0] == UNRELATED_VIEWS
     assert "no two views agree more than with rows that are paired at random" in " ".join(validity_in_words(validity))
 
@@ -105,7 +105,7 @@ def test_a_gram_matrix_gives_the_validity_of_its_rows():
     validity = validity_of(TMvKSCR(3, kernel="precomputed", random_state=0), grams)
     assert validity.stability > 0.99
     assert validity.reference_stability is None  # there are no rows to draw from
-    assert validity.agreement > 0.99
+    assert validity.views_agreement > 0.99
     assert validity.silhouette > 0.2
 
 
@@ -145,7 +145,7 @@ def test_skewed_or_heavy_tailed_noise_does_not_have_strong_support(distribution,
 def test_clusters_of_one_view_beside_a_constant_view_have_the_support_of_that_view():
     views, _ = make_blobs(200, spread=8.0)
     alone = validity_of(TMvKSCR(3, random_state=0), {"a": views["a"], "constant": np.ones((200, 2))})
-    assert alone.agreement is None
+    assert alone.views_agreement is None
     assert alone.level == "strong"
 
 
@@ -287,7 +287,7 @@ MEASURES = Validity(600, 0.9, 0.3, 0.4, None, 0.5, 20.0, 3.0, None, None, 0.1, (
         ({"agreement_ratio": 2.9, "stable_views": ("a", "b")}, "none"),  # rows may be paired wrongly
         ({"agreement_ratio": 2.9, "stable_views": ("a",), "stable_agreement": 0.9}, "weak"),  # others have no clusters
         ({"agreement_ratio": 2.9, "stable_views": ("a",), "stable_agreement": 0.4}, "none"),  # and disturb those of a
-        ({"agreement": None, "agreement_ratio": None, "random_ratio": None}, "strong"),  # one view
+        ({"views_agreement": None, "agreement_ratio": None, "random_ratio": None}, "strong"),  # one view
         ({"reference_stability": None, "reference_maximum": None}, "weak"),  # a stable split of noise is possible
         ({"permuted_stability": 0.6}, "strong"),
         ({"permuted_stability": 0.88}, "weak"),

@@ -21,13 +21,13 @@ def sample_columns(
     model: Any,
     views: Views,
     labels: Labels | None = None,
-    stable: Sequence[float | None] | None = None,
+    stability: Sequence[float | None] | None = None,
     wanted: Collection[str] = tuple(LABEL_COLUMNS),
 ) -> Columns:
     """Return the values of the wanted `LABEL_COLUMNS` for these samples; None for those that the model does not have.
 
-    The labels are those of the training samples, if these are the samples; by default they are predicted. `stable` has
-    the values of that column, if they are known.
+    The labels are those of the training samples, if these are the samples; by default they are predicted. `stability`
+    has the values of that column, if they are known.
     """
     columns: Columns = dict.fromkeys(name for name in LABEL_COLUMNS if name in wanted)
     membership = None
@@ -35,7 +35,7 @@ def sample_columns(
         membership = np.array(model.predict_proba(views))
     if labels is None:
         labels = predicted_labels(model, views) if membership is None else membership.argmax(axis=1)
-    found: Columns = {CLUSTER_COLUMN: labels, "stable": None if stable is None else np.array(stable, dtype=np.float64)}
+    found: Columns = {CLUSTER_COLUMN: labels, "stability": None if stability is None else np.array(stability, float)}
     if membership is not None:
         own = np.arange(len(labels)), labels
         found["membership"] = membership[own]
@@ -51,7 +51,7 @@ def sample_columns(
 
 def check_columns(parameter: str, wanted: Any) -> tuple[str, ...]:
     """Return the names of columns of new samples, all by default; the clusters are always among them."""
-    known = tuple(name for name in LABEL_COLUMNS if name != "stable")  # which is a value of training samples
+    known = tuple(name for name in LABEL_COLUMNS if name != "stability")  # which is a value of training samples
     if wanted is None:
         return known
     if isinstance(wanted, str):

@@ -79,10 +79,10 @@ def print_tuning(terminal: Terminal, summary: Summary) -> None:
 
     selected = tuning.evaluations[tuning.selected]
     models = evaluated_models(tuning.evaluations, selected.n_clusters)
-    measures = ("weight", "stability", "agreement", "size_entropy")
+    measures = ("weight", "stability", "model_agreement", "size_entropy")
     terminal.table(
         f"Models for {selected.n_clusters} clusters",
-        ("model", *(name.replace("_", "\n") for name in measures)),
+        ("model", "weight", "stability", "agreement\nbetween\nmodels", "size\nentropy"),
         [(row.model, *(decimals(getattr(row, name)) for name in measures)) for row in models if row.error is None],
     )
     for row in models:
@@ -93,13 +93,13 @@ def print_tuning(terminal: Terminal, summary: Summary) -> None:
         relative = relative_criteria(tuning.evaluations)
         terminal.table(
             "Numbers of clusters",
-            ("clusters", "criterion", "relative\nto the best", "stability", "agreement"),
+            ("clusters", "criterion", "relative\nto the best", "stability", "agreement\nbetween\nmodels"),
             [
                 (
                     f"{'→ ' if row is selected and not summary.is_one_cluster else ''}{row.n_clusters}",
                     decimals(row.criterion),
                     percent(relative[row.n_clusters]),
-                    *(decimals(value) for value in (row.stability, row.agreement)),
+                    *(decimals(value) for value in (row.stability, row.model_agreement)),
                 )
                 for row in numbers
             ],

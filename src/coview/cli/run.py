@@ -115,8 +115,8 @@ def run(
         stability = measure_stability(model, views, progress)
         seconds["stability"] = perf_counter() - start
     progress("summary", 2, 4)
-    stable = None if stability is None else stability.samples
-    name, columns = ids_name or "sample", sample_columns(model, views, model.labels_, stable)
+    of_samples = None if stability is None else stability.samples
+    name, columns = ids_name or "sample", sample_columns(model, views, model.labels_, of_samples)
     labels = folder / f"labels.{options.labels_format}"
     write_description(write_labels(labels, columns[CLUSTER_COLUMN], ids, name=name, columns=columns), name)
     terminal.note(*notes_on_formulas(labels, ids))

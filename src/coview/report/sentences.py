@@ -158,7 +158,7 @@ def _checks(summary: Summary) -> list[str]:
     if summary.uncertain:
         least, n_listed = summary.uncertain[0], len(summary.uncertain)
         more = f" The {n_listed} samples with the smallest margins are listed below." if n_listed > 1 else ""
-        between = f"between clusters {least.label} and {least.runner_up}"
+        between = f"between clusters {least.label} and {least.nearest_other}"
         sentences.append(f"Sample {least.sample} has the smallest margin, {between}.{more}")
     if summary.notes:
         sentences.append(f"Notes lists {plural(len(summary.notes), 'remark')} on the data and the run.")

@@ -74,10 +74,10 @@ def sample_table(samples: Samples) -> list[dict[str, Any]]:
         ("Cluster", "cluster", samples.labels),
         ("Membership", "number", samples.memberships),
         ("Novelty", "number", samples.novelties),
-        ("Runner-up", "cluster", samples.runners_up),
+        ("Nearest other", "cluster", samples.nearest_others),
         ("Margin", "number", samples.margins),
         ("Best view", "text", samples.best_views),
-        ("Stays", "number", samples.stability),
+        ("Stability", "number", samples.stability),
         ("Class", "text", samples.classes),
     ]
     return [

@@ -262,7 +262,7 @@ class _Separation(NamedTuple):
     """How well samples and clusters are separated; None without scores or with a single cluster."""
 
     margins: Array | None = None
-    runners_up: Numbers | None = None
+    nearest_others: Numbers | None = None
     cluster_margins: tuple[float, ...] | None = None  # medians
     silhouettes: tuple[float, ...] | None = None  # by cluster
     silhouette: float | None = None
@@ -275,14 +275,14 @@ def _separation(scores: Array | None, numbers: Numbers, drawn: Numbers) -> _Sepa
     if scores is None or len(sizes) < 2:
         return _Separation()
     points = shortened_directions(scores, numbers)
-    by_sample, runners_up = margins(points, numbers, len(sizes))
+    by_sample, nearest_others = margins(points, numbers, len(sizes))
     medians = _significant_numbers(np.median(by_sample[numbers == c]) for c in range(len(sizes)))
     if len(sizes) == len(drawn):  # each sample is a cluster
-        return _Separation(by_sample, runners_up, medians)
+        return _Separation(by_sample, nearest_others, medians)
     silhouettes = silhouette_samples(points[drawn], numbers[drawn])
     by_cluster = np.bincount(numbers[drawn], silhouettes) / np.bincount(numbers[drawn])
     overall = _significant(by_cluster @ sizes / len(numbers))
-    return _Separation(by_sample, runners_up, medians, _significant_numbers(by_cluster), overall)
+    return _Separation(by_sample, nearest_others, medians, _significant_numbers(by_cluster), overall)
 
 
 def _validity(model: Any, found: _Found) -> Validity | None:
@@ -362,11 +362,11 @@ def _describe_clusters(
 ) -> tuple[Cluster, ...]:
     sizes, numbers = np.bincount(found.numbers), found.numbers[found.labelled]
     by_view = found.view_labels if len(sizes) > 1 else {}  # one cluster agrees with anything
-    agreement = {}
+    kept = {}
     for name, theirs in by_view.items():
         rows = _rows_with(found, name)
         if len(rows):
-            agreement[name] = _agreement(numbers[rows], theirs[rows], len(sizes))
+            kept[name] = _kept_together(numbers[rows], theirs[rows], len(sizes))
     return tuple(
         Cluster(
             label=int(label),
@@ -376,8 +376,8 @@ def _describe_clusters(
             silhouette=None if separation.silhouettes is None else separation.silhouettes[c],
             margin=None if separation.cluster_margins is None else separation.cluster_margins[c],
             membership=None if memberships is None else _significant(memberships[c]),
-            agreement={
-                name: _significant(fractions[c]) for name, fractions in agreement.items() if not np.isnan(fractions[c])
+            kept_together={
+                name: _significant(fractions[c]) for name, fractions in kept.items() if not np.isnan(fractions[c])
             },
             contributions=contributions.means[c],
             contradicted=contributions.contradicted[c],
@@ -461,7 +461,7 @@ def _column_notes(found: _Found, view: str, constant: Sequence[int]) -> tuple[st
     return (*notes, f"{len(constant)} of {found.views[view].shape[1]} columns are constant: {named}{more}")
 
 
-def _agreement(numbers: Numbers, theirs: Labels, n_clusters: int) -> Array:
+def _kept_together(numbers: Numbers, theirs: Labels, n_clusters: int) -> Array:
     """Return the fraction of each cluster's members that are in the view's cluster matched to it."""
     from scipy.optimize import linear_sum_assignment
 
@@ -504,7 +504,7 @@ def _smallest_margins(separation: _Separation) -> Numbers:
 
 
 def _uncertain(found: _Found, least: Numbers, separation: _Separation, certainty: Certainty) -> tuple[Uncertain, ...]:
-    if separation.margins is None or separation.runners_up is None:
+    if separation.margins is None or separation.nearest_others is None:
         return ()
     memberships, _ = certainty.at(least)
     return tuple(
@@ -512,7 +512,7 @@ def _uncertain(found: _Found, least: Numbers, separation: _Separation, certainty
             row=row,
             sample=found.samples[row],
             label=int(found.labels[row]),
-            runner_up=int(found.names[separation.runners_up[row]]),
+            nearest_other=int(found.names[separation.nearest_others[row]]),
             margin=_significant(separation.margins[row]),
             membership=None if memberships is None else _significant(memberships[i], CERTAINTY_DIGITS),
         )
@@ -529,14 +529,14 @@ def _listed(
     best_views: tuple[str, ...] | None,
     certainty: Certainty,
 ) -> Samples:
-    others = separation.runners_up
+    others = separation.nearest_others
     memberships, novelties = certainty.at(rows)
     return Samples(
         rows=tuple(rows.tolist()),
         names=tuple(found.samples[row] for row in rows),
         labels=tuple(found.labels[rows].tolist()),
         classes=None if classes is None else tuple(classes[row] for row in rows),
-        runners_up=None if others is None else tuple(found.names[others[rows]].tolist()),
+        nearest_others=None if others is None else tuple(found.names[others[rows]].tolist()),
         margins=_significant_numbers(None if separation.margins is None else separation.margins[rows]),
         memberships=_significant_numbers(memberships, CERTAINTY_DIGITS),
         novelties=_known_numbers(novelties),

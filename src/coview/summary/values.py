@@ -18,7 +18,7 @@ from coview.persist.file import refuse_nan
 from coview.tune.record import Tuning, is_complete
 from coview.validity import Validity
 
-_FORMAT = "coview summary 10"
+_FORMAT = "coview summary 11"
 _LISTED = 20
 EIGENVALUE = "eigenvalue"
 SQUARED_NORM = "fraction of the squared norm"  # of the scores; what `Consensus` has as eigenvalues
@@ -46,7 +46,7 @@ class Cluster:
     silhouette: float | None  # mean over the members, in score space
     margin: float | None  # median over the members; below 0 if another cluster is nearer to most of them
     membership: float | None  # mean over the members that are listed
-    agreement: dict[str, float]  # by view: fraction of the members in the matching cluster of the view's own labels
+    kept_together: dict[str, float]  # by view: fraction of the members in the matching cluster of the view's own labels
     contributions: dict[str, float]  # by view: mean part of the decision margin of the members
     contradicted: dict[str, float]  # by view: fraction of the members with the view to which it contributes negatively
     features: tuple[Feature, ...]  # largest effects first
@@ -112,8 +112,8 @@ class Uncertain:
     row: int
     sample: str
     label: int
-    runner_up: int
-    margin: float  # below 0 if the runner-up is nearer
+    nearest_other: int
+    margin: float  # below 0 if the other cluster is nearer
     membership: float | None  # in its cluster
 
 
@@ -125,7 +125,7 @@ class Samples:
     names: tuple[str, ...]
     labels: tuple[int, ...]
     classes: tuple[str, ...] | None
-    runners_up: tuple[int, ...] | None  # the nearest cluster besides the own one
+    nearest_others: tuple[int, ...] | None  # the nearest cluster besides the own one
     margins: tuple[float, ...] | None
     memberships: tuple[float, ...] | None  # in the own cluster; three significant digits
     novelties: tuple[float | None, ...] | None  # from 0 to 1; None if no training sample has a view of the sample
@@ -144,7 +144,7 @@ class Points:
     samples: tuple[str, ...]
     labels: tuple[int, ...]
     classes: tuple[str, ...] | None
-    margins: tuple[float, ...] | None  # from -1 to 1; below 0 if the runner-up is nearer than the own cluster
+    margins: tuple[float, ...] | None  # from -1 to 1; below 0 if the nearest other cluster is nearer than the own one
     memberships: tuple[float, ...] | None
     novelties: tuple[float | None, ...] | None
     scores: tuple[tuple[float, ...], ...]  # one row per sample, one column per component
@@ -347,8 +347,8 @@ class Summary:
     def _repr_html_(self) -> str:
         """Return the clusters as a small table for notebooks."""
         views = [view.name for view in self.views if view.agreement is not None]
-        agreements = (f"agreement: {name}" for name in views)
-        header = ("cluster", "size", "fraction", "silhouette", "margin", *agreements, "features")
+        kept = (f"kept together: {name}" for name in views)
+        header = ("cluster", "size", "fraction", "silhouette", "margin", *kept, "features")
         rows = [
             (
                 str(cluster.label),
@@ -356,7 +356,7 @@ class Summary:
                 percent(cluster.fraction),
                 decimals(cluster.silhouette),
                 decimals(cluster.margin),
-                *(percent(cluster.agreement[name]) for name in views),
+                *(percent(cluster.kept_together[name]) for name in views),
                 ", ".join(
                     f"{each.view}: {shortened(each.name)} ({decimals(each.effect, 1, sign=True)})"
                     for each in cluster.features[:3]
@@ -390,22 +390,22 @@ def _check_lengths(summary: Summary) -> None:
     drawn += [points.memberships, points.novelties]
     drawn += [points.positions] if summary.map is not None else []
     drawn += [*points.view_labels.values(), *points.view_scores.values()]
-    listed: list[Any] = [samples.names, samples.labels, samples.classes, samples.runners_up, samples.margins]
+    listed: list[Any] = [samples.names, samples.labels, samples.classes, samples.nearest_others, samples.margins]
     listed += [samples.memberships, samples.novelties, samples.best_views, samples.stability]
     agreed = {v.name for v in summary.views if v.agreement is not None}
     lacking = {v.name for v in summary.views if v.n_samples < summary.n_samples}
     holds = {
         "n_clusters": summary.n_clusters == len(summary.clusters) == len(labels),
         "views": len(names) == len(summary.views),
-        # A cluster without samples of a view has no agreement with it.
-        "clusters": all(agreed - lacking <= set(c.agreement) <= agreed for c in summary.clusters)
+        # A cluster without samples of a view has none that the view keeps together.
+        "clusters": all(agreed - lacking <= set(c.kept_together) <= agreed for c in summary.clusters)
         and all(set(c.contradicted) <= set(c.contributions) <= names for c in summary.clusters),
         "points": all(len(part) == n for part in drawn if part is not None)
         and set(points.view_labels) | set(points.view_scores) <= names
         and set(points.labels) <= labels
         and all(len({len(row) for row in scores}) <= 1 for scores in (points.scores, *points.view_scores.values())),
         "samples": all(len(part) == len(samples.rows) for part in listed if part is not None)
-        and set(samples.labels) | set(samples.runners_up or ()) <= labels
+        and set(samples.labels) | set(samples.nearest_others or ()) <= labels
         and set(samples.best_views or ()) <= names,
     }
     if summary.refits is not None:

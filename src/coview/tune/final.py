@@ -22,10 +22,8 @@ def fall_in_words(final: FinalMeasures, found: EvaluatedModel) -> str | None:
 
     On all samples, a few outliers can dominate a component that they did not dominate among the samples of the search.
     """
-    falls = [
-        f"{name.replace('_', ' ')} {now:.2f} instead of {before:.2f}"
-        for name, (before, now) in final.falls(found).items()
-    ]
+    words = {"model_agreement": "agreement between models", "size_entropy": "size entropy"}
+    falls = [f"{words[name]} {now:.2f} instead of {before:.2f}" for name, (before, now) in final.falls(found).items()]
     if not falls:
         return None
     return (

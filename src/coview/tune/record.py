@@ -17,7 +17,7 @@ class EvaluatedModel:
     n_samples: int
     n_clusters: int
     stability: float | None = None  # mean adjusted Rand index with labels of models of random subsets of the samples
-    agreement: float | None = (
+    model_agreement: float | None = (
         None  # mean adjusted Rand index with the other models; of the consensus, between two models
     )
     size_entropy: float | None = None  # normalised entropy of the cluster sizes
@@ -36,12 +36,12 @@ class FinalMeasures:
     """Measures of the consensus on all samples."""
 
     n_samples: int
-    agreement: float | None  # mean adjusted Rand index between two of the models; None for a single model
+    model_agreement: float | None  # mean adjusted Rand index between two of the models; None for a single model
     size_entropy: float  # normalised entropy of the cluster sizes
 
     def falls(self, found: EvaluatedModel) -> dict[str, tuple[float, float]]:
         """Return the measures that are far below those of the search, each with the value there and here."""
-        pairs = {name: (getattr(found, name), getattr(self, name)) for name in ("agreement", "size_entropy")}
+        pairs = {name: (getattr(found, name), getattr(self, name)) for name in ("model_agreement", "size_entropy")}
         return {
             name: (before, now)
             for name, (before, now) in pairs.items()

@@ -120,7 +120,7 @@ class Search:
         by_number, labels = zip(*(self._evaluated(k) for k in numbers), strict=True)
         measures = [
             np.array([getattr(each[-1], name) or 0.0 for each in by_number])
-            for name in ("stability", "agreement", "size_entropy", "eigengap")
+            for name in ("stability", "model_agreement", "size_entropy", "eigengap")
         ]
         if any(each[-1].eigengap is None for each in by_number):  # too few components for the larger numbers
             measures[-1] = np.zeros(len(numbers))
@@ -170,7 +170,7 @@ class Search:
                     k,
                     stability=_mean(stability[name]),
                     stability_spread=_spread(stability[name]),
-                    agreement=None if agreement is None else float(agreement),
+                    model_agreement=None if agreement is None else float(agreement),
                     size_entropy=size_entropy(whole[name], k),
                     eigengap=gaps[-1],
                     weight=weights[name],
@@ -187,7 +187,7 @@ class Search:
                 k,
                 stability=_mean(stability_together),
                 stability_spread=_spread(stability_together),
-                agreement=float(np.mean([a for a in agreements if a is not None])) if len(whole) > 1 else None,
+                model_agreement=float(np.mean([a for a in agreements if a is not None])) if len(whole) > 1 else None,
                 size_entropy=size_entropy(together[0], k),
                 eigengap=float(np.mean(known_gaps)) if len(known_gaps) == len(gaps) else None,
             )

@@ -33,7 +33,7 @@ from coview.views import Array, Layout, Views
 
 _AUTO = range(1, 13)
 _SEARCH_SEED = 0  # always the same: a number that is selected by chance would change with the seed
-_RUNNERS_UP = 2  # numbers of clusters that are named beside the selected one
+_NEXT_NUMBERS = 2  # numbers of clusters that are named beside the selected one
 
 
 class Tuned(Wrapper):
@@ -45,7 +45,7 @@ class Tuned(Wrapper):
     the samples.
 
     Numbers of clusters are compared on at most 600 samples (20 for each cluster if that is more), by the stability of
-    the consensus, the agreement between the models, the entropy of the cluster sizes and the eigengap. docs/quality.md
+    the consensus, the agreement between models, the entropy of the cluster sizes and the eigengap. docs/quality.md
     has results. No known classes are used.
 
     Parameters
@@ -315,7 +315,7 @@ def _reason(result: SearchResult, weights: Mapping[str, float], final: FinalMeas
     text = f"{selected.n_clusters} clusters, the consensus of {plural(len(weights), 'model')} with weights: {models}."
     if len(numbers) > 1:
         ranked = sorted(numbers, key=lambda each: -(each.criterion or 0.0))
-        others = [each for each in ranked if each is not selected][:_RUNNERS_UP]
+        others = [each for each in ranked if each is not selected][:_NEXT_NUMBERS]
         named = " and ".join(f"{each.n_clusters} ({decimals(each.criterion)})" for each in others)
         compared = number_range([each.n_clusters for each in numbers])
         text += (
@@ -340,7 +340,7 @@ def _about_missing_views(views: Views) -> str:
 
 def _measures_in_words(measures: EvaluatedModel | FinalMeasures) -> str:
     named = {
-        "agreement between models": measures.agreement,
+        "agreement between models": measures.model_agreement,
         "stability": getattr(measures, "stability", None),
         "size entropy": measures.size_entropy,
     }

@@ -105,7 +105,7 @@ def measure_validity(
         reference_stability=max((float(np.mean(each)) for each in reference), default=None),
         reference_maximum=max((float(np.max(each)) for each in reference), default=None),
         permuted_stability=float(np.mean(permuted)) if permuted else None,
-        agreement=agreement[0] if agreement else None,
+        views_agreement=agreement[0] if agreement else None,
         agreement_ratio=agreement[1] if agreement else None,
         random_ratio=agreement[2] if agreement else None,
         stable_views=None,

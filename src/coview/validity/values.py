@@ -30,7 +30,7 @@ class Validity:
         covariance. None if the method cannot be fitted on such data, or if a kernel is precomputed.
     permuted_stability : float or None
         The mean stability of a single view with columns permuted independently; None for several views.
-    agreement : float or None
+    views_agreement : float or None
         Mean adjusted Rand index between the clusters of two views, each clustered alone; None for a single view.
     agreement_ratio, random_ratio : float or None
         The largest such index of two views, in standard deviations of its values for rows paired at random, and the
@@ -52,7 +52,7 @@ class Validity:
     reference_stability: Index | None
     reference_maximum: Index | None
     permuted_stability: Index | None
-    agreement: Index | None
+    views_agreement: Index | None
     agreement_ratio: float | None
     random_ratio: float | None
     stable_views: tuple[str, ...] | None

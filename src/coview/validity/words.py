@@ -52,12 +52,12 @@ def stability_in_words(validity: Validity) -> str:
 
 def agreement_in_words(validity: Validity) -> str | None:
     """Return the agreement of single views in a sentence; None for a single view."""
-    if validity.agreement is None:
+    if validity.views_agreement is None:
         return None
     comparison = "some views agree more than" if validity.views_agree else "no two views agree more than"
     return (
-        f"The mean adjusted Rand index between two views, each clustered alone, is {decimals(validity.agreement)}; "
-        f"{comparison} with rows that are paired at random."
+        "The mean adjusted Rand index between two views, each clustered alone, is "
+        f"{decimals(validity.views_agreement)}; {comparison} with rows that are paired at random."
     )
 
 
