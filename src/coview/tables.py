@@ -51,7 +51,10 @@ class Table(NamedTuple):
         """Return some of the columns, given by a slice or by their positions."""
         columns = None if self.columns is None else tuple(np.asarray(self.columns, dtype=object)[positions].tolist())
         kept = {name: each for name, each in self.categories.items() if name in (columns or ())}
-        return Table(self.matrix[:, positions], columns, kept)
+        matrix = self.matrix[:, positions]
+        if sp.issparse(matrix):
+            matrix.sort_indices()  # they follow the positions, and only some operations of SciPy sort them
+        return Table(matrix, columns, kept)
 
 
 def as_table(label: str, table: Any) -> Table:

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import StandardScaler, normalize
 
-from coview import FixedSize, InputError, Preprocessed, TMvKSCR, ViewsReader, label_file
+from coview import FixedSize, InputError, Preprocessed, TMvKSCR, ViewsReader, as_views, label_file
 from coview.preprocess.steps import NAMES, Preprocessing, PrincipalComponents, parse_steps, preprocessing_per_view
 from tests import naive
 
@@ -199,6 +199,19 @@ def test_sparse_views_are_preprocessed_like_dense_views(name):
     assert sp.issparse(found) == ("pca" not in name)
     if not ("standard" in name or "pca" in name):
         np.testing.assert_allclose(learnt(new), parse_steps(name).learn(train)(new), rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["l2", "total", "tfidf+l2"])
+def test_columns_of_a_stacked_sparse_table_are_selected_in_any_order(name):
+    x = counts(dtype=np.float32)
+
+    def preprocessed(table):
+        views = as_views(table, {"a": [5, 1, 4], "b": [6, 0, 2]})
+        return Preprocessed(TMvKSCR(2, kernel="rbf", random_state=0), name).fit(views).inner_views(views)
+
+    expected = preprocessed(x)
+    for view, found in preprocessed(sp.csr_array(x)).items():
+        np.testing.assert_allclose(dense(found), expected[view], rtol=1e-6)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])

@@ -891,6 +891,46 @@ def test_standardised_means_are_those_of_the_best_columns_of_each_cluster(blobs)
     np.testing.assert_allclose([row[0] for row in means.values], expected, rtol=1e-2)
 
 
+def _numbers(value, path=""):
+    """Yield every number, string and flag of a summary, with the path to it."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from _numbers(part, f"{path}.{key}")
+    elif isinstance(value, list):
+        for i, part in enumerate(value):
+            yield from _numbers(part, f"{path}[{i}]")
+    else:
+        yield path, value
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.csc_matrix])
+def test_every_number_is_that_of_a_dense_table_in_float64(form):
+    rng = np.random.default_rng(0)
+    groups = np.repeat([0, 1, 2], [120, 100, 80])
+    rates = np.where(np.arange(40) // 6 == np.arange(3)[:, None], 3.0, 0.05)[
+        groups
+    ]  # six marker columns for each group
+    views = {name: rng.poisson(rates).astype(np.float64) for name in ("rna", "protein")}
+
+    def numbers(views):
+        fitted = model(kernel=RBF(sigma2=30.0)).fit(views)
+        found = summarize(fitted, views, truth=groups).to_dict()
+        # The map amplifies rounding errors of the scores; storage and time are not those of the dense table.
+        for part, key in ((found, "map"), (found["points"], "positions"), (found, "seconds")):
+            del part[key]
+        for view in found["views"]:
+            del view["sparse"]
+        return dict(_numbers(found))
+
+    expected = {
+        # The tolerance is that of scores in float32, which a summary rounds to four to six digits.
+        path: pytest.approx(value, rel=1e-4, abs=1e-5) if isinstance(value, float) else value
+        for path, value in numbers(views).items()
+    }
+    for dtype in (np.float32, np.float64, np.int32):
+        assert numbers({name: form(x.astype(dtype)) for name, x in views.items()}) == expected
+
+
 def test_the_number_of_standardised_means_is_limited(blobs, monkeypatch):
     monkeypatch.setattr(gather, "MEANS", 4)
     views, _ = blobs

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from coview.rows import row_blocks
+from coview.rows import row_blocks, with_entries
 from coview.summary.margins import Numbers, indicators
 from coview.views import Array, Matrix
 
@@ -92,9 +92,9 @@ def _sums(block: Matrix, mean: Array, scale: Array, members: sp.csr_array) -> tu
         deviations = (block - mean) / scale
         return members @ deviations, np.square(deviations).sum(axis=0)
     # Entries that are not stored all have the same deviation, so it is enough to count them.
-    deviations = block.astype(np.float64)
-    deviations.data = (deviations.data - mean[block.indices]) / scale[block.indices]
-    stored = sp.csr_array((np.ones_like(deviations.data), block.indices, block.indptr), shape=block.shape)
+    deviations = block.astype(np.float64)  # may have its entries in another order than the block
+    deviations.data = (deviations.data - mean[deviations.indices]) / scale[deviations.indices]
+    stored = with_entries(deviations, np.ones_like(deviations.data))
     size = np.asarray(members.sum(axis=1)).reshape(-1, 1)
     zeros, zero = size - (members @ stored).toarray(), -mean / scale
     squares = np.asarray(deviations.power(2).sum(axis=0)).ravel() + zeros.sum(axis=0) * zero**2
