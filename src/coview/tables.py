@@ -109,7 +109,7 @@ def _from_frame(label: str, table: Any) -> Table:
     """Return a pandas, polars or Arrow table, or any other object that NumPy can read, as an array."""
     if type(table).__name__ in _SCVERSE:
         raise InputTypeError(f"{label} is {kind_of(table)}; {_SCVERSE[type(table).__name__]}")
-    import narwhals as nw
+    import narwhals.stable.v1 as nw  # later versions take objects whose first 100 are NaN for strings
 
     # narwhals refuses duplicate column names with a less specific message, or not at all, depending on the table.
     labels = table.columns if nw.dependencies.is_pandas_dataframe(table) else getattr(table, "column_names", ())
@@ -221,7 +221,7 @@ def _different(values: Iterable[Any]) -> list[str]:
 
 def _refused_column(label: str, name: str, kind: Any, cells: Any) -> str:
     """Return what is wrong with a column that is neither numbers nor categories, and how to fix it."""
-    import narwhals as nw
+    import narwhals.stable.v1 as nw
 
     if isinstance(kind, nw.String):
         first = next((cell for cell in cells.to_list() if cell is not None), "")

@@ -15,7 +15,7 @@ from coview.errors import InputError, InputTypeError, kind_of
 from coview.html import first_few, html_table
 from coview.parameters import is_integer
 from coview.tables import Array as Array
-from coview.tables import Categories, Table, as_table
+from coview.tables import Categories, Table, as_string, as_table
 from coview.tables import Matrix as Matrix
 
 Layout: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
@@ -51,7 +51,8 @@ class Views(Mapping[str, Matrix]):
     columns : dict from view name to tuple of str, or None
         The column names of each view; None if it has none.
     index : pandas.Index or None
-        The row labels, if any table is a pandas table. Tables with different row labels are refused.
+        The row labels, if any table is a pandas table. Tables with different row labels are refused; integers beside
+        labels of another type are row numbers, unless some of them are among these labels.
     present : dict from view name to boolean array
         Which samples have the view, for views that some samples lack; other views are not listed.
     empty_cells : frozenset of str
@@ -765,21 +766,30 @@ def places_of(is_bad: Callable[[Any], Array], x: Matrix) -> tuple[Array, Array]:
 def _common_index(named: Mapping[str, Any]) -> Any:
     """Return the row labels of the pandas tables, None without any; an InputError if they differ, also in order."""
     found = {name: table.index for name, table in named.items() if hasattr(getattr(table, "index", None), "equals")}
-    indexes = found
-    if not all(index.dtype.kind in "iu" for index in indexes.values()):
-        # Row numbers are uninformative beside labels of another type.
-        indexes = {name: index for name, index in found.items() if not _counts_rows(index)}
-    for name, index in indexes.items():
-        first = next(iter(indexes))
-        if len(index) == len(indexes[first]) and not index.equals(indexes[first]):
-            same = set(index) == set(indexes[first])
+    integers = {name: index for name, index in found.items() if index.dtype.kind in "iu"}
+    others = {name: index for name, index in found.items() if name not in integers}
+    pairs = [(next(iter(group)), name) for group in (others, integers) for name in group]
+    if others and integers and _are_other_ids(next(iter(integers.values())), next(iter(others.values()))):
+        pairs.append((next(iter(others)), next(iter(integers))))
+    for first, name in pairs:
+        index = found[name]
+        if len(index) == len(found[first]) and not index.equals(found[first]):
+            same = set(index) == set(found[first])
             what = "the same row labels in another order" if same else "other row labels"
             raise InputError(
                 f"view {name!r} has {what} than view {first!r}; align them, for example {name}.loc[{first}.index], or "
                 "drop the labels with reset_index(drop=True) if the rows are already aligned"
             )
-    return next(iter((indexes or found).values()), None)
+    return next(iter((others or integers).values()), None)
 
 
-def _counts_rows(index: Any) -> bool:
-    return index.dtype.kind in "iu" and np.array_equal(np.asarray(index), np.arange(len(index)))
+def _are_other_ids(integers: Any, labels: Any) -> bool:
+    """Return whether integers are ids that contradict labels of another type, and not row numbers.
+
+    Rows that are taken from a table with the default index have any integers, so these are ids only if some of them
+    are, as strings, among the labels.
+    """
+    if np.array_equal(np.asarray(integers), np.arange(len(integers))):
+        return False
+    ids, known = [as_string(each) for each in integers], [as_string(label) for label in labels]
+    return ids != known and not {*ids}.isdisjoint(known)

@@ -1,6 +1,7 @@
 """Samples that lack views: the result of the reference implementation, and what users can rely on."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -285,3 +286,26 @@ def test_a_model_can_be_shown_after_it_has_labelled_samples_that_lack_views():
     some["a"][0] = np.nan
     model.predict(some)
     assert "svg" in model._repr_html_()
+
+
+@pytest.mark.parametrize("empty", [np.nan, None])
+@pytest.mark.parametrize("lacking", [5, 150])
+def test_predict_accepts_the_rows_of_frames_of_objects_that_lack_a_view(lacking, empty):
+    views, _ = make_blobs(n_samples=300)
+    views["a"] = pd.DataFrame(views["a"]).astype(object)
+    views["a"].iloc[:lacking] = empty
+    model = TMvKSCR(3, kernel="rbf", random_state=0).fit(views)
+    for rows in (slice(None), slice(lacking), slice(1), slice(lacking, None)):
+        np.testing.assert_array_equal(model.predict({name: x[rows] for name, x in views.items()}), model.labels_[rows])
+
+
+def test_predict_accepts_shuffled_rows_of_labelled_and_unlabelled_frames():
+    views, _ = make_blobs()
+    frames = {name: pd.DataFrame(x) for name, x in views.items()}
+    frames["a"].index = pd.date_range("2020-01-01", periods=len(frames["a"]))
+    model = TMvKSCR(3, kernel="rbf", random_state=0).fit(frames)
+    shuffled = np.random.default_rng(0).permutation(len(frames["a"]))
+    for rows in (shuffled, shuffled[:7]):
+        np.testing.assert_array_equal(
+            model.predict({name: x.iloc[rows] for name, x in frames.items()}), model.labels_[rows]
+        )
