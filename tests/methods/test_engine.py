@@ -9,7 +9,20 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from coview import KSC, RBF, Cosine, InputError, Linear, NormalizedPolynomial, Polynomial, Precomputed, TMvKSCR
+from coview import (
+    KSC,
+    OPLFMVC,
+    RBF,
+    CoReg,
+    Cosine,
+    InputError,
+    Linear,
+    NeighborGraph,
+    NormalizedPolynomial,
+    Polynomial,
+    Precomputed,
+    TMvKSCR,
+)
 from tests import naive
 from tests.conftest import make_blobs
 
@@ -25,6 +38,26 @@ def test_clusters_that_do_not_touch_are_all_found():
     model = KSC(5, kernel=RBF(1.0), random_state=0).fit(x)
     np.testing.assert_allclose(model.eigenvalues_, 1, atol=1e-6)
     assert adjusted_rand_score(cluster, model.labels_) == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "advice"),
+    [
+        (KSC(3, kernel=NeighborGraph(5)), "; a larger n_neighbors may separate them"),
+        (KSC(3, kernel="auto"), "; a larger n_neighbors may separate them"),
+        (KSC(3, kernel=RBF(1e-5)), "; a larger sigma2 may separate them"),
+        (KSC(3, kernel=NormalizedPolynomial(degree=10**6)), ""),
+        (OPLFMVC(3, kernel=NeighborGraph(5), max_iter=1, tol=np.inf), "; a larger n_neighbors may separate them"),
+        (CoReg(3, kernel=RBF(1e-5), max_iter=1, tol=np.inf), "; a larger sigma2 may separate them"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # CoReg and OPLFMVC are stopped early
+def test_advice_on_nearly_equal_eigenvalues_names_a_parameter_of_the_kernel(model, advice):
+    angles = np.linspace(0, 2 * np.pi, 4100, endpoint=False)
+    circle = np.column_stack([np.cos(angles), np.sin(angles)])
+    sentence = rf"eigenvalues are nearly equal to others \(.* after 60 passes\); kept the approximation{advice}$"
+    with pytest.warns(ConvergenceWarning, match=sentence):
+        model.fit({"a": circle})
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.25, 1.0])

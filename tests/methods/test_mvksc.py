@@ -4,9 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from coview import KSC, RBF, InputError, MvKSC, Precomputed
+from coview import KSC, RBF, InputError, MvKSC, NeighborGraph, Precomputed
 from tests import naive
 from tests.conftest import make_blobs
 from tests.golden import as_kernel, assert_equal_up_to_sign, golden, inputs, is_free_of_ties, load, needs_golden
@@ -146,3 +147,12 @@ def test_an_uninformative_view_changes_nothing():
 def test_invalid_weights_are_named(settings, message):
     with pytest.raises(InputError, match=message):
         MvKSC(3, **settings).fit(make_blobs()[0])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "parameter"), [(RBF(1e-4), "sigma2"), (NeighborGraph(1, scale_neighbor=1), "n_neighbors")]
+)
+def test_advice_on_nearly_equal_eigenvalues_names_the_parameter_of_the_kernel(kernel, parameter):
+    views = [np.random.default_rng(seed).normal(size=(500, 2)) for seed in range(2)]
+    with pytest.warns(ConvergenceWarning, match=f"; used the dense solver; another {parameter} may separate them$"):
+        MvKSC(3, kernel=kernel, random_state=0).fit(views)

@@ -35,11 +35,13 @@ class Problem:
     exponent: int
     trace: float  # of the stored matrix
     map_blocks: Map = serial_map  # for operations on blocks of rows of the vectors
+    bandwidth: str = ""  # the parameter that makes more samples similar, for the message if it is too small
 
     @classmethod
-    def of(cls, matrix: Any) -> Problem:
+    def of(cls, matrix: Any, bandwidth: str = "") -> Problem:
         """Return the problem of a matrix that gives its own diagonal and has workers."""
-        return cls(matrix, exponent=0, trace=float(matrix.diagonal().sum()), map_blocks=matrix.workers.map)
+        trace = float(matrix.diagonal().sum())
+        return cls(matrix, exponent=0, trace=trace, map_blocks=matrix.workers.map, bandwidth=bandwidth)
 
     @property
     def size(self) -> int:
@@ -186,9 +188,10 @@ def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array,
         new = residuals[:, errors > tolerance / 10]
     if n <= _DENSE_FALLBACK:
         return _solve_dense(problem, k)
+    advice = f"; a larger {problem.bandwidth} may separate them" if problem.bandwidth else ""
     warn(
         f"the {k} largest eigenvalues are nearly equal to others (relative residual {worst[-1]:.0e} after {_PASSES} "
-        "passes), as with a bandwidth that is far too small; kept the approximation",
+        f"passes); kept the approximation{advice}",
         ConvergenceWarning,
         stacklevel=3,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -58,6 +58,7 @@ def fuse(
         degree += own
     problem, total = fusion.finish(degree)
     # A graph scores training samples as new samples, so that duplicate rows have equal scores.
+    problem = replace(problem, bandwidth=grams.bandwidth)
     return Fused(problem, centerings, degree, None if grams.n_sparse else total)
 
 

@@ -124,6 +124,11 @@ class Grams:
         """The number of views whose similarities are sparse."""
         return sum(similarity.sparse for similarity in self.similarities.values())
 
+    @property
+    def bandwidth(self) -> str:
+        """The parameters of the kernels that make more samples similar, for messages; empty if there are none."""
+        return " or ".join(dict.fromkeys(each.bandwidth for each in self.kernels.values() if each.bandwidth))
+
     def __iter__(self) -> Iterator[Gram]:
         """Yield each view's matrix in tiles; all views share one buffer."""
         buffer = SymmetricTiles(self.n_samples, self.dtype, self.workers, allocate=self.workers.empty)

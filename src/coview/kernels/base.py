@@ -24,6 +24,7 @@ class Kernel(ABC):
     of_features: ClassVar[bool] = True  # whether the columns of a view are features, the same for all rows
     bounded: ClassVar[bool] = False  # whether |similarity| <= 1, so that float32 holds it at any scale of the rows
     sparse: ClassVar[bool] = False  # whether most pairs of rows have similarity 0, and Gram matrices are sparse
+    bandwidth: ClassVar[str] = ""  # the parameter that makes more pairs of rows similar, if there is one
 
     def __call__(self, x: Matrix, y: Matrix | None = None) -> Array:
         """Return the similarities between the rows of x and the rows of y.

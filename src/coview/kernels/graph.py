@@ -35,6 +35,7 @@ class Graph(Kernel):
 
     bounded = True
     sparse = True
+    bandwidth = "n_neighbors"
 
     def __post_init__(self) -> None:
         check_search_parameters(self)

@@ -188,6 +188,7 @@ class RBF(InnerProductKernel):
     sigma2: float | None = None
 
     bounded = True
+    bandwidth = "sigma2"
 
     def __post_init__(self) -> None:
         if self.sigma2 is not None:

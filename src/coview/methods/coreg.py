@@ -37,9 +37,9 @@ class Embeddings:
         return Embeddings(views, np.column_stack([self.eigenvalue_sums, sums]))
 
 
-def embed_each(similarities: Sequence[SymmetricTiles], k: int) -> Embeddings:
+def embed_each(similarities: Sequence[SymmetricTiles], k: int, bandwidth: str = "") -> Embeddings:
     """Return every view's own spectral embedding, the start of both schemes."""
-    pairs = [top_eigenpairs(Problem.of(similarity), k) for similarity in similarities]
+    pairs = [top_eigenpairs(Problem.of(similarity, bandwidth), k) for similarity in similarities]
     return Embeddings(np.stack([p.vectors for p in pairs]), np.array([[p.values.sum()] for p in pairs]))
 
 
@@ -201,7 +201,7 @@ class CoReg(MultiViewClusterer):
                 sweep = partial(pairwise_sweep, similarities, weights[0])
             else:
                 sweep = partial(centroid_sweep, similarities, weights)
-            start = embed_each(similarities, self._k)
+            start = embed_each(similarities, self._k, grams.bandwidth)
             loop = alternate(sweep, start, max_iter=self.max_iter, settled=steady(self.tol))
             embeddings = loop.state.views
             # The authors take the labels from the U* at the start of the last sweep; this is the U* of its result.

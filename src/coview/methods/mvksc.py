@@ -149,10 +149,10 @@ class MvKSC(KernelClusterer):
                 informative.append(v)
             matrices.append(_centred_and_normalised(gram, centerings[gram.name], v in informative))
         if len(informative) <= 1:
-            pairs = _solve_one_view(matrices, informative[0] if informative else 0, n_components)
+            pairs = _solve_one_view(matrices, informative[0] if informative else 0, n_components, grams.bandwidth)
         else:
             shrink = np.array([self._gamma[name] / grams.n_samples for name in centerings])
-            pairs = coupled_eigenpairs(matrices, shrink, n_components)
+            pairs = coupled_eigenpairs(matrices, shrink, n_components, grams.bandwidth)
         images = zip(roots.items(), pairs.images, strict=True)
         scores = np.sum([self._beta[name] * root * image for (name, root), image in images], axis=0)
         latent = {name: u / root for (name, root), u in zip(roots.items(), pairs.vectors, strict=True)}
@@ -173,9 +173,11 @@ def _centred_and_normalised(gram: Gram, centering: Centering, informative: bool)
     return matrix.scale_both_sides(scale)
 
 
-def _solve_one_view(matrices: Sequence[SymmetricTiles], informative: int, n_components: int) -> CoupledPairs:
+def _solve_one_view(
+    matrices: Sequence[SymmetricTiles], informative: int, n_components: int, bandwidth: str
+) -> CoupledPairs:
     """Return the eigenpairs of KSC for the only informative view, in the form of a coupled problem."""
-    pairs = top_eigenpairs(Problem.of(matrices[informative]), n_components)
+    pairs = top_eigenpairs(Problem.of(matrices[informative], bandwidth), n_components)
     vectors = np.zeros((len(matrices), *pairs.vectors.shape))
     vectors[informative] = pairs.vectors
     return CoupledPairs(pairs.values, vectors, vectors * pairs.values)

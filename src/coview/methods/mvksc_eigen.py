@@ -40,14 +40,14 @@ class CoupledPairs:
     images: Array
 
 
-def coupled_eigenpairs(matrices: Sequence[SymmetricTiles], shrink: Array, k: int) -> CoupledPairs:
+def coupled_eigenpairs(matrices: Sequence[SymmetricTiles], shrink: Array, k: int, bandwidth: str = "") -> CoupledPairs:
     """Return the k algebraically largest λ with Σ_{u≠v} G_u x_u = λ (I - c_v G_v) x_v in every view v.
 
     Small problems are solved by LAPACK, cubic in the number of rows of all views; all others by a block Krylov method.
 
     The matrices G_v are positive semi-definite, and c_v (`shrink`) times the largest eigenvalue of G_v is below 1.
     """
-    values, images = _solve(matrices, shrink, k)
+    values, images = _solve(matrices, shrink, k, bandwidth)
     missing = max(0, k - len(values))
     values = np.pad(values[:k], (0, missing))
     images = np.pad(images[:, :, :k], ((0, 0), (0, 0), (0, missing)))
@@ -61,7 +61,7 @@ def coupled_eigenpairs(matrices: Sequence[SymmetricTiles], shrink: Array, k: int
     return CoupledPairs(values, vectors, _multiply(matrices, vectors))
 
 
-def _solve(matrices: Sequence[SymmetricTiles], shrink: Array, k: int) -> tuple[Array, Array]:
+def _solve(matrices: Sequence[SymmetricTiles], shrink: Array, k: int, bandwidth: str) -> tuple[Array, Array]:
     """Return at least k eigenvalues in decreasing order (fewer if fewer exist) and their images."""
     rows = len(matrices) * matrices[0].shape[0]
     if rows <= _DENSE_ROWS:
@@ -71,9 +71,10 @@ def _solve(matrices: Sequence[SymmetricTiles], shrink: Array, k: int) -> tuple[A
         return values, images
     dense = rows <= _DENSE_FALLBACK_ROWS
     outcome = "used the dense solver" if dense else "kept the approximation"
+    advice = f"; another {bandwidth} may separate them" if bandwidth else ""
     warn(
         f"the {k} largest coupled eigenvalues are nearly equal to others or to zero (relative residual "
-        f"{error:.0e}), as with a bandwidth that is far too small or too large; {outcome}",
+        f"{error:.0e}); {outcome}{advice}",
         ConvergenceWarning,
         stacklevel=4,
     )
