@@ -17,6 +17,7 @@ from coview import (
     NormalizedPolynomial,
     Polynomial,
     TMvKSCR,
+    save,
 )
 
 ASSIGNER = pytest.mark.parametrize("assigner", [Codebook(), Directions(n_init=2)])
@@ -138,9 +139,41 @@ def test_scores_of_training_rows_do_not_depend_on_the_batch_and_the_order_in_mem
 
 @KERNEL
 @pytest.mark.parametrize("forms", [(sp.csr_array, np.asarray), (np.asarray, sp.csr_array)], ids=["sparse", "dense"])
-def test_scores_of_training_rows_are_the_same_dense_and_sparse(kernel, forms):
+@pytest.mark.parametrize("filled", [0.1, 0.4])
+def test_scores_of_training_rows_are_the_same_dense_and_sparse(kernel, forms, filled):
     fitted, scored = forms
     rng = np.random.default_rng(0)
-    rows = rng.uniform(size=(80, 20)) * (rng.uniform(size=(80, 20)) < 0.4)
+    rows = rng.uniform(size=(80, 20)) * (rng.uniform(size=(80, 20)) < filled)
+    rows[:, 0] = 0.5  # a row of zeros has no similarity to others in some kernels
     model = KSC(3, kernel=kernel, random_state=0).fit(fitted(rows))
     np.testing.assert_array_equal(model.score_samples(scored(rows)), model.score_samples(fitted(rows)))
+
+
+@KERNEL
+@DTYPE
+def test_a_sparse_table_with_many_entries_has_the_scores_of_the_dense_table(kernel, dtype):
+    rng = np.random.default_rng(0)
+    rows = rng.gamma(2.0, size=(150, 30)) * (rng.uniform(size=(150, 30)) < 0.48)
+    rows[:, :10] *= 1 + 3 * (np.arange(150) % 3 == np.arange(10)[:, None] % 3).T
+    new = rng.gamma(2.0, size=(40, 30)) * (rng.uniform(size=(40, 30)) < np.linspace(0, 1, 40)[:, None])
+    new[:, 0] = 0.5
+    dense, sparse = (
+        KSC(3, kernel=kernel, dtype=dtype, random_state=0).fit(form(rows)) for form in (np.array, sp.csr_array)
+    )
+    np.testing.assert_array_equal(sparse.scores_, dense.scores_)
+    for form in (np.array, sp.csr_array):
+        np.testing.assert_array_equal(sparse.transform(form(new)), dense.transform(new))
+        single = [sparse.predict(form(new[i : i + 1])) for i in range(40)]  # of a batch of any density
+        np.testing.assert_array_equal(np.concatenate(single), dense.predict(new))
+
+
+@KERNEL
+def test_a_sparse_table_with_few_entries_stays_sparse(kernel, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = (rng.uniform(size=(100, 500)) < 0.02) * 1.0
+    rows[:, 0] = 0.5
+    dense, sparse = (
+        save(KSC(3, kernel=kernel, random_state=0).fit(form(rows)), tmp_path / f"{form.__name__}.safetensors")
+        for form in (np.array, sp.csr_array)
+    )
+    assert sparse.stat().st_size < dense.stat().st_size / 3

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from coview.views import Array, Matrix
 
 _BLOCK_NUMBERS = 2**20  # 8 MiB of float64
+_LEAST_FILLED = 0.15  # of CSR rows that are made dense, see docs/performance.md
 # Squares of values between 2^-e and 2^e, and sums of many of them, stay in the range of the precision.
 SAFE_EXPONENT = {np.dtype(np.float64): 400, np.dtype(np.float32): 45}
 
@@ -42,6 +43,14 @@ def stored_like(other: Matrix, x: Matrix) -> Matrix:
     if not sp.issparse(other):
         return as_array(x)
     return x if sp.issparse(x) else sp.csr_array(x)
+
+
+def stored_for_products(x: Matrix) -> Matrix:
+    """Return CSR rows as a dense array if at least 15 % of the entries are stored, because products are then faster.
+
+    The array takes at most 4.5 times the memory.
+    """
+    return x.toarray() if sp.issparse(x) and x.nnz >= _LEAST_FILLED * x.shape[0] * x.shape[1] else x
 
 
 def column(x: Matrix, j: int) -> Array:

@@ -13,6 +13,7 @@ from coview.core.sparse import SymmetricSparse
 from coview.core.tiles import SymmetricTiles
 from coview.errors import InputError
 from coview.kernels import GraphSimilarity, Kernel, Similarity, kernel_for
+from coview.rows import stored_for_products
 from coview.runtime import Workers
 from coview.views import Array, Matrix, Views
 
@@ -112,7 +113,7 @@ class Grams:
         resolved: dict[str, Kernel] = {}
         # One view after the other: in threads their temporaries would add up, for 2 % of the time.
         for name in views:
-            x = views.observed(name)
+            x = stored_for_products(views.observed(name))
             kernel = kernel_for(kernels[name], views, name)
             kernel.check_training(name, x, dtype)
             resolved[name] = kernel.resolve(x, np.random.default_rng(seed), name)

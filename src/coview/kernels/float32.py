@@ -59,7 +59,7 @@ class Float32Products:
     def __call__(self, x: Matrix) -> tuple[Array, Array]:
         """Return the similarities of these rows, and the row errors."""
         kernel, products = self.products.kernel, self.products
-        factor = kernel.factor(x, products.centre, np.float32)
+        factor = products.factor_of(x)
         errors = np.full(x.shape[0], self.of_functions)
         if isinstance(kernel, RBF):
             exponents = -column(factor, -1).astype(np.float64)

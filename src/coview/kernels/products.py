@@ -65,7 +65,11 @@ class Products(Similarity):
         return self.kernel.bounded
 
     def __call__(self, x: Matrix) -> Array:
-        return self.of_factor(self.kernel.factor(x, self.centre, self.dtype))
+        return self.of_factor(self.factor_of(x))
+
+    def factor_of(self, x: Matrix) -> Matrix:
+        """Return new rows as rows of the factor, stored like the training rows, because rounding depends on it."""
+        return self.kernel.factor(stored_like(self.factor, x), self.centre, self.dtype)
 
     def of_factor(self, factor: Matrix) -> Array:
         """Return the similarities of rows that are transformed as the training rows."""
@@ -74,8 +78,7 @@ class Products(Similarity):
         return block
 
     def closeness(self, x: Matrix) -> Array:
-        x = stored_like(self.factor, x)  # norms of dense and of sparse rows are rounded differently
-        factor = self.kernel.factor(x, self.centre, self.dtype)
+        factor = self.factor_of(x)
         return self._closeness(self(x), factor, self._duplicates.find(self.kernel.identifying_columns(factor)) >= 0)
 
     def training_closeness(self, rows: Integers) -> Array:
@@ -287,7 +290,7 @@ class GaussianProducts(Products):
     noise: Annotated[float, Range(least=0)] = 0.0
 
     def __call__(self, x: Matrix) -> Array:
-        factor = self.kernel.factor(x, self.centre, self.dtype)
+        factor = self.factor_of(x)
         block = self.of_factor(factor)
         if len(self.far):
             both = np.flatnonzero(-column(factor, -1) > _LARGEST_NORM[self.dtype])
