@@ -31,3 +31,9 @@ def make_blobs(n_samples=90, n_clusters=3, widths=(4, 6, 3), spread=4.0, seed=0)
 @pytest.fixture
 def blobs():
     return make_blobs()
+
+
+def rendered(ax):
+    """Return the axes after all artists are laid out and drawn, so that an error in an artist is raised."""
+    ax.figure.canvas.draw()
+    return ax

@@ -5,13 +5,12 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from coview import OPMC, InputError, MvKSC, TMvKSCR, plots
 from coview.report.charts import SHAPES, swatch
 from coview.summary import summarize
-from tests.conftest import make_blobs
+from tests.conftest import make_blobs, rendered
 from tests.summaries import make_summary, make_tuning
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -21,32 +20,12 @@ from matplotlib.figure import Figure  # noqa: E402
 
 WITH_TICKS = [plots.sorted_scores, plots.spectrum, plots.scatter, plots.similarity_matrix, plots.kept_together]
 OF_SUMMARIES = [*WITH_TICKS, plots.sample_map]
-RHO = {"rho": [0.0, 0.5, 1.0, 0.5], "ari": [0.1, 0.2, 0.3, 0.4], "nmi": [0.5, 0.6, 0.7, 0.8]}
-SIZES = {"n_train": [50, 500, 5000], "ari": [0.5, 0.7, 0.8]}
-KAPPA = [
-    {"kappa text": 0.1, "kappa image": 1.0, "ari": 0.3, "nmi": 0.9},
-    {"kappa text": 1.0, "kappa image": 1.0, "ari": 0.6, "nmi": 0.8},
-    {"kappa text": 1.0, "kappa image": 1.0, "ari": 0.8, "nmi": 0.8},
-    {"kappa text": 1.0, "kappa image": 10.0, "ari": 0.5, "nmi": 0.1},
-]
-OF_TABLES = [
-    (plots.rho_curve, RHO),
-    (plots.size_curve, SIZES),
-    (plots.kappa_surface, KAPPA),
-    (plots.tuning_clusters, make_tuning()),
-]
 
 
 @cache
 def summary_of(n_clusters, n_samples=None):
     views, _ = make_blobs(n_samples=n_samples or max(60, 6 * n_clusters), n_clusters=n_clusters, spread=12.0)
     return summarize(TMvKSCR(n_clusters, random_state=0).fit(views), views)
-
-
-def rendered(ax):
-    """Return the axes after all artists are laid out and drawn, so that an error in an artist is raised."""
-    ax.figure.canvas.draw()
-    return ax
 
 
 @pytest.mark.parametrize("n_clusters", [2, 10, 100])
@@ -59,7 +38,9 @@ def test_summaries_of_any_number_of_clusters_can_be_drawn(draw, n_clusters):
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i]), "tick labels overlap"
 
 
-@pytest.mark.parametrize(("draw", "data"), [*((draw, None) for draw in OF_SUMMARIES), *OF_TABLES])
+@pytest.mark.parametrize(
+    ("draw", "data"), [*((draw, None) for draw in OF_SUMMARIES), (plots.tuning_clusters, make_tuning())]
+)
 def test_the_given_axes_are_drawn_on_and_nothing_global_changes(draw, data):
     data = summary_of(3) if data is None else data
     before = dict(matplotlib.rcParams)
@@ -76,7 +57,9 @@ def test_the_given_axes_are_drawn_on_and_nothing_global_changes(draw, data):
 def test_drawing_neither_needs_nor_starts_pyplot():
     code = (
         "import sys; from coview import plots; assert 'matplotlib' not in sys.modules\n"
-        "plots.rho_curve({'rho': [0, 1], 'ari': [0, 1]})\n"
+        "from coview.tune.record import CONSENSUS, EvaluatedModel\n"
+        "rows = [EvaluatedModel(CONSENSUS, 600, k, criterion=1.0, criterion_spread=0.1) for k in (2, 3)]\n"
+        "plots.tuning_clusters(rows)\n"
         "assert 'matplotlib.figure' in sys.modules and 'matplotlib.pyplot' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -85,7 +68,7 @@ def test_drawing_neither_needs_nor_starts_pyplot():
 def test_a_missing_matplotlib_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r'pip install "coview\[report\]"'):
-        plots.rho_curve(RHO)
+        plots.tuning_clusters(make_tuning())
 
 
 def test_a_cluster_has_the_same_style_in_plots_and_in_the_report():
@@ -254,40 +237,6 @@ def test_components_that_do_not_exist_are_refused(component):
         plots.scatter(summary_of(3), y=component)
 
 
-def test_repeated_settings_are_drawn_as_mean_and_band():
-    ax = rendered(plots.rho_curve(RHO))
-    np.testing.assert_array_equal(ax.lines[0].get_xdata(), [0, 0.5, 1])
-    np.testing.assert_allclose(ax.lines[0].get_ydata(), [0.1, 0.3, 0.3])
-    np.testing.assert_allclose(ax.lines[1].get_ydata(), [0.5, 0.7, 0.7])
-    band = ax.collections[0].get_paths()[0].vertices
-    assert sorted(set(band[band[:, 0] == 0.5][:, 1])) == [0.2, 0.4]
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["ari", "nmi"]
-
-
-def test_tables_can_be_lists_of_rows_or_data_frames():
-    rows = [dict(zip(RHO, values, strict=True)) for values in zip(*RHO.values(), strict=True)]
-    for table in (rows, pd.DataFrame(RHO)):
-        np.testing.assert_array_equal(plots.rho_curve(table).lines[1].get_ydata(), [0.5, 0.7, 0.7])
-
-
-def test_sizes_are_on_a_logarithmic_axis_with_their_own_ticks():
-    ax = rendered(plots.size_curve(SIZES))
-    assert ax.get_xscale() == "log"
-    assert [text.get_text() for text in ax.get_xticklabels()] == ["50", "500", "5,000"]
-    assert ax.get_ylabel() == "ari"
-    assert ax.get_legend() is None
-
-
-def test_the_surface_is_a_grid_with_a_star_at_the_best():
-    ax = rendered(plots.kappa_surface(KAPPA))
-    np.testing.assert_allclose(ax.images[0].get_array().filled(np.nan), [[0.3, 0.7], [np.nan, 0.5]])
-    assert [text.get_text() for text in ax.get_xticklabels()] == ["0.1", "1"]
-    assert [text.get_text() for text in ax.get_yticklabels()] == ["1", "10"]
-    assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_title()) == ("kappa text", "kappa image", "best ari: 0.7")
-    assert ax.lines[0].get_xydata().tolist() == [[1, 0]]
-    assert plots.kappa_surface(KAPPA, "nmi").get_title() == "best nmi: 0.9"
-
-
 def test_the_criterion_is_drawn_with_stability_and_agreement():
     tuning = make_tuning(10)
     for table, word in ((tuning, "selected"), (tuning.evaluations, "best")):
@@ -320,34 +269,6 @@ def test_a_single_number_of_clusters_is_refused():
         plots.tuning_clusters(make_tuning(4, numbers=[4]))
 
 
-@pytest.mark.parametrize(
-    ("draw", "table", "message"),
-    [
-        (plots.tuning_clusters, 5, "expected summary.tuning or Tuned.evaluations_"),
-        (plots.rho_curve, {"kappa": [1], "ari": [1]}, "has the columns kappa, ari: expected 'rho'"),
-        (plots.rho_curve, {"rho": [1]}, "expected 'rho' and one or more columns of results"),
-        (plots.rho_curve, {"rho": [1], "ari": ["high"]}, "remove columns of strings"),
-        (plots.rho_curve, {"rho": [1, 2], "ari": [1]}, "columns of equal length"),
-        (plots.rho_curve, {"rho": [], "ari": []}, "at least one row"),
-        (plots.rho_curve, {"rho": [[1]], "ari": [[1]]}, "columns of equal length"),
-        (plots.rho_curve, {"rho": 1, "ari": [1]}, "columns of equal length"),
-        (plots.rho_curve, {}, "columns of equal length"),
-        (plots.rho_curve, [], "list of dictionaries"),
-        (plots.rho_curve, [{"rho": 1, "ari": 1}, {"rho": 1}], "list of dictionaries with the same keys"),
-        (plots.rho_curve, 5, "remove columns of strings"),
-        (
-            plots.kappa_surface,
-            {"kappa 1": [1], "ari": [1]},
-            "two columns with names that start with 'kappa', and 'ari'",
-        ),
-        (plots.kappa_surface, {"kappa 1": [1], "kappa 2": [1]}, "and a column of results"),
-    ],
-)
-def test_invalid_tables_are_refused(draw, table, message):
-    with pytest.raises(InputError, match=message):
-        draw(table)
-
-
-def test_unknown_columns_are_named():
-    with pytest.raises(InputError, match="and 'accuracy'"):
-        plots.kappa_surface(KAPPA, "accuracy")
+def test_invalid_tables_are_refused():
+    with pytest.raises(InputError, match=r"expected summary.tuning or Tuned.evaluations_"):
+        plots.tuning_clusters(5)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.linalg import eigh
 
@@ -17,10 +18,13 @@ from benchmarks.paper import plan
 from benchmarks.sweep import ALL_VIEWS, EACH_VIEW, Data, Row, averaged, preprocessed
 from coview import KPCA, KSC, RBF, TMvKSCR, plots, summarize
 from coview.compose import Concat
+from coview.errors import InputError
 from coview.kernels import Kernel, kernel_per_view
+from coview.palette import MARKERS, PALETTE
 from coview.views import Array, Views
 
 COMPONENTS = 10
+LINES = ("-", "--", ":", "-.")
 MAX_ROWS = 1000  # of the figure of explained variance: the size of MvKSC's problem is samples × views
 
 
@@ -36,10 +40,10 @@ def draw(out: Path, rows: Sequence[Row], size: str) -> list[str]:
         pictures[f"variance-{name}"] = _variance(plan.data_set(name, size))
     for name in [synth1, *(["imgc"] if "imgc" in real else [])]:
         pictures[f"latent-{name}"] = _latent(plan.data_set(name, size), rows)
-    curves = _rho_curves(rows, size)
+    curves = _against_rho(rows, size)
     if curves is not None:
         pictures["rho"] = curves
-    surface = _kappa_surface(rows, size)
+    surface = _against_kappa(rows, size)
     if surface is not None:
         pictures["kappa"] = surface
     for name in dict.fromkeys(row["dataset"] for row in rows if row["method"] == "TMvKSCR, m samples"):
@@ -93,9 +97,8 @@ def _variance(data: Data) -> tuple[Figure, str]:
     ratios["MvKSC"] = mvksc_variance_ratios(data.views, kernel_per_view(kernel, data.views.names))[:COMPONENTS]
     model = TMvKSCR.as_published(k, kernel=kernel, random_state=0).fit(data.views)
     ratios["TMvKSCR"] = model.explained_variance_ratio_
-    figure = Figure(figsize=(7, 4.2), layout="constrained")
-    axes = figure.add_subplot()
-    for (title, ratio), colour, marker in zip(ratios.items(), plots.PALETTE, "os^D", strict=False):
+    axes = _new_axes()
+    for (title, ratio), colour, marker in zip(ratios.items(), PALETTE, "os^D", strict=False):
         axes.plot(range(1, len(ratio) + 1), ratio, color=colour, marker=marker, label=title)
     axes.set(xlabel="component", ylabel="explained variance ratio", title=data.name)
     axes.legend(frameon=False)
@@ -106,7 +109,7 @@ def _variance(data: Data) -> tuple[Figure, str]:
     )
     if data.views.n_samples == MAX_ROWS and data.name == "ads":
         text += f" This figure has {MAX_ROWS} random samples, because all eigenvalues of MvKSC take too long for more."
-    return figure, text
+    return _figure(axes), text
 
 
 def mvksc_variance_ratios(views: Views, kernels: Mapping[str, Kernel], gamma: float = 1.0) -> Array:
@@ -138,7 +141,7 @@ def mvksc_variance_ratios(views: Views, kernels: Mapping[str, Kernel], gamma: fl
     return positive / positive.sum()
 
 
-def _rho_curves(rows: Sequence[Row], size: str) -> tuple[Figure, str] | None:
+def _against_rho(rows: Sequence[Row], size: str) -> tuple[Figure, str] | None:
     names = [name for names in plan.paper_sets().values() for name in names]
     tables = {name: _curve(name, rows, size) for name in names if any(row["dataset"] == name for row in rows)}
     tables = {name: table for name, table in tables.items() if table}
@@ -148,7 +151,7 @@ def _rho_curves(rows: Sequence[Row], size: str) -> tuple[Figure, str] | None:
     down = -(-len(tables) // across)
     figure = Figure(figsize=(3.6 * across, 3.0 * down), layout="constrained")
     for axes, (name, table) in zip(figure.subplots(down, across, squeeze=False).ravel(), tables.items(), strict=False):
-        plots.rho_curve(table, axes)
+        rho_curve(table, axes)
         axes.set_title(name, fontsize=10)
     for axes in figure.axes[len(tables) :]:
         axes.axis("off")
@@ -172,7 +175,7 @@ def _curve(name: str, rows: Sequence[Row], size: str) -> list[dict[str, float]]:
     return table
 
 
-def _kappa_surface(rows: Sequence[Row], size: str) -> tuple[Figure, str] | None:
+def _against_kappa(rows: Sequence[Row], size: str) -> tuple[Figure, str] | None:
     surface = plan.SETTINGS["figures"]["kappa_surface"]
     name = plan.paper_sets()[surface["dataset"]][0]
     mine = [row for row in rows if row["dataset"] == name]
@@ -191,7 +194,7 @@ def _kappa_surface(rows: Sequence[Row], size: str) -> tuple[Figure, str] | None:
         f"ARI on `{name}` against the weights of the first two views. The weight of the third is {surface['kappa3']}, "
         f"ϱ = {surface['rho']}, and the kernel is the best of the grid (oracle)."
     )
-    return _figure(plots.kappa_surface(table)), text
+    return _figure(kappa_surface(table)), text
 
 
 def _against_m(rows: Sequence[Row], name: str) -> tuple[Figure, str]:
@@ -200,12 +203,137 @@ def _against_m(rows: Sequence[Row], name: str) -> tuple[Figure, str]:
         for row in rows
         if row["method"] == "TMvKSCR, m samples"
     ]
-    axes = plots.size_curve(table)
+    axes = size_curve(table)
     axes.set_title(name)
     text = f"ARI and NMI on `{name}` against m, the number of random training samples; mean and range over seeds, "
     return _figure(
         axes
     ), text + "default settings (fixed). A stand-in for the paper's data sets, which are not available."
+
+
+def rho_curve(table: Any, ax: Axes | None = None) -> Axes:
+    """Return a plot of results against rho, the weight of the sum against the product.
+
+    Parameters
+    ----------
+    table : mapping of columns, data frame, or list of dictionaries
+        A column `rho` and one or more columns of results. If a value of rho is repeated, the plot shows the mean and
+        a band from the minimum to the maximum.
+    ax : matplotlib axes, optional
+        By default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    return _result_curves(_columns(table), "rho", "rho (0: product, 1: sum)", ax)
+
+
+def size_curve(table: Any, ax: Axes | None = None) -> Axes:
+    """Return a plot of results against the number of training samples of a fixed-size model.
+
+    Parameters
+    ----------
+    table : mapping of columns, data frame, or list of dictionaries
+        A column `n_train` and one or more columns of results. If a number is repeated, the plot shows the mean and a
+        band from the minimum to the maximum.
+    ax : matplotlib axes, optional
+        By default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    columns = _columns(table)
+    ax = _result_curves(columns, "n_train", "training samples", ax)
+    ticks = np.unique(columns["n_train"])
+    ax.set_xscale("log")
+    ax.set_xticks(ticks, [f"{tick:,.0f}" for tick in ticks])
+    ax.minorticks_off()
+    return ax
+
+
+def kappa_surface(table: Any, value: str | None = None, ax: Axes | None = None) -> Axes:
+    """Return a heat map of a result over two view weights, with a star at the best.
+
+    Parameters
+    ----------
+    table : mapping of columns, data frame, or list of dictionaries
+        Two columns with names that start with `kappa`, and one or more columns of results. Missing combinations are
+        blank; repeated combinations are averaged.
+    value : str, optional
+        The column of results. By default the first.
+    ax : matplotlib axes, optional
+        By default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    columns = _columns(table)
+    weights = [name for name in columns if name.startswith("kappa")]
+    results = [name for name in columns if name not in weights]
+    value = value if value is not None or not results else results[0]
+    if len(weights) != 2 or value not in results:
+        raise InputError(
+            f"table has the columns {', '.join(columns)}: expected two columns with names that start with 'kappa', and "
+            f"{'a column of results' if value is None else repr(value)}"
+        )
+    (across, column), (up, row) = (np.unique(columns[name], return_inverse=True) for name in weights)
+    total, count = np.zeros((2, len(up), len(across)))
+    np.add.at(total, (row, column), columns[value])
+    np.add.at(count, (row, column), 1)
+    grid = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    ax = _new_axes() if ax is None else ax
+    image = ax.imshow(grid, cmap="viridis", origin="lower", aspect="auto")
+    ax.figure.colorbar(image, ax=ax, label=value)
+    ax.set_xticks(range(len(across)), [f"{tick:g}" for tick in across])
+    ax.set_yticks(range(len(up)), [f"{tick:g}" for tick in up])
+    best_row, best_column = np.unravel_index(np.nanargmax(grid), grid.shape)
+    ax.plot(best_column, best_row, marker="*", markersize=14, color="white", markeredgecolor="black", linestyle="none")
+    ax.set(xlabel=weights[0], ylabel=weights[1], title=f"best {value}: {np.nanmax(grid):.3g}")
+    return ax
+
+
+def _columns(table: Any) -> dict[str, Array]:
+    """The columns of a table, given by columns or as a list of rows, as float arrays."""
+    if isinstance(table, (list, tuple)):
+        if not table or not all(isinstance(row, Mapping) and set(row) == set(table[0]) for row in table):
+            raise InputError("table: expected a mapping of columns, or a list of dictionaries with the same keys")
+        table = {name: [row[name] for row in table] for name in table[0]}
+    try:
+        columns = {str(name): np.asarray(values, dtype=np.float64) for name, values in dict(table).items()}
+    except (TypeError, ValueError):
+        raise InputError("table: expected columns of numbers; remove columns of strings") from None
+    shapes = {values.shape for values in columns.values()}
+    if len(shapes) != 1 or any(len(shape) != 1 or shape == (0,) for shape in shapes):
+        raise InputError("table: expected columns of equal length with at least one row")
+    return columns
+
+
+def _result_curves(columns: Mapping[str, Array], setting: str, xlabel: str, ax: Axes | None) -> Axes:
+    results = [name for name in columns if name != setting]
+    if setting not in columns or not results:
+        raise InputError(
+            f"table has the columns {', '.join(columns)}: expected {setting!r} and one or more columns of results"
+        )
+    ax = _new_axes() if ax is None else ax
+    places, group = np.unique(columns[setting], return_inverse=True)
+    for i, name in enumerate(results):
+        runs = [columns[name][group == g] for g in range(len(places))]
+        colour, marker, line = (values[i % len(values)] for values in (PALETTE, MARKERS, LINES))
+        ax.plot(places, [run.mean() for run in runs], color=colour, marker=marker, linestyle=line, label=name)
+        if max(map(len, runs)) > 1:
+            low, high = [run.min() for run in runs], [run.max() for run in runs]
+            ax.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)
+    ax.set(xlabel=xlabel, ylabel=results[0] if len(results) == 1 else "")
+    if len(results) > 1:
+        ax.legend(frameon=False)
+    return ax
+
+
+def _new_axes() -> Axes:
+    return Figure(figsize=(7, 4.2), layout="constrained").add_subplot()
 
 
 def _figure(axes: Any) -> Figure:

@@ -1,4 +1,4 @@
-"""Figures of a summary or of a table of results, drawn with matplotlib.
+"""Figures of a summary or of the evaluations of `Tuned`, drawn with matplotlib.
 
 Every function draws on the given `ax`, or on a new figure, and returns the axes. No global state of matplotlib changes.
 `ax.figure.savefig("figure.png")` saves a new figure. Clusters have the same colour and marker shape as in the report:
@@ -30,13 +30,10 @@ from coview.views import Array
 
 __all__ = [
     "cluster_style",
-    "kappa_surface",
     "kept_together",
-    "rho_curve",
     "sample_map",
     "scatter",
     "similarity_matrix",
-    "size_curve",
     "sorted_scores",
     "spectrum",
     "tuning_clusters",
@@ -45,7 +42,7 @@ __all__ = [
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
 
-_LINES = ("-", "--", ":", "-.")
+_LINES = ("-", "--", ":")
 CRITERION = "criterion (relative to the best)"
 
 
@@ -365,95 +362,6 @@ def kept_together(summary: Summary, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def rho_curve(table: Any, ax: Axes | None = None) -> Axes:
-    """Return a plot of results against rho, the weight of the sum against the product.
-
-    Parameters
-    ----------
-    table : mapping of columns, data frame, or list of dictionaries
-        A column `rho` and one or more columns of results. If a value of rho is repeated, the plot shows the mean and
-        a band from the minimum to the maximum.
-    ax : matplotlib axes, optional
-        By default a new figure.
-
-    Returns
-    -------
-    matplotlib axes
-
-    Examples
-    --------
-    >>> rho_curve({"rho": [0.0, 0.5, 1.0], "ari": [0.4, 0.8, 0.7]}).get_ylabel()
-    'ari'
-    """
-    return _result_curves(_columns(table), "rho", "rho (0: product, 1: sum)", ax)
-
-
-def size_curve(table: Any, ax: Axes | None = None) -> Axes:
-    """Return a plot of results against the number of training samples of a fixed-size model.
-
-    Parameters
-    ----------
-    table : mapping of columns, data frame, or list of dictionaries
-        A column `n_train` and one or more columns of results. If a number is repeated, the plot shows the mean and a
-        band from the minimum to the maximum.
-    ax : matplotlib axes, optional
-        By default a new figure.
-
-    Returns
-    -------
-    matplotlib axes
-    """
-    columns = _columns(table)
-    ax = _result_curves(columns, "n_train", "training samples", ax)
-    ticks = np.unique(columns["n_train"])
-    ax.set_xscale("log")
-    ax.set_xticks(ticks, [f"{tick:,.0f}" for tick in ticks])
-    ax.minorticks_off()
-    return ax
-
-
-def kappa_surface(table: Any, value: str | None = None, ax: Axes | None = None) -> Axes:
-    """Return a heat map of a result over two view weights, with a star at the best.
-
-    Parameters
-    ----------
-    table : mapping of columns, data frame, or list of dictionaries
-        Two columns with names that start with `kappa`, and one or more columns of results. Missing combinations are
-        blank; repeated combinations are averaged.
-    value : str, optional
-        The column of results. By default the first.
-    ax : matplotlib axes, optional
-        By default a new figure.
-
-    Returns
-    -------
-    matplotlib axes
-    """
-    columns = _columns(table)
-    weights = [name for name in columns if name.startswith("kappa")]
-    results = [name for name in columns if name not in weights]
-    value = value if value is not None or not results else results[0]
-    if len(weights) != 2 or value not in results:
-        raise InputError(
-            f"table has the columns {', '.join(columns)}: expected two columns with names that start with 'kappa', and "
-            f"{'a column of results' if value is None else repr(value)}"
-        )
-    (across, column), (up, row) = (np.unique(columns[name], return_inverse=True) for name in weights)
-    total, count = np.zeros((2, len(up), len(across)))
-    np.add.at(total, (row, column), columns[value])
-    np.add.at(count, (row, column), 1)
-    grid = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    ax = _axes_or_new(ax)
-    image = ax.imshow(grid, cmap="viridis", origin="lower", aspect="auto")
-    ax.figure.colorbar(image, ax=ax, label=value)
-    ax.set_xticks(range(len(across)), [f"{tick:g}" for tick in across])
-    ax.set_yticks(range(len(up)), [f"{tick:g}" for tick in up])
-    best_row, best_column = np.unravel_index(np.nanargmax(grid), grid.shape)
-    ax.plot(best_column, best_row, marker="*", markersize=14, color="white", markeredgecolor="black", linestyle="none")
-    ax.set(xlabel=weights[0], ylabel=weights[1], title=f"best {value}: {np.nanmax(grid):.3g}")
-    return ax
-
-
 def tuning_clusters(table: Any, ax: Axes | None = None) -> Axes:
     """Return a plot of the criterion, the stability and the agreement between models against the number of clusters.
 
@@ -557,40 +465,3 @@ def _stacked_histogram(
         baseline, top = top, top + np.histogram(values[labels == label], edges)[0]
         ax.stairs(top, edges, baseline=baseline, orientation=orientation, fill=True, color=cluster_style(label)[0])
     ax.axis("off")
-
-
-def _columns(table: Any) -> dict[str, Array]:
-    """The columns of a table, given by columns or as a list of rows, as float arrays."""
-    if isinstance(table, (list, tuple)):
-        if not table or not all(isinstance(row, Mapping) and set(row) == set(table[0]) for row in table):
-            raise InputError("table: expected a mapping of columns, or a list of dictionaries with the same keys")
-        table = {name: [row[name] for row in table] for name in table[0]}
-    try:
-        columns = {str(name): np.asarray(values, dtype=np.float64) for name, values in dict(table).items()}
-    except (TypeError, ValueError):
-        raise InputError("table: expected columns of numbers; remove columns of strings") from None
-    shapes = {values.shape for values in columns.values()}
-    if len(shapes) != 1 or any(len(shape) != 1 or shape == (0,) for shape in shapes):
-        raise InputError("table: expected columns of equal length with at least one row")
-    return columns
-
-
-def _result_curves(columns: Mapping[str, Array], setting: str, xlabel: str, ax: Axes | None) -> Axes:
-    results = [name for name in columns if name != setting]
-    if setting not in columns or not results:
-        raise InputError(
-            f"table has the columns {', '.join(columns)}: expected {setting!r} and one or more columns of results"
-        )
-    ax = _axes_or_new(ax)
-    places, group = np.unique(columns[setting], return_inverse=True)
-    for i, name in enumerate(results):
-        runs = [columns[name][group == g] for g in range(len(places))]
-        colour, marker = PALETTE[i % len(PALETTE)], MARKERS[i % len(MARKERS)]
-        ax.plot(places, [run.mean() for run in runs], color=colour, marker=marker, linestyle=_LINES[i % 4], label=name)
-        if max(map(len, runs)) > 1:
-            low, high = [run.min() for run in runs], [run.max() for run in runs]
-            ax.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)
-    ax.set(xlabel=xlabel, ylabel=results[0] if len(results) == 1 else "")
-    if len(results) > 1:
-        ax.legend(frameon=False)
-    return ax
