@@ -258,6 +258,19 @@ def test_an_earlier_run_is_replaced_only_on_request(data, tmp_path, capsys):
     assert {path.name for path in run.iterdir()} == {"model.safetensors", "map.csv", "summary.json", *PARQUET}
 
 
+def test_ids_with_carriage_returns_have_one_row_in_every_table(tmp_path, capsys):
+    import pyarrow as pa
+
+    ids = [f"s{i}{sign}x" for i, sign in enumerate(("\r", "\r\n", "\n", "\t", '"', ",", "", " ", "\x1e", "\x85") * 2)]
+    values = [9.0 * (i % 2) + i / 100 for i in range(len(ids))]
+    parquet.write_table(pa.table({"id": ids, "x": values, "y": values[::-1]}), tmp_path / "x.parquet")
+    command = ["fit", "--view", f"a={tmp_path}/x.parquet", "--ids=id", "-k2", "--method=ksc", "--no-report", "-q"]
+    assert call(capsys, *command, "-o", tmp_path / "run")[0] == 0
+    for name in ("labels.csv", "map.csv"):
+        with (tmp_path / "run" / name).open(newline="", encoding="utf-8") as file:
+            assert [row["id"] for row in csv.DictReader(file)] == ids, name
+
+
 def press_ctrl_c(*_, **__):
     signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a script ignore SIGINT
     os.kill(os.getpid(), signal.SIGINT)

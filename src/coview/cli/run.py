@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
@@ -148,8 +147,9 @@ def run(
 
 def _write_map(path: Path, ids_name: str, ids: Any, positions: Array, labels: Labels) -> None:
     """Write the position of each sample on the map, and its cluster."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file, lineterminator="\n")
+    from coview.io.labels import delimited_rows
+
+    with path.open("wb") as file, delimited_rows(file) as table:
         table.writerow([ids_name, "x", "y", "cluster"])
         names = range(len(labels)) if ids is None else ids
         for name, (x, y), label in zip(names, positions.tolist(), labels.tolist(), strict=True):
@@ -158,13 +158,13 @@ def _write_map(path: Path, ids_name: str, ids: Any, positions: Array, labels: La
 
 def _write_tuning(summary: Summary, path: Path) -> None:
     """Write one row for each model and number of clusters, if these were evaluated."""
+    from coview.io.labels import delimited_rows
     from coview.tune.record import EvaluatedModel
 
     if summary.tuning is None:
         return
     rows = summary.tuning.evaluations
-    with path.open("w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file)
+    with path.open("wb") as file, delimited_rows(file) as table:
         table.writerow(["selected", *(field.name for field in fields(EvaluatedModel))])
         for i, row in enumerate(rows):
             table.writerow([int(i == summary.tuning.selected), *astuple(row)])

@@ -8,10 +8,12 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from io import TextIOWrapper
 from itertools import repeat
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any, Literal, TypeAlias
 
 import numpy as np
@@ -313,15 +315,22 @@ def require_writer(ending: str) -> None:
         load_arrow("pyarrow.parquet", "writing Parquet files")
 
 
-def _write_delimited(delimiter: str, file: IO[bytes], ids_name: str, n_samples: int, blocks: LabelBlocks) -> None:
+@contextmanager
+def delimited_rows(file: IO[bytes], delimiter: str = ",") -> Iterator[Any]:
+    """Yield a `csv.writer` of UTF-8 text whose lines end in a line feed."""
     text = TextIOWrapper(file, encoding="utf-8", newline="")
-    rows = csv.writer(text, delimiter=delimiter, lineterminator="\n")
-    for start, ids, columns in _numbered(blocks):
-        if start == 0:
-            rows.writerow([ids_name, *columns])
-        ids = ids.to_pylist() if hasattr(ids, "to_pylist") else ids
-        rows.writerows(zip(ids, *(_cells(values, len(ids)) for values in columns.values()), strict=True))
+    # Before Python 3.13, a carriage return in a cell is quoted only if lines end in one, as they do by default.
+    yield csv.writer(SimpleNamespace(write=lambda row: text.write(f"{row[:-2]}\n")), delimiter=delimiter)
     text.detach()
+
+
+def _write_delimited(delimiter: str, file: IO[bytes], ids_name: str, n_samples: int, blocks: LabelBlocks) -> None:
+    with delimited_rows(file, delimiter) as rows:
+        for start, ids, columns in _numbered(blocks):
+            if start == 0:
+                rows.writerow([ids_name, *columns])
+            ids = ids.to_pylist() if hasattr(ids, "to_pylist") else ids
+            rows.writerows(zip(ids, *(_cells(values, len(ids)) for values in columns.values()), strict=True))
 
 
 def _cells(values: Array | None, n_rows: int) -> Iterable[Any]:
