@@ -1,10 +1,8 @@
 """Files that are either complete or absent."""
 
-import os
-
 import pytest
 
-from coview import InputError, atomic
+from coview import atomic
 from coview.atomic import complete_or_absent
 
 
@@ -57,25 +55,6 @@ def test_links_in_place_of_a_temporary_file_are_not_followed(tmp_path):
     write(tmp_path / "labels")
     assert (tmp_path / "mine").read_bytes() == b"old"
     assert (tmp_path / "labels").read_bytes() == b"new"
-
-
-@pytest.mark.parametrize("links", [True, False])
-def test_a_file_that_appears_meanwhile_is_kept(tmp_path, monkeypatch, links):
-    path = tmp_path / "labels"
-    if links:
-        with pytest.raises(InputError, match="labels was written by another program meanwhile; nothing is replaced"):
-            write(path, replace=False, during=lambda: path.write_bytes(b"first"))
-        assert path.read_bytes() == b"first"
-        path.unlink()
-    else:
-
-        def no_links(*_):
-            raise OSError
-
-        monkeypatch.setattr(os, "link", no_links)
-    write(path, replace=False)
-    assert path.read_bytes() == b"new"
-    assert names(tmp_path) == ["labels"]
 
 
 def test_the_description_of_an_old_file_never_stands_beside_a_new_one(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Collection, Iterator
@@ -10,10 +11,10 @@ from pathlib import Path
 from secrets import token_hex
 from typing import IO
 
-from coview.errors import InputError
-
 if sys.platform != "win32":
     import fcntl
+
+FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # errors of a write, which do not name the file
 
 
 class Locked(Exception):  # noqa: N818 - a state, not an error
@@ -39,11 +40,10 @@ def lock(descriptor: int, path: Path) -> bool:
 
 
 @contextmanager
-def complete_or_absent(path: Path, *, replace: bool = True, outdated: Collection[Path] = ()) -> Iterator[IO[bytes]]:
+def complete_or_absent(path: Path, *, outdated: Collection[Path] = ()) -> Iterator[IO[bytes]]:
     """Yield a temporary file to write to, which gets this name once it is complete; an old file stays until then.
 
-    With `replace=False`, a file that has got this name meanwhile is an error. The files `outdated` describe the old
-    file, and are removed immediately before it is replaced.
+    The files `outdated` describe the old file, and are removed immediately before it is replaced.
     """
     temporary, file = _temporary_file(path)
     try:
@@ -52,14 +52,20 @@ def complete_or_absent(path: Path, *, replace: bool = True, outdated: Collection
             file.flush()
             os.fsync(file.fileno())
             if sys.platform != "win32":  # before the file is closed, because the lock ends then
-                _give_name(temporary, path, replace, outdated)
+                _give_name(temporary, path, outdated)
         if sys.platform == "win32":
-            _give_name(temporary, path, replace, outdated)
+            _give_name(temporary, path, outdated)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename == str(temporary):
+        if isinstance(error, OSError) and (error.filename or error.errno) in (str(temporary), *FULL_DISK):
             error.filename, error.filename2 = str(path), None  # the name that the caller knows
         raise
+
+
+def write_complete(path: Path, content: bytes) -> None:
+    """Write a file that is either complete or absent."""
+    with complete_or_absent(path) as file:
+        file.write(content)
 
 
 def _temporary_file(path: Path) -> tuple[Path, IO[bytes]]:
@@ -104,17 +110,7 @@ def _not_through_links(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
 
 
-def _give_name(temporary: Path, path: Path, replace: bool, outdated: Collection[Path]) -> None:
-    if not replace:
-        try:
-            os.link(temporary, path)  # unlike a rename, this fails if the name is taken
-        except FileExistsError:
-            raise InputError(f"{path} was written by another program meanwhile; nothing is replaced") from None
-        except OSError:  # a file system without links
-            replace = True
-        else:
-            temporary.unlink()
-    if replace:
-        for other in outdated:
-            other.unlink(missing_ok=True)
-        os.replace(temporary, path)
+def _give_name(temporary: Path, path: Path, outdated: Collection[Path]) -> None:
+    for other in outdated:
+        other.unlink(missing_ok=True)
+    os.replace(temporary, path)

@@ -1,6 +1,7 @@
 """`coview fit`, `coview report` and `coview demo`: from files to a folder of results, also after interruptions."""
 
 import csv
+import importlib
 import json
 import os
 import re
@@ -288,6 +289,26 @@ def test_ctrl_c_leaves_nothing(data, tmp_path, capsys, monkeypatch, stop):
     found = call(capsys, "fit", *data["train_files"], *RBF_3, "-o", "run")
     assert found == (130, "", "Stopped: nothing was written.\n")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("moment", ["os.rename", "coview.cli.fit.print_validity"])
+def test_ctrl_c_after_the_results_have_their_names_says_so(data, tmp_path, capsys, monkeypatch, moment):
+    module, name = moment.rsplit(".", 1)
+    finished = getattr(importlib.import_module(module), name)
+
+    def late(*given):
+        finished(*given)
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.1)
+
+    monkeypatch.chdir(tmp_path)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    monkeypatch.setattr(moment, late)
+    found = call(capsys, "fit", *data["train_files"], *RBF_3, "-q", "-o", "run")
+    signal.signal(signal.SIGINT, before)
+    assert found == (130, "", "Stopped: all results were written.\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    assert (tmp_path / "run" / "summary.json").exists()
 
 
 def test_a_terminated_run_leaves_nothing(data, tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from coview import InputError
-from coview.cli.folder import claimed_folder
+from coview.cli.folder import claimed_files, claimed_folder
 
 FILES = ("model", "labels", "tuning")
 
@@ -74,8 +74,8 @@ class Killed(BaseException):
 CHANGES = ("link", "symlink", "rename", "replace", "mkdir", "unlink", "rmdir")
 
 
-def killed_at(run, monkeypatch, moment):
-    """Replace a run and stop before a change of the file system, for good; return whether there was such a change."""
+def killed_at(run, monkeypatch, moment, command=lambda run: write(run, files=("labels", "tuning"))):
+    """Run a command and stop before a change of the file system, for good; return whether there was such a change."""
     count = 0
 
     def watched(change):
@@ -93,7 +93,7 @@ def killed_at(run, monkeypatch, moment):
             patch.setattr(os, name, watched(getattr(os, name)))
         patch.setattr(shutil, "rmtree", watched(shutil.rmtree))
         try:
-            write(run, files=("labels", "tuning"))
+            command(run)
         except Killed:
             return True
     return False
@@ -170,6 +170,77 @@ def test_what_a_killed_run_left_beside_its_folder_is_removed(tmp_path, monkeypat
         shutil.rmtree(run)
 
 
+def test_what_killed_runs_left_in_the_same_place_is_removed(tmp_path):
+    """Of runs with other names, and of runs inside the folder, but not of active runs, nor what others have made."""
+    run = tmp_path / "run"
+    old_run(run)
+    for left in (tmp_path / ".other.coview", run / ".labels.csv.coview"):
+        (left / "new").mkdir(parents=True)
+        (left / "new" / "labels").write_text("half")
+    (tmp_path / ".mine.coview").mkdir()
+    (tmp_path / ".mine.coview" / "notes").write_text("old")
+    write(tmp_path / "active", during=lambda: write(run))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".mine.coview", "active", "run"]
+    assert contents(run) == {**dict.fromkeys(FILES, "new"), "notes": "old"}
+    assert contents(tmp_path / ".mine.coview") == {"notes": "old"}
+    assert contents(tmp_path / "active") == dict.fromkeys(FILES, "new")
+    assert not any(path.name.startswith(".") for path in run.iterdir())
+
+
+def write_files(*files, text="new", force=True, during=lambda: None):
+    with claimed_files(files, force=force) as places:
+        for place in places:
+            place.write_text(text)
+        during()
+
+
+@pytest.mark.parametrize("old", ["old", None])
+@pytest.mark.parametrize("apart", [False, True], ids=["one folder", "two folders"])
+def test_a_kill_at_any_moment_leaves_files_of_one_run(tmp_path, monkeypatch, old, apart):
+    """In two folders, the second file may be absent, but is never that of another run."""
+    seen = []
+    for moment in range(1, 100):
+        run = tmp_path / str(moment)
+        labels, report = run / "labels.csv", run / ("reports" if apart else "") / "new.html"
+        report.parent.mkdir(parents=True)
+        for file in (labels, report) if old else ():
+            file.write_text(old)
+
+        def command(_, files=(labels, report)):
+            write_files(*files)
+
+        killed = killed_at(run, monkeypatch, moment, command)
+        found = tuple(file.read_text() if file.exists() else None for file in (labels, report))
+        seen.append(found)
+        if not killed:
+            break
+        write_files(labels.with_name("other.csv"), report.with_name("other.html"))
+        assert tuple(file.read_text() if file.exists() else None for file in (labels, report)) == found
+        assert not any(path.is_symlink() or path.name.startswith(".") for path in run.rglob("*"))
+    whole = [(old, old), ("new", "new")]
+    assert (seen[0], seen[-1]) == (*whole,)
+    assert {*seen} <= {*whole, *([(old, None), ("new", None)] if apart else [])}
+
+
+def test_files_that_appear_during_a_run_are_kept_with_all_others(tmp_path):
+    labels, report = tmp_path / "labels.csv", tmp_path / "reports" / "new.html"
+    report.parent.mkdir()
+    with pytest.raises(InputError, match=r"new.html was written by another program meanwhile; nothing is replaced"):
+        write_files(labels, report, force=False, during=lambda: report.write_text("first"))
+    assert contents(report.parent) == {"new.html": "first"}
+    assert [path.name for path in tmp_path.iterdir()] == ["reports"]
+
+
+def test_runs_may_write_other_files_of_a_folder_at_the_same_time(tmp_path):
+    def second():
+        write_files(tmp_path / "b.csv")
+        with pytest.raises(InputError, match=r"another run is writing to .*a.csv; wait until it ends"):
+            write_files(tmp_path / "a.csv")
+
+    write_files(tmp_path / "a.csv", during=second)
+    assert contents(tmp_path) == {"a.csv": "new", "b.csv": "new"}
+
+
 @pytest.mark.parametrize("exists", [True, False])
 @pytest.mark.parametrize("force", [True, False])
 def test_a_second_run_in_the_same_folder_is_refused_at_once(tmp_path, exists, force):
@@ -195,7 +266,7 @@ def test_results_that_appear_during_a_run_are_not_replaced(tmp_path, exists):
         run.mkdir(exist_ok=True)
         (run / "labels").write_text("first")
 
-    with pytest.raises(InputError, match=r"earlier run \(labels\)"):
+    with pytest.raises(InputError, match="labels was written by another program meanwhile; nothing is replaced"):
         write(run, force=False, during=appear)
     assert contents(run) == {"labels": "first"}
     assert [path.name for path in run.iterdir()] == ["labels"]
@@ -213,6 +284,23 @@ def test_a_folder_that_is_removed_during_the_run_is_named(tmp_path):
     run.mkdir()
     with pytest.raises(InputError, match="run was removed or replaced during the run; start it again"):
         write(run, during=lambda: shutil.rmtree(run))
+
+
+@pytest.mark.parametrize("change", ["mkdir", "symlink", "replace"])
+def test_a_full_disk_names_no_hidden_folder(tmp_path, monkeypatch, change):
+    old_run(tmp_path)
+    changed = getattr(os, change)
+
+    def full(path, *others, **named):
+        if path == "old":  # a system where this link cannot be made has no links
+            return changed(path, *others, **named)
+        raise OSError(28, "No space left on device", os.fspath(path))
+
+    monkeypatch.setattr(os, change, full)
+    with pytest.raises(OSError, match="No space left on device") as raised:
+        write(tmp_path)
+    assert ".coview" not in str(raised.value)
+    assert str(tmp_path) in str(raised.value)
 
 
 def test_systems_without_locks_have_claims_too(tmp_path, monkeypatch):

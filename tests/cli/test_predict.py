@@ -163,7 +163,7 @@ def test_a_report_places_new_samples_on_the_map_of_the_run(data, fitted, tmp_pat
     options = ["--ids=id", "-o", tmp_path / "labels.csv", "--report", report]
     assert call(capsys, "predict", fitted, *data["new_files"], *options)[0] == 0
     ((summary, path),) = drawn
-    assert path == report
+    assert path.name == "new.html"
     of_run = Summary.from_json((fitted / "summary.json").read_text())
     assert summary.map == of_run.map
     assert summary.points.samples == tuple(data["new_names"])
@@ -184,8 +184,37 @@ def test_a_report_needs_no_summary_of_the_run(data, fitted, tmp_path, capsys, su
     labels = tmp_path / "labels.csv"
     assert f"Written: {labels}, {labels}-metadata.json, {report}, the labels of 30 samples" in out
     assert "Map of the samples" in report.read_text()
-    (tmp_path / "labels.csv").unlink()
+    labels.unlink()
+    (tmp_path / "labels.csv-metadata.json").unlink()
     assert f"{report} exists" in refused(capsys, "predict", fitted, *data["new_files"], *options)
+
+
+def press_ctrl_c(*_):
+    raise KeyboardInterrupt
+
+
+def run_out_of_space(_, path):
+    raise OSError(28, "No space left on device", str(path))
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        (press_ctrl_c, (130, "", "Stopped: nothing was written.\n")),
+        (run_out_of_space, (1, "", "Error: reports/new.html: No space left on device\n")),
+    ],
+)
+@pytest.mark.parametrize("old", [True, False])
+def test_labels_are_not_written_without_their_report(data, fitted, tmp_path, capsys, monkeypatch, fault, expected, old):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "reports").mkdir()
+    for name in ("labels.csv", "labels.csv-metadata.json", "reports/new.html") if old else ():
+        (tmp_path / name).write_text("old")
+    before = {path: path.is_file() and path.read_text() for path in tmp_path.rglob("*")}
+    monkeypatch.setattr("coview.report.write_report", fault)
+    options = ["--ids=id", "-q", "-o", "labels.csv", "--report", "reports/new.html", "--force"]
+    assert call(capsys, "predict", fitted, *data["new_files"], *options) == expected
+    assert {path: path.is_file() and path.read_text() for path in tmp_path.rglob("*")} == before
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
+from coview.atomic import write_complete
 from coview.cli.folder import claimed_folder
 from coview.cli.inputs import LabelledInputs
 from coview.cli.options import MODEL, OUTPUT, Force, Impute, Preprocess, Seed, option, written_path
@@ -93,7 +94,7 @@ def compare_command(
         terminal.note(*(f"{', '.join(some)}: {note}" for note, some in having.items()))
         written = []
         if folder is not None:
-            (folder / "comparison.json").write_text(comparison.to_json(), encoding="utf-8")
+            write_complete(folder / "comparison.json", comparison.to_json().encode())
             draw_report(comparison, folder / "comparison.html", terminal)
             written = [name for name in COMPARISON_FILES if (folder / name).exists()]
     terminal.table("Comparison of methods", *comparison.table())

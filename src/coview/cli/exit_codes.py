@@ -11,6 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from coview.cli.folder import completed
 from coview.cli.spelling import INSTEAD, in_options
 from coview.errors import InputError
 from coview.formats import visible
@@ -43,6 +44,7 @@ class Commands(TyperGroup):
         run = partial(super().main, typed or ["--help"], name, complete_var, False, windows_expand_args, **extra)
         if not standalone_mode:
             return run()
+        completed.clear()
         try:
             code = run()
         except (KeyboardInterrupt, typer.Abort):  # some versions of typer return 130 themselves
@@ -53,7 +55,7 @@ class Commands(TyperGroup):
             code, message = _explain(error)
             typer.echo(f"Error: {visible(' '.join(message.split()))}", err=True)
         if code == 130:
-            typer.echo("Stopped: nothing was written.", err=True)
+            typer.echo(f"Stopped: {'all results were written' if completed else 'nothing was written'}.", err=True)
         sys.exit(code if isinstance(code, int) else 0)
 
 

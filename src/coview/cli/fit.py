@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coview.cli.folder import claimed_folder
+from coview.cli.folder import claimed_files, claimed_folder
 from coview.cli.inputs import LabelledInputs
 from coview.cli.model import ModelOptions
 from coview.cli.options import OUTPUT, Clusters, Impute, NTrain, RunPath, Seed, Select, StabilityRepeats, option
@@ -178,9 +178,9 @@ def report_command(
         raise InputError(f"{source} cannot be read ({reason}); give the folder that coview fit has written") from None
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
-    with terminal.working() as progress:
+    with claimed_files([target], force=True) as (written_to,), terminal.working() as progress:
         progress("writing the report", 0, 1)
-        write_report(summary, target)
+        write_report(summary, written_to)
     terminal.line(f"Written: {target}")
     print_address(terminal, target)
     terminal.print_json({"files": [str(target)]})

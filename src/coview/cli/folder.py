@@ -1,8 +1,9 @@
-"""Folders of results that are either complete or unchanged, also if the process is killed.
+"""Results that are either complete or unchanged, also if the process is killed.
 
 A run claims its folder before it starts: it makes the folder `.NAME.coview` beside a new folder, or inside an existing
 one, which may be a file system or the only writable place, and locks it. The lock ends with the process, so a second
-run is refused while the first is active, and a run after a kill takes over what is left.
+run is refused while the first is active, and the next run in the same place finishes or removes what a kill has left.
+A run that writes single files claims them in the same way, by the name of the first one.
 
 A new folder gets its name by one rename. In an existing folder, all files are replaced by one rename as well:
 
@@ -23,48 +24,102 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Collection, Iterator
+import signal
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from coview.atomic import Locked, lock
 from coview.errors import InputError
 
+completed: list[Path] = []  # what a command has written; later errors and Ctrl-C do not change it
+_OWN_NAMES = {"new", "old", "links", "now", "next"}  # in the folder of a claim
+
 
 @contextmanager
-def claimed_folder(folder: Path, files: Collection[str], *, force: bool) -> Iterator[Path]:
+def claimed_files(files: Sequence[Path], *, force: bool) -> Iterator[list[Path]]:
+    """Check and claim files, and yield the paths to write them to; all are in their place at the end, or none.
+
+    Files in the folder of the first one are replaced by one rename. Files in other folders are removed before it, and
+    get their names after it, so that a kill in between leaves no file beside one of another run.
+    """
+    with ExitStack() as stack:
+        places: dict[Path, Path] = {}
+        for folder in reversed(dict.fromkeys(file.parent for file in files)):  # the last one is left first
+            names = [file.name for file in files if file.parent == folder]
+            places[folder] = stack.enter_context(claimed_folder(folder, names, force=force, name=names[0]))
+        yield [places[file.parent] / file.name for file in files]
+        with _uninterrupted():
+            for file in files:
+                _check_files(file.parent, [file.name], force=force, meanwhile=True)
+            for file in (file for file in files if file.parent != files[0].parent):
+                file.unlink(missing_ok=True)
+            stack.close()
+
+
+@contextmanager
+def claimed_folder(folder: Path, files: Collection[str], *, force: bool, name: str = "") -> Iterator[Path]:
     """Check and claim a folder, and yield an empty folder to write to; its files are in their place at the end.
 
     After an error, the folder is as before. Without `force`, none of these files may exist, at the start or at the end.
+    With `name`, only the file of this name is claimed, and other runs may write to the folder.
     """
     _check_path(folder)
     target = folder.resolve()
     is_new = not target.exists()
-    beside, inside = (where / f".{target.name}.coview" for where in (target.parent, target))
-    place = beside if is_new else inside
+    place = (target.parent if is_new else target) / f".{name or target.name}.coview"
     made = [parent for parent in place.parents if not parent.exists()]
-    place.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
+        stack.enter_context(_errors_that_name(folder, folder / name, place))
+        place.parent.mkdir(parents=True, exist_ok=True)
         for parent in reversed(made):
             stack.callback(_remove_if_empty, parent)
-        descriptor = _claim(place, folder)
+        _remove_left_over({place.parent, target.parent})
+        descriptor = _claim(place, folder / name)
         if descriptor is not None:
             stack.callback(os.close, descriptor)
         stack.callback(_finish, place, target)
         _settle(place, target)
         _clear(place)
-        if not is_new:
-            _remove_left_over(beside)
         _check_files(folder, files, force=force)
         (place / "new").mkdir()
         yield place / "new"
         if not (place / "new").exists():
             raise InputError(f"{folder} was removed or replaced during the run; start it again")
-        _check_files(folder, files, force=force)
-        if is_new:
-            _rename(place / "new", target, folder)
-        else:
-            _replace_files(place, target, files)
+        with _uninterrupted():
+            _check_files(folder, files, force=force, meanwhile=True)
+            if is_new:
+                _rename(place / "new", target, folder)
+            else:
+                _replace_files(place, target, files)
+            stack.close()
+            completed.append(folder)
+
+
+@contextmanager
+def _errors_that_name(folder: Path, claimed: Path, place: Path) -> Iterator[None]:
+    """Name files as the user knows them in errors of the system, in place of hidden ones."""
+    try:
+        yield
+    except OSError as error:
+        path = Path(os.fsdecode(error.filename or ""))
+        if place.name in path.parts:
+            error.filename = str(folder / path.name if path.parent.name in _OWN_NAMES else claimed)
+        raise
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM wait until the end."""
+    arrived: list[int] = []
+    handlers = {n: signal.signal(n, lambda n, _: arrived.append(n)) for n in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for late in arrived:
+            signal.raise_signal(late)
 
 
 def _remove_if_empty(folder: Path) -> None:
@@ -80,25 +135,22 @@ def _check_path(folder: Path) -> None:
     if not ancestor.is_dir():
         raise InputError(f"cannot make the folder {folder}: {ancestor} is a file")
     if not os.access(ancestor, os.W_OK | os.X_OK):
-        raise InputError(f"cannot make the folder {folder}: no permission to write in {ancestor}")
+        raise InputError(f"cannot write to {folder}: no permission to write in {ancestor}")
 
 
-def _check_files(folder: Path, files: Collection[str], *, force: bool) -> None:
+def _check_files(folder: Path, files: Collection[str], *, force: bool, meanwhile: bool = False) -> None:
     """Refuse folders that have the name of a file, and without `force` any of these files."""
     present = sorted(name for name in files if os.path.lexists(folder / name))
     for name in present:
         if (folder / name).is_dir():
             raise InputError(f"{folder / name} is a folder, which is not replaced; move it, or name another folder")
+    if present and not force and meanwhile:
+        raise InputError(f"{folder / present[0]} was written by another program meanwhile; nothing is replaced")
     if present and not force:
         raise InputError(f"{folder} has results of an earlier run ({present[0]}); name another folder, or add --force")
 
 
-def _is_own_link(path: Path) -> bool:
-    """Return whether this is a link of step 2."""
-    return path.is_symlink() and Path(os.readlink(path)).parts[1:2] == ("now",)
-
-
-def _claim(place: Path, folder: Path) -> int | None:
+def _claim(place: Path, claimed: Path) -> int | None:
     """Make and lock the folder of a run; return the descriptor that holds the lock, None if there are no locks."""
     while True:
         try:
@@ -112,13 +164,13 @@ def _claim(place: Path, folder: Path) -> int | None:
             continue
         except Locked:
             raise InputError(
-                f"another run is writing to {folder}; wait until it ends, or name another folder"
+                f"another run is writing to {claimed}; wait until it ends, or name another output"
             ) from None
         except OSError:  # a system without locks
             if is_made:
                 return None
             raise InputError(
-                f"{place} belongs to another run that is writing to {folder}, or is left of one that was stopped; if "
+                f"{place} belongs to another run that is writing to {claimed}, or is left of one that was stopped; if "
                 "no run is active, delete it"
             ) from None
         if descriptor is not None:
@@ -138,13 +190,16 @@ def _locked(place: Path) -> int | None:
     return None
 
 
-def _remove_left_over(place: Path) -> None:
-    """Remove the folder of a run that was killed before its own folder had its name."""
-    with suppress(OSError, Locked):
-        descriptor = _locked(place)
-        if descriptor is not None:
-            shutil.rmtree(place, ignore_errors=True)
-            os.close(descriptor)
+def _remove_left_over(folders: Collection[Path]) -> None:
+    """Finish the runs that were killed in these folders, and remove what they have left; active runs are locked."""
+    for place in [place for folder in folders for place in folder.glob(".*.coview")]:
+        with suppress(OSError, Locked), ExitStack() as stack:
+            descriptor = _locked(place)
+            if descriptor is not None:
+                stack.callback(os.close, descriptor)
+                # The files of another user's folder could be any, and are not moved over those of this user.
+                if {*os.listdir(place)} <= _OWN_NAMES and os.fstat(descriptor).st_uid == os.geteuid():
+                    _finish(place, place.parent)
 
 
 def _clear(place: Path) -> None:
@@ -207,8 +262,8 @@ def _settle(place: Path, target: Path) -> None:
     if not now.is_symlink() and old.exists():  # it is absent if a run was killed while it removed `place`
         for path in old.iterdir():
             (target / path.name).unlink(missing_ok=True)
-    for path in now.iterdir():
+    for path in now.iterdir() if now.exists() else ():
         os.replace(path, target / path.name)
-    for path in target.iterdir():
-        if _is_own_link(path):
+    for path in [target / name for other in (old, place / "new") if other.exists() for name in os.listdir(other)]:
+        if path.is_symlink() and Path(os.readlink(path)).parts[:2] == (place.name, "now"):
             path.unlink()

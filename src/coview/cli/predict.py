@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from coview.cli.folder import claimed_files
 from coview.cli.inputs import ViewInputs
 from coview.cli.options import OUTPUT, option
 from coview.cli.output import check_report, draw_report, print_address
@@ -71,20 +72,22 @@ def predict_command(
 
     from coview.certainty.columns import check_columns, sample_columns
     from coview.certainty.which_view import count_novel, notes_on_novelty
-    from coview.io.labels import columns_in, notes_on_formulas, write_description, write_label_blocks
+    from coview.io.labels import columns_in, description_path, notes_on_formulas, write_description, write_label_blocks
     from coview.persist import describe_model, load
 
-    _check_output(output, inputs.files, force=force)
+    _check_output(output, inputs.files)
     wanted = columns_in(output, check_columns("--column", columns))
     if columns and wanted == (CLUSTER_COLUMN,):
         raise InputError(f"{output} has the clusters only; write other columns to a .csv, .tsv or .parquet file")
     if report is not None:
         check_report("--report", report)
-        if report.exists() and not force:
-            raise InputError(f"{report} exists; name another file, or replace it with --force")
+    files = [output, description_path(output), *filter(None, [report])]
+    for file in files:
+        if file.exists() and not force:
+            raise InputError(f"{file} exists; name another file, or replace it with --force")
     sizes: Counter[int] = Counter()
     novel: dict[str, Any] = {}
-    with terminal.working() as progress:
+    with claimed_files(files, force=force) as written_to, terminal.working() as progress:
         progress("reading the model", 0, 1)
         path = model / "model.safetensors" if model.is_dir() else model
         known = {view["name"]: view for view in describe_model(path)["views"]}
@@ -127,14 +130,14 @@ def predict_command(
                 yield ids, block
 
         ids_name = inputs.ids or "sample"
-        write_label_blocks(output, ids_name, n_samples, counted(), replace=force)
+        write_label_blocks(written_to[0], ids_name, n_samples, counted())
         terminal.note(*notes_on_novelty(novel))
-        written = [output, *filter(None, [write_description(output, ids_name, wanted)])]
+        write_description(written_to[0], ids_name, wanted)
         if report is not None:
             progress("report", 0, 1)
             summary = _summary_on_map(trained, loaded, path, terminal, shlex.join(context.obj))
-            draw_report(summary, report, terminal)
-            written += [report] if report.exists() else []
+            draw_report(summary, written_to[-1], terminal)
+        written = [file for file, place in zip(files, written_to, strict=True) if place.exists()]
     total = sizes.total()
     rows = [(str(label), str(size), percent(size / total)) for label, size in sorted(sizes.items())]
     terminal.table("Clusters", ("cluster", "samples", "fraction"), rows)
@@ -161,7 +164,7 @@ def _summary_on_map(trained: Any, loaded: Any, path: Path, terminal: Terminal, c
     return summarize(trained, loaded.views, ids=loaded.ids, notes=tuple(terminal.notes), command=command, on_map=on_map)
 
 
-def _check_output(output: Path, files: Mapping[str, str], *, force: bool) -> None:
+def _check_output(output: Path, files: Mapping[str, str]) -> None:
     from coview.io.labels import check_label_path
 
     check_label_path(output)
@@ -169,8 +172,6 @@ def _check_output(output: Path, files: Mapping[str, str], *, force: bool) -> Non
         for name, file in files.items():
             if Path(file).exists() and output.samefile(file):
                 raise InputError(f"-o {output} is the file of the view {name!r}; write the labels to another file")
-        if not force:
-            raise InputError(f"{output} exists; name another file, or replace it with --force")
 
 
 def _block_reader(inputs: ViewInputs, trained: Mapping[str, Sequence[str] | None], model: Any) -> Any:

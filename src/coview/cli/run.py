@@ -8,6 +8,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
+from coview.atomic import complete_or_absent, write_complete
 from coview.cli.folder import claimed_folder
 from coview.cli.inputs import LabelledInputs
 from coview.cli.model import ModelOptions
@@ -134,7 +135,7 @@ def run(
         command=command,
         stability=stability,
     )
-    (folder / "summary.json").write_text(summary.to_json(), encoding="utf-8")
+    write_complete(folder / "summary.json", summary.to_json().encode())
     if positions is not None:
         _write_map(folder / "map.csv", ids_name or "sample", ids, positions, model.labels_)
     _write_tuning(summary, folder / "tuning.csv")
@@ -149,7 +150,7 @@ def _write_map(path: Path, ids_name: str, ids: Any, positions: Array, labels: La
     """Write the position of each sample on the map, and its cluster."""
     from coview.io.labels import delimited_rows
 
-    with path.open("wb") as file, delimited_rows(file) as table:
+    with complete_or_absent(path) as file, delimited_rows(file) as table:
         table.writerow([ids_name, "x", "y", "cluster"])
         names = range(len(labels)) if ids is None else ids
         for name, (x, y), label in zip(names, positions.tolist(), labels.tolist(), strict=True):
@@ -164,7 +165,7 @@ def _write_tuning(summary: Summary, path: Path) -> None:
     if summary.tuning is None:
         return
     rows = summary.tuning.evaluations
-    with path.open("wb") as file, delimited_rows(file) as table:
+    with complete_or_absent(path) as file, delimited_rows(file) as table:
         table.writerow(["selected", *(field.name for field in fields(EvaluatedModel))])
         for i, row in enumerate(rows):
             table.writerow([int(i == summary.tuning.selected), *astuple(row)])

@@ -18,7 +18,7 @@ from typing import IO, Any, Literal, TypeAlias
 
 import numpy as np
 
-from coview.atomic import complete_or_absent
+from coview.atomic import complete_or_absent, write_complete
 from coview.errors import InputError
 from coview.io.align import Ids, check_ids, refuse_duplicates, take_ids
 from coview.io.arrow import load_arrow
@@ -227,17 +227,12 @@ def write_labels(
     return write_label_blocks(path, name, len(clusters), [(None if ids is None else list(ids), block)])
 
 
-def write_label_blocks(
-    path: str | os.PathLike[str], ids_name: str, n_samples: int, blocks: LabelBlocks, *, replace: bool = True
-) -> Path:
-    """Write the labels and further columns of n_samples in blocks, as `write_labels` does, and return the path.
-
-    With `replace=False`, a file that has got this name meanwhile is an error.
-    """
+def write_label_blocks(path: str | os.PathLike[str], ids_name: str, n_samples: int, blocks: LabelBlocks) -> Path:
+    """Write the labels and further columns of n_samples in blocks, as `write_labels` does, and return the path."""
     path = check_label_path(path)
     check_ids_name(ids_name)
     # Otherwise a process that is killed here could leave new labels beside the description of other columns.
-    with complete_or_absent(path, replace=replace, outdated=[description_path(path)]) as file:
+    with complete_or_absent(path, outdated=[description_path(path)]) as file:
         _WRITERS[path.suffix.lower()](file, ids_name, n_samples, blocks)
     return path
 
@@ -288,8 +283,7 @@ def write_description(path: Path, ids_name: str, written: Collection[str] = tupl
         "tableSchema": {"columns": columns},
     }
     described = description_path(path)
-    with complete_or_absent(described) as file:
-        file.write(json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n")
+    write_complete(described, json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n")
     return described
 
 

@@ -18,7 +18,7 @@ from typing import IO, Any, NoReturn, TypeAlias
 import numpy as np
 
 from coview._version import __version__
-from coview.atomic import complete_or_absent
+from coview.atomic import FULL_DISK, write_complete
 from coview.errors import InputError, ModelFileError
 from coview.state import StateError, require
 from coview.views import Array
@@ -86,9 +86,10 @@ def write_file(path: Path, tree: Json, arrays: Mapping[str, Array]) -> None:
     require(len([*_levels(tree)]) + 1 <= _DEEPEST, f"models within models of more than {_DEEPEST} levels are too deep")
     content = save(dict(arrays), {"coview": text})
     try:
-        with complete_or_absent(path) as file:
-            file.write(content)
+        write_complete(path, content)
     except (OSError, ValueError) as error:  # ValueError: paths that no file can have
+        if getattr(error, "errno", None) in FULL_DISK:
+            raise
         raise InputError(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from coview.atomic import complete_or_absent
+from coview.atomic import write_complete
 from coview.compare import Comparison
 from coview.report.charts import chart_data, has_scores, model_clusters
 from coview.report.page import fill
@@ -63,7 +63,5 @@ def write_report(result: Summary | Comparison, path: str | Path) -> Path:
     Path
     """
     path = Path(path)
-    html = render(result)
-    with complete_or_absent(path) as file:
-        file.write(html.encode())
+    write_complete(path, render(result).encode())
     return path
