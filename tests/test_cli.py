@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from resource import RUSAGE_CHILDREN, getrusage
+from resource import RLIMIT_FSIZE, RUSAGE_CHILDREN, getrusage, setrlimit
 
 import numpy as np
 import pytest
@@ -95,6 +95,70 @@ def test_some_bad_files_through_the_console_script(name, tmp_path):
     assert (found.stdout, found.stderr.count("\n")) == ("", 1)
     assert "view 'bad'" in found.stderr
     assert sorted(tmp_path.iterdir()) == before
+
+
+def two_views(folder, n_samples=30):
+    """Write two views, and return the options of a quick fit."""
+    for i, name in enumerate("ab"):
+        x = np.random.default_rng(i).normal(size=(n_samples, 3))
+        x[::3] += 8
+        np.save(folder / f"{name}.npy", x)
+    views = [f"--view={name}={folder / f'{name}.npy'}" for name in "ab"]
+    return ["fit", *views, "-k2", "--method=tmvkscr", "--no-report"]
+
+
+def in_shell(line, *typed):
+    """Run the command with redirections, in which "$@" stands for it."""
+    shell = ["bash", "-c", f"set -o pipefail; {line}", "bash", SCRIPT, *map(str, typed)]
+    return subprocess.run(shell, capture_output=True, text=True, env=ONE_THREAD, timeout=120)
+
+
+@pytest.mark.parametrize(
+    ("line", "options", "note"),
+    [
+        ('"$@" 2>&-', [], None),
+        ('"$@" <&- >&- 2>&-', [], None),
+        ('"$@" >&-', ["--json"], None),
+        ('"$@" 2>/dev/full', [], None),
+        ('"$@" | true', [], None),
+        ('"$@" >/dev/full', [], "Note: standard output: No space left on device\n"),
+        ('"$@" >/dev/full', ["--json"], "Note: standard output: No space left on device\n"),
+    ],
+)
+def test_a_fit_succeeds_if_its_results_are_written_although_it_cannot_print(tmp_path, line, options, note):
+    found = in_shell(line, *two_views(tmp_path), *options, "-o", tmp_path / "run")
+    assert found.returncode == 0, found.stderr
+    assert {path.name for path in (tmp_path / "run").iterdir()} >= {"labels.csv", "model.safetensors", "summary.json"}
+    assert "Error" not in found.stderr
+    assert note is None or found.stderr.endswith(note)
+
+
+def test_commands_that_only_print_fail_if_they_cannot():
+    found = in_shell('"$@" >/dev/full', "methods")
+    assert (found.returncode, found.stderr) == (1, "Error: standard output: No space left on device\n")
+    assert in_shell('"$@" | true', "methods").returncode == 1
+
+
+@pytest.mark.parametrize("line", ['"$@" 2>&-', '"$@" 2>/dev/full'])
+def test_bad_input_has_its_exit_code_without_a_standard_error(tmp_path, line):
+    assert in_shell(line, "fit", f"--view=a={tmp_path / 'missing.csv'}", "-k2").returncode == 2
+
+
+@pytest.mark.parametrize("name", ["labels.csv", "model.safetensors", "report.html"])
+def test_a_full_disk_has_one_exit_code_and_names_the_file(tmp_path, name):
+    """A limit of the size of files has the same effect as a full disk: labels are about 1 kB, models 10 kB."""
+    command = [*two_views(tmp_path), "--report"]
+    size = {"labels.csv": 500, "model.safetensors": 2_000, "report.html": 200_000}[name]
+    found = subprocess.run(
+        [SCRIPT, *command, "-o", tmp_path / "run"],
+        capture_output=True,
+        text=True,
+        env={**ONE_THREAD, "PYTHONDONTWRITEBYTECODE": "1"},
+        timeout=120,
+        preexec_fn=lambda: setrlimit(RLIMIT_FSIZE, (size, size)),
+    )
+    assert (found.returncode, found.stderr) == (1, f"Error: {tmp_path}/run/{name}: File too large\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.npy", "b.npy"]
 
 
 def test_usage_errors_name_the_help(capsys):

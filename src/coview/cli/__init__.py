@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from io import TextIOWrapper
@@ -17,6 +18,9 @@ def main() -> None:
     """Run the command."""
     interrupted = signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while modules are imported ends the process
     signal.signal(signal.SIGTERM, _end)
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed: the next file that is opened would get its number, and its text
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115 - until the end
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a character that the terminal cannot show is not an error

@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 from coview.cli.folder import completed
 from coview.cli.spelling import INSTEAD, in_options
+from coview.cli.terminal import print_errors
 from coview.errors import InputError
 from coview.formats import visible
 
@@ -22,7 +23,7 @@ _LESS_MEMORY = "train on some of the samples, as in --n-train 5000, or use --met
 
 
 class Commands(TyperGroup):
-    """The commands; exit code 0 is success, 1 a failure, 2 bad usage or input, 130 Ctrl-C."""
+    """The commands; exit code 0 is complete results, 1 a failure, 2 bad usage or input, 130 Ctrl-C."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """List the commands in plain text, because loading rich takes longer than everything else."""
@@ -50,12 +51,11 @@ class Commands(TyperGroup):
         except (KeyboardInterrupt, typer.Abort):  # some versions of typer return 130 themselves
             code = 130
         except Exception as error:
-            if "--debug" in typed:
-                traceback.print_exc()
             code, message = _explain(error)
-            typer.echo(f"Error: {visible(' '.join(message.split()))}", err=True)
+            trace = traceback.format_exc() if "--debug" in typed else ""
+            print_errors(f"{trace}Error: {visible(' '.join(message.split()))}")
         if code == 130:
-            typer.echo(f"Stopped: {'all results were written' if completed else 'nothing was written'}.", err=True)
+            print_errors(f"Stopped: {'all results were written' if completed else 'nothing was written'}.")
         sys.exit(code if isinstance(code, int) else 0)
 
 

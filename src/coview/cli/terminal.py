@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+from coview.cli.folder import completed
 from coview.cli.options import OUTPUT, option
 from coview.cli.spelling import in_options
 from coview.formats import visible
@@ -53,12 +55,17 @@ class Terminal:
     def print_json(self, values: dict[str, Any]) -> None:
         """Print the values and the notes as a JSON object with --json."""
         if self.as_json:
-            sys.stdout.write(json.dumps({**values, "notes": self.notes}, indent=2, allow_nan=False) + "\n")
+            with _standard_output():
+                print(json.dumps({**values, "notes": self.notes}, indent=2, allow_nan=False))
 
     def _print(self, what: Any) -> None:
         from rich.console import Console
 
-        Console(markup=False, emoji=False, highlight=False, soft_wrap=isinstance(what, str)).print(what)
+        console = Console(markup=False, emoji=False, highlight=False, soft_wrap=isinstance(what, str))
+        with _standard_output():
+            with console.capture() as printed:  # otherwise rich ends the process if a pipe is closed
+                console.print(what)
+            print(printed.get(), end="")
 
     @contextmanager
     def working(self) -> Iterator[Progress]:
@@ -72,4 +79,25 @@ class Terminal:
             with progress_bar(_BAR_DELAY, remove=True) if shown else reporting(None) as progress:
                 yield progress
         if not (self.as_json or self.quiet):
-            sys.stderr.writelines(f"Note: {visible(text)}\n" for text in self.notes)
+            print_errors(*(f"Note: {visible(text)}" for text in self.notes))
+
+
+def print_errors(*lines: str) -> None:
+    """Print to standard error; if that fails, results and exit codes do not depend on it."""
+    with suppress(OSError):
+        sys.stderr.writelines(f"{line}\n" for line in lines)
+
+
+@contextmanager
+def _standard_output() -> Iterator[None]:
+    """Print to standard output; if that fails, it is an error unless the results are in their files."""
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes the rest when it exits
+        error.filename = "standard output"
+        if not completed:
+            raise
+        if not isinstance(error, BrokenPipeError):  # the reader may end when it has enough, as head does
+            print_errors(f"Note: standard output: {error.strerror}")
