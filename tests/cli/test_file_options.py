@@ -127,7 +127,7 @@ def test_a_folder_of_10x_is_a_view(tmp_path, capsys, monkeypatch):
     assert (
         (tmp_path / "run" / "labels.csv")
         .read_text()
-        .startswith("sample,cluster,membership,second_cluster,novelty,best_view,stable\ns0,")
+        .startswith("sample,cluster,membership,second_cluster,novelty,best_view,stability\ns0,")
     )
     assert call(capsys, "predict", "run", "--view=a=bad", "-o", "labels.csv", "-q") == (0, "", "")
     code, out, _ = call(capsys, "info", "bad", "--json")

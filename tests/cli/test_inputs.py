@@ -104,7 +104,7 @@ def test_cells_of_modalities_and_classes_are_paired_by_name(modalities, capsys, 
     assert (
         Path("run/labels.csv")
         .read_text()
-        .startswith("sample,cluster,membership,second_cluster,novelty,best_view,stable\ncell00,")
+        .startswith("sample,cluster,membership,second_cluster,novelty,best_view,stability\ncell00,")
     )
 
 

@@ -76,6 +76,7 @@ def saved(tmp_path_factory):
     """Save small models of all kinds."""
     folder = tmp_path_factory.mktemp("models")
     dense, sparse = positive_views(24), positive_views(24, sp.csr_array)
+    sparse["b"] = sp.csr_array(np.tile(np.eye(12), (2, 4)))  # with few entries, so that it is stored sparse
     named = {name: pd.DataFrame(x).add_prefix(name) for name, x in dense.items()}
     days = np.array(["Monday", "Tuesday"] * 12)
     models = [
