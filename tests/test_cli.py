@@ -133,10 +133,11 @@ def test_a_fit_succeeds_if_its_results_are_written_although_it_cannot_print(tmp_
     assert note is None or found.stderr.endswith(note)
 
 
-def test_commands_that_only_print_fail_if_they_cannot():
-    found = in_shell('"$@" >/dev/full', "methods")
+@pytest.mark.parametrize("typed", [["methods"], ["--version"], ["--help"], ["fit", "-h"], []])
+def test_commands_that_only_print_fail_if_they_cannot(typed):
+    found = in_shell('"$@" >/dev/full', *typed)
     assert (found.returncode, found.stderr) == (1, "Error: standard output: No space left on device\n")
-    assert in_shell('"$@" | true', "methods").returncode == 1
+    assert in_shell('"$@" | true', *typed).returncode == 1
 
 
 @pytest.mark.parametrize("line", ['"$@" 2>&-', '"$@" 2>/dev/full'])

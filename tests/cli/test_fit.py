@@ -341,6 +341,21 @@ def test_a_failure_leaves_nothing_and_debug_prints_the_traceback(data, tmp_path,
     assert "summarize" in err
 
 
+@pytest.mark.parametrize("error", [RuntimeError("no font"), MemoryError()])
+def test_an_error_after_the_results_are_written_is_a_note(data, tmp_path, capsys, monkeypatch, error):
+    def fail(*_):
+        raise error
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("coview.cli.terminal.Terminal.table", fail)
+    code, _, err = call(capsys, "fit", *data["train_files"], *RBF_3, "-o", "run")
+    assert code == 0
+    assert err.endswith(f"Note: {error!r}; all results were written\n")
+    assert "Error: " not in err
+    assert "--n-train" not in err
+    assert (tmp_path / "run" / "summary.json").exists()
+
+
 def test_a_full_disk_is_a_failure(data, tmp_path, capsys, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device", "run/summary.json")

@@ -51,9 +51,13 @@ class Commands(TyperGroup):
         except (KeyboardInterrupt, typer.Abort):  # some versions of typer return 130 themselves
             code = 130
         except Exception as error:
+            if isinstance(error, OSError) and {"-h", "--help", "--version"} & {*(typed or ["--help"])}:
+                error.filename = "standard output"  # typer prints these
             code, message = _explain(error)
+            if completed:  # only printing has failed
+                code, message = 0, f"{error!r}; all results were written"
             trace = traceback.format_exc() if "--debug" in typed else ""
-            print_errors(f"{trace}Error: {visible(' '.join(message.split()))}")
+            print_errors(f"{trace}{'Note' if completed else 'Error'}: {visible(' '.join(message.split()))}")
         if code == 130:
             print_errors(f"Stopped: {'all results were written' if completed else 'nothing was written'}.")
         sys.exit(code if isinstance(code, int) else 0)
