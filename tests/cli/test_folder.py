@@ -1,11 +1,15 @@
 """Folders of results that are either complete or unchanged."""
 
+import errno
 import os
 import shutil
+import threading
+import time
 
 import pytest
 
 from coview import InputError
+from coview.cli import folder as module
 from coview.cli.folder import claimed_files, claimed_folder
 
 FILES = ("model", "labels", "tuning")
@@ -129,7 +133,7 @@ def test_a_kill_at_any_moment_leaves_all_of_one_run(tmp_path, monkeypatch, link)
 
 
 def test_without_symbolic_links_the_next_run_finishes_the_move(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "symlink", lambda *_: stop(OSError))
+    monkeypatch.setattr(os, "symlink", lambda *_: stop(OSError(errno.EPERM, "Operation not permitted")))
     new = {"labels": "new", "tuning": "new", "notes": "old"}
     results = []
     for moment in range(1, 100):
@@ -187,6 +191,63 @@ def test_what_killed_runs_left_in_the_same_place_is_removed(tmp_path):
     assert not any(path.name.startswith(".") for path in run.iterdir())
 
 
+@pytest.mark.parametrize("name", [".other.csv.coview", ".labels.csv.coview"], ids=["another claim", "its own claim"])
+@pytest.mark.parametrize("now", ["../../private", "new", "old"])
+def test_a_forged_claim_moves_no_files_from_elsewhere(tmp_path, name, now):
+    data, private = tmp_path / "data", tmp_path / "private"
+    (data / name).mkdir(parents=True)
+    private.mkdir()
+    (private / "key").write_text("secret")
+    (data / name / "now").symlink_to(now)
+    if now in ("new", "old"):
+        (data / name / now).symlink_to("../../private")
+    (data / "key").symlink_to(f"{name}/now/key")
+    write_files(data / "labels.csv")
+    assert contents(private) == {"key": "secret"}
+    assert contents(data) == {"labels.csv": "new"}
+    assert not (data / name).exists()
+
+
+@pytest.mark.parametrize("name", [".other.csv.coview", ".labels.csv.coview"], ids=["another claim", "its own claim"])
+@pytest.mark.parametrize("next_one", [True, False])
+def test_a_forged_claim_removes_and_replaces_no_files(tmp_path, name, next_one):
+    for part in ("now", "old", *(["next"] if next_one else [])):
+        (tmp_path / name / part).mkdir(parents=True)
+    for file in ("old/important.csv", "now/other.csv"):
+        (tmp_path / name / file).write_text("forged")
+    for file in ("important.csv", "other.csv"):
+        (tmp_path / file).write_text("mine")
+    write_files(tmp_path / "labels.csv")
+    assert contents(tmp_path) == {"important.csv": "mine", "other.csv": "mine", "labels.csv": "new"}
+    assert not (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize("now", ["old", "new"])
+def test_a_forged_claim_replaces_only_its_own_links(tmp_path, now):
+    left = tmp_path / ".other.csv.coview"
+    for part in ("old", "new"):
+        (left / part).mkdir(parents=True)
+        (left / part / "important.csv").write_text("forged")
+    (left / "now").symlink_to(now)
+    (tmp_path / "important.csv").write_text("mine")
+    write_files(tmp_path / "labels.csv")
+    assert contents(tmp_path) == {"important.csv": "mine", "labels.csv": "new"}
+
+
+@pytest.mark.parametrize("foreign", ["another user", "other files"])
+def test_a_claim_that_no_run_of_this_user_has_made_is_refused_and_kept(tmp_path, monkeypatch, foreign):
+    left = tmp_path / ".labels.csv.coview"
+    (left / "new").mkdir(parents=True)
+    if foreign == "another user":
+        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    else:
+        (left / "notes").write_text("mine")
+    with pytest.raises(InputError, match=r"or delete .*\.labels\.csv\.coview if no run is active"):
+        write_files(tmp_path / "labels.csv")
+    assert (left / "new").is_dir()
+    assert (left / "notes").exists() == (foreign == "other files")
+
+
 def write_files(*files, text="new", force=True, during=lambda: None):
     with claimed_files(files, force=force) as places:
         for place in places:
@@ -195,18 +256,26 @@ def write_files(*files, text="new", force=True, during=lambda: None):
 
 
 @pytest.mark.parametrize("old", ["old", None])
-@pytest.mark.parametrize("apart", [False, True], ids=["one folder", "two folders"])
-def test_a_kill_at_any_moment_leaves_files_of_one_run(tmp_path, monkeypatch, old, apart):
+@pytest.mark.parametrize("where", ["one folder", "relative and absolute", "through a link", "two folders"])
+def test_a_kill_at_any_moment_leaves_files_of_one_run(tmp_path, monkeypatch, old, where):
     """In two folders, the second file may be absent, but is never that of another run."""
-    seen = []
+    seen, apart = [], where == "two folders"
     for moment in range(1, 100):
         run = tmp_path / str(moment)
         labels, report = run / "labels.csv", run / ("reports" if apart else "") / "new.html"
         report.parent.mkdir(parents=True)
         for file in (labels, report) if old else ():
             file.write_text(old)
+        typed = [labels, report]
+        if where == "relative and absolute":
+            monkeypatch.chdir(run)
+            typed[0] = type(labels)("labels.csv")
+        elif where == "through a link":
+            link = tmp_path / f"link-{moment}"
+            link.symlink_to(run)
+            typed[1] = link / "new.html"
 
-        def command(_, files=(labels, report)):
+        def command(_, files=tuple(typed)):
             write_files(*files)
 
         killed = killed_at(run, monkeypatch, moment, command)
@@ -220,6 +289,32 @@ def test_a_kill_at_any_moment_leaves_files_of_one_run(tmp_path, monkeypatch, old
     whole = [(old, old), ("new", "new")]
     assert (seen[0], seen[-1]) == (*whole,)
     assert {*seen} <= {*whole, *([(old, None), ("new", None)] if apart else [])}
+
+
+@pytest.mark.parametrize("name", ["mkdir", "link", "symlink", "replace"])
+def test_an_error_while_files_of_two_folders_get_their_names_changes_none(tmp_path, monkeypatch, name):
+    """A full disk in the folder of the labels, once all files are written."""
+    folder, labels, report = tmp_path / "labels", tmp_path / "labels" / "labels.csv", tmp_path / "reports" / "new.html"
+    for file in (labels, report):
+        file.parent.mkdir()
+        file.write_text("old")
+    change = getattr(os, name)
+
+    def full(*given, **named):
+        if str(folder) in str(given[1 if name != "mkdir" else 0]):
+            raise OSError(errno.ENOSPC, "No space left on device", *given[:1])
+        return change(*given, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copy2", full)
+        with pytest.raises(OSError, match="No space left"):
+            write_files(labels, report, during=lambda: patch.setattr(os, name, full))
+    assert not list(tmp_path.rglob(".*"))
+    assert contents(labels.parent) == {"labels.csv": "old"}
+    assert contents(report.parent) == {"new.html": "old"}
+    with pytest.raises(InputError, match="labels was removed or replaced during the run"):
+        write_files(labels, report, during=lambda: shutil.rmtree(folder))
+    assert contents(report.parent) == {"new.html": "old"}
 
 
 def test_files_that_appear_during_a_run_are_kept_with_all_others(tmp_path):
@@ -241,9 +336,50 @@ def test_runs_may_write_other_files_of_a_folder_at_the_same_time(tmp_path):
     assert contents(tmp_path) == {"a.csv": "new", "b.csv": "new"}
 
 
+def test_each_file_of_a_run_is_claimed(tmp_path):
+    """Otherwise labels of one run could stand beside the report of the other one."""
+
+    def second():
+        with pytest.raises(InputError, match=r"another run is writing to .*r.html; wait until it ends"):
+            write_files(tmp_path / "b.csv", tmp_path / "r.html", text="second")
+
+    write_files(tmp_path / "a.csv", tmp_path / "r.html", during=second)
+    assert contents(tmp_path) == {"a.csv": "new", "r.html": "new"}
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("left_over", [True, False], ids=["left by a killed run", "just made"])
+def test_a_claim_that_another_run_locks_for_a_moment_is_waited_for(tmp_path, monkeypatch, left_over):
+    """The other run, of another file in the same folder, takes it for left over."""
+    place, lock = tmp_path / ".a.csv.coview", module.lock
+    taken = []
+
+    def slow_removal():
+        with module.ExitStack() as stack:
+            stack.callback(os.close, module._locked(place))
+            taken.append(True)
+            time.sleep(0.2)
+            module._finish(place)
+
+    def other_first(descriptor, path):
+        if path == place and threading.current_thread() is threading.main_thread() and not taken:
+            other.start()
+            while not taken:
+                time.sleep(0.01)
+        return lock(descriptor, path)
+
+    if left_over:
+        (place / "new").mkdir(parents=True)
+    other = threading.Thread(target=slow_removal)
+    monkeypatch.setattr(module, "lock", other_first)
+    write_files(tmp_path / "a.csv")
+    other.join()
+    assert contents(tmp_path) == {"a.csv": "new"}
+
+
 @pytest.mark.parametrize("exists", [True, False])
 @pytest.mark.parametrize("force", [True, False])
-def test_a_second_run_in_the_same_folder_is_refused_at_once(tmp_path, exists, force):
+def test_a_second_run_in_the_same_folder_is_refused(tmp_path, exists, force):
     run = tmp_path / "run"
     if exists:
         run.mkdir()
@@ -289,12 +425,10 @@ def test_a_folder_that_is_removed_during_the_run_is_named(tmp_path):
 @pytest.mark.parametrize("change", ["mkdir", "symlink", "replace"])
 def test_a_full_disk_names_no_hidden_folder(tmp_path, monkeypatch, change):
     old_run(tmp_path)
-    changed = getattr(os, change)
 
     def full(path, *others, **named):
-        if path == "old":  # a system where this link cannot be made has no links
-            return changed(path, *others, **named)
-        raise OSError(28, "No space left on device", os.fspath(path))
+        other = () if change == "mkdir" else (None, os.fspath(others[0]))
+        raise OSError(28, "No space left on device", os.fspath(path), *other)
 
     monkeypatch.setattr(os, change, full)
     with pytest.raises(OSError, match="No space left on device") as raised:
@@ -311,7 +445,7 @@ def test_systems_without_locks_have_claims_too(tmp_path, monkeypatch):
     run = tmp_path / "run"
 
     def second():
-        with pytest.raises(InputError, match="if no run is active, delete it"):
+        with pytest.raises(InputError, match=r"or delete .*\.run\.coview if no run is active"):
             write(run)
 
     write(run, during=second)
@@ -320,8 +454,6 @@ def test_systems_without_locks_have_claims_too(tmp_path, monkeypatch):
 
 def test_a_claim_that_ends_while_it_is_taken_is_taken_again(tmp_path, monkeypatch):
     """The first run removes its claim between the moment when the second opens it and the moment when it locks it."""
-    from coview.cli import folder
-
     run, claim, times = tmp_path / "run", tmp_path / ".run.coview", []
 
     def late(descriptor, path):
@@ -330,8 +462,8 @@ def test_a_claim_that_ends_while_it_is_taken_is_taken_again(tmp_path, monkeypatc
             claim.rmdir()
         return lock(descriptor, path)
 
-    lock = folder.lock
-    monkeypatch.setattr(folder, "lock", late)
+    lock = module.lock
+    monkeypatch.setattr(module, "lock", late)
     write(run)
     assert len(times) == 2
     assert contents(run) == dict.fromkeys(FILES, "new")

@@ -3,7 +3,7 @@
 A run claims its folder before it starts: it makes the folder `.NAME.coview` beside a new folder, or inside an existing
 one, which may be a file system or the only writable place, and locks it. The lock ends with the process, so a second
 run is refused while the first is active, and the next run in the same place finishes or removes what a kill has left.
-A run that writes single files claims them in the same way, by the name of the first one.
+A run that writes single files claims each of them in the same way, and uses `.NAME.coview` of the first one.
 
 A new folder gets its name by one rename. In an existing folder, all files are replaced by one rename as well:
 
@@ -17,23 +17,28 @@ A kill before 3 leaves the earlier run, and a kill after 3 the new one, complete
 next run in the folder finishes step 4, or undoes step 2. On file systems without symbolic links, the files move one by
 one after 2, so that a kill at this moment leaves files of both runs until the next run finishes the move.
 
-Only files with the names of results are replaced; all other files of the folder stay.
+Only files with the names of results are replaced; all other files of the folder stay. An archive can contain a forged
+`.NAME.coview`, so the next run replaces only links that lead into such a folder, by files that are in it.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from time import monotonic, sleep
 
-from coview.atomic import Locked, lock
+from coview.atomic import FULL_DISK, Locked, lock
 from coview.errors import InputError
 
 completed: list[Path] = []  # what a command has written; later errors and Ctrl-C do not change it
 _OWN_NAMES = {"new", "old", "links", "now", "next"}  # in the folder of a claim
+# Errors of file systems without symbolic links; others, as of permissions, can come from a forged folder.
+_NO_LINKS = (errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EROFS)
 
 
 @contextmanager
@@ -44,67 +49,79 @@ def claimed_files(files: Sequence[Path], *, force: bool) -> Iterator[list[Path]]
     get their names after it, so that a kill in between leaves no file beside one of another run.
     """
     with ExitStack() as stack:
-        places: dict[Path, Path] = {}
-        for folder in reversed(dict.fromkeys(file.parent for file in files)):  # the last one is left first
-            names = [file.name for file in files if file.parent == folder]
-            places[folder] = stack.enter_context(claimed_folder(folder, names, force=force, name=names[0]))
-        yield [places[file.parent] / file.name for file in files]
-        with _uninterrupted():
-            for file in files:
-                _check_files(file.parent, [file.name], force=force, meanwhile=True)
-            for file in (file for file in files if file.parent != files[0].parent):
-                file.unlink(missing_ok=True)
-            stack.close()
+        claims = {}
+        for folder in dict.fromkeys(file.parent.resolve() for file in files):
+            own = [file for file in files if file.parent.resolve() == folder]
+            claims[folder] = stack.enter_context(_claimed(own, [file.name for file in own], force=force)), own
+        yield [claims[file.parent.resolve()][0] / "new" / file.name for file in files]
+        _put_in_place([*claims.values()], stack, force=force)
 
 
 @contextmanager
-def claimed_folder(folder: Path, files: Collection[str], *, force: bool, name: str = "") -> Iterator[Path]:
+def claimed_folder(folder: Path, files: Collection[str], *, force: bool) -> Iterator[Path]:
     """Check and claim a folder, and yield an empty folder to write to; its files are in their place at the end.
 
     After an error, the folder is as before. Without `force`, none of these files may exist, at the start or at the end.
-    With `name`, only the file of this name is claimed, and other runs may write to the folder.
     """
-    _check_path(folder)
-    target = folder.resolve()
-    is_new = not target.exists()
-    place = (target.parent if is_new else target) / f".{name or target.name}.coview"
-    made = [parent for parent in place.parents if not parent.exists()]
+    own = [folder / name for name in files]
     with ExitStack() as stack:
-        stack.enter_context(_errors_that_name(folder, folder / name, place))
-        place.parent.mkdir(parents=True, exist_ok=True)
-        for parent in reversed(made):
-            stack.callback(_remove_if_empty, parent)
-        _remove_left_over({place.parent, target.parent})
-        descriptor = _claim(place, folder / name)
-        if descriptor is not None:
-            stack.callback(os.close, descriptor)
-        stack.callback(_finish, place, target)
-        _settle(place, target)
-        _clear(place)
-        _check_files(folder, files, force=force)
-        (place / "new").mkdir()
+        place = stack.enter_context(_claimed(own, [""], force=force))
         yield place / "new"
-        if not (place / "new").exists():
-            raise InputError(f"{folder} was removed or replaced during the run; start it again")
-        with _uninterrupted():
-            _check_files(folder, files, force=force, meanwhile=True)
-            if is_new:
-                _rename(place / "new", target, folder)
-            else:
-                _replace_files(place, target, files)
-            stack.close()
-            completed.append(folder)
+        _put_in_place([(place, own)], stack, force=force)
 
 
 @contextmanager
-def _errors_that_name(folder: Path, claimed: Path, place: Path) -> Iterator[None]:
+def _claimed(files: Sequence[Path], names: Sequence[str], *, force: bool) -> Iterator[Path]:
+    """Claim names in the folder of the files, "" for the folder; yield the hidden folder of the first one."""
+    folder = files[0].parent
+    _check_path(folder)
+    target = folder.resolve()
+    beside = target if target.exists() else target.parent
+    claims = {f".{name or target.name}.coview": folder / name for name in names}
+    made = [parent for parent in (beside, *beside.parents) if not parent.exists()]
+    with ExitStack() as stack:
+        stack.enter_context(_errors_that_name(folder, claims))
+        beside.mkdir(parents=True, exist_ok=True)
+        for parent in reversed(made):
+            stack.callback(_remove_if_empty, parent)
+        for name in reversed(claims):
+            place = beside / name
+            descriptor = _claim(place, claims[name], {beside, target.parent})
+            if descriptor is not None:
+                stack.callback(os.close, descriptor)
+            stack.callback(_finish, place)
+        _check_files(files, force=force)
+        (place / "new").mkdir()
+        yield place
+
+
+def _put_in_place(claims: Sequence[tuple[Path, Sequence[Path]]], stack: ExitStack, *, force: bool) -> None:
+    """Give the files of each hidden folder their names; a full disk is found before the first one is replaced."""
+    with _uninterrupted():
+        for place, files in claims:
+            if not (place / "new").exists():
+                raise InputError(f"{files[0].parent} was removed or replaced during the run; start it again")
+            _check_files(files, force=force, meanwhile=True)
+        for place, files in claims:
+            _prepare(place, files)
+        for place, _ in claims[1:]:
+            (place / "now").unlink(missing_ok=True)  # the links of this folder lead to nothing until its own commit
+        for place, files in claims:
+            _commit(place, files[0].parent)
+        stack.close()
+        completed.extend(files[0].parent for _, files in claims)
+
+
+@contextmanager
+def _errors_that_name(folder: Path, claims: dict[str, Path]) -> Iterator[None]:
     """Name files as the user knows them in errors of the system, in place of hidden ones."""
     try:
         yield
     except OSError as error:
-        path = Path(os.fsdecode(error.filename or ""))
-        if place.name in path.parts:
-            error.filename = str(folder / path.name if path.parent.name in _OWN_NAMES else claimed)
+        for path in (Path(os.fsdecode(name)) for name in (error.filename2, error.filename) if name):
+            for hidden in claims.keys() & {*path.parts}:
+                known = folder / path.name if path.parent.name in _OWN_NAMES else claims[hidden]
+                error.filename, error.filename2 = str(known), None
         raise
 
 
@@ -138,56 +155,51 @@ def _check_path(folder: Path) -> None:
         raise InputError(f"cannot write to {folder}: no permission to write in {ancestor}")
 
 
-def _check_files(folder: Path, files: Collection[str], *, force: bool, meanwhile: bool = False) -> None:
+def _check_files(files: Sequence[Path], *, force: bool, meanwhile: bool = False) -> None:
     """Refuse folders that have the name of a file, and without `force` any of these files."""
-    present = sorted(name for name in files if os.path.lexists(folder / name))
-    for name in present:
-        if (folder / name).is_dir():
-            raise InputError(f"{folder / name} is a folder, which is not replaced; move it, or name another folder")
+    present = sorted(file for file in files if os.path.lexists(file))
+    for file in present:
+        if file.is_dir():
+            raise InputError(f"{file} is a folder, which is not replaced; move it, or name another folder")
     if present and not force and meanwhile:
-        raise InputError(f"{folder / present[0]} was written by another program meanwhile; nothing is replaced")
+        raise InputError(f"{present[0]} was written by another program meanwhile; nothing is replaced")
     if present and not force:
-        raise InputError(f"{folder} has results of an earlier run ({present[0]}); name another folder, or add --force")
+        folder, name = present[0].parent, present[0].name
+        raise InputError(f"{folder} has results of an earlier run ({name}); name another folder, or add --force")
 
 
-def _claim(place: Path, claimed: Path) -> int | None:
+def _claim(place: Path, claimed: Path, folders: Collection[Path]) -> int | None:
     """Make and lock the folder of a run; return the descriptor that holds the lock, None if there are no locks."""
+    end = monotonic() + 1.0  # because other runs lock it for a moment, to see whether it is left over
     while True:
+        _remove_left_over(folders)
         try:
             place.mkdir()
-            is_made = True
         except FileExistsError:
-            is_made = False
+            if monotonic() < end:
+                sleep(0.05)
+                continue
+            raise InputError(
+                f"another run is writing to {claimed}; wait until it ends, or delete {place} if no run is active"
+            ) from None
         try:
-            descriptor = _locked(place)
-        except FileNotFoundError:  # the other run has just ended
+            return _locked(place)
+        except (FileNotFoundError, Locked):  # another run has taken it for left over
             continue
-        except Locked:
-            raise InputError(
-                f"another run is writing to {claimed}; wait until it ends, or name another output"
-            ) from None
         except OSError:  # a system without locks
-            if is_made:
-                return None
-            raise InputError(
-                f"{place} belongs to another run that is writing to {claimed}, or is left of one that was stopped; if "
-                "no run is active, delete it"
-            ) from None
-        if descriptor is not None:
-            return descriptor
+            return None
 
 
-def _locked(place: Path) -> int | None:
-    """Return a descriptor that locks a folder, or None if the folder was removed meanwhile."""
+def _locked(place: Path) -> int:
+    """Return a descriptor that locks a folder; it is absent if it was removed meanwhile."""
     descriptor = os.open(place, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_DIRECTORY", 0))
     try:
-        if lock(descriptor, place):
-            return descriptor
+        if not lock(descriptor, place):
+            raise FileNotFoundError(place)
     except BaseException:
         os.close(descriptor)
         raise
-    os.close(descriptor)
-    return None
+    return descriptor
 
 
 def _remove_left_over(folders: Collection[Path]) -> None:
@@ -195,48 +207,51 @@ def _remove_left_over(folders: Collection[Path]) -> None:
     for place in [place for folder in folders for place in folder.glob(".*.coview")]:
         with suppress(OSError, Locked), ExitStack() as stack:
             descriptor = _locked(place)
-            if descriptor is not None:
-                stack.callback(os.close, descriptor)
-                # The files of another user's folder could be any, and are not moved over those of this user.
-                if {*os.listdir(place)} <= _OWN_NAMES and os.fstat(descriptor).st_uid == os.geteuid():
-                    _finish(place, place.parent)
+            stack.callback(os.close, descriptor)
+            # The files of another user's folder could be any, and are not moved over those of this user.
+            if {*os.listdir(place)} <= _OWN_NAMES and os.fstat(descriptor).st_uid == os.geteuid():
+                _finish(place)
 
 
-def _clear(place: Path) -> None:
-    for path in place.iterdir():
-        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-
-
-def _rename(new: Path, target: Path, folder: Path) -> None:
-    try:
-        os.rename(new, target)
-    except OSError:
-        if not target.exists():
-            raise
-        raise InputError(f"{folder} was made by another program during the run; nothing is replaced") from None
-
-
-def _replace_files(place: Path, target: Path, files: Collection[str]) -> None:
-    """Replace the files of an earlier run, steps 1 to 3."""
+def _prepare(place: Path, files: Sequence[Path]) -> None:
+    """Replace the files of an earlier run by links to them, steps 1 and 2; a new folder has none."""
+    if place.parent != files[0].parent.resolve():
+        return
     new, old, links, now = (place / name for name in ("new", "old", "links", "now"))
     old.mkdir()
-    present = [name for name in files if (target / name).exists()]
+    present = [file.name for file in files if file.exists()]
     for name in present:
-        _duplicate(target / name, old / name)
+        _duplicate(place.parent / name, old / name)
     written = os.listdir(new)
     try:
         os.symlink("old", now)
-    except (OSError, NotImplementedError):  # a system without links: `old` lists what is removed, `now` what moves
+    except OSError as error:  # a system without links: `old` lists what is removed, `now` what moves
+        if error.errno in FULL_DISK:
+            raise
         for name in {*present} & {*written}:
             (old / name).unlink()
-        os.rename(new, now)
         return
     links.mkdir()
     for name in {*present, *written}:
         os.symlink(os.path.join(place.name, "now", name), links / name)
-        os.replace(links / name, target / name)
+        os.replace(links / name, place.parent / name)
     os.symlink("new", place / "next")
-    os.replace(place / "next", now)
+
+
+def _commit(place: Path, folder: Path) -> None:
+    """Replace the files of an earlier run by those of the new one, step 3."""
+    if place.parent != folder.resolve():
+        try:
+            os.rename(place / "new", folder.resolve())
+        except OSError:
+            if not folder.exists():
+                raise
+            raise InputError(f"{folder} was made by another program during the run; nothing is replaced") from None
+    elif (place / "next").is_symlink():
+        os.replace(place / "next", place / "now")
+    else:
+        os.rename(place / "new", place / "now")
+        _move(place)
 
 
 def _duplicate(file: Path, other: Path) -> None:
@@ -247,23 +262,37 @@ def _duplicate(file: Path, other: Path) -> None:
         shutil.copy2(file, other)
 
 
-def _finish(place: Path, target: Path) -> None:
+def _finish(place: Path) -> None:
     """Put the files in their place, and only then remove the folder of the run."""
-    _settle(place, target)
+    _settle(place)
     shutil.rmtree(place, ignore_errors=True)
 
 
-def _settle(place: Path, target: Path) -> None:
+def _settle(place: Path) -> None:
     """Replace the links of a run by the files that they point to, step 4; nothing to do unless step 2 has begun."""
     now = place / "now"
-    if not os.path.lexists(now):
+    if now.is_dir() and not now.is_symlink():
+        try:
+            os.symlink("old", place / "next")
+        except OSError as error:
+            if error.errno in _NO_LINKS:
+                _move(place)
         return
-    old = place / "old"
-    if not now.is_symlink() and old.exists():  # it is absent if a run was killed while it removed `place`
-        for path in old.iterdir():
-            (target / path.name).unlink(missing_ok=True)
-    for path in now.iterdir() if now.exists() else ():
-        os.replace(path, target / path.name)
-    for path in [target / name for other in (old, place / "new") if other.exists() for name in os.listdir(other)]:
-        if path.is_symlink() and Path(os.readlink(path)).parts[:2] == (place.name, "now"):
-            path.unlink()
+    folders = [place / name for name in ("old", "new") if (place / name).is_dir() and not (place / name).is_symlink()]
+    current = place / os.readlink(now) if now.is_symlink() else now
+    for name in {name for folder in folders for name in os.listdir(folder)}:
+        link = place.parent / name
+        if link.is_symlink() and os.readlink(link) == os.path.join(place.name, "now", name):
+            if current in folders and os.path.lexists(current / name):
+                os.replace(current / name, link)
+            else:
+                link.unlink()
+
+
+def _move(place: Path) -> None:
+    """Put the files in their place one by one, without links."""
+    old, now = place / "old", place / "now"
+    for path in old.iterdir() if old.exists() else ():  # it is absent if a run was killed while it removed `place`
+        (place.parent / path.name).unlink(missing_ok=True)
+    for path in now.iterdir():
+        os.replace(path, place.parent / path.name)
