@@ -41,6 +41,8 @@ from coview import (
     Tuned,
     Views,
     as_views,
+    load,
+    save,
     stack_views,
 )
 from coview.certainty.columns import sample_columns
@@ -448,6 +450,54 @@ def test_views_are_matched_by_name_when_predicting(method):
     np.testing.assert_array_equal(model.predict(reordered), expected)
     np.testing.assert_array_equal(model.predict(list(views.values())), expected)  # a list is matched by order
     assert model.view_names_ == ("a", "b", "c")
+
+
+ROW_LABELS = {
+    "1": [str(i + 1) for i in range(90)],  # row names of R
+    "001": [f"{i + 1:03}" for i in range(90)],
+    "P1": [f"P{i + 1}" for i in range(90)],
+    "s0": [f"s{i}" for i in range(90)],
+    "dates": pd.date_range("2020-01-01", periods=90),
+}
+
+
+@pytest.mark.parametrize("labels", ROW_LABELS.values(), ids=ROW_LABELS)
+@pytest.mark.parametrize("wrap", [lambda method: method, lambda method: FixedSize(method, n_train=60, random_state=0)])
+def test_predict_accepts_any_rows_of_tables_with_labels_and_row_numbers(labels, wrap, tmp_path):
+    views, _ = make_blobs()
+    frames = {name: pd.DataFrame(x) for name, x in views.items()}
+    frames["b"].index = labels
+    model = wrap(TMvKSCR(3, kernel="rbf", random_state=0)).fit(frames)
+    save(model, tmp_path / "model")
+    shuffled = np.random.default_rng(0).permutation(90)
+    for rows in (np.arange(90), shuffled, np.arange(7), shuffled[:7], [0], [5]):
+        some = {name: x.iloc[rows] for name, x in frames.items()}
+        for fitted in (model, load(tmp_path / "model")):
+            np.testing.assert_array_equal(fitted.predict(some), model.labels_[rows])
+            np.testing.assert_array_equal(fitted.predict(list(some.values())), model.labels_[rows])
+    some = {
+        name: frames[name].iloc[rows] for name, rows in zip("abc", (shuffled, shuffled, shuffled[::-1]), strict=True)
+    }
+    for given in (some, list(some.values())):  # both have row numbers
+        with pytest.raises(InputError, match="view 'c' has the same row labels in another order than view 'a'"):
+            model.predict(given)
+
+
+@pytest.mark.parametrize("labels", ROW_LABELS.values(), ids=ROW_LABELS)
+def test_integers_are_ids_in_predict_unless_they_were_row_numbers_in_fit(labels):
+    views, _ = make_blobs()
+    frames = {name: pd.DataFrame(x, index=labels) for name, x in views.items()}
+    numbered = {name: x.reset_index(drop=True) for name, x in frames.items()}
+    mixed = numbered | {"b": frames["b"]}
+    shuffled = np.random.default_rng(0).permutation(90)
+    for each in (views, frames, numbered):
+        model = TMvKSCR(3, kernel="rbf", random_state=0).fit(each)
+        np.testing.assert_array_equal(model.predict(mixed), model.labels_)
+        for rows in (shuffled, shuffled[:7]):
+            with pytest.raises(InputError, match="has other row labels than view"):
+                model.predict({name: x.iloc[rows] for name, x in mixed.items()})
+    with pytest.raises(InputError, match="has other row labels than view"):
+        model.fit({name: x.iloc[shuffled] for name, x in mixed.items()})
 
 
 @METHOD

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from html import escape
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
@@ -15,7 +15,7 @@ from coview.errors import InputError, InputTypeError, kind_of
 from coview.html import first_few, html_table
 from coview.parameters import is_integer
 from coview.tables import Array as Array
-from coview.tables import Categories, Table, as_string, as_table
+from coview.tables import Categories, Table, as_table
 from coview.tables import Matrix as Matrix
 
 Layout: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
@@ -51,8 +51,8 @@ class Views(Mapping[str, Matrix]):
     columns : dict from view name to tuple of str, or None
         The column names of each view; None if it has none.
     index : pandas.Index or None
-        The row labels, if any table is a pandas table. Tables with different row labels are refused; integers beside
-        labels of another type are row numbers, unless some of them are among these labels.
+        The row labels, if any table is a pandas table. Tables with different row labels are refused; row numbers
+        (0, 1, 2, …) beside labels of another type are not compared.
     present : dict from view name to boolean array
         Which samples have the view, for views that some samples lack; other views are not listed.
     empty_cells : frozenset of str
@@ -87,6 +87,7 @@ class Views(Mapping[str, Matrix]):
     categories: dict[str, Mapping[str, Categories]]
     encoded: Mapping[str, tuple[int, ...]]
     _matrices: dict[str, Matrix]
+    _numbered: tuple[str, ...] = ()  # the views that have row numbers, beside others with labels
 
     def __init__(
         self,
@@ -102,7 +103,7 @@ class Views(Mapping[str, Matrix]):
                 name: Table(matrix, before.columns[name], before.categories.get(name, {}))
                 for name, matrix in before.items()
             }
-            self.index, self.encoded = before.index, before.encoded
+            self.index, self.encoded, self._numbered = before.index, before.encoded, before._numbered
             self.present, self.empty_cells = _check_together(
                 checked,
                 {**before.present, **masks},
@@ -113,6 +114,7 @@ class Views(Mapping[str, Matrix]):
             named = _with_names(tables)
             checked = {name: as_table(f"view {name!r}", table) for name, table in named.items()}
             self.index, self.encoded = _common_index(named), {}
+            self._numbered = tuple(_labelled_and_numbered(named)[1])
             self.present, self.empty_cells = _check_together(checked, masks, self.index, may_have_empty_cells)
         self._matrices = {name: table.matrix for name, table in checked.items()}
         self.columns = {name: table.columns for name, table in checked.items()}
@@ -532,6 +534,22 @@ def row_labels(data: Any) -> Any:
     return _common_index(_with_names(data) if holds_several(data) else {"X": data})
 
 
+def with_new_row_numbers(data: Any, names: Sequence[str], numbered: Collection[str]) -> Any:
+    """Return new samples with the row numbers 0, 1, 2, … in the `numbered` views, if others have labels.
+
+    Rows that are taken from a table with the default index have any integers. They are compared with each other, and a
+    model knows that they are not ids: these views had row numbers in training. `names` are those of a list of views.
+    """
+    if not numbered or isinstance(data, Views) or not holds_several(data):
+        return data
+    tables = _with_names(data)
+    if not isinstance(data, Mapping) and len(tables) == len(names):
+        tables = dict(zip(names, tables.values(), strict=True))
+    rows = {name: tables[name] for name in _labelled_and_numbered(tables, numbered)[1]}
+    _common_index(rows)
+    return {**tables, **{name: table.reset_index(drop=True) for name, table in rows.items()}}
+
+
 def check_row_labels(parameter: str, values: Any, views: Views) -> None:
     """Raise an InputError if a pandas Series with one value per sample has other row labels than the views."""
     try:
@@ -765,31 +783,27 @@ def places_of(is_bad: Callable[[Any], Array], x: Matrix) -> tuple[Array, Array]:
 
 def _common_index(named: Mapping[str, Any]) -> Any:
     """Return the row labels of the pandas tables, None without any; an InputError if they differ, also in order."""
-    found = {name: table.index for name, table in named.items() if hasattr(getattr(table, "index", None), "equals")}
-    integers = {name: index for name, index in found.items() if index.dtype.kind in "iu"}
-    others = {name: index for name, index in found.items() if name not in integers}
-    pairs = [(next(iter(group)), name) for group in (others, integers) for name in group]
-    if others and integers and _are_other_ids(next(iter(integers.values())), next(iter(others.values()))):
-        pairs.append((next(iter(others)), next(iter(integers))))
-    for first, name in pairs:
-        index = found[name]
-        if len(index) == len(found[first]) and not index.equals(found[first]):
-            same = set(index) == set(found[first])
+    labelled, _ = _labelled_and_numbered(named)
+    first = next(iter(labelled), "")
+    for name, index in labelled.items():
+        if len(index) == len(labelled[first]) and not index.equals(labelled[first]):
+            same = set(index) == set(labelled[first])
             what = "the same row labels in another order" if same else "other row labels"
             raise InputError(
                 f"view {name!r} has {what} than view {first!r}; align them, for example {name}.loc[{first}.index], or "
                 "drop the labels with reset_index(drop=True) if the rows are already aligned"
             )
-    return next(iter((others or integers).values()), None)
+    return labelled.get(first)
 
 
-def _are_other_ids(integers: Any, labels: Any) -> bool:
-    """Return whether integers are ids that contradict labels of another type, and not row numbers.
+def _labelled_and_numbered(named: Mapping[str, Any], known: Collection[str] = ()) -> tuple[dict[str, Any], list[str]]:
+    """Return the row labels of pandas tables, and the tables that have row numbers beside labels of another type.
 
-    Rows that are taken from a table with the default index have any integers, so these are ids only if some of them
-    are, as strings, among the labels.
+    Row numbers are 0, 1, 2, …, or any integers in the tables that are known to have row numbers.
     """
-    if np.array_equal(np.asarray(integers), np.arange(len(integers))):
-        return False
-    ids, known = [as_string(each) for each in integers], [as_string(label) for label in labels]
-    return ids != known and not {*ids}.isdisjoint(known)
+    found = {name: table.index for name, table in named.items() if hasattr(getattr(table, "index", None), "equals")}
+    integers = {name: np.asarray(index) for name, index in found.items() if index.dtype.kind in "iu"}
+    if len(integers) == len(found):
+        return found, []
+    numbered = [name for name, x in integers.items() if name in known or np.array_equal(x, np.arange(len(x)))]
+    return {name: index for name, index in found.items() if name not in numbered}, numbered

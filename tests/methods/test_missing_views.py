@@ -297,15 +297,3 @@ def test_predict_accepts_the_rows_of_frames_of_objects_that_lack_a_view(lacking,
     model = TMvKSCR(3, kernel="rbf", random_state=0).fit(views)
     for rows in (slice(None), slice(lacking), slice(1), slice(lacking, None)):
         np.testing.assert_array_equal(model.predict({name: x[rows] for name, x in views.items()}), model.labels_[rows])
-
-
-def test_predict_accepts_shuffled_rows_of_labelled_and_unlabelled_frames():
-    views, _ = make_blobs()
-    frames = {name: pd.DataFrame(x) for name, x in views.items()}
-    frames["a"].index = pd.date_range("2020-01-01", periods=len(frames["a"]))
-    model = TMvKSCR(3, kernel="rbf", random_state=0).fit(frames)
-    shuffled = np.random.default_rng(0).permutation(len(frames["a"]))
-    for rows in (shuffled, shuffled[:7]):
-        np.testing.assert_array_equal(
-            model.predict({name: x.iloc[rows] for name, x in frames.items()}), model.labels_[rows]
-        )
