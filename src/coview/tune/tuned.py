@@ -22,6 +22,7 @@ from coview.parameters import check_number, is_integer, short
 from coview.parts import warn
 from coview.preprocess.profile import varies
 from coview.progress import Progress, ProgressParameter, reporting
+from coview.registry import suggestion
 from coview.state import IntegerArray, Range, Sizes, require
 from coview.tune.final import fall_in_words, final_measures
 from coview.tune.models import models_of, number_of_components
@@ -136,11 +137,11 @@ class Tuned(Wrapper):
         random_state: Seed = None,
         **others: Never,
     ) -> None:
-        if others:
-            raise InputTypeError(
-                f"Tuned has no parameter {', '.join(others)}: its models have their own settings; set your own with "
-                "TMvKSCR, as in TMvKSCR(3, kernel='rbf')"
-            )
+        for name in others:
+            end = suggestion(name, self._get_param_names())
+            if name in self.estimator.get_params():
+                end = ": its models have their own settings; set your own with TMvKSCR, as in TMvKSCR(3, kernel='rbf')"
+            raise InputTypeError(f"Tuned has no parameter {name!r}{end}")
         self.n_clusters = n_clusters
         self.views = views
         self.n_jobs = n_jobs
