@@ -159,6 +159,7 @@ def with_other_columns(blobs, tmp_path):
     [
         (["--drop=note", "--drop=day", "--drop=b=x0"], {"a": 4, "b": 5}),
         (["--columns=a=x2,x1", "--columns=b=x0"], {"a": 2, "b": 1}),
+        (["--columns=a=x2, x1", '--columns=b=x3, "x0"'], {"a": 2, "b": 2}),
         (["--columns=x0,x1,day", "--drop=day"], {"a": 2, "b": 2}),
     ],
 )
@@ -178,7 +179,10 @@ def test_columns_are_dropped_or_kept_by_every_command(with_other_columns, capsys
     ("typed", "sentence"),
     [
         ("--drop=nte", "--drop nte: no view has this column; did you mean 'note'?"),
-        ("--drop=a=x5", "--drop a=x5: no view has this column; did you mean 'x5'?"),
+        ("--drop=a=x5", "view 'a' (a.csv) has no column 'x5'. It has the 7 columns 'x0'"),
+        ("--drop=bb=x1", "--drop bb=x1: there is no view 'bb'; did you mean 'b'? Views: a, b"),
+        ("--drop=sample", "--drop sample: this column has the ids (--ids sample); leave out one of the two"),
+        ("--drop=a=sample", "--drop a=sample: this column has the ids (--ids sample); leave out one of the two"),
         ("--columns=a=x1,nte", "view 'a' (a.csv) has no column 'nte'; did you mean 'note'? It has the 7 columns 'x0'"),
         ("--columns=aa=x1", "--columns names the view 'aa'"),
     ],

@@ -82,7 +82,7 @@ def parse_imputation(typed: Sequence[str], names: Sequence[str]) -> dict[str, st
 
 def parse_columns(typed: Sequence[str], names: Sequence[str]) -> dict[str, list[str]]:
     """Return the columns of views that are read, from `lab=age,weight`; a name with a comma is quoted as in CSV."""
-    found = _per_view("--columns", typed, names, lambda _, text: next(csv.reader([text])), None)
+    found = _per_view("--columns", typed, names, lambda _, text: next(csv.reader([text], skipinitialspace=True)), None)
     by_view = found if isinstance(found, dict) else dict.fromkeys(names, found)
     return {view: columns for view, columns in by_view.items() if columns is not None}
 

@@ -253,15 +253,18 @@ def with_columns(
     columns = {view: {*table.columns} for view, table in tables.items()}
     every = {name for names in columns.values() for name in names}
     for name in drop:
-        view, _, column = name.partition("=")
-        if name not in every and column not in columns.get(view, ()):
-            raise InputError(f"drop={name!r}: no view has this column{suggestion(column or name, every)}")
+        view, equals, column = name.partition("=") if name not in every else ("", "", name)
+        if equals and view not in tables:
+            end = f"{suggestion(view, tables)} Views: {', '.join(tables)}"
+            raise InputError(f"drop={name!r}: there is no view {view!r}{end}")
+        if equals:
+            _require_columns(sources[view], tables[view], [column])
+        elif name not in every:
+            raise InputError(f"drop={name!r}: no view has this column{suggestion(name, every)}")
+        if ids and column == ids:
+            raise InputError(f"drop={name!r}: this column has the ids (ids={ids!r}); leave out one of the two")
     for view, names in keep.items():
-        unknown = next((name for name in names if name not in columns[view]), None)
-        if unknown is not None:
-            has = listing("column", tables[view].columns) if columns[view] else "columns without names"
-            where, close = sources[view].where, suggestion(unknown, columns[view])
-            raise InputError(f"{where} has no column {unknown!r}{close} It has {has}")
+        _require_columns(sources[view], tables[view], names)
         columns[view] = {*names}
     dropped = {*drop}
     kept = {
@@ -269,6 +272,14 @@ def with_columns(
         for view, names in columns.items()
     }
     return {view: table.only(kept[view].__contains__) for view, table in tables.items()}
+
+
+def _require_columns(source: InputFile, table: RawTable, names: Sequence[str]) -> None:
+    columns = {*table.columns}
+    for name in names:
+        if name not in columns:
+            has = listing("column", table.columns) if columns else "columns without names"
+            raise InputError(f"{source.where} has no column {name!r}{suggestion(name, columns)} It has {has}")
 
 
 def listing(what: str, names: Sequence[str], plural: str | None = None, *, total: int | None = None) -> str:
