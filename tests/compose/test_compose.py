@@ -212,7 +212,7 @@ def test_fixed_size_labels_all_samples_by_a_model_of_some(select, estimator):
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
-@pytest.mark.parametrize("more_rows", [35, 200, 1000])  # beyond tenfold, all rows are labelled at once
+@pytest.mark.parametrize("more_rows", [20, 35, 200, 1000])  # beyond tenfold, all rows are labelled at once
 def test_fixed_size_numbers_clusters_by_one_rule_in_fit_and_train(estimator, more_rows, monkeypatch):
     monkeypatch.setattr("coview.compose.fixed_size._MORE_ROWS", more_rows)
     views, _ = make_blobs(1000, spread=8.0)
@@ -225,6 +225,18 @@ def test_fixed_size_numbers_clusters_by_one_rule_in_fit_and_train(estimator, mor
             np.testing.assert_array_equal(model.estimator_.labels_, model.labels_[model.train_rows_])
         if hasattr(model, "predict_proba"):
             np.testing.assert_array_equal(model.predict_proba(views).argmax(axis=1), model.labels_)
+
+
+@pytest.mark.parametrize("estimator", [TMvKSCR(3, random_state=0), OPMC(3, random_state=0)])
+@pytest.mark.parametrize("n_repeats", [1, 2])
+def test_training_on_many_rows_reads_no_others_without_repeats(estimator, n_repeats, monkeypatch):
+    monkeypatch.setattr("coview.compose.fixed_size._MORE_ROWS", 20)
+    views, _ = make_blobs(200, spread=8.0)
+    source = Rows(views)
+    model = FixedSize(estimator, n_train=30, n_repeats=n_repeats, random_state=0).train(source)
+    assert [len(rows) for rows in source.asked] == ([1, 30] if n_repeats == 1 else [1, 30, 30, 20])
+    assert model.agreements_.shape == (n_repeats,)
+    np.testing.assert_array_equal(model.predict(views), clone(model).fit(views).labels_)
 
 
 @pytest.mark.parametrize("method", [OPMC(3, random_state=0), MVSCBP(3, random_state=0), Concat(KSC(3, random_state=0))])

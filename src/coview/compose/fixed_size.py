@@ -198,6 +198,9 @@ class FixedSize(Wrapper):
         for _ in range(n_repeats):
             rows, views = self._selected(source, count, rng, selector)
             trained.append((rows, clone(self.estimator).fit(views)))
+        if n_repeats == 1 and count > _MORE_ROWS:  # the clusters are learnt and numbered
+            self.agreements_, (self.train_rows_, self.estimator_) = np.ones(1), trained[0]
+            return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.int64)
         more = hasattr(self.estimator, "recluster") and count < min(source.n_samples, _MORE_ROWS)
         known = draw_rows(source.n_samples, _MORE_ROWS, rng)
         some = source.take(known)
