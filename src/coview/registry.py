@@ -133,7 +133,8 @@ DECIMAL_MARKS = (".", ",")  # of numbers in text tables
 CLUSTER_COLUMN = "cluster"
 # The columns of label files after that of the ids, which cannot have one of these names, and what they mean.
 LABEL_COLUMNS = {
-    CLUSTER_COLUMN: "The cluster of the sample. Clusters are numbered by decreasing size among the training samples.",
+    CLUSTER_COLUMN: "The cluster of the sample. Clusters are numbered by decreasing size among the training samples, "
+    "or among up to 10,000 samples if FixedSize (--n-train) trains on fewer.",
     "membership": "The membership in the cluster, at most 1: an estimate of the fraction of models of random subsets "
     "of the training samples that assign the sample to the same cluster.",
     "second_cluster": "The cluster with the second largest membership.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
@@ -87,7 +87,7 @@ class Views(Mapping[str, Matrix]):
     categories: dict[str, Mapping[str, Categories]]
     encoded: Mapping[str, tuple[int, ...]]
     _matrices: dict[str, Matrix]
-    _numbered: tuple[str, ...] = ()  # the views that have row numbers, beside others with labels
+    has_row_numbers = False  # whether some data frames have row numbers, beside others with labels
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Views(Mapping[str, Matrix]):
                 name: Table(matrix, before.columns[name], before.categories.get(name, {}))
                 for name, matrix in before.items()
             }
-            self.index, self.encoded, self._numbered = before.index, before.encoded, before._numbered
+            self.index, self.encoded, self.has_row_numbers = before.index, before.encoded, before.has_row_numbers
             self.present, self.empty_cells = _check_together(
                 checked,
                 {**before.present, **masks},
@@ -114,7 +114,7 @@ class Views(Mapping[str, Matrix]):
             named = _with_names(tables)
             checked = {name: as_table(f"view {name!r}", table) for name, table in named.items()}
             self.index, self.encoded = _common_index(named), {}
-            self._numbered = tuple(_labelled_and_numbered(named)[1])
+            self.has_row_numbers = bool(_labelled_and_numbered(named)[1])
             self.present, self.empty_cells = _check_together(checked, masks, self.index, may_have_empty_cells)
         self._matrices = {name: table.matrix for name, table in checked.items()}
         self.columns = {name: table.columns for name, table in checked.items()}
@@ -534,20 +534,14 @@ def row_labels(data: Any) -> Any:
     return _common_index(_with_names(data) if holds_several(data) else {"X": data})
 
 
-def with_new_row_numbers(data: Any, names: Sequence[str], numbered: Collection[str]) -> Any:
-    """Return new samples with the row numbers 0, 1, 2, … in the `numbered` views, if others have labels.
-
-    Rows that are taken from a table with the default index have any integers. They are compared with each other, and a
-    model knows that they are not ids: these views had row numbers in training. `names` are those of a list of views.
-    """
-    if not numbered or isinstance(data, Views) or not holds_several(data):
+def with_new_row_numbers(data: Any) -> Any:
+    """Return views whose integer row labels, row numbers beside labels of another type in training, are 0, 1, 2, …"""
+    if isinstance(data, Views) or not holds_several(data):
         return data
-    tables = _with_names(data)
-    if not isinstance(data, Mapping) and len(tables) == len(names):
-        tables = dict(zip(names, tables.values(), strict=True))
-    rows = {name: tables[name] for name in _labelled_and_numbered(tables, numbered)[1]}
+    named = _with_names(data)
+    rows = {name: named[name] for name in _labelled_and_numbered(named, any_integers=True)[1]}
     _common_index(rows)
-    return {**tables, **{name: table.reset_index(drop=True) for name, table in rows.items()}}
+    return {**named, **{name: table.reset_index(drop=True) for name, table in rows.items()}}
 
 
 def check_row_labels(parameter: str, values: Any, views: Views) -> None:
@@ -783,27 +777,24 @@ def places_of(is_bad: Callable[[Any], Array], x: Matrix) -> tuple[Array, Array]:
 
 def _common_index(named: Mapping[str, Any]) -> Any:
     """Return the row labels of the pandas tables, None without any; an InputError if they differ, also in order."""
-    labelled, _ = _labelled_and_numbered(named)
-    first = next(iter(labelled), "")
-    for name, index in labelled.items():
-        if len(index) == len(labelled[first]) and not index.equals(labelled[first]):
-            same = set(index) == set(labelled[first])
+    found, _ = _labelled_and_numbered(named)
+    for name, index in found.items():
+        first = next(iter(found))
+        if len(index) == len(found[first]) and not index.equals(found[first]):
+            same = set(index) == set(found[first])
             what = "the same row labels in another order" if same else "other row labels"
             raise InputError(
                 f"view {name!r} has {what} than view {first!r}; align them, for example {name}.loc[{first}.index], or "
                 "drop the labels with reset_index(drop=True) if the rows are already aligned"
             )
-    return labelled.get(first)
+    return next(iter(found.values()), None)
 
 
-def _labelled_and_numbered(named: Mapping[str, Any], known: Collection[str] = ()) -> tuple[dict[str, Any], list[str]]:
-    """Return the row labels of pandas tables, and the tables that have row numbers beside labels of another type.
-
-    Row numbers are 0, 1, 2, …, or any integers in the tables that are known to have row numbers.
-    """
+def _labelled_and_numbered(named: Mapping[str, Any], any_integers: bool = False) -> tuple[dict[str, Any], list[str]]:
+    """Return the row labels of pandas tables, and those with row numbers (0, 1, 2, …) beside labels of another type."""
     found = {name: table.index for name, table in named.items() if hasattr(getattr(table, "index", None), "equals")}
     integers = {name: np.asarray(index) for name, index in found.items() if index.dtype.kind in "iu"}
     if len(integers) == len(found):
         return found, []
-    numbered = [name for name, x in integers.items() if name in known or np.array_equal(x, np.arange(len(x)))]
+    numbered = [name for name, x in integers.items() if any_integers or np.array_equal(x, np.arange(len(x)))]
     return {name: index for name, index in found.items() if name not in numbered}, numbered

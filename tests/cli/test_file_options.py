@@ -180,7 +180,7 @@ def test_columns_are_dropped_or_kept_by_every_command(with_other_columns, capsys
     [
         ("--drop=nte", "--drop nte: no view has this column; did you mean 'note'?"),
         ("--drop=a=x5", "view 'a' (a.csv) has no column 'x5'. It has the 7 columns 'x0'"),
-        ("--drop=bb=x1", "--drop bb=x1: there is no view 'bb'; did you mean 'b'? Views: a, b"),
+        ("--drop=bb=x1", "--drop bb=x1: there is no view 'bb'; did you mean 'b'?"),
         ("--drop=sample", "--drop sample: this column has the ids (--ids sample); leave out one of the two"),
         ("--drop=a=sample", "--drop a=sample: this column has the ids (--ids sample); leave out one of the two"),
         ("--columns=a=x1,nte", "view 'a' (a.csv) has no column 'nte'; did you mean 'note'? It has the 7 columns 'x0'"),

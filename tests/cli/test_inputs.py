@@ -192,8 +192,28 @@ def test_all_missing_values_are_counted(tmp_path, capsys, monkeypatch):
     np.save("a.npy", x)
     assert refused(capsys, "fit", "--view=a=a.npy", "-k2") == (
         "Error: view 'a' (a.npy) has no value in 3 cells (2 of 20 rows, 2 of 4 columns; first: row 3, column '1'); "
-        "impute them, or drop those samples or columns\n"
+        "impute them (--impute median), or drop those samples or columns\n"
     )
+
+
+def test_empty_cells_and_further_ids_name_the_options_that_help(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    x = np.random.default_rng(0).normal(size=(20, 2))
+    lines = [f"s{i},{i},{u},{v}\n" for i, (u, v) in enumerate(x)]
+    Path("a.csv").write_text("".join(["id,Unnamed: 0,u,v\n", *lines]))
+    Path("b.csv").write_text("".join(["id,Unnamed: 0,u,v\n", *lines[:-1], "s19,19,1,\n"]))
+    for command in ("fit", "compare"):
+        message = refused(capsys, command, "--view=b=b.csv", "--ids=id", "-k2")
+        assert message == (
+            "Error: view 'b' (b.csv) has no value in row 19, column 'v'; impute it (--impute median), or drop that "
+            "sample or column (--drop COLUMN)\n"
+        )
+    code, _, err = call(capsys, "fit", "--view=a=a.csv", "--ids=id", "-k2", "--no-report", "-o", "run")
+    assert code == 0
+    assert "it numbers the rows); drop it (--drop COLUMN), unless it is a feature" in " ".join(err.split())
+    # The model needs its columns.
+    message = refused(capsys, "predict", "run", "--view=a=b.csv", "--ids=id", "-o", "labels.csv")
+    assert message == "Error: view 'a' (b.csv) has no value in row 19, column 'v'; impute it, or drop that sample\n"
 
 
 @pytest.mark.parametrize(

@@ -162,6 +162,18 @@ def test_spaces_around_ids_are_removed_with_a_note(tmp_path, cells, noted, name)
     np.testing.assert_array_equal(loaded.views["a"][:, 0], [0, 1, 2])
 
 
+def test_spaces_before_quotes_inside_cells_are_those_of_the_cell(tmp_path):
+    cells = ['"p0, "', '"p1; "', ' "p2, "', '"p3 ""a"", ""b"""', '  "p4,\nx"']
+    rows = "".join(f"{i}, {cell}, {i}\n" for i, cell in enumerate(cells))
+    loaded, notes = view_of(tmp_path, f"x,sample,y\n{rows}", ids="sample")
+    assert loaded.ids == ("p0,", "p1;", "p2,", 'p3 "a", "b"', "p4,\nx")
+    assert notes == ["removed the spaces around 3 ids or categories, as in 'p0, '"]
+    np.testing.assert_array_equal(loaded.views["a"], np.arange(5)[:, None].repeat(2, axis=1))
+    loaded, notes = view_of(tmp_path, 'x;sample\n1;a, "b"\n2;c\n', ids="sample")
+    assert loaded.ids == ('a, "b"', "c")  # a comma does not end a cell
+    assert notes == [SEMICOLONS]
+
+
 def test_spaces_before_quotes_do_not_belong_to_cells(tmp_path):
     content = 'x, colour\n1, "red, ""dark"""\n2, ""\n3, "blue"\n4, "blue"\n'
     loaded, _ = view_of(tmp_path, content, categories="onehot", empty_cells=["a"])

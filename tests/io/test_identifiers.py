@@ -107,10 +107,10 @@ def test_columns_that_look_like_further_ids_are_noted(tmp_path):
     assert loaded.views.n_features == {"a": 2, "b": 2}
     like_ids = "which looks like ids of the samples"
     assert loaded.notes == (
-        f"view 'a' ({rows}) has the column 'Unnamed: 0', {like_ids} (it numbers the rows); drop it, unless it is a "
-        "feature",
-        f"view 'b' ({patients}) has the column 'patient', {like_ids} (all its values are different); drop it, unless "
-        "it is a feature",
+        f"view 'a' ({rows}) has the column 'Unnamed: 0', {like_ids} (it numbers the rows); drop it (drop=… of "
+        "read_views), unless it is a feature",
+        f"view 'b' ({patients}) has the column 'patient', {like_ids} (all its values are different); drop it (drop=… "
+        "of read_views), unless it is a feature",
     )
     again = read_views({"a": rows}, ids="sample", columns={"a": ["Unnamed: 0", "x"]})
     assert again.notes == ()  # the model was trained on the column

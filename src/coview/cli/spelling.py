@@ -10,6 +10,9 @@ _FIXED = {
     "ids=False": "--no-ids",
     "ids=…": "--ids COLUMN",
     "transpose=…": "--transpose VIEW",
+    "empty_cells=…": "--impute median",
+    "drop=… of read_views": "--drop COLUMN",
+    "drop=…": "--drop COLUMN",
     ", or set dtype='float32'": "",  # not an option
 }
 _OPTIONS = {

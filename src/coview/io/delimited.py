@@ -15,7 +15,7 @@ from coview.io.cells import CellRows, as_numbers, from_cells
 from coview.io.table import MOST_EMPTY_LINES, STRING_BYTES, AsStrings, InputFile, RawTable, is_counting
 
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
-_SPACES_BEFORE_QUOTES = re.compile(r'(?:^|(?<=[,;\t|])) +(?="(?:[^"]|"(?:[,;\t|\r\n]|$)))')
+_QUOTED = r'(?:^|(?<=,)) *("[^"]*(?:""[^"]*)*(?:"(?=[,\r\n]|\Z)|\Z))'  # a cell, with the delimiter as a comma
 _SAMPLED_LINES = 20  # from which the delimiter is detected
 _SAMPLED_CHARACTERS = 2**22  # after which no further line is sampled
 _LONGEST_LINE = 2**28  # characters; a line without an end must not fill the memory
@@ -50,8 +50,9 @@ def _line_rows(source: InputFile, delimiter: str) -> CellRows:
     with _opened_text(source) as text:
         lines = _lines(source, text)
         start = islice((line for line in lines if line.strip()), 2)
-        # Other spaces are kept, because a note says that ids lose theirs.
-        plain = (_SPACES_BEFORE_QUOTES.sub("", line) if ' "' in line else line for line in chain(start, lines))
+        # Spaces before quoted cells do not belong to them. Others are kept, because a note says that ids lose theirs.
+        quoted = re.compile(_QUOTED.replace(",", re.escape(delimiter)))
+        plain = (quoted.sub(r"\1", line) if ' "' in line else line for line in chain(start, lines))
         reader = csv.reader(plain, delimiter=delimiter, strict=True)
         width = 0
         try:

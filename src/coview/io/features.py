@@ -55,7 +55,7 @@ class Features:
     """
 
     def __init__(self, source: InputFile, table: RawTable, rows: Rows, *, may_have_empty_cells: bool = False) -> None:
-        self._may_have_empty_cells = may_have_empty_cells
+        self._may_have_empty_cells, self._of_model = may_have_empty_cells, False
         self.notes = [f"{source.where}: {note}" for note in table.notes]
         self._source, self._rows = source, rows
         same = np.array_equal(rows, np.arange(table.numbers.shape[0]))
@@ -98,6 +98,7 @@ class Features:
 
     def chosen(self, wanted: Sequence[str], is_categorical: Callable[[str], bool]) -> Table:
         """Return the columns that a model was trained on, by name if the columns have names."""
+        self._of_model = True
         if not self._named and self._numbers.shape[1] == len(wanted):
             self._check(self._numbers, wanted)
             return Table(self._numbers, tuple(wanted))
@@ -173,13 +174,13 @@ class Features:
     def _unusable(self, what: str, rows: Array, columns: Array, names: Sequence[str], remedy: str) -> InputError:
         """Return the error about the values in these rows and columns, with their counts and the place of the first."""
         first = f"row {self._rows[rows[0]]}, column {names[columns[0]]!r}"
-        if len(rows) == 1:
-            return self._error(f"has {what} in {first}; {remedy} it, or drop that sample or column")
-        return self._error(
-            f"has {what} in {len(rows)} cells ({len(np.unique(rows))} of {len(self._rows)} rows, "
-            f"{len(np.unique(columns))} of {self._n_columns} columns; first: {first}); {remedy} them, or drop those "
-            "samples or columns"
-        )
+        it, that, s = ("it", "that", "") if len(rows) == 1 else ("them", "those", "s")
+        if len(rows) > 1:
+            counts = f"{len(np.unique(rows))} of {len(self._rows)} rows, {len(np.unique(columns))} of {self._n_columns}"
+            first = f"{len(rows)} cells ({counts} columns; first: {first})"
+        how = " (empty_cells=…)" if remedy == "impute" and not self._of_model else ""
+        column = "" if self._of_model else f" or column{s}" + " (drop=…)" * self._named
+        return self._error(f"has {what} in {first}; {remedy} {it}{how}, or drop {that} sample{s}{column}")
 
     def _check_strings(self, name: str, cells: Sequence[str | None], *, categorical: bool) -> None:
         """Refuse a column of strings unless it is categorical; also dates, and names of the samples."""
@@ -252,34 +253,28 @@ def with_columns(
     """Return the tables with the columns that `read_views` keeps; a name that no table has is refused."""
     columns = {view: {*table.columns} for view, table in tables.items()}
     every = {name for names in columns.values() for name in names}
+    wanted = [(view, name) for view, names in keep.items() for name in names]
     for name in drop:
         view, equals, column = name.partition("=") if name not in every else ("", "", name)
         if equals and view not in tables:
-            end = f"{suggestion(view, tables)} Views: {', '.join(tables)}"
-            raise InputError(f"drop={name!r}: there is no view {view!r}{end}")
-        if equals:
-            _require_columns(sources[view], tables[view], [column])
-        elif name not in every:
+            raise InputError(f"drop={name!r}: there is no view {view!r}{suggestion(view, tables)}")
+        if not equals and name not in every:
             raise InputError(f"drop={name!r}: no view has this column{suggestion(name, every)}")
         if ids and column == ids:
             raise InputError(f"drop={name!r}: this column has the ids (ids={ids!r}); leave out one of the two")
-    for view, names in keep.items():
-        _require_columns(sources[view], tables[view], names)
-        columns[view] = {*names}
+        wanted += [(view, column)] if equals else []
+    for view, name in wanted:
+        if name not in columns[view]:
+            has = listing("column", tables[view].columns) if columns[view] else "columns without names"
+            where, close = sources[view].where, suggestion(name, columns[view])
+            raise InputError(f"{where} has no column {name!r}{close} It has {has}")
+    columns |= {view: {*names} for view, names in keep.items()}
     dropped = {*drop}
     kept = {
         view: {name for name in names if not {name, f"{view}={name}"} & dropped} | {ids}
         for view, names in columns.items()
     }
     return {view: table.only(kept[view].__contains__) for view, table in tables.items()}
-
-
-def _require_columns(source: InputFile, table: RawTable, names: Sequence[str]) -> None:
-    columns = {*table.columns}
-    for name in names:
-        if name not in columns:
-            has = listing("column", table.columns) if columns else "columns without names"
-            raise InputError(f"{source.where} has no column {name!r}{suggestion(name, columns)} It has {has}")
 
 
 def listing(what: str, names: Sequence[str], plural: str | None = None, *, total: int | None = None) -> str:

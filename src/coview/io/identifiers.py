@@ -65,7 +65,8 @@ def refuse_identifiers(
 def notes_on_identifiers(where: Mapping[str, str], tables: Mapping[str, RawTable]) -> list[str]:
     """Return a note on each column that looks like ids beside those by which the tables are aligned."""
     found = {each[:2]: each[2] for each in _like_ids(where, tables, {}, strings=False)}
-    return [f"{sentence}; drop it, unless it is a feature" for sentence in found.values()]
+    how = {view: "" if table.names is None else " (drop=… of read_views)" for view, table in tables.items()}
+    return [f"{sentence}; drop it{how[view]}, unless it is a feature" for (view, _), sentence in found.items()]
 
 
 def _like_ids(

@@ -68,7 +68,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
     _encodings: SomeViews[Encoding]  # of views with categories
     _sklearn_output_config: Annotated[dict[str, Literal["default", "pandas", "polars"]], OPTIONAL]
     _fingerprint: str  # of the training samples
-    _numbered_views: Annotated[tuple[str, ...], OPTIONAL] = ()  # had row numbers in training, beside others with labels
+    _has_row_numbers: Annotated[bool, OPTIONAL] = False  # some views had in training, beside others with labels
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -201,7 +201,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         self.view_names_ = views.names
         self.view_n_features_ = views.n_features
         self._view_columns = views.columns
-        self._numbered_views = given._numbered
+        self._has_row_numbers = given.has_row_numbers
         self._fingerprint = fingerprint(views)
         return views
 
@@ -233,7 +233,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         named = isinstance(X, Mapping) and holds_several(X)
         fills = self._fills_cells if named else lambda view: any(map(self._fills_cells, self.view_names_))
-        X = with_new_row_numbers(X, self.view_names_, self._numbered_views)
+        X = with_new_row_numbers(X) if self._has_row_numbers else X
         views = as_views(X, self.views if not holds_several(X) else None, fills)
         if not named and len(views) == len(self.view_names_):
             views = views.rename(self.view_names_)  # a list or one table has no names: the order counts
