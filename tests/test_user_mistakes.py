@@ -363,14 +363,6 @@ PYTHON = {
         lambda m, _: Tuned([TEXT, IMAGE]).fit([TEXT]),
         ["n_clusters=[array(", "…: expected an"],
     ),
-    "a kernel of Tuned": (
-        lambda m, _: Tuned(3, kernel="rbf"),
-        ["Tuned has no parameter 'kernel': its models have their own settings", "TMvKSCR(3, kernel='rbf')"],
-    ),
-    "a misspelt parameter of Tuned": (
-        lambda m, _: Tuned(3, random_stat=0),
-        ["Tuned has no parameter 'random_stat'; did you mean 'random_state'?"],
-    ),
     "a class instead of a model": (lambda m, _: FixedSize(TMvKSCR).fit([TEXT]), ["instance such as TMvKSCR(3)"]),
     "a kernel by its other name": (lambda m, _: TMvKSCR(3, kernel="gaussian").fit(TEXT), ["kernel='gaussian'", "rbf"]),
     "a view in upper case": (

@@ -5,14 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Never
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
 from coview.compose import Consensus, Preprocessed
 from coview.compose.wrapper import Wrapper
 from coview.core.assign import Labels, new_numbers
-from coview.errors import InputError, InputTypeError
+from coview.errors import InputError
 from coview.formats import decimals, listed, number_range, plural
 from coview.kernels import Kernel
 from coview.methods.base import Seed
@@ -22,7 +22,6 @@ from coview.parameters import check_number, is_integer, short
 from coview.parts import warn
 from coview.preprocess.profile import varies
 from coview.progress import Progress, ProgressParameter, reporting
-from coview.registry import suggestion
 from coview.state import IntegerArray, Range, Sizes, require
 from coview.tune.final import fall_in_words, final_measures
 from coview.tune.models import models_of, number_of_components
@@ -135,13 +134,7 @@ class Tuned(Wrapper):
         progress: ProgressParameter = None,
         verbose: int = 0,
         random_state: Seed = None,
-        **others: Never,
     ) -> None:
-        for name in others:
-            end = suggestion(name, self._get_param_names())
-            if name in self.estimator.get_params():
-                end = ": its models have their own settings; set your own with TMvKSCR, as in TMvKSCR(3, kernel='rbf')"
-            raise InputTypeError(f"Tuned has no parameter {name!r}{end}")
         self.n_clusters = n_clusters
         self.views = views
         self.n_jobs = n_jobs
