@@ -35,13 +35,13 @@ class Problem:
     exponent: int
     trace: float  # of the stored matrix
     map_blocks: Map = serial_map  # for operations on blocks of rows of the vectors
+    tolerance: float | None = None  # residual relative to the largest eigenvalue; by default near the rounding error
     bandwidth: str = ""  # the parameter that makes more samples similar, for the message if it is too small
 
     @classmethod
-    def of(cls, matrix: Any, bandwidth: str = "") -> Problem:
+    def of(cls, matrix: Any, *, bandwidth: str = "", tolerance: float | None = None) -> Problem:
         """Return the problem of a matrix that gives its own diagonal and has workers."""
-        trace = float(matrix.diagonal().sum())
-        return cls(matrix, exponent=0, trace=trace, map_blocks=matrix.workers.map, bandwidth=bandwidth)
+        return cls(matrix, 0, float(matrix.diagonal().sum()), matrix.workers.map, tolerance, bandwidth)
 
     @property
     def size(self) -> int:
@@ -151,7 +151,7 @@ def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array,
     k well separated clusters have k - 1 of them. It also reads the matrix once for many products.
     """
     n, matrix, rows = problem.size, problem.matrix, _Rows(problem.size, problem.map_blocks)
-    tolerance = _TOLERANCE[matrix.dtype.type]
+    tolerance = problem.tolerance or _TOLERANCE[matrix.dtype.type]
     width = 4 * ceil((k + _EXTRA) / 4)  # a multiple of 4 suits BLAS
     bases, images = np.empty((2, n, _BASIS * width))
     projections = np.empty((_BASIS * width, _BASIS * width))

@@ -39,7 +39,7 @@ class Embeddings:
 
 def embed_each(similarities: Sequence[SymmetricTiles], k: int, bandwidth: str = "") -> Embeddings:
     """Return every view's own spectral embedding, the start of both schemes."""
-    pairs = [top_eigenpairs(Problem.of(similarity, bandwidth), k) for similarity in similarities]
+    pairs = [top_eigenpairs(Problem.of(similarity, bandwidth=bandwidth), k) for similarity in similarities]
     return Embeddings(np.stack([p.vectors for p in pairs]), np.array([[p.values.sum()] for p in pairs]))
 
 

@@ -177,7 +177,7 @@ def _solve_one_view(
     matrices: Sequence[SymmetricTiles], informative: int, n_components: int, bandwidth: str
 ) -> CoupledPairs:
     """Return the eigenpairs of KSC for the only informative view, in the form of a coupled problem."""
-    pairs = top_eigenpairs(Problem.of(matrices[informative], bandwidth), n_components)
+    pairs = top_eigenpairs(Problem.of(matrices[informative], bandwidth=bandwidth), n_components)
     vectors = np.zeros((len(matrices), *pairs.vectors.shape))
     vectors[informative] = pairs.vectors
     return CoupledPairs(pairs.values, vectors, vectors * pairs.values)

@@ -67,10 +67,10 @@ def base_partitions(grams: Grams, k: int, center: bool) -> tuple[Array, Array]:
     partitions = []
     for gram in grams:
         kernel = unit_diagonal(gram, center)
-        partitions.append(top_eigenpairs(Problem.of(kernel, grams.bandwidth), k).vectors)
+        partitions.append(top_eigenpairs(Problem.of(kernel, bandwidth=grams.bandwidth), k).vectors)
         for summed, tile in zip(total.tiles, kernel.tiles, strict=True):
             summed += tile
-    return np.stack(partitions), top_eigenpairs(Problem.of(total, grams.bandwidth), k).vectors
+    return np.stack(partitions), top_eigenpairs(Problem.of(total, bandwidth=grams.bandwidth), k).vectors
 
 
 def aligned_start(partitions: Array, average: Array, k: int, rng: np.random.Generator) -> tuple[Array, Array]:
