@@ -34,6 +34,7 @@ OPTIONAL = "optional"  # the attribute may be missing
 PARAMETER = "parameter"  # a value that a caller gives to a constructor, with the types that the caller gave
 FITTED = "fitted"  # a fitted estimator
 CHAIN = "chain"  # each entry has as many features as the one before returns, by its method `width`
+OWN_SIZES = "own sizes"  # each entry of a list has its own sizes of "features" and names with a leading underscore
 CACHE = "cache"  # a dictionary of results that are computed when they are first used; it is not saved
 BY_VIEW = "by view"
 SOME_VIEWS = "some views"
@@ -81,8 +82,14 @@ class Sizes:
 
     def of_view(self, n_features: int) -> Sizes:
         """Return the sizes of a view with so many features: its own ones, and those of the model."""
+        sizes = self.of_entry()
+        sizes._of_view = {"features": n_features}
+        return sizes
+
+    def of_entry(self) -> Sizes:
+        """Return the sizes of the model, with none that belong to one view or entry."""
         sizes = Sizes(self.views)
-        sizes._of_model, sizes._of_view = self._of_model, {"features": n_features}
+        sizes._of_model = self._of_model
         return sizes
 
     def known(self, name: str) -> int | None:

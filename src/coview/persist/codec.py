@@ -38,6 +38,7 @@ from coview.state import (
     CHAIN,
     FITTED,
     OPTIONAL,
+    OWN_SIZES,
     PARAMETER,
     SOME_VIEWS,
     NumberArray,
@@ -234,7 +235,7 @@ def _convert_sequence(kind: Any, inner: Convert, notes: Notes, item: Any, tensor
     require(BY_VIEW not in notes or len(item) == len(widths), f"expected one entry for each of {len(widths)} views")
     done = []
     for i, entry in enumerate(item):
-        scope = sizes.of_view(widths[i]) if BY_VIEW in notes else sizes
+        scope = sizes.of_view(widths[i]) if BY_VIEW in notes else sizes.of_entry() if OWN_SIZES in notes else sizes
         try:  # cheaper than `inside`, for long lists of numbers
             done.append(inner(entry, tensors, scope))
         except StateError as error:
