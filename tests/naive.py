@@ -496,3 +496,124 @@ def best_overlap(a, b):
         sum(shared[i, j] for i, j in zip(rows, some, strict=True))
         for some in itertools.permutations(columns, len(rows))
     )
+
+
+def average_linkage(labels):
+    """Partitions of the samples by number of clusters, the distance of two samples being the fraction of clusterings
+    that separate them; and the least difference between the smallest two distances of a merge above distance 0.
+    """
+    clusters = [[i] for i in range(len(labels))]
+    apart = [[sum(a != b for a, b in zip(x, y, strict=True)) / len(x) for y in labels] for x in labels]
+    partitions, least_gap = {}, math.inf
+    while True:
+        partition = np.empty(len(labels), dtype=int)
+        for number, cluster in enumerate(clusters):
+            partition[cluster] = number
+        partitions[len(clusters)] = partition
+        if len(clusters) == 1:
+            return partitions, least_gap
+        means = sorted(
+            (sum(apart[a][b] for a in first for b in second) / (len(first) * len(second)), i, j)
+            for j, second in enumerate(clusters)
+            for i, first in enumerate(clusters[:j])
+        )
+        distance, i, j = means[0]
+        if distance > 0 and len(means) > 1:
+            least_gap = min(least_gap, means[1][0] - distance)
+        clusters[i] = clusters[i] + clusters.pop(j)
+
+
+def walk(weights, graphs, n_components):
+    """Eigenvalues and eigenvectors of D⁻¹ W for the weighted sum W of graphs, without the constant eigenvector.
+
+    The eigenvectors have Σ dᵢ vᵢ² = Σ dᵢ, as the constant vector of ones has.
+    """
+    total = sum(weight * graph for weight, graph in zip(weights, graphs, strict=True))
+    degrees = np.array([sum(row) for row in total])
+    transitions = np.array([row / degree for row, degree in zip(total, degrees, strict=True)])
+    stationary = degrees / sum(degrees)
+    # The constant vector gets the eigenvalue -1, the last one, because 1ᵀ D v = 0 for all others.
+    values, vectors = np.linalg.eig(transitions - 2 * np.outer(np.ones(len(total)), stationary))
+    order = np.argsort(-values.real)[:n_components]
+    values, vectors = values[order].real, vectors[:, order].real
+    norms = [math.sqrt(sum(stationary * v**2)) for v in vectors.T]
+    return values, vectors / norms
+
+
+def label_fractions(clusters, labels):
+    """The fraction of the samples of each cluster that have each label, among those with a label (-1 is no label)."""
+    table = np.zeros((max(clusters) + 1, max(labels) + 1))
+    for cluster, label in itertools.product(range(len(table)), range(table.shape[1])):
+        members = [other for own, other in zip(clusters, labels, strict=True) if own == cluster and other >= 0]
+        table[cluster, label] = sum(other == label for other in members) / max(len(members), 1)
+    return table
+
+
+def mean_fraction(clusters, member_labels, own):
+    """The mean over the members of the fraction of each cluster that has the sample's own label."""
+    columns = list(zip(*member_labels, strict=True))
+    tables = [label_fractions(clusters, column) for column in columns]
+    return [
+        sum(table[cluster, label] for table, label in zip(tables, own, strict=True)) / len(tables)
+        for cluster in range(max(clusters) + 1)
+    ]
+
+
+def consensus_membership(steps, clusters, member_labels, own):
+    """The membership of a sample: votes of its neighbours plus mean fractions of labels, divided by their sum."""
+    n_clusters = max(clusters) + 1
+    votes = [sum(step for step, c in zip(steps, clusters, strict=True) if c == k) for k in range(n_clusters)]
+    both = [vote + fraction for vote, fraction in zip(votes, mean_fraction(clusters, member_labels, own), strict=True)]
+    return [value / sum(both) for value in both]
+
+
+def missing_label(steps, training):
+    """The label with the largest sum of steps to training samples that have one; the most frequent without steps."""
+    known = [label for label in training if label >= 0]
+    votes = dict.fromkeys(sorted(known), 0.0)
+    for step, label in zip(steps, training, strict=True):
+        if label >= 0:
+            votes[label] += step
+    if not any(votes.values()):
+        return max(sorted(votes), key=known.count)
+    return max(votes, key=votes.get)
+
+
+def valley(graph, first, second, prior=0.1, ending=1e-3):
+    """The cut between two clusters, divided by the weakest and by the mean cut in the central half of a cluster.
+
+    The samples of both are in the order of (L + εD)⁻¹ D y, where y is 0 in the first cluster and 1 in the second,
+    those of the first cluster before those of the second. A cut is the weight of the edges between the samples before
+    it and those after it. The prior, a multiple of the mean degree of the whole graph, is added to all cuts.
+    """
+    added = prior * sum(sum(row) for row in graph) / len(graph)
+    samples = [*first, *second]
+    part = np.array([[graph[i, j] for j in samples] for i in samples])
+    degrees = np.diag(part.sum(axis=1))
+    target = np.array([0.0] * len(first) + [1.0] * len(second))
+    position = np.linalg.solve(degrees - part + ending * degrees, degrees @ target)
+    low = sorted(range(len(first)), key=lambda i: position[i])
+    order = low + sorted(range(len(first), len(samples)), key=lambda i: position[i])
+
+    def cut(n_before):
+        return sum(part[i, j] for i in order[:n_before] for j in order[n_before:])
+
+    def inside(start, size):
+        return [cut(start + n) for n in range(1, size) if size / 4 <= n <= 3 * size / 4] or [0.0]
+
+    cuts = [inside(0, len(first)), inside(len(first), len(second))]
+    between = cut(len(first)) + added
+    weakest = min(min(each) for each in cuts) + added
+    mean = min(sum(each) / len(each) for each in cuts) + added
+    return between / weakest, between / mean
+
+
+def modularity(graph, labels):
+    """Σᵢⱼ (Wᵢⱼ / w - dᵢ dⱼ / w²) over pairs of the same community, with the sum w of all weights."""
+    n, total = len(graph), sum(sum(row) for row in graph)
+    degrees = [sum(row) for row in graph]
+    return sum(
+        graph[i, j] / total - degrees[i] * degrees[j] / total**2
+        for i, j in itertools.product(range(n), repeat=2)
+        if labels[i] == labels[j]
+    )

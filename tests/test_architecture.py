@@ -40,6 +40,7 @@ RANKS = (
     "core",
     "methods",
     "compose",
+    "evaluate",
     "validity",
     "tune",
     "certainty",

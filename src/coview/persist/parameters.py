@@ -19,6 +19,7 @@ from coview.compose import Concat, Consensus, FixedSize, PerView, Preprocessed
 from coview.core.assign import Assigner
 from coview.core.select import Selector
 from coview.errors import InputError, kind_of
+from coview.evaluate.coview import Coview
 from coview.kernels import Kernel
 from coview.parameters import check_integer
 from coview.persist.file import DTYPES, Json, Tensors, entries
@@ -41,7 +42,7 @@ _ADDED = frozenset({"recall"})
 _INTEGER_LIMIT = 2**128
 _NOT_FINITE = {repr(value): value for value in (math.inf, -math.inf, math.nan)}
 _WRAPPERS: Mapping[str, Any] = {
-    cls.__name__: cls for cls in (Concat, Consensus, FixedSize, PerView, Preprocessed, Tuned)
+    cls.__name__: cls for cls in (Concat, Consensus, Coview, FixedSize, PerView, Preprocessed, Tuned)
 }
 
 

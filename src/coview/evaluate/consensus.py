@@ -1,0 +1,201 @@
+"""The consensus of the members: one clustering that labels any samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Annotated
+
+import numpy as np
+
+from coview.core.assign import Labels, number_by_size
+from coview.core.novelty import joint_quantiles, quantiles
+from coview.evaluate.graphs import RepresentationGraph, Walk
+from coview.evaluate.linkage import Tree
+from coview.evaluate.members import Located, Member, Multiscale
+from coview.evaluate.pool import Clusterings, Pool, filled, n_components_for
+from coview.state import OWN_SIZES, IntegerArray
+from coview.views import Array, Matrix, Views
+
+_DECIMALS = 9  # of memberships, so that rounding errors do not decide between equal ones
+_MOST_ROUNDS = 100  # of numbering clusters by size
+_MOST_REFERENCE = 1000  # training samples with which the novelty of others is compared
+
+
+def clusters_of_tree(members: Clusterings, n_clusters: int) -> Labels:
+    """Return the clusters of the training samples by the tree of all members.
+
+    Samples whose labels are too rare for the tree get the cluster that has most labels in common with them.
+    """
+    clusters = Tree.learn(members.labels).cut(n_clusters)
+    rare = np.flatnonzero(clusters < 0)
+    if len(rare):
+        fractions = label_fractions(clusters, members.own_labels, members.members)
+        clusters[rare] = mean_fraction(fractions, members.labels[rare]).argmax(axis=1)
+    return clusters
+
+
+def label_fractions(clusters: Labels, labels: Labels, members: Sequence[Member]) -> list[Array]:
+    """Return for each member how the samples of a cluster are divided among its labels, (n_clusters, n_labels).
+
+    A cluster or label of -1 is not counted.
+    """
+    tables = []
+    for member, of_member in zip(members, labels.T, strict=True):
+        counts = np.zeros((clusters.max() + 1, len(member.centres)))
+        known = (clusters >= 0) & (of_member >= 0)
+        np.add.at(counts, (clusters[known], of_member[known]), 1)
+        tables.append(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))
+    return tables
+
+
+def mean_fraction(fractions: list[Array], labels: Labels) -> Array:
+    """Return the mean over the members of the fraction of each cluster that has the label of a sample."""
+    mean: Array = np.mean([table[:, each].T for table, each in zip(fractions, labels.T, strict=True)], axis=0)
+    return mean
+
+
+@dataclass(frozen=True)
+class ConsensusModel:
+    """The graphs and walks of the training samples, the members, and the clusters that they agree on.
+
+    A sample belongs to the clusters of its neighbours in the walk on all graphs, and to the clusters whose samples have
+    the same labels by the members; both count the same. Its label is the cluster to which it belongs most. If a cluster
+    has so few samples that it would be lost, the neighbours do not count.
+    """
+
+    graphs: Annotated[tuple[RepresentationGraph, ...], OWN_SIZES]
+    walks: tuple[Walk, ...]
+    members: Annotated[tuple[Member, ...], OWN_SIZES]
+    member_labels: Annotated[Labels, IntegerArray("train", "_members", least=-1)]  # -1 if a member has none
+    clusters: Annotated[Labels, IntegerArray("train", least=0)]  # of the training samples
+    neighbours_vote: bool
+
+    @classmethod
+    def learn(cls, pool: Pool, members: Clusterings, clusters: Labels) -> tuple[ConsensusModel, Labels]:
+        """Return the consensus with these clusters, and its labels of the training samples, by decreasing size."""
+        walks = tuple(walk.first(n_components_for(members.n_clusters)) for walk in pool.walks)
+        model = cls(pool.graphs, walks, members.members, members.own_labels, clusters, neighbours_vote=True)
+        for _ in range(_MOST_ROUNDS):
+            labels = model.membership_of(pool.samples.steps[-1], members.labels).argmax(axis=1)
+            order = number_by_size(labels)[1]
+            if len(order) == model.n_clusters:
+                if (order == np.arange(len(order))).all():
+                    break
+                # Numbers decide between equal memberships, so that the labels are computed again.
+                model = replace(model, clusters=np.argsort(order)[model.clusters])
+            elif model.neighbours_vote:  # a cluster of very few samples is outvoted by their neighbours
+                model = replace(model, neighbours_vote=False)
+            else:  # a cluster to which no sample belongs most is dropped
+                kept = np.where(np.isin(model.clusters, order), model.clusters, labels)
+                model = replace(model, clusters=np.unique(kept, return_inverse=True)[1])
+        return model, model.membership_of(pool.samples.steps[-1], members.labels).argmax(axis=1)
+
+    @property
+    def n_clusters(self) -> int:
+        return int(self.clusters.max()) + 1
+
+    def located(self, views: Views) -> Located:
+        """Return samples in all representations and walks."""
+        return Located.of([graph.of(views) for graph in self.graphs], self.walks)
+
+    def membership(self, samples: Located) -> Array:
+        """Return the membership of each sample in each cluster; rows sum to 1."""
+        labels = np.column_stack([member.labels(samples) for member in self.members])
+        return self.membership_of(samples.steps[-1], filled(labels, self.member_labels, samples.steps[-1]))
+
+    def membership_of(self, steps: Matrix, member_labels: Labels) -> Array:
+        """Return the membership of samples with these steps in the last walk and these labels by the members."""
+        together = mean_fraction(self._fractions, member_labels)
+        if self.neighbours_vote:
+            together += self.votes(steps)
+        return np.round(together / together.sum(axis=1, keepdims=True), _DECIMALS)
+
+    def votes(self, steps: Matrix) -> Array:
+        """Return the fraction of the neighbours of each sample in each cluster, weighted by steps."""
+        votes: Array = steps @ self._indicators
+        return votes
+
+    @cached_property
+    def _indicators(self) -> Array:
+        return (self.clusters[:, None] == np.arange(self.n_clusters)).astype(np.float64)
+
+    @cached_property
+    def _fractions(self) -> list[Array]:
+        return label_fractions(self.clusters, self.member_labels, self.members)
+
+    def scores(self, samples: Located) -> Array:
+        """Return the coordinates of each sample in the latent space: the components of the walk on all graphs."""
+        space = Multiscale.learn(len(self.walks) - 1, self.walks[-1])
+        scores = np.zeros((len(samples.rows[0].present), len(space.weights)))
+        scores[space.known(samples)] = space.of(samples)
+        return scores
+
+    def votes_by_view(self, samples: Located) -> dict[str, Array]:
+        """Return the votes of the neighbours in each view alone; NaN for samples that lack the view."""
+        found: dict[str, Array] = {}
+        for name, places in self._places_of_views.items():
+            similarities = sum(samples.rows[place].similarities for place in places)
+            votes = similarities @ self._indicators
+            votes /= np.maximum(votes.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+            votes[~samples.rows[places[0]].present] = np.nan
+            found[name] = votes
+        return found
+
+    def contributions(self, samples: Located) -> dict[str, Array]:
+        """Return the part of the neighbours in each view that is in the sample's cluster, minus that in the next one.
+
+        The next cluster is the one with the second largest membership.
+        """
+        order = np.argsort(-self.membership(samples), axis=1, kind="stable")
+        rows = np.arange(len(order))
+        second = order[:, min(1, order.shape[1] - 1)]
+        return {
+            name: votes[rows, order[:, 0]] - votes[rows, second] for name, votes in self.votes_by_view(samples).items()
+        }
+
+    def usualness(self, samples: Located) -> dict[str, Array]:
+        """Return the fraction of training samples that are farther from the others than each sample, in each view."""
+        found = {}
+        for name, places in self._places_of_views.items():
+            similarity, rows = self.graphs[places[0]].similarity, samples.rows[places[0]]
+            closeness = np.full(len(rows.present), np.nan)
+            if rows.present.any():
+                closeness[rows.present] = similarity.closeness(rows.table)
+            found[name] = quantiles(closeness, self._reference_closeness[name], similarity.closeness_tolerance)
+        return found
+
+    def joint_usualness(self, of_views: Mapping[str, Array]) -> Array:
+        """Return the same for all views of each sample together."""
+        reference = {}
+        for name, places in self._places_of_views.items():
+            graph = self.graphs[places[0]]
+            known = self._reference_closeness[name]
+            reference[name] = np.full(graph.n_training, np.nan)
+            rows = graph.training_rows[_evenly_spaced(len(graph.training_rows))]
+            reference[name][rows] = quantiles(known, known, graph.similarity.closeness_tolerance)
+        some = np.flatnonzero(~np.isnan(np.column_stack(list(reference.values()))).all(axis=1))
+        return joint_quantiles(of_views, {name: values[some] for name, values in reference.items()})
+
+    @cached_property
+    def _reference_closeness(self) -> dict[str, Array]:
+        found = {}
+        for name, places in self._places_of_views.items():
+            graph = self.graphs[places[0]]
+            found[name] = graph.similarity.training_closeness(_evenly_spaced(len(graph.training_rows)))
+        return found
+
+    @cached_property
+    def _places_of_views(self) -> dict[str, list[int]]:
+        """The graphs of each view alone."""
+        places: dict[str, list[int]] = {}
+        for place, graph in enumerate(self.graphs):
+            if len(graph.views) == 1:
+                places.setdefault(graph.views[0], []).append(place)
+        return places
+
+
+def _evenly_spaced(n: int) -> Labels:
+    """Return the numbers of the rows with which others are compared."""
+    return np.linspace(0, n - 1, min(n, _MOST_REFERENCE)).astype(np.int64)

@@ -1,0 +1,59 @@
+"""The fit of a consensus: from views to a model, for a given number of clusters or a selected one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from coview.core.assign import Labels
+from coview.core.select import draw_rows
+from coview.evaluate.consensus import ConsensusModel, clusters_of_tree
+from coview.evaluate.number import ClusterNumber, numbers_for, select_number
+from coview.evaluate.pool import Pool
+from coview.runtime import Workers
+from coview.views import Views
+
+MOST_COMPARED = 2000  # samples on which the number of clusters is selected
+_SAMPLING_SEED = 0  # always the same: a number that is selected by chance would change with the seed
+
+
+class Fit(NamedTuple):
+    """What is learnt from training samples."""
+
+    model: ConsensusModel
+    labels: Labels
+    number: ClusterNumber | None  # None if the number of clusters is given
+
+
+def fit_consensus(views: Views, n_clusters: int, seed: int, workers: Workers) -> Fit:
+    """Return the consensus for this number of clusters."""
+    pool = Pool.learn(views, n_clusters, workers)
+    members = pool.cluster(max(n_clusters, 2), seed, workers)
+    return Fit(*ConsensusModel.learn(pool, members, clusters_of_tree(members, n_clusters)), None)
+
+
+def fit_with_selected_number(
+    views: Views, seed: int, workers: Workers, choose: Callable[[int], int] = lambda found: found
+) -> Fit:
+    """Return the consensus for the number of clusters that is selected on at most 2,000 samples.
+
+    `choose` returns the number for the one that is found. If there are more samples, the consensus of these samples
+    labels all, and the members of all samples refine the clusters.
+    """
+    n = views.n_samples
+    rows = draw_rows(n, MOST_COMPARED, np.random.default_rng(_SAMPLING_SEED))
+    some = views if len(rows) == n else views.take(rows)
+    pool = Pool.learn(some, max(numbers_for(len(rows))), workers)
+    number, members, clusters = select_number(some, pool, seed, workers)
+    chosen = choose(number.n_clusters)
+    if chosen != number.n_clusters:
+        return fit_consensus(views, chosen, seed, workers)._replace(number=number)
+    model, labels = ConsensusModel.learn(pool, members, clusters)
+    if some is not views:
+        clusters = model.membership(model.located(views)).argmax(axis=1)
+        pool = Pool.learn(views, number.n_clusters, workers)
+        members = pool.cluster(max(number.n_clusters, 2), seed, workers)
+        model, labels = ConsensusModel.learn(pool, members, np.unique(clusters, return_inverse=True)[1])
+    return Fit(model, labels, number)

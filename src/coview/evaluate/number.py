@@ -1,0 +1,143 @@
+"""The number of clusters: valleys between clusters first, then structure inside of what has no valley."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from coview.core.assign import Labels
+from coview.core.select import draw_rows
+from coview.evaluate.consensus import clusters_of_tree
+from coview.evaluate.graphs import weighted_sum
+from coview.evaluate.pool import Clusterings, Pool
+from coview.evaluate.structure import communities, coordinates_of, excess_modularity, intrinsic_dimension
+from coview.evaluate.valleys import Valleys, clusters_of
+from coview.runtime import Workers
+from coview.state import Range
+from coview.views import Views
+
+NUMBERS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 25, 30)
+_STARTS = 3  # of k-means: there are hundreds of clusterings
+_SHALLOW = 1.0  # ratio to the mean cut: clusters that meet where the graph is no weaker than inside are not divided
+_LEAST_EXCESS, _DEVIATIONS = 0.02, 2.0  # of the modularity above the references
+_LEAST_DIMENSION = 4.0  # a curve or a surface has communities anywhere, and valleys show its gaps
+_LEAST_SAMPLES, _MOST_SAMPLES = 30, 1000  # of a part that may be divided without a valley, and that are compared
+_LEAST_MEMBERS = 5  # of a cluster that counts in a division of a part
+_RESOLUTIONS = (0.7, 0.85, 1.0)
+_LEAST_COMMUNITY = 0.005  # of all samples
+
+
+@dataclass(frozen=True)
+class Part:
+    """Samples without a valley among them.
+
+    Attributes
+    ----------
+    size : int
+        Number of samples.
+    dimension : float or None
+        Intrinsic dimension; None if there are too few samples.
+    excess, deviation : float or None
+        Modularity of its communities minus that of references without groups, and the standard deviation of these; None
+        if the dimension is too low.
+    n_clusters : int
+        The clusters that it is divided into.
+    """
+
+    size: Annotated[int, Range(least=1)]
+    dimension: float | None
+    excess: float | None
+    deviation: float | None
+    n_clusters: Annotated[int, Range(least=1)]
+
+
+@dataclass(frozen=True)
+class ClusterNumber:
+    """The selected number of clusters, and what it is based on.
+
+    Attributes
+    ----------
+    n_clusters : int
+    parts : tuple of Part
+        The parts that are separated by valleys.
+    votes : tuple of (int, int)
+        How many of the evaluated partitions end with each number of parts, the most frequent first.
+    """
+
+    n_clusters: Annotated[int, Range(least=1)]
+    parts: tuple[Part, ...]
+    votes: tuple[tuple[int, ...], ...]
+
+
+def numbers_for(n_samples: int) -> list[int]:
+    """Return the numbers of clusters whose partitions are merged, for this number of samples."""
+    return [k for k in NUMBERS if k <= min(max(4, n_samples // 10), n_samples - 1)] or [1]
+
+
+def select_number(views: Views, pool: Pool, seed: int, workers: Workers) -> tuple[ClusterNumber, Clusterings, Labels]:
+    """Return the number of clusters, the members for this number, and the clusters of the samples."""
+    clusterings = {k: pool.cluster(k, seed, workers, _STARTS) for k in numbers_for(views.n_samples)}
+    partitions = {k: clusters_of_tree(each, k) for k, each in clusterings.items()}
+    together = weighted_sum(pool.walks[-1].weights, pool.adjacencies)
+    valleys = Valleys(together)
+    merged = workers.map(valleys.merged, list(partitions.values()))
+    votes = Counter(int(labels.max()) + 1 for labels in merged)
+    n_parts = max(votes, key=lambda number: (votes[number], number))
+    of_parts = next(labels for labels in merged if labels.max() + 1 == n_parts)
+    graphs = [weighted_sum(pool.walks[0].weights, pool.adjacencies), together]
+    found = [communities(graph, resolution) for graph in graphs for resolution in _RESOLUTIONS]
+    parts = [_examined_part(views, samples, partitions, found, valleys, n_parts) for samples in clusters_of(of_parts)]
+    n_clusters = sum(part.n_clusters for part in parts)
+    members = clusterings.get(n_clusters) or pool.cluster(max(n_clusters, 2), seed, workers, _STARTS)
+    clusters, first = np.zeros(views.n_samples, dtype=np.int64), 0
+    for part, samples in zip(parts, clusters_of(of_parts), strict=True):
+        if part.n_clusters > 1:
+            inside = members._replace(own_labels=members.own_labels[samples], labels=members.labels[samples])
+            clusters[samples] = clusters_of_tree(inside, part.n_clusters)
+        clusters[samples] += first
+        first += part.n_clusters
+    number = ClusterNumber(n_clusters, tuple(parts), tuple(votes.most_common()))
+    return number, members, np.unique(clusters, return_inverse=True)[1]
+
+
+def _examined_part(
+    views: Views,
+    samples: Labels,
+    partitions: Mapping[int, Labels],
+    found: Sequence[Labels],
+    valleys: Valleys,
+    n_parts: int,
+) -> Part:
+    """Return a part with the number of clusters that it is divided into."""
+    size = len(samples)
+    complete = samples[views.has_all()[samples]]
+    some = views.take(complete[draw_rows(len(complete), _MOST_SAMPLES, np.random.default_rng(0))])
+    if some.n_samples < _LEAST_SAMPLES:
+        return Part(size, None, None, None, 1)
+    tables = coordinates_of(some)
+    dimension = intrinsic_dimension(np.hstack(tables)) if tables else 0.0
+    if dimension < _LEAST_DIMENSION:
+        return Part(size, dimension, None, None, 1)
+    excess, deviation = excess_modularity(tables, np.random.default_rng(0))
+    if excess < max(_LEAST_EXCESS, _DEVIATIONS * deviation):
+        return Part(size, dimension, excess, deviation, 1)
+    counts = [_n_mostly_inside(labels, samples) for labels in found]
+    n_clusters = max(2 if n_parts == 1 else 1, int(np.floor(np.median(counts) + 0.5)))
+    for labels in partitions.values():
+        clusters = [samples[each] for each in clusters_of(labels[samples]) if len(each) >= _LEAST_MEMBERS]
+        if len(clusters) > n_clusters:
+            ratios = [valley.mean_ratio for valley in valleys.of_partition(clusters)[1].values()]
+            if max(ratios, default=0.0) <= _SHALLOW:
+                n_clusters = len(clusters)
+    return Part(size, dimension, excess, deviation, n_clusters)
+
+
+def _n_mostly_inside(labels: Labels, samples: Labels) -> int:
+    """Return the number of communities, without very small ones, with more than half of their samples among these."""
+    sizes = np.bincount(labels)
+    inside = np.bincount(labels[samples], minlength=len(sizes))
+    return int(np.count_nonzero((2 * inside > sizes) & (sizes >= max(3, _LEAST_COMMUNITY * len(labels)))))

@@ -1,0 +1,120 @@
+"""The pool: what the members of a consensus have in common for any number of clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from coview.core.assign import Labels
+from coview.evaluate.graphs import RepresentationGraph, Walk
+from coview.evaluate.members import Columns, Coordinates, Located, Member, Multiscale, Spectral
+from coview.evaluate.representations import representations_of
+from coview.runtime import Workers
+from coview.views import Matrix, Views
+
+_LEAST_COMPONENTS, _MORE_COMPONENTS = 20, 5  # the latter than clusters
+_LEAST_COMPLETE = 0.5  # fraction of samples with all views, for members of all views side by side
+_STARTS = 10
+_ROWS_OF_STARTS = 200_000  # times starts; at least one start
+
+
+def n_components_for(n_clusters: int) -> int:
+    """Return the number of components of the walks, without the constant one."""
+    return max(n_clusters + _MORE_COMPONENTS, _LEAST_COMPONENTS) - 1
+
+
+class Clusterings(NamedTuple):
+    """Members for one number of clusters, and their labels of the training samples."""
+
+    n_clusters: int
+    members: tuple[Member, ...]
+    own_labels: Labels  # (n_samples, n_members), -1 if a member has no label of a sample
+    labels: Labels  # the same, with those of neighbours instead of -1
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The graphs, walks and coordinates of the training samples.
+
+    Each view is represented by the directions of its rows and by its standardised columns, and so are all views side by
+    side, unless most samples lack views. There is a walk on the graphs of the single views and one on that of all
+    views, for both preprocessings, and a last one on all graphs.
+    """
+
+    graphs: tuple[RepresentationGraph, ...]
+    walks: tuple[Walk, ...]
+    adjacencies: tuple[Matrix, ...]
+    samples: Located
+    columns: tuple[Columns, ...]  # of the representations of all views
+
+    @classmethod
+    def learn(cls, views: Views, n_clusters: int, workers: Workers) -> Pool:
+        """Return the pool of these training samples, for up to this number of clusters."""
+        graphs: list[RepresentationGraph] = []
+        sums: list[dict[int, float]] = []
+        stacked: list[int] = []
+
+        def add(*steps: Mapping[str, str]) -> dict[int, float]:
+            places = range(len(graphs), len(graphs) + len(steps))
+            graphs.extend(RepresentationGraph.learn(views, each, workers) for each in steps)
+            sums.append(dict.fromkeys(places, 1.0))
+            return sums[-1]
+
+        joint: dict[int, float] = {}
+        for steps in representations_of(views):
+            joint |= add(*({name: step} for name, step in steps.items()))
+            if len(steps) > 1 and views.has_all().mean() >= _LEAST_COMPLETE:
+                joint |= dict.fromkeys(add(steps), float(len(steps)))  # as much as those of single views together
+                stacked.append(len(graphs) - 1)
+            elif len(steps) == 1:
+                stacked.append(len(graphs) - 1)
+        if len(joint) > 1:
+            sums.append(joint)
+        adjacencies = tuple(graph.adjacency() for graph in graphs)
+        weights = [[each.get(place, 0.0) for place in range(len(graphs))] for each in sums]
+        n_components = n_components_for(n_clusters)
+        walks = tuple(Walk.learn(each, adjacencies, n_components, workers) for each in weights)
+        samples = Located.of([graph.of_training(views) for graph in graphs], walks)
+        columns = tuple(Columns.learn(place, samples.rows[place].table) for place in stacked)
+        return cls(tuple(graphs), walks, adjacencies, samples, columns)
+
+    def coordinates(self, n_clusters: int) -> list[Coordinates]:
+        """Return the spaces of the members for this number of clusters."""
+        n = n_components_for(n_clusters)
+        single = range(max(len(self.walks) - 1, 1))  # on all graphs, the first components lose small groups
+        return [
+            *self.columns,
+            *(Spectral(place, n_clusters) for place in single),
+            *(Multiscale.learn(place, walk.first(n)) for place, walk in enumerate(self.walks)),
+        ]
+
+    def cluster(self, n_clusters: int, seed: int, workers: Workers, most_starts: int = _STARTS) -> Clusterings:
+        """Return the members for this number of clusters."""
+        n_init = int(np.clip(_ROWS_OF_STARTS // len(self.samples.rows[0].present), 1, most_starts))
+
+        def one(coordinates: Coordinates) -> tuple[Member, Labels]:
+            member = Member.learn(coordinates, self.samples, n_clusters, n_init, seed)
+            return member, member.labels(self.samples)
+
+        members, labels = zip(*workers.map(one, self.coordinates(n_clusters)), strict=True)
+        own = np.column_stack(labels)
+        return Clusterings(n_clusters, members, own, filled(own, own, self.samples.steps[-1]))
+
+
+def filled(labels: Labels, training: Labels, steps: Matrix) -> Labels:
+    """Return labels by several members, where a label -1 is replaced by the most frequent one among the neighbours.
+
+    A member has no label of a sample if it uses a view that the sample lacks. The neighbours are training samples with
+    labels of the member (`training`), weighted by the steps of the walk on all graphs. A sample without any such
+    neighbour has the most frequent label of the member.
+    """
+    labels = labels.copy()
+    for member in np.flatnonzero((labels < 0).any(axis=0)):
+        rows, known = np.flatnonzero(labels[:, member] < 0), training[:, member] >= 0
+        frequency = np.bincount(training[known, member])
+        votes = steps[rows][:, known] @ (training[known, member][:, None] == np.arange(len(frequency)))
+        labels[rows, member] = np.where(votes.sum(axis=1) > 0, votes.argmax(axis=1), frequency.argmax())
+    return labels

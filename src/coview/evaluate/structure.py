@@ -1,0 +1,158 @@
+"""Structure without a gap: communities, compared with those of data of the same covariance without groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+from scipy import stats
+from scipy.optimize import isotonic_regression
+
+from coview.core.assign import Labels
+from coview.kernels import FuzzyGraph
+from coview.preprocess.profile import ViewProfile
+from coview.preprocess.steps import PrincipalComponents
+from coview.rows import as_float64, l2_normalize
+from coview.views import Array, Matrix, Views
+
+_AXES = 50  # principal components of each view
+_SHAPED = 20  # principal components of all views that get a unimodal distribution
+_BINS = 20
+_REFERENCES = 6  # of each kind
+_ZERO = 1e-8  # of a singular value, relative to the largest
+_HEAVY = 1.0  # skewness or excess kurtosis of a column above which its ranks are used
+_RESOLUTION = 0.85
+_NEIGHBOURS, _WIDE_NEIGHBOURS = 15, 60
+
+
+def communities(graph: Matrix, resolution: float = _RESOLUTION) -> Labels:
+    """Return the Leiden communities of a graph; the same graph has the same communities."""
+    from graspologic_native import leiden_csr
+
+    parts = (graph.indptr.astype(np.int64), graph.indices.astype(np.int32), graph.data.astype(np.float64))
+    found = leiden_csr(*parts, graph.shape[0], resolution=resolution, iterations=4, seed=0)[1]
+    return np.array([found[i] for i in range(graph.shape[0])])
+
+
+def modularity(graph: Matrix, labels: Labels) -> float:
+    """Return the fraction of the weights inside of communities, minus that expected from the degrees."""
+    degrees, total = graph.sum(axis=1), float(graph.sum())
+    row = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
+    inside = graph.data[labels[row] == labels[graph.indices]].sum()
+    return float(inside / total - np.square(np.bincount(labels, degrees) / total).sum())
+
+
+def coordinates_of(views: Views) -> list[Array]:
+    """Return the columns of each view with a mean squared norm of 1; constant views are left out.
+
+    Columns are standardised. Those with heavy tails are replaced by normal scores, because outliers would dominate the
+    covariance. Word counts are L2-normalised. If there are many columns, their first principal components are used.
+    """
+    found = []
+    for x in views.values():
+        if sp.issparse(x) or ViewProfile.of(x).word_counts:
+            table: Matrix = l2_normalize(x)
+        else:
+            table = as_float64(x)[:, np.ptp(x, axis=0) > 0]
+            if table.shape[1] == 0:
+                continue
+            table = table / np.abs(table).max(axis=0)  # squares of huge numbers overflow
+            table = (table - table.mean(axis=0)) / table.std(axis=0)
+            heavy = (np.abs(stats.skew(table)) > _HEAVY) | (stats.kurtosis(table) > _HEAVY)
+            ranks = stats.rankdata(table[:, heavy], axis=0)
+            table[:, heavy] = stats.norm.ppf((ranks - 0.5) / len(table))
+        if table.shape[1] > _AXES:
+            table = PrincipalComponents.learn(table, _AXES)(table)
+        table = as_float64(table)
+        table = table - table.mean(axis=0)
+        size = np.sqrt(np.square(table).sum() / len(table))
+        if size > 0:
+            found.append(table / size)
+    return found
+
+
+def graph_of(tables: Sequence[Array]) -> Matrix:
+    """Return the sum of the graphs of each table and, with the same weight, the graph of all tables side by side."""
+    grams = [FuzzyGraph(_NEIGHBOURS).against(table).gram for table in tables]
+    together = FuzzyGraph(_NEIGHBOURS).against(np.hstack(tables)).gram if len(tables) > 1 else 0 * grams[0]
+    total = sp.csr_array(sum(grams) + len(tables) * together)
+    total.setdiag(0)
+    total.eliminate_zeros()
+    return total
+
+
+def excess_modularity(tables: Sequence[Array], rng: np.random.Generator) -> tuple[float, float]:
+    """Return the modularity of the communities minus its mean for references without groups, and their deviation.
+
+    The references have the covariance of the data, and unimodal distributions of the columns or of the first joint
+    principal components. Of both kinds, the one with the larger modularity is compared: a uniform distribution in a
+    cube is one of columns, and a gradient one of a component.
+    """
+    joint = np.hstack(tables)
+    _, sizes, axes = np.linalg.svd(joint, full_matrices=False)
+    axes = axes[sizes > _ZERO * sizes[0]]
+    places = np.cumsum([table.shape[1] for table in tables])[:-1]
+    found = []
+    for n_shaped, basis in ((joint.shape[1], np.eye(joint.shape[1])), (_SHAPED, axes)):
+        drawn = (unimodal_sample(joint @ basis.T, n_shaped, rng) @ basis for _ in range(_REFERENCES))
+        values = [_best_modularity(graph_of(np.split(each, places, axis=1))) for each in drawn]
+        found.append((float(np.mean(values)), float(np.std(values))))
+    mean, deviation = max(found)
+    return _best_modularity(graph_of(tables)) - mean, deviation
+
+
+def unimodal_sample(values: Array, n_shaped: int, rng: np.random.Generator) -> Array:
+    """Return as many samples with the covariance of the values, of which the first columns are made unimodal.
+
+    Columns of a Gaussian sample are matched by ranks with the quantiles of each column. Its covariance is that of a
+    sample, and not exactly that of the values: data have sampling noise as well.
+    """
+    n, width = values.shape
+    shapes = np.sort(values, axis=0)
+    for column in range(min(n_shaped, width)):
+        shapes[:, column] = unimodal_quantiles(values[:, column])
+    drawn = rng.normal(size=(n, n)) @ (values - values.mean(axis=0)) / np.sqrt(n)
+    ranks = np.argsort(np.argsort(drawn, axis=0), axis=0)
+    spread = np.maximum(values.std(axis=0), np.finfo(float).tiny)
+    matched: Array = np.take_along_axis(shapes, ranks, axis=0) * (drawn.std(axis=0) / spread)
+    return matched
+
+
+def _best_modularity(graph: Matrix) -> float:
+    return modularity(graph, communities(graph))
+
+
+def unimodal_quantiles(values: Array) -> Array:
+    """Return quantiles of the unimodal histogram nearest to that of the values, with their mean and deviation."""
+    counts, edges = np.histogram(values, _BINS)
+    counts = counts.astype(np.float64)
+
+    def with_mode(mode: int) -> Array:
+        rising, falling = counts[: mode + 1], counts[mode:]
+        return np.append(isotonic_regression(rising).x, isotonic_regression(falling, increasing=False).x[1:])
+
+    nearest = min(map(with_mode, range(_BINS)), key=lambda each: float(np.square(each - counts).sum()))
+    cumulative = np.append(0, np.cumsum(nearest))
+    levels = (np.arange(len(values)) + 0.5) / len(values)
+    quantiles = np.interp(levels, cumulative / cumulative[-1], edges)
+    spread = max(float(quantiles.std()), np.finfo(float).tiny)
+    return np.asarray(values.mean() + (quantiles - quantiles.mean()) * values.std() / spread)
+
+
+def intrinsic_dimension(table: Array) -> float:
+    """Return the estimate of Levina and Bickel, the median over the samples and the lesser of two scales.
+
+    Noise around a curve has many dimensions at the scale of the nearest neighbours, and one at that of a tenth of the
+    samples. The mean over the samples would be small if there are duplicates.
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    n = len(table)
+    wide = min(max(_NEIGHBOURS, min(n // 10, _WIDE_NEIGHBOURS)), n - 2)
+    distances = NearestNeighbors(n_neighbors=wide).fit(table).kneighbors()[0].clip(1e-12)
+    found = []
+    for k in {min(_NEIGHBOURS, wide), wide}:
+        logarithms = np.log(distances[:, k - 1 : k] / distances[:, : k - 1]).mean(axis=1)
+        found.append(1 / max(float(np.median(logarithms)), 1e-2))
+    return min(found)
