@@ -13,6 +13,7 @@ from coview.core.assign import Labels
 from coview.errors import InputError
 from coview.formats import count, listed
 from coview.methods.nested import nested_models
+from coview.neighbors.cells import evenly_spaced
 from coview.views import Array, Views
 
 NOVEL = 0.99  # novelty
@@ -85,7 +86,7 @@ def count_novel(model: Any, views: Views) -> dict[str, Array]:
     """Return for each view, or jointly for "", the number of novel samples and that of the samples, at most 1,000."""
     if not hasattr(model, "score_samples"):
         return {}
-    some = views.take(np.linspace(0, views.n_samples - 1, min(views.n_samples, _COMPARED)).astype(np.int64))
+    some = views.take(evenly_spaced(views.n_samples, _COMPARED))
     of_views = {} if stacks_views(model) else model.score_samples(some, per_view=True)
     scores = of_views or {"": model.score_samples(some)}
     return {name: np.array([np.sum(x < 1 - NOVEL), np.sum(~np.isnan(x))]) for name, x in scores.items()}

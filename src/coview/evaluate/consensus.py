@@ -15,6 +15,7 @@ from coview.evaluate.graphs import RepresentationGraph, Walk
 from coview.evaluate.linkage import Tree
 from coview.evaluate.members import Located, Member, Multiscale
 from coview.evaluate.pool import Clusterings, Pool, filled, n_components_for
+from coview.neighbors.cells import evenly_spaced
 from coview.state import OWN_SIZES, IntegerArray
 from coview.views import Array, Matrix, Views
 
@@ -173,7 +174,7 @@ class ConsensusModel:
             graph = self.graphs[places[0]]
             known = self._reference_closeness[name]
             reference[name] = np.full(graph.n_training, np.nan)
-            rows = graph.training_rows[_evenly_spaced(len(graph.training_rows))]
+            rows = graph.training_rows[evenly_spaced(len(graph.training_rows), _MOST_REFERENCE)]
             reference[name][rows] = quantiles(known, known, graph.similarity.closeness_tolerance)
         some = np.flatnonzero(~np.isnan(np.column_stack(list(reference.values()))).all(axis=1))
         return joint_quantiles(of_views, {name: values[some] for name, values in reference.items()})
@@ -183,7 +184,7 @@ class ConsensusModel:
         found = {}
         for name, places in self._places_of_views.items():
             graph = self.graphs[places[0]]
-            found[name] = graph.similarity.training_closeness(_evenly_spaced(len(graph.training_rows)))
+            found[name] = graph.similarity.training_closeness(evenly_spaced(len(graph.training_rows), _MOST_REFERENCE))
         return found
 
     @cached_property
@@ -194,8 +195,3 @@ class ConsensusModel:
             if len(graph.views) == 1:
                 places.setdefault(graph.views[0], []).append(place)
         return places
-
-
-def _evenly_spaced(n: int) -> Labels:
-    """Return the numbers of the rows with which others are compared."""
-    return np.linspace(0, n - 1, min(n, _MOST_REFERENCE)).astype(np.int64)

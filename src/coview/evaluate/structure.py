@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import scipy.sparse as sp
-from scipy import stats
-from scipy.optimize import isotonic_regression
 
 from coview.core.assign import Labels
 from coview.kernels import FuzzyGraph
@@ -49,6 +47,8 @@ def coordinates_of(views: Views) -> list[Array]:
     Columns are standardised. Those with heavy tails are replaced by normal scores, because outliers would dominate the
     covariance. Word counts are L2-normalised. If there are many columns, their first principal components are used.
     """
+    from scipy import stats  # takes long to import
+
     found = []
     for x in views.values():
         if sp.issparse(x) or ViewProfile.of(x).word_counts:
@@ -125,6 +125,8 @@ def _best_modularity(graph: Matrix) -> float:
 
 def unimodal_quantiles(values: Array) -> Array:
     """Return quantiles of the unimodal histogram nearest to that of the values, with their mean and deviation."""
+    from scipy.optimize import isotonic_regression
+
     counts, edges = np.histogram(values, _BINS)
     counts = counts.astype(np.float64)
 
