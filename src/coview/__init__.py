@@ -8,10 +8,11 @@ from coview.registry import ASSIGNERS, KERNELS, METHODS, SELECTORS
 
 if TYPE_CHECKING:
     from coview.certainty.stability import stability
-    from coview.compose import Concat, Consensus, FixedSize, PerView, Preprocessed
+    from coview.compose import Concat, FixedSize, PerView, Preprocessed
     from coview.core.assign import Codebook, Directions
     from coview.core.select import Entropy, KMeansRows, Stratified, Uniform
     from coview.errors import InputError, ModelFileError
+    from coview.evaluate.coview import Coview
     from coview.io import ViewsReader, label_file, read_views
     from coview.kernels import (
         RBF,
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from coview.methods.tsvd_msc import TSVDMSC
     from coview.persist import load, save
     from coview.summary import Summary, summarize
-    from coview.tune import Tuned
     from coview.views import Views, as_views, stack_views
 
 _HOME_OF = {
@@ -46,7 +46,6 @@ _HOME_OF = {
     **ASSIGNERS.homes,
     **SELECTORS.homes,
     "Concat": "coview.compose",
-    "Consensus": "coview.compose",
     "FixedSize": "coview.compose",
     "InputError": "coview.errors",
     "METHODS": "coview.registry",
@@ -55,7 +54,6 @@ _HOME_OF = {
     "Preprocessed": "coview.compose",
     "Stratified": "coview.core.select",
     "Summary": "coview.summary",
-    "Tuned": "coview.tune",
     "Views": "coview.views",
     "ViewsReader": "coview.io",
     "as_views": "coview.views",
@@ -83,8 +81,8 @@ __all__ = [
     "CoReg",
     "Codebook",
     "Concat",
-    "Consensus",
     "Cosine",
+    "Coview",
     "Directions",
     "Entropy",
     "FixedSize",
@@ -103,7 +101,6 @@ __all__ = [
     "Stratified",
     "Summary",
     "TMvKSCR",
-    "Tuned",
     "Uniform",
     "Views",
     "ViewsReader",

@@ -17,6 +17,7 @@ import numpy as np
 from coview._version import __version__
 from coview.compose import Concat, Preprocessed
 from coview.errors import InputError
+from coview.evaluate.coview import Coview
 from coview.formats import decimals
 from coview.html import html_table
 from coview.kernels import RBF, kernel_per_view
@@ -27,9 +28,8 @@ from coview.metrics import scores as truth_scores
 from coview.parameters import check_integer
 from coview.preprocess.steps import parse_steps, preprocessing_per_view
 from coview.progress import ProgressParameter, reporting
-from coview.registry import IMPUTATIONS, check_name, methods_and_tuned
+from coview.registry import IMPUTATIONS, METHODS, check_name
 from coview.summary.gather import training_silhouette
-from coview.tune import Tuned
 from coview.views import Array, Views, as_views, check_row_labels
 
 __all__ = ["Comparison", "MethodResult", "compare"]
@@ -39,7 +39,7 @@ __all__ = ["Comparison", "MethodResult", "compare"]
 class MethodResult:
     """The result of one method. A method that fails has an error instead, and its measures are None."""
 
-    name: str  # in METHODS, or "tuned"
+    name: str  # in METHODS
     estimator: str  # with its parameters
     seconds: float | None = None  # time of the fit
     error: str | None = None
@@ -145,7 +145,7 @@ def compare(
     random_state: int = 0,
     progress: ProgressParameter = None,
 ) -> Comparison:
-    """Return the results of several methods on the same views, each with its default settings, and of `Tuned`.
+    """Return the results of several methods on the same views, each with its default settings.
 
     A method that fails is recorded with its error, and the others go on. Methods of one view cluster the columns of all
     views (`Concat`). COMIC finds the number of clusters itself. Methods that take very long are left out, with a note,
@@ -155,15 +155,15 @@ def compare(
     ----------
     views : views, as in `as_views`
     n_clusters : int
-    methods : "all", or names in METHODS and "tuned"
+    methods : "all", or names in METHODS
     truth : list of length n_samples, optional
         Known classes to compare with. The clusters do not depend on them.
     preprocess : name, list or mapping
         Preprocessing steps, such as "standard" or {"text": "tfidf+l2"}: the `steps` of `Preprocessed`. None, also for
         single views of a mapping, is the preprocessing of the command: standardised columns, except for methods whose
-        kernel is not RBF. `Tuned` has its own.
+        kernel is not RBF. `Coview` has its own.
     impute : name, list or mapping
-        "median" or "nearest": the step that fills empty cells before all others, also for `Tuned`. The default is the
+        "median" or "nearest": the step that fills empty cells before all others, also for `Coview`. The default is the
         first step of `preprocess`, if it is one of these. Other empty cells are refused.
     random_state : int
     progress : bool or callable, optional
@@ -227,7 +227,7 @@ def compare(
 
 def method_names(methods: str | Sequence[str]) -> tuple[str, ...]:
     """Return the names of methods without duplicates, all of them for "all", or raise an InputError."""
-    known = methods_and_tuned()
+    known = METHODS
     if isinstance(methods, str):
         methods = tuple(known) if methods == "all" else (methods,)
     if not methods:
@@ -277,9 +277,9 @@ def usual_preprocessing(method: Any, names: Sequence[str]) -> dict[str, str]:
 
 
 def _estimator(name: str, n_clusters: int, steps: Mapping[str, str | None], random_state: int) -> MultiViewClusterer:
-    kind: Any = methods_and_tuned()[name]
-    if kind is Tuned:
-        return Tuned(n_clusters, random_state=random_state)
+    kind: Any = METHODS[name]
+    if kind is Coview:
+        return Coview(n_clusters, random_state=random_state)
     given = {"n_clusters": n_clusters} if "n_clusters" in signature(kind).parameters else {}
     method = kind(**given, random_state=random_state)
     usual = usual_preprocessing(method, tuple(steps))
@@ -291,7 +291,7 @@ def _run_method(
 ) -> tuple[MethodResult, Array | None]:
     """Return the result of one method, or its error, and its labels."""
     result = MethodResult(name, " ".join(repr(estimator).split()))
-    most = methods_and_tuned().entries[name].most_samples
+    most = METHODS.entries[name].most_samples
     if most is not None and views.n_samples > most:
         return replace(result, error=f"left out: it takes very long for more than {most} samples"), None
     start = perf_counter()
@@ -308,9 +308,9 @@ def _run_method(
     notes = [note for note in notes if note != many_clusters(n_clusters, views.n_samples)]  # `compare` warns once
     if any(isinstance(model, Concat) for model in nested_models(estimator)):
         notes.insert(0, "clusters one table with the columns of all views")
-    if "n_clusters" not in signature(methods_and_tuned()[name]).parameters:
+    if "n_clusters" not in signature(METHODS[name]).parameters:
         notes.insert(0, "finds the number of clusters itself")
-    if name == "tuned":
+    if name == "coview":
         notes.insert(0, estimator.reason_)
     measures: dict[str, Any] = {} if truth is None else dict(truth_scores(truth, labels))
     result = replace(

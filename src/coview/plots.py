@@ -1,4 +1,4 @@
-"""Figures of a summary or of the evaluations of `Tuned`, drawn with matplotlib.
+"""Figures of a summary, drawn with matplotlib.
 
 Every function draws on the given `ax`, or on a new figure, and returns the axes. No global state of matplotlib changes.
 `ax.figure.savefig("figure.png")` saves a new figure. Clusters have the same colour and marker shape as in the report:
@@ -25,7 +25,6 @@ from coview.parameters import is_integer
 from coview.summary.gather import DRAWN, map_positions
 from coview.summary.space import Nested
 from coview.summary.values import Summary
-from coview.tune.record import EvaluatedModel, Tuning, evaluated_numbers, relative_criteria, relative_spreads
 from coview.views import Array
 
 __all__ = [
@@ -36,7 +35,6 @@ __all__ = [
     "similarity_matrix",
     "sorted_scores",
     "spectrum",
-    "tuning_clusters",
 ]
 
 if TYPE_CHECKING:
@@ -111,7 +109,7 @@ def spectrum(summary: Summary, ax: Axes | None = None) -> Axes:
         raise InputError(f"{summary.method} has no eigenvalues to plot; use a kernel spectral method such as TMvKSCR")
     ax = _axes_or_new(ax)
     numbers = np.arange(1, len(heights) + 1)
-    name = "explained variance" if ratio else summary.eigenvalue_name
+    name = "explained variance" if ratio else "eigenvalue"
     ax.bar(numbers, heights, color=PALETTE[0], label=name)
     further = np.array(summary.further_eigenvalues or ())
     if ratio and summary.eigenvalues and len(further):
@@ -360,61 +358,6 @@ def kept_together(summary: Summary, ax: Axes | None = None) -> Axes:
     ax.set_xticks(*_spaced_ticks([cluster.label for cluster in summary.clusters], range(n_clusters), n_clusters / 35))
     ax.set_xlabel("cluster")
     return ax
-
-
-def tuning_clusters(table: Any, ax: Axes | None = None) -> Axes:
-    """Return a plot of the criterion, the stability and the agreement between models against the number of clusters.
-
-    The band around the criterion is its standard deviation over the subsets on which the stability is measured.
-
-    Parameters
-    ----------
-    table : Tuning, or sequence of EvaluatedModel
-        `summary.tuning`, of which the selected number is marked, or `Tuned.evaluations_`.
-    ax : matplotlib axes, optional
-        By default a new figure.
-
-    Returns
-    -------
-    matplotlib axes
-    """
-    rows, selected = _evaluated(table)
-    curves = criteria_by_number(rows)
-    relative = curves[CRITERION]
-    if len(relative) < 2:
-        raise InputError("table has only one number of clusters; give Tuned several, such as n_clusters=range(2, 9)")
-    ax = _axes_or_new(ax)
-    for i, (name, by_number) in enumerate(curves.items()):
-        size: dict[str, Any] = {"markersize": 4.5} if i else {"linewidth": 2.5}  # the criterion stands out
-        style: dict[str, Any] = {"color": PALETTE[i], "marker": MARKERS[i], "linestyle": _LINES[i]}
-        ax.plot(list(by_number), list(by_number.values()), label=name, **style, **size)
-    middle, spread = np.array(list(relative.values())), np.array(list(relative_spreads(rows).values()))
-    ax.fill_between(list(relative), middle - spread, middle + spread, color=PALETTE[0], alpha=0.15, linewidth=0)
-    best = selected.n_clusters if selected else max(relative, key=lambda number: relative[number])
-    ax.axvline(best, color="black", linewidth=1, zorder=0, label="selected" if selected else "best")
-    ax.xaxis.set_major_locator(_matplotlib("ticker").MaxNLocator(integer=True, min_n_ticks=1))
-    ax.set_xlabel("number of clusters")
-    ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5))
-    return ax
-
-
-def _evaluated(table: Any) -> tuple[Sequence[EvaluatedModel], EvaluatedModel | None]:
-    """Return the evaluations and the selected one, which is None if the table does not name it."""
-    if isinstance(table, Tuning):
-        return table.evaluations, table.evaluations[table.selected]
-    if not (isinstance(table, (list, tuple)) and table and all(isinstance(row, EvaluatedModel) for row in table)):
-        raise InputError("table: expected summary.tuning or Tuned.evaluations_ with at least one evaluation")
-    return table, None
-
-
-def criteria_by_number(rows: Sequence[EvaluatedModel]) -> dict[str, dict[int, float]]:
-    """Return by name the criterion, relative to the best, and the measures of the consensus, by number of clusters."""
-    numbers = evaluated_numbers(rows)
-    measures = {
-        title: {row.n_clusters: value for row in numbers if (value := getattr(row, name)) is not None}
-        for name, title in {"stability": "stability", "model_agreement": "agreement between models"}.items()
-    }
-    return {CRITERION: relative_criteria(rows)} | {name: values for name, values in measures.items() if values}
 
 
 def _matplotlib(module: str) -> Any:

@@ -64,6 +64,7 @@ class Registry(MutableMapping[str, Any]):
 
 METHODS = Registry(
     {
+        "coview": Entry("coview.evaluate.coview:Coview", "consensus of many clusterings, selects the number", "n"),
         "tmvkscr": Entry("coview.methods.tmvkscr:TMvKSCR", "one latent space that all views share", "n²"),
         "ksc": Entry("coview.methods.ksc:KSC", "kernel spectral clustering of one view", "n²"),
         "kpca": Entry("coview.methods.kpca:KPCA", "kernel principal components of one view", "n²"),
@@ -144,12 +145,6 @@ LABEL_COLUMNS = {
     "stability": "The fraction of models, refitted on halves of the training samples, in which the sample stays in its "
     "cluster; blank unless the stability was measured.",
 }
-
-
-def methods_and_tuned() -> Registry:
-    """Return what the command line and `compare` offer: METHODS, and the consensus of several models."""
-    tuned = Entry("coview.tune.tuned:Tuned", "consensus of several models of tmvkscr", "n²")
-    return Registry({"tuned": tuned, **METHODS.entries})
 
 
 def check_name(parameter: str, name: Any, known: Collection[str]) -> str:

@@ -13,6 +13,7 @@ from coview.certainty.columns import sample_columns
 from coview.compose.wrapper import fit_with_stages, require_clusterer, require_method
 from coview.core.assign import Labels
 from coview.errors import InputError, InputTypeError, kind_of
+from coview.evaluate.coview import Coview
 from coview.extras import load_extra
 from coview.methods.base import MultiViewClusterer, Seed, labels_of
 from coview.palette import PALETTE
@@ -24,7 +25,6 @@ from coview.summary.gather import map_positions
 from coview.summary.settings import nested_name, parameters, versions
 from coview.summary.space import Nested, all_scores
 from coview.tables import Table, as_table
-from coview.tune import Tuned
 from coview.views import Array, Matrix, Views, among_all, views_of_tables
 
 __all__ = ["cluster", "label_cells", "plot", "to_views"]
@@ -72,11 +72,11 @@ def cluster(
         for X. Modalities in a list are represented by obsm["X_pca"] if they have it, otherwise by X. None means all
         modalities. Of an AnnData, a mapping from names of your choice to such keys, or a list of keys.
     n_clusters : int, "auto", or several integers such as range(3, 9)
-        As in `Tuned`.
+        As in `Coview`.
     key_added : str
         The key of the results.
     estimator : estimator of this library, optional
-        By default Tuned(n_clusters, random_state=random_state). Another estimator has its own n_clusters and
+        By default Coview(n_clusters, random_state=random_state). Another estimator has its own n_clusters and
         random_state. It is cloned.
     random_state : int, Generator, RandomState or None
         Seed of the default estimator.
@@ -364,7 +364,7 @@ def _in_memory(name: str, matrix: Any) -> Matrix:
 def _estimator_to_fit(estimator: Any, n_clusters: Any, random_state: Any) -> Any:
     """Return the unfitted estimator of `cluster`."""
     if estimator is None:
-        return Tuned(n_clusters, random_state=random_state)
+        return Coview(n_clusters, random_state=random_state)
     require_clusterer(estimator)
     require_method(estimator, "estimator needs to be one of the")
     if not (isinstance(n_clusters, str) and n_clusters == "auto") or random_state != 0:

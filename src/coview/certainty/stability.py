@@ -11,12 +11,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from coview.compose import Consensus, FixedSize, PerView
+from coview.certainty.refits import labels_by_part, without_warnings
+from coview.compose import FixedSize, PerView
 from coview.compose.wrapper import OneEstimator
 from coview.core.agreement import jaccard_indices
 from coview.core.assign import Labels
 from coview.core.select import Stratified
 from coview.errors import InputError, InputTypeError, kind_of
+from coview.evaluate.coview import Coview
+from coview.evaluate.support import LEAST_SAMPLES
 from coview.formats import MOST_DECIMALS, decimals, plural
 from coview.html import html_table
 from coview.kernels import Kernel, Precomputed, kernel_per_view
@@ -25,9 +28,6 @@ from coview.methods.nested import nested_models
 from coview.parameters import check_integer, is_integer
 from coview.progress import ProgressParameter, reporting
 from coview.runtime import Workers
-from coview.tune import Tuned
-from coview.validity.measure import LEAST_MEMBERS
-from coview.validity.refits import labels_by_part, without_warnings
 from coview.views import Array
 
 # Hennig: lower bounds of the mean Jaccard index of clusters that are doubtful, and of those that are stable.
@@ -136,8 +136,8 @@ def stability(
     """Return which clusters of a fitted model, and which of their samples, models of half of the samples find again.
 
     The same settings are fitted on random halves of the samples, drawn without replacement, because duplicate rows of
-    a bootstrap sample would be neighbours of each other. Each pair of models uses both halves of the samples. `Tuned`
-    is not searched again: its consensus is fitted with the selected number of clusters and the weights of its models.
+    a bootstrap sample would be neighbours of each other. Each pair of models uses both halves of the samples. `Coview`
+    is fitted with the number of clusters that it has selected.
     Every model labels all samples, so that each sample counts in all models; methods that cannot label new samples
     label their own half.
 
@@ -168,7 +168,6 @@ def stability(
     See Also
     --------
     summarize : Add the result to a report.
-    coview.validity.measure_validity : One level for all clusters, from none to strong.
 
     References
     ----------
@@ -273,7 +272,7 @@ def summarize_halves(
 
 def large_clusters_only(clusters: Iterable[ClusterStability]) -> tuple[ClusterStability, ...]:
     """Return the clusters without the Jaccard index of those that a few samples decide."""
-    return tuple(each if each.size >= LEAST_MEMBERS else replace(each, jaccard=None) for each in clusters)
+    return tuple(each if each.size >= LEAST_SAMPLES else replace(each, jaccard=None) for each in clusters)
 
 
 def _halves(n_samples: int, n_repeats: int, rng: np.random.Generator) -> list[Array]:
@@ -288,16 +287,14 @@ def _halves(n_samples: int, n_repeats: int, rng: np.random.Generator) -> list[Ar
 def _unfitted_on(model: Any, rows: Array, seed: int) -> Any:
     """Return an estimator with the settings of a fitted model for some of the rows, silent, in one thread and seeded.
 
-    A `Tuned` is the consensus that it has found. A `FixedSize` trains on no more samples than there are.
+    A `Coview` has the number of clusters that it has selected. A `FixedSize` trains on no more samples than there are.
     """
-    if isinstance(model, Tuned):
-        return _unfitted_on(model.estimator_, rows, seed)
     copy = clone(model)
     own = copy.get_params(deep=False)
     fixed = {"random_state": seed, "n_jobs": 1, "progress": None, "verbose": 0}
     changed: dict[str, Any] = {name: value for name, value in fixed.items() if name in own}
-    if isinstance(model, Consensus):
-        changed["estimators"] = [_unfitted_on(each, rows, seed) for each in model.estimators_]
+    if isinstance(model, Coview):
+        changed["n_clusters"] = model.n_clusters_
     elif isinstance(model, PerView):
         changed["estimator"] = {name: _unfitted_on(each, rows, seed) for name, each in model.estimators_.items()}
     elif isinstance(model, OneEstimator):

@@ -9,7 +9,7 @@ import typer
 from coview._version import __version__
 from coview.cli.compare import compare_command
 from coview.cli.exit_codes import Commands
-from coview.cli.fit import demo_command, fit_command, report_command, tune_command
+from coview.cli.fit import demo_command, fit_command, report_command
 from coview.cli.info import info_command, methods_command
 from coview.cli.options import expand_groups
 from coview.cli.predict import predict_command
@@ -44,7 +44,6 @@ def _options(
 
 for command in (
     fit_command,
-    tune_command,
     predict_command,
     report_command,
     compare_command,

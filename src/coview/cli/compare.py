@@ -14,14 +14,14 @@ from coview.cli.output import draw_report, print_address
 from coview.cli.parse import parse_imputation, parse_integer, parse_preprocessing
 from coview.cli.terminal import Terminal
 from coview.formats import percent
-from coview.registry import check_name, methods_and_tuned
+from coview.registry import METHODS, check_name
 
 COMPARISON_FILES = ("comparison.json", "comparison.html")
 
 
 def comparable_names() -> tuple[str, ...]:
     """Return the values of --methods."""
-    return ("all", *methods_and_tuned())
+    return ("all", *METHODS)
 
 
 def compare_command(
@@ -33,7 +33,7 @@ def compare_command(
         option(
             MODEL,
             "--methods all|NAMES",
-            "Names of methods, separated by commas; coview methods lists them. For example --methods tuned,mvksc,opmc",
+            "Names of methods, separated by commas; coview methods lists them. For example --methods coview,mvksc,opmc",
             comparable_names,
         ),
     ] = "all",
@@ -53,7 +53,7 @@ def compare_command(
 ) -> None:
     """Run several methods on the same views.
 
-    Each method uses its default settings. tuned has its own preprocessing.
+    Each method uses its default settings. coview has its own preprocessing.
 
     Methods that take one view get the concatenated columns of all views. A method that fails is listed with its error.
 
@@ -88,7 +88,7 @@ def compare_command(
         )
         having: dict[str, list[str]] = {}
         for method in comparison.methods:
-            own_name = f"{methods_and_tuned().entries[method.name].class_name} "
+            own_name = f"{METHODS.entries[method.name].class_name} "
             for note in filter(None, (method.error, *method.notes)):
                 having.setdefault(note.removeprefix(own_name), []).append(method.name)
         terminal.note(*(f"{', '.join(some)}: {note}" for note, some in having.items()))

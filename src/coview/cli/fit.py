@@ -1,4 +1,4 @@
-"""`coview fit`, `coview tune` and `coview demo`: from views to a folder of results; `coview report` draws it again."""
+"""`coview fit` and `coview demo`: from views to a folder of results; `coview report` draws it again."""
 
 from __future__ import annotations
 
@@ -12,17 +12,15 @@ import typer
 from coview.cli.folder import claimed_files, claimed_folder
 from coview.cli.inputs import LabelledInputs
 from coview.cli.model import ModelOptions
-from coview.cli.options import OUTPUT, Clusters, Impute, NTrain, RunPath, Seed, Select, StabilityRepeats, option
+from coview.cli.options import OUTPUT, RunPath, option
 from coview.cli.output import (
     check_report,
-    describe_method,
     describe_truth,
     print_address,
     print_clusters,
     print_contributions,
     print_stability,
-    print_tuning,
-    print_validity,
+    print_support,
 )
 from coview.cli.run import RUN_FILES, RunFolder, brief, run, run_files
 from coview.cli.terminal import Terminal
@@ -40,47 +38,14 @@ def fit_command(
 
     Writes a folder with the model, the labels, all numbers (summary.json) and a report (report.html).
 
-    The default method, tuned, is the consensus of several models of tmvkscr. It has no further settings.
+    The default method, coview, is the consensus of many clusterings. Without -k it selects the number of clusters.
 
-    To set the kernel or the preprocessing yourself, add --method tmvkscr. coview tune selects the number of clusters.
+    To set the kernel or the preprocessing yourself, add --method tmvkscr.
 
     Example: coview fit --view text=text.parquet --view image=image.npy -k 6 -o run
     """
     summary, written = run_files(model, inputs, folder, terminal, shlex.join(context.obj))
-    print_validity(terminal, summary)
-    print_clusters(terminal, summary)
-    print_contributions(terminal, summary)
-    print_stability(terminal, summary)
-    terminal.line(describe_method(summary, model.method))
-    _print_files(terminal, summary, folder.output, written)
-
-
-def tune_command(
-    context: typer.Context,
-    inputs: LabelledInputs,
-    folder: RunFolder,
-    terminal: Terminal,
-    n_clusters: Clusters = "auto",
-    n_train: NTrain = None,
-    select: Select = None,
-    impute: Impute = None,
-    seed: Seed = "0",
-    stability: StabilityRepeats = None,
-) -> None:
-    """Select the number of clusters, and fit.
-
-    Compares numbers of clusters without known classes, and prints the criterion of each and the models.
-
-    Does the same as coview fit with the default method, and writes the same files. The default is -k auto.
-
-    Example: coview tune --view text=text.parquet --view image=image.npy -k 2..8 -o run
-    """
-    model = ModelOptions(
-        n_clusters=n_clusters, n_train=n_train, select=select, impute=impute, seed=seed, stability=stability
-    )
-    summary, written = run_files(model, inputs, folder, terminal, shlex.join(context.obj))
-    print_validity(terminal, summary)
-    print_tuning(terminal, summary)
+    print_support(terminal, summary)
     print_clusters(terminal, summary)
     print_contributions(terminal, summary)
     print_stability(terminal, summary)
@@ -102,12 +67,12 @@ def demo_command(context: typer.Context, terminal: Terminal, output: RunPath = P
         )
     with claimed_folder(output, RUN_FILES, force=True) as folder, terminal.working() as progress:
         from coview.datasets import digits_views
-        from coview.tune import Tuned
+        from coview.evaluate.coview import Coview
 
         progress("reading the digits", 0, 4)
         views, digits = digits_views()
         summary, written = run(
-            Tuned(10, random_state=0),
+            Coview(10, random_state=0),
             views,
             folder,
             RunFolder(output),
@@ -116,8 +81,7 @@ def demo_command(context: typer.Context, terminal: Terminal, output: RunPath = P
             truth=tuple(map(str, digits.tolist())),
             command=shlex.join(context.obj),
         )
-    print_validity(terminal, summary)
-    print_tuning(terminal, summary)
+    print_support(terminal, summary)
     rows = []
     for cluster in summary.clusters:
         digit, count = next(iter((cluster.classes or {}).items()))

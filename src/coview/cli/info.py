@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from coview.cli.terminal import Terminal
-from coview.registry import methods_and_tuned
+from coview.registry import METHODS
 
 _MOST_ENTRIES = 12  # of a list
 
@@ -43,11 +43,11 @@ def methods_command(terminal: Terminal) -> None:
 
     Example: coview methods --json
     """
-    known = methods_and_tuned()
+    known = METHODS
     predicts = {name: hasattr(method, "predict") for name, method in known.items()}
     rows = [(name, e.summary, "yes" if predicts[name] else "no", e.cost) for name, e in known.entries.items()]
     terminal.table("Methods", ("name", "summary", "new samples", "time"), rows)
-    terminal.line("Without --method, coview fit uses tuned.")
+    terminal.line("Without --method, coview fit uses coview.")
     listed = [
         {"name": name, "class": e.class_name, "summary": e.summary, "time": e.cost, "predicts": predicts[name]}
         for name, e in known.entries.items()

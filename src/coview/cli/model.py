@@ -31,7 +31,7 @@ from coview.cli.parse import (
 )
 from coview.errors import InputError
 from coview.progress import Progress
-from coview.registry import ASSIGNERS, KERNELS, METHODS, SELECTORS, check_name, methods_and_tuned
+from coview.registry import ASSIGNERS, KERNELS, METHODS, SELECTORS, check_name
 
 if TYPE_CHECKING:
     from coview.certainty.stability import Stability
@@ -47,11 +47,11 @@ class ModelOptions:
         option(
             MODEL,
             "--method -m NAME",
-            "The method; coview methods lists them. The default, tuned, is the consensus of several models. "
+            "The method; coview methods lists them. The default, coview, is the consensus of many clusterings. "
             "For example --method tmvkscr",
-            methods_and_tuned,
+            METHODS,
         ),
-    ] = "tuned"
+    ] = "coview"
     n_clusters: Clusters = None
     kernel: Annotated[
         list[str] | None,
@@ -112,14 +112,14 @@ class ModelOptions:
 
     def estimator(self, names: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
         """Return the estimator for views of these names, and notes about it."""
-        name = check_name("--method", self.method.lower(), methods_and_tuned())
+        name = check_name("--method", self.method.lower(), METHODS)
         n_clusters = parse_n_clusters(self.n_clusters)
         from coview.compare import for_views, preprocessed
         from coview.preprocess.steps import parse_steps
 
         filled = parse_imputation(self.impute or (), names)
-        if name == "tuned":
-            return self._with_n_train(preprocessed(self._tuned(n_clusters), filled)), ()
+        if name == "coview":
+            return self._with_n_train(preprocessed(self._coview(n_clusters), filled)), ()
         kind: Any = METHODS[name]
         method = kind(**self._parameters(name, kind, n_clusters, names), random_state=self._random_state)
         estimator = for_views(method, len(names))
@@ -135,17 +135,15 @@ class ModelOptions:
     def _random_state(self) -> int:
         return parse_integer("--seed", self.seed, 0)
 
-    def _tuned(self, n_clusters: Any) -> Any:
-        from coview.tune import Tuned
+    def _coview(self, n_clusters: Any) -> Any:
+        from coview.evaluate.coview import Coview
 
         for setting in ("kernel", "rho", "kappa", "assigner", "preprocess"):
             if getattr(self, setting) not in (None, [], ()):
                 raise InputError(
-                    f"--method tuned (the default) has its own settings; add --method tmvkscr to use --{setting}"
+                    f"--method coview (the default) has its own settings; add --method tmvkscr to use --{setting}"
                 )
-        if n_clusters is None:
-            raise InputError("give the number of clusters with -k, as in -k 6, -k 2..8 or -k auto")
-        return Tuned(n_clusters, random_state=self._random_state)
+        return Coview("auto" if n_clusters is None else n_clusters, random_state=self._random_state)
 
     def _parameters(self, name: str, kind: Any, n_clusters: Any, names: Sequence[str]) -> dict[str, Any]:
         """Return the parameters of the method; options that it does not have are refused."""
@@ -167,7 +165,7 @@ class ModelOptions:
             if parameter not in known:
                 raise InputError(f"the method {name} has no --{parameter}; leave it out")
         if "n_clusters" in known and not isinstance(n_clusters, int):
-            raise InputError(f"the method {name} needs one number of clusters, as in -k 6; only tuned selects it")
+            raise InputError(f"the method {name} needs one number of clusters, as in -k 6; only coview selects it")
         if isinstance(given.get("kernel"), dict) and "views" not in known and len(names) > 1:
             raise InputError(f"the method {name} takes one view; give one --kernel without the name of a view")
         return given

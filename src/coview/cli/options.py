@@ -100,7 +100,7 @@ Clusters = Annotated[
     option(
         MODEL,
         "-k --n-clusters COUNT|FROM..TO|auto",
-        "The number of clusters. tuned also selects it from a range; auto is 1..12. comic finds it by itself. "
+        "The number of clusters. coview selects it by default, or from a range. comic finds it by itself. "
         "For example -k 6, -k 4..8 or -k auto",
         ("auto",),
     ),

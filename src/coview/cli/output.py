@@ -1,4 +1,4 @@
-"""Results of a command: tables of the clusters, models and numbers of clusters, and the report."""
+"""Results of a command: the support and the tables of the clusters, and the report."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING
 
 from coview.cli.terminal import Terminal
 from coview.errors import InputError
-from coview.formats import decimals, number_range, percent, plural, shortened_apart
+from coview.formats import decimals, percent, shortened_apart
 
 if TYPE_CHECKING:
     from coview.compare import Comparison
     from coview.summary import Summary, Truth
 
 
-def print_validity(terminal: Terminal, summary: Summary) -> None:
-    """Print how well the clusters are supported, before what depends on it."""
-    from coview.validity.words import validity_in_words, why_one_cluster
+def print_support(terminal: Terminal, summary: Summary) -> None:
+    """Print how the number of clusters was selected and how well they are supported, before what depends on it."""
+    from coview.evaluate.words import number_in_words, support_in_words
 
-    if summary.validity is not None:
-        found = [f"{why_one_cluster(summary.validity)}."] if summary.n_clusters == 1 else []
-        terminal.line(" ".join([*found, *validity_in_words(summary.validity)]))
+    if summary.number is not None:
+        terminal.line(number_in_words(summary.number))
+    if summary.support is not None:
+        terminal.line(" ".join(support_in_words(summary.support)))
 
 
 def print_stability(terminal: Terminal, summary: Summary) -> None:
@@ -68,66 +69,6 @@ def print_clusters(terminal: Terminal, summary: Summary) -> None:
         terminal.line(describe_truth(summary.truth))
     views = "1 view" if len(summary.views) == 1 else f"{len(summary.views)} views"
     terminal.line(f"{summary.n_samples} samples, {views}; fitted in {summary.seconds['fit']:.2f} s")
-
-
-def print_tuning(terminal: Terminal, summary: Summary) -> None:
-    """Print the models of the consensus, and the numbers of clusters if several were evaluated."""
-    tuning = summary.tuning
-    if tuning is None:
-        return
-    from coview.tune.record import evaluated_models, evaluated_numbers, relative_criteria
-
-    selected = tuning.evaluations[tuning.selected]
-    models = evaluated_models(tuning.evaluations, selected.n_clusters)
-    measures = ("weight", "stability", "model_agreement", "size_entropy")
-    terminal.table(
-        f"Models for {selected.n_clusters} clusters",
-        ("model", "weight", "stability", "agreement\nbetween\nmodels", "size\nentropy"),
-        [(row.model, *(decimals(getattr(row, name)) for name in measures)) for row in models if row.error is None],
-    )
-    for row in models:
-        if row.error is not None:
-            terminal.line(f"The model {row.model} is left out: {row.error}")
-    numbers = evaluated_numbers(tuning.evaluations)
-    if len(numbers) > 1:
-        relative = relative_criteria(tuning.evaluations)
-        terminal.table(
-            "Numbers of clusters",
-            ("clusters", "criterion", "relative\nto the best", "stability", "agreement\nbetween\nmodels"),
-            [
-                (
-                    f"{'→ ' if row is selected and not summary.is_one_cluster else ''}{row.n_clusters}",
-                    decimals(row.criterion),
-                    percent(relative[row.n_clusters]),
-                    *(decimals(value) for value in (row.stability, row.model_agreement)),
-                )
-                for row in numbers
-            ],
-        )
-    terminal.line(tuning.reason)
-
-
-def describe_method(summary: Summary, name: str) -> str:
-    """Return the name of the method and how the number of clusters was selected, with the number that comes next."""
-    from coview.tune.record import at_limit, evaluated_models, relative_criteria
-
-    line, tuning = f"Method: {name}", summary.tuning
-    if tuning is None:
-        return line
-    if summary.is_one_cluster:
-        return f"{line}; 1 cluster, because more are not supported"
-    selected = tuning.evaluations[tuning.selected].n_clusters  # fewer may have members
-    models = [row for row in evaluated_models(tuning.evaluations, selected) if row.weight is not None]
-    line += f", the consensus of {plural(len(models), 'model')}"
-    relative = relative_criteria(tuning.evaluations)
-    others = [(value, number) for number, value in relative.items() if number != selected]
-    if not others:
-        return line
-    value, number = max(others)
-    return (
-        f"{line}; {selected} clusters selected from {number_range(list(relative))}; the criterion of {number} clusters "
-        f"is {percent(value)} of that of {selected}{at_limit(tuning.evaluations, tuning.selected)}"
-    )
 
 
 def check_report(option: str, path: Path) -> None:

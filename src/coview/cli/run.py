@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, astuple, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,14 +24,13 @@ if TYPE_CHECKING:
     from coview.views import Array, Views
 
 LABEL_FORMATS = ("csv", "parquet")
-# All files that a run may write: one of the two files of labels and its description, map.csv of methods with scores,
-# and tuning.csv of tuned.
+# All files that a run may write: one of the two files of labels and its description, and map.csv of
+# methods with scores.
 RUN_FILES = (
     "model.safetensors",
     *(f"labels.{ending}{part}" for ending in LABEL_FORMATS for part in ("", "-metadata.json")),
     "map.csv",
     "summary.json",
-    "tuning.csv",
     "report.html",
 )
 TRUTH_MEASURES = ("ari", "nmi", "accuracy", "largest_class", "purity")
@@ -138,7 +137,6 @@ def run(
     write_complete(folder / "summary.json", summary.to_json().encode())
     if positions is not None:
         _write_map(folder / "map.csv", ids_name or "sample", ids, positions, model.labels_)
-    _write_tuning(summary, folder / "tuning.csv")
     if options.draw:
         progress("report", 3, 4)
         draw_report(summary, folder / "report.html", terminal)
@@ -157,20 +155,6 @@ def _write_map(path: Path, ids_name: str, ids: Any, positions: Array, labels: La
             table.writerow([name, f"{x:.5f}", f"{y:.5f}", label])
 
 
-def _write_tuning(summary: Summary, path: Path) -> None:
-    """Write one row for each model and number of clusters, if these were evaluated."""
-    from coview.io.labels import delimited_rows
-    from coview.tune.record import EvaluatedModel
-
-    if summary.tuning is None:
-        return
-    rows = summary.tuning.evaluations
-    with complete_or_absent(path) as file, delimited_rows(file) as table:
-        table.writerow(["selected", *(field.name for field in fields(EvaluatedModel))])
-        for i, row in enumerate(rows):
-            table.writerow([int(i == summary.tuning.selected), *astuple(row)])
-
-
 def brief(summary: Summary) -> dict[str, Any]:
     """Return the main numbers, for --json; summary.json has all of them."""
     truth = summary.truth
@@ -180,28 +164,14 @@ def brief(summary: Summary) -> dict[str, Any]:
         "n_train": summary.n_train,
         "n_clusters": summary.n_clusters,
         "sizes": [cluster.size for cluster in summary.clusters],
-        "validity": summary.validity and {"level": summary.validity.level, **asdict(summary.validity)},
+        "support": summary.support and {"level": summary.support.level, **asdict(summary.support)},
         "stability": summary.refits
         and {**asdict(summary.refits), "clusters": [cluster.stability for cluster in summary.clusters]},
         "silhouette": summary.silhouette,
         "agreement": {view.name: view.agreement for view in summary.views},
         "agreement_without": {view.name: view.agreement_without for view in summary.views},
         "contributions": [cluster.contributions for cluster in summary.clusters],
-        "tuning": _brief_tuning(summary),
+        "number": summary.number and asdict(summary.number),
         "truth": truth and {name: getattr(truth, name) for name in TRUTH_MEASURES},
         "seconds": summary.seconds,
-    }
-
-
-def _brief_tuning(summary: Summary) -> dict[str, Any] | None:
-    if summary.tuning is None:
-        return None
-    from coview.tune.record import evaluated_models, evaluated_numbers
-
-    rows = summary.tuning.evaluations
-    models = evaluated_models(rows, rows[summary.tuning.selected].n_clusters)
-    return {
-        "reason": summary.tuning.reason,
-        "weights": {row.model: row.weight for row in models if row.weight is not None},
-        "criteria": {row.n_clusters: row.criterion for row in evaluated_numbers(rows)},
     }

@@ -34,8 +34,6 @@ _OPTIONS = {
 _ARGUMENT = re.compile(rf"\b({'|'.join(_OPTIONS)})=(\[)?('[^']*'|\"[^\"]*\"|[\w.…-]+)(?(2)\])(?=[\s,;:.)]|$)")
 # Options that a command does not have, and what to do instead.
 INSTEAD = {
-    ("tune", "--method"): "coview tune has one method, tuned; for another one use coview fit --method NAME -k 6",
-    ("tune", "-m"): "coview tune has one method, tuned; for another one use coview fit -m NAME -k 6",
     ("report", "--force"): "coview report replaces the report without it; leave it out",
 }
 _FIXED_SIZE = re.compile(r"FixedSize\((\w+)\(…\), n_train=(\w+)\)")

@@ -58,7 +58,7 @@ class Preprocessed(Wrapper):
 
     See Also
     --------
-    Tuned : Its models have their own preprocessing.
+    Coview : Has its own preprocessing.
 
     Examples
     --------

@@ -129,7 +129,7 @@ def prediction_settings(estimator: Any, per_view: bool, novel_below: float | Non
     if not has_own(estimator, "score_samples"):
         kind = type(estimator).__name__
         raise InputError(
-            f"novel_below={novel_below}: {kind} has no novelty scores; leave it out, or use TMvKSCR or Tuned"
+            f"novel_below={novel_below}: {kind} has no novelty scores; leave it out, or use TMvKSCR or Coview"
         )
     return {**_by_view(per_view), "novel_below": novel_below}
 

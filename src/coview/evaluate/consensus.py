@@ -97,6 +97,21 @@ class ConsensusModel:
     def n_clusters(self) -> int:
         return int(self.clusters.max()) + 1
 
+    def level(self, n_clusters: int) -> Labels:
+        """Return the clusters of the training samples for another number: a level of the tree with the clusters.
+
+        Levels are nested. Fewer clusters are unions of the clusters, and more divide them.
+        """
+        labels = self._tree.cut(n_clusters)
+        for cluster in np.unique(self.clusters[labels < 0]):  # samples whose labels are too rare for the tree
+            inside = self.clusters == cluster
+            labels[inside & (labels < 0)] = np.bincount(labels[inside & (labels >= 0)]).argmax()
+        return labels
+
+    @cached_property
+    def _tree(self) -> Tree:
+        return Tree.learn(self.member_labels, self.clusters)
+
     def located(self, views: Views) -> Located:
         """Return samples in all representations and walks."""
         return Located.of([graph.of(views) for graph in self.graphs], self.walks)

@@ -14,10 +14,13 @@ from coview.evaluate.consensus import ConsensusModel
 from coview.evaluate.fit import fit_consensus, fit_with_selected_number
 from coview.evaluate.members import Located
 from coview.evaluate.number import ClusterNumber
+from coview.evaluate.support import Support
+from coview.evaluate.words import number_in_words
 from coview.methods.base import MultiViewClusterer, Seed
 from coview.methods.coverage import check_coverage
 from coview.parameters import check_number, is_integer, short
 from coview.preprocess.profile import varies
+from coview.progress import ProgressParameter, reporting
 from coview.rows import narrowed
 from coview.runtime import Workers
 from coview.state import FloatArray, Range, Size
@@ -44,6 +47,8 @@ class Coview(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         How a stacked X is split into views; see `as_views`.
     n_jobs : int, optional
         Number of threads: -1 for all processors; by default as many as BLAS may use.
+    progress : bool or callable, optional
+        True shows a bar. A function is called as progress(stage, done, total).
     random_state : int, Generator, RandomState or None
         Seed of the initial centres of k-means.
 
@@ -55,6 +60,10 @@ class Coview(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         Clusters of the training samples, numbered by decreasing size.
     number_ : ClusterNumber or None
         How the number of clusters was selected; None if it is given.
+    support_ : Support or None
+        What supports the clusters, if their number was selected and not restricted; `summarize` measures it otherwise.
+    reason_ : str
+        The selection in words.
     scores_ : array of shape (n_samples, n_components)
         Coordinates of the training samples in the latent space: directions of the components of the walk on all graphs.
     eigenvalues_ : array of shape (n_components,)
@@ -80,6 +89,8 @@ class Coview(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
     n_clusters: Any
     n_clusters_: Annotated[int, Range(least=1)]
     number_: ClusterNumber | None
+    support_: Support | None
+    reason_: str
     model_: ConsensusModel
     scores_: Annotated[Array, FloatArray("train", "components")]
     eigenvalues_: Annotated[Array, FloatArray("components")]
@@ -91,11 +102,13 @@ class Coview(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         *,
         views: Layout = None,
         n_jobs: int | None = None,
+        progress: ProgressParameter = None,
         random_state: Seed = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.views = views
         self.n_jobs = n_jobs
+        self.progress = progress
         self.random_state = random_state
 
     @property
@@ -117,17 +130,18 @@ class Coview(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
                 )
         check_coverage(views, max(numbers, default=2), {})
         seed = int(self._generator().integers(2**31))
-        with Workers(self.n_jobs) as workers:
+        with reporting(self.progress) as report, Workers(self.n_jobs) as workers:
             if len(numbers) == 1:
-                fit = fit_consensus(views, numbers[0], seed, workers)
+                fit = fit_consensus(views, numbers[0], seed, workers, report)
             else:
 
                 def nearest(found: int) -> int:
                     return min(numbers, key=lambda number: abs(number - found)) if numbers else found
 
-                fit = fit_with_selected_number(views, seed, workers, nearest)
+                fit = fit_with_selected_number(views, seed, workers, report, nearest)
             scores = fit.model.scores(fit.model.located(views))
-        self.labels_, self.model_, self.number_ = fit.labels, fit.model, fit.number
+        self.labels_, self.model_, self.number_, self.support_ = fit.labels, fit.model, fit.number, fit.support
+        self.reason_ = "The number of clusters is given." if fit.number is None else number_in_words(fit.number)
         self.n_clusters_ = self.model_.n_clusters
         self.eigenvalues_ = self.model_.walks[-1].eigenvalues
         self.scores_ = narrowed(scores, views.dtype)

@@ -10,12 +10,15 @@ import numpy as np
 from coview.core.assign import Labels
 from coview.core.select import draw_rows
 from coview.evaluate.consensus import ConsensusModel, clusters_of_tree
+from coview.evaluate.graphs import weighted_sum
 from coview.evaluate.number import ClusterNumber, numbers_for, select_number
 from coview.evaluate.pool import Pool
+from coview.evaluate.support import MOST_COMPARED, Support, support_of
+from coview.evaluate.valleys import Valleys
+from coview.progress import Progress
 from coview.runtime import Workers
 from coview.views import Views
 
-MOST_COMPARED = 2000  # samples on which the number of clusters is selected
 _SAMPLING_SEED = 0  # always the same: a number that is selected by chance would change with the seed
 
 
@@ -24,18 +27,22 @@ class Fit(NamedTuple):
 
     model: ConsensusModel
     labels: Labels
-    number: ClusterNumber | None  # None if the number of clusters is given
+    number: ClusterNumber | None = None  # None if the number of clusters is given
+    support: Support | None = None  # of the selected number of clusters
 
 
-def fit_consensus(views: Views, n_clusters: int, seed: int, workers: Workers) -> Fit:
+def fit_consensus(views: Views, n_clusters: int, seed: int, workers: Workers, report: Progress) -> Fit:
     """Return the consensus for this number of clusters."""
+    report("graphs", 0, 2)
     pool = Pool.learn(views, n_clusters, workers)
+    report("clusterings", 1, 2)
     members = pool.cluster(max(n_clusters, 2), seed, workers)
-    return Fit(*ConsensusModel.learn(pool, members, clusters_of_tree(members, n_clusters)), None)
+    report("clusterings", 2, 2)
+    return Fit(*ConsensusModel.learn(pool, members, clusters_of_tree(members, n_clusters)))
 
 
 def fit_with_selected_number(
-    views: Views, seed: int, workers: Workers, choose: Callable[[int], int] = lambda found: found
+    views: Views, seed: int, workers: Workers, report: Progress, choose: Callable[[int], int] = lambda found: found
 ) -> Fit:
     """Return the consensus for the number of clusters that is selected on at most 2,000 samples.
 
@@ -45,15 +52,21 @@ def fit_with_selected_number(
     n = views.n_samples
     rows = draw_rows(n, MOST_COMPARED, np.random.default_rng(_SAMPLING_SEED))
     some = views if len(rows) == n else views.take(rows)
+    report("graphs", 0, 3)
     pool = Pool.learn(some, max(numbers_for(len(rows))), workers)
+    report("number of clusters", 1, 3)
     number, members, clusters = select_number(some, pool, seed, workers)
     chosen = choose(number.n_clusters)
     if chosen != number.n_clusters:
-        return fit_consensus(views, chosen, seed, workers)._replace(number=number)
+        return fit_consensus(views, chosen, seed, workers, report)._replace(number=number)
     model, labels = ConsensusModel.learn(pool, members, clusters)
+    valleys = Valleys(weighted_sum(pool.walks[-1].weights, pool.adjacencies))
+    report("all samples", 2, 3)
     if some is not views:
         clusters = model.membership(model.located(views)).argmax(axis=1)
         pool = Pool.learn(views, number.n_clusters, workers)
         members = pool.cluster(max(number.n_clusters, 2), seed, workers)
         model, labels = ConsensusModel.learn(pool, members, np.unique(clusters, return_inverse=True)[1])
-    return Fit(model, labels, number)
+    support = support_of(some, labels[rows], valleys)
+    report("all samples", 3, 3)
+    return Fit(model, labels, number, support)

@@ -27,13 +27,24 @@ class Tree:
     heights: Array  # (n_leaves - 1,) average distances
 
     @classmethod
-    def learn(cls, labels: Labels) -> Tree:
-        """Return the tree of clusterings, a column each, of shape (n_samples, n_clusterings)."""
-        tuples, place, counts = np.unique(labels, axis=0, return_inverse=True, return_counts=True)
-        kept = np.sort(np.argsort(-counts, kind="stable")[:_MOST_TUPLES])
+    def learn(cls, labels: Labels, clusters: Labels | None = None) -> Tree:
+        """Return the tree of clusterings, a column each, of shape (n_samples, n_clusterings).
+
+        If clusters are given, samples of different clusters are farther from each other than any samples of the same
+        one, so that the clusters are a level of the tree.
+        """
+        given = np.zeros(len(labels), dtype=np.int64) if clusters is None else clusters
+        tuples, place, counts = np.unique(
+            np.column_stack([given, labels]), axis=0, return_inverse=True, return_counts=True
+        )
+        order = np.argsort(-counts, kind="stable")
+        order = np.append(order[np.unique(tuples[order, 0], return_index=True)[1]], order)  # some of each cluster
+        kept = np.unique(order[:_MOST_TUPLES])
         leaves = np.full(len(tuples), -1)
         leaves[kept] = np.arange(len(kept))
-        merges, heights = average_linkage(differing_fractions(tuples[kept]), counts[kept])
+        first = tuples[kept, 0]
+        distances = differing_fractions(tuples[kept, 1:]) + (first[:, None] != first)
+        merges, heights = average_linkage(distances, counts[kept])
         return cls(leaves[place.ravel()], merges, heights)
 
     @cached_property

@@ -10,11 +10,10 @@ from typing import Annotated
 import numpy as np
 
 from coview.core.assign import Labels
-from coview.core.select import draw_rows
 from coview.evaluate.consensus import clusters_of_tree
 from coview.evaluate.graphs import weighted_sum
 from coview.evaluate.pool import Clusterings, Pool
-from coview.evaluate.structure import communities, coordinates_of, excess_modularity, intrinsic_dimension
+from coview.evaluate.structure import Structure, communities, structure_of
 from coview.evaluate.valleys import Valleys, clusters_of
 from coview.runtime import Workers
 from coview.state import Range
@@ -23,9 +22,6 @@ from coview.views import Views
 NUMBERS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 25, 30)
 _STARTS = 3  # of k-means: there are hundreds of clusterings
 _SHALLOW = 1.0  # ratio to the mean cut: clusters that meet where the graph is no weaker than inside are not divided
-_LEAST_EXCESS, _DEVIATIONS = 0.02, 2.0  # of the modularity above the references
-_LEAST_DIMENSION = 4.0  # a curve or a surface has communities anywhere, and valleys show its gaps
-_LEAST_SAMPLES, _MOST_SAMPLES = 30, 1000  # of a part that may be divided without a valley, and that are compared
 _LEAST_MEMBERS = 5  # of a cluster that counts in a division of a part
 _RESOLUTIONS = (0.7, 0.85, 1.0)
 _LEAST_COMMUNITY = 0.005  # of all samples
@@ -39,19 +35,14 @@ class Part:
     ----------
     size : int
         Number of samples.
-    dimension : float or None
-        Intrinsic dimension; None if there are too few samples.
-    excess, deviation : float or None
-        Modularity of its communities minus that of references without groups, and the standard deviation of these; None
-        if the dimension is too low.
+    structure : Structure
+        Its structure without a valley.
     n_clusters : int
         The clusters that it is divided into.
     """
 
     size: Annotated[int, Range(least=1)]
-    dimension: float | None
-    excess: float | None
-    deviation: float | None
+    structure: Structure
     n_clusters: Annotated[int, Range(least=1)]
 
 
@@ -66,11 +57,19 @@ class ClusterNumber:
         The parts that are separated by valleys.
     votes : tuple of (int, int)
         How many of the evaluated partitions end with each number of parts, the most frequent first.
+    largest : int
+        The largest number of clusters that is compared.
     """
 
     n_clusters: Annotated[int, Range(least=1)]
     parts: tuple[Part, ...]
     votes: tuple[tuple[int, ...], ...]
+    largest: Annotated[int, Range(least=1)]
+
+    @property
+    def at_limit(self) -> bool:
+        """Whether more clusters than were compared may be found."""
+        return self.n_clusters >= self.largest > 1
 
 
 def numbers_for(n_samples: int) -> list[int]:
@@ -100,7 +99,7 @@ def select_number(views: Views, pool: Pool, seed: int, workers: Workers) -> tupl
             clusters[samples] = clusters_of_tree(inside, part.n_clusters)
         clusters[samples] += first
         first += part.n_clusters
-    number = ClusterNumber(n_clusters, tuple(parts), tuple(votes.most_common()))
+    number = ClusterNumber(n_clusters, tuple(parts), tuple(votes.most_common()), max(partitions))
     return number, members, np.unique(clusters, return_inverse=True)[1]
 
 
@@ -114,17 +113,9 @@ def _examined_part(
 ) -> Part:
     """Return a part with the number of clusters that it is divided into."""
     size = len(samples)
-    complete = samples[views.has_all()[samples]]
-    some = views.take(complete[draw_rows(len(complete), _MOST_SAMPLES, np.random.default_rng(0))])
-    if some.n_samples < _LEAST_SAMPLES:
-        return Part(size, None, None, None, 1)
-    tables = coordinates_of(some)
-    dimension = intrinsic_dimension(np.hstack(tables)) if tables else 0.0
-    if dimension < _LEAST_DIMENSION:
-        return Part(size, dimension, None, None, 1)
-    excess, deviation = excess_modularity(tables, np.random.default_rng(0))
-    if excess < max(_LEAST_EXCESS, _DEVIATIONS * deviation):
-        return Part(size, dimension, excess, deviation, 1)
+    structure = structure_of(views, samples)
+    if not structure.is_found:
+        return Part(size, structure, 1)
     counts = [_n_mostly_inside(labels, samples) for labels in found]
     n_clusters = max(2 if n_parts == 1 else 1, int(np.floor(np.median(counts) + 0.5)))
     for labels in partitions.values():
@@ -133,7 +124,7 @@ def _examined_part(
             ratios = [valley.mean_ratio for valley in valleys.of_partition(clusters)[1].values()]
             if max(ratios, default=0.0) <= _SHALLOW:
                 n_clusters = len(clusters)
-    return Part(size, dimension, excess, deviation, n_clusters)
+    return Part(size, structure, n_clusters)
 
 
 def _n_mostly_inside(labels: Labels, samples: Labels) -> int:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 
 from coview.core.assign import Labels
+from coview.core.select import draw_rows
 from coview.kernels import FuzzyGraph
 from coview.preprocess.profile import ViewProfile
 from coview.preprocess.steps import PrincipalComponents
@@ -22,6 +24,48 @@ _ZERO = 1e-8  # of a singular value, relative to the largest
 _HEAVY = 1.0  # skewness or excess kurtosis of a column above which its ranks are used
 _RESOLUTION = 0.85
 _NEIGHBOURS, _WIDE_NEIGHBOURS = 15, 60
+
+LEAST_EXCESS, _DEVIATIONS = 0.02, 2.0  # of the modularity above the references
+LEAST_DIMENSION = 4.0  # a curve or a surface has communities anywhere, and valleys show its gaps
+_LEAST_SAMPLES, _MOST_SAMPLES = 30, 1000  # that are compared
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Whether samples without a valley among them have groups that overlap.
+
+    Attributes
+    ----------
+    dimension : float or None
+        Intrinsic dimension; None if there are fewer than 30 samples with all views.
+    excess, deviation : float or None
+        Modularity of the communities minus that of references without groups, and the standard deviation of these; None
+        if the dimension is below 4.
+    """
+
+    dimension: float | None
+    excess: float | None
+    deviation: float | None
+
+    @property
+    def is_found(self) -> bool:
+        """Whether the modularity exceeds that of the references."""
+        if self.excess is None or self.deviation is None:
+            return False
+        return self.excess >= max(LEAST_EXCESS, _DEVIATIONS * self.deviation)
+
+
+def structure_of(views: Views, samples: Labels) -> Structure:
+    """Return the structure of some samples, given by their rows."""
+    complete = samples[views.has_all()[samples]]
+    some = views.take(complete[draw_rows(len(complete), _MOST_SAMPLES, np.random.default_rng(0))])
+    if some.n_samples < _LEAST_SAMPLES:
+        return Structure(None, None, None)
+    tables = coordinates_of(some)
+    dimension = intrinsic_dimension(np.hstack(tables)) if tables else 0.0
+    if dimension < LEAST_DIMENSION:
+        return Structure(dimension, None, None)
+    return Structure(dimension, *excess_modularity(tables, np.random.default_rng(0)))
 
 
 def communities(graph: Matrix, resolution: float = _RESOLUTION) -> Labels:

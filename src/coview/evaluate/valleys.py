@@ -9,7 +9,8 @@ import numpy as np
 from coview.core.assign import Labels
 from coview.views import Array, Matrix
 
-DEEP = 0.4  # largest ratio of a valley: a Gaussian, a gradient or a curve that is cut in two has 0.7 or more
+DEEP = 0.4  # largest ratio of a valley
+CUT_GAUSSIAN = 0.7  # least ratio of a Gaussian, a gradient or a curve that is cut in two
 _PRIOR = 0.1  # times the mean degree, added to both cuts: a cut of a few weak edges means little
 _ENDING = 1e-3  # ε: walks of about 1,000 steps
 _PRECISION, _MOST_PRODUCTS = 1e-8, 500

@@ -216,7 +216,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         raise InputError(
             f"{type(method).__name__} needs all views of each sample, and {(~views.has_all()).sum()} of "
             f"{views.n_samples} samples lack some (rows that are NaN throughout, {lacking}); drop these samples, or "
-            "use TMvKSCR or Tuned"
+            "use TMvKSCR or Coview"
         )
 
     def _check_n_clusters(self, views: Views) -> None:

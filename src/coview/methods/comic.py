@@ -222,7 +222,7 @@ class COMIC(MultiViewClusterer):
 
     See Also
     --------
-    Tuned : Selects the number of clusters by stability, and labels new samples.
+    Coview : Selects the number of clusters as well, and labels new samples.
 
     References
     ----------

@@ -94,7 +94,7 @@ class TMvKSCR(KernelClusterer):
 
     See Also
     --------
-    Tuned : The consensus of several such models, without settings.
+    Coview : The consensus of many clusterings, without settings.
     FixedSize : Train on some of the samples, and label all.
     KSC : The same for one view.
 

@@ -25,7 +25,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     Parameters
     ----------
     model : fitted estimator with predict
-        A method, Tuned, or FixedSize, Preprocessed, Concat, PerView and Consensus around them.
+        A method, or FixedSize, Preprocessed, Concat and PerView around them.
     path : path
         By convention it ends in ".safetensors".
 
@@ -118,7 +118,7 @@ def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
     Returns
     -------
     dict
-        With the keys class, method (the class inside all wrappers, or Consensus), parameters, n_clusters, views (a list
+        With the keys class, method (the class inside all wrappers), parameters, n_clusters, views (a list
         of name, n_features, columns, which are None if they had no names, and categories, the columns of categories),
         and the versions coview and format.
     """

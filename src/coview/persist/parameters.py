@@ -15,18 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from coview.compose import Concat, Consensus, FixedSize, PerView, Preprocessed
+from coview.compose import Concat, FixedSize, PerView, Preprocessed
 from coview.core.assign import Assigner
 from coview.core.select import Selector
 from coview.errors import InputError, kind_of
-from coview.evaluate.coview import Coview
 from coview.kernels import Kernel
 from coview.parameters import check_integer
 from coview.persist.file import DTYPES, Json, Tensors, entries
 from coview.registry import ASSIGNERS, KERNELS, METHODS, SELECTORS, STEPS
 from coview.runtime import check_n_jobs
 from coview.state import StateError, inside, require
-from coview.tune import Tuned
 from coview.views import Array
 
 FLOATS: Mapping[str, Any] = {"float32": np.float32, "float64": np.float64}
@@ -41,9 +39,7 @@ _NUMPY_SCALARS = (
 _ADDED = frozenset({"recall"})
 _INTEGER_LIMIT = 2**128
 _NOT_FINITE = {repr(value): value for value in (math.inf, -math.inf, math.nan)}
-_WRAPPERS: Mapping[str, Any] = {
-    cls.__name__: cls for cls in (Concat, Consensus, Coview, FixedSize, PerView, Preprocessed, Tuned)
-}
+_WRAPPERS: Mapping[str, Any] = {cls.__name__: cls for cls in (Concat, FixedSize, PerView, Preprocessed)}
 
 
 def known_class(name: Any) -> Any:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from coview.atomic import write_complete
 from coview.compare import Comparison
-from coview.report.charts import chart_data, has_scores, model_clusters
+from coview.report.charts import chart_data, has_scores
 from coview.report.page import fill
 from coview.report.sentences import comparison_overview, overview, preprocessing_descriptions
-from coview.report.tables import cross_table, divisions, sample_table, short_names, splits, tuning_table
+from coview.report.tables import cross_table, divisions, sample_table, short_names, splits
 from coview.summary import Summary
 
 __all__ = ["render", "write_report"]
@@ -39,12 +39,10 @@ def render(result: Summary | Comparison) -> str:
         steps={view.name: view.preprocessing for view in result.views},
         short=short_names(result),
         has_scores=has_scores(result),
-        model_clusters=model_clusters(result),
         overview=overview(result),
         splits=splits(result),
         divisions=divisions(result.tree or ()),
         crossed=cross_table(result.truth) if result.truth else None,
-        tuning=tuning_table(result.tuning) if result.tuning else None,
     )
 
 

@@ -10,16 +10,13 @@ import numpy as np
 
 from coview.formats import percent, shortened, shortened_apart
 from coview.palette import PALETTE, cluster_style
-from coview.plots import CRITERION, criteria_by_number
 from coview.report.tables import drawn_branches
 from coview.summary.values import reading_order
-from coview.tune.record import relative_spreads
 from coview.views import Array
 
 if TYPE_CHECKING:
     from coview.core.tree import Branch
     from coview.summary import Similarities, Summary
-    from coview.tune.record import Tuning
 
 MAX_POINTS = 5000
 MAX_COORDINATES = 500_000  # 1.3 MB of JSON for any number of clusters and views
@@ -56,8 +53,6 @@ def chart_data(summary: Summary) -> dict[str, Any] | None:
         "further": summary.further_eigenvalues or (),
         "variance": _variance_data(summary.explained_variance_ratio) if summary.explained_variance_ratio else None,
         "similarities": _heatmap_data(summary.similarities) if summary.similarities else None,
-        "numbers": _numbers_data(summary.tuning) if summary.tuning else None,
-        "models": summary.model_eigenvalues,
         "tree": _tree_data(summary.tree) if summary.tree else None,
     }
     if not any(data.values()):
@@ -65,17 +60,10 @@ def chart_data(summary: Summary) -> dict[str, Any] | None:
     shapes = [{"name": name, "path": path} for name, path in SHAPES.values()]
     return {
         **data,
-        "n_clusters": model_clusters(summary),
-        "eigenvalue_name": summary.eigenvalue_name,
+        "n_clusters": summary.n_clusters,
         "colours": PALETTE,
         "shapes": shapes,
     }
-
-
-def model_clusters(summary: Summary) -> int:
-    """Return the number of clusters of the model, of which the summarised samples may have fewer."""
-    tuning = summary.tuning
-    return summary.n_clusters if tuning is None else tuning.evaluations[tuning.selected].n_clusters
 
 
 def has_scores(summary: Summary) -> bool:
@@ -206,16 +194,4 @@ def _tree_data(tree: Sequence[Branch]) -> dict[str, Any]:
         "sources": [place[branch.n_clusters, branch.cluster] for branch in shown],
         "targets": [place[branch.next_n_clusters, branch.next_cluster] for branch in shown],
         "sizes": [branch.size for branch in shown],
-    }
-
-
-def _numbers_data(tuning: Tuning) -> dict[str, Any] | None:
-    """The criterion and measures by number of clusters, or None if only one number was evaluated."""
-    curves = criteria_by_number(tuning.evaluations)
-    if len(curves[CRITERION]) < 2:
-        return None
-    return {
-        "selected": tuning.evaluations[tuning.selected].n_clusters,
-        "lines": {name: [list(by_number), list(by_number.values())] for name, by_number in curves.items()},
-        "spreads": list(relative_spreads(tuning.evaluations).values()),
     }

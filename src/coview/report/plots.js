@@ -64,7 +64,6 @@
     variance: { width: 320, height: 260 },
     heatmap: { width: 560, height: 500 },
     numbers: { width: 560, height: 320 },
-    models: { width: 320, height: 260 },
     sankey: { width: 560, height: 420 },
   };
 
@@ -321,7 +320,7 @@
       hovertemplate: "component %{x} (%{text}): %{y:.4g}<extra></extra>",
     }], {
       xaxis: components(values.length),
-      yaxis: { title: { text: data.eigenvalue_name }, rangemode: "tozero", exponentformat: "power" },
+      yaxis: { title: { text: "eigenvalue" }, rangemode: "tozero", exponentformat: "power" },
       bargap: 0.35,
       ...(data.further.length ? gapAfter(data.eigenvalues.length) : {}),
     });
@@ -330,25 +329,6 @@
   const symbols = ["circle", "square", "diamond", "triangle-up"];
   const dashes = ["solid", "dash", "dot", "dashdot"];
   const named = { showlegend: true, legend: { orientation: "h", x: 0, y: -0.2, yanchor: "top" } };
-
-  function models() {
-    const lines = Object.entries(data.models);
-    return show("models", lines.map(([name, values], i) => ({
-      type: "scatter",
-      mode: "lines+markers",
-      name: plain(name),
-      x: numbers(values),
-      y: values,
-      line: { color: data.colours[i % data.colours.length], width: 1.5, dash: dashes[i % dashes.length] },
-      marker: { size: 6, symbol: symbols[i % symbols.length] },
-      hovertemplate: `component %{x}, ${plain(name)}: %{y:.4~g}<extra></extra>`,
-    })), {
-      ...named,
-      xaxis: components(Math.max(...lines.map(([, values]) => values.length))),
-      yaxis: { title: { text: "relative eigenvalue" } },
-      ...(data.n_clusters > 1 ? gapAfter(data.n_clusters - 1) : {}),
-    });
-  }
 
   function tree() {
     const { nodes, sources, targets, sizes } = data.tree;
@@ -473,7 +453,6 @@
   const draws = [
     data.points && scatter(),
     data.eigenvalues && decay,
-    data.models && models,
     data.variance && variance,
     data.tree && tree,
     data.similarities && similarities,

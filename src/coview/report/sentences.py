@@ -5,22 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from coview.certainty.stability import DOUBTFUL, READINGS, hennig_reading
-from coview.formats import decimals, listed, number_range, percent, plural
+from coview.evaluate.words import NO_STRUCTURE, number_in_words, support_in_words
+from coview.formats import decimals, listed, percent, plural
 from coview.preprocess.steps import parse_steps
 from coview.summary.words import certainty_in_words, contributions_in_words, loss_in_words, refits_in_words
-from coview.tune.record import at_limit, evaluated_numbers, relative_criteria
-from coview.validity.words import validity_in_words, why_one_cluster
 
 if TYPE_CHECKING:
     from coview.compare import Comparison
     from coview.summary import Cluster, Summary
-    from coview.tune.record import Tuning
 
 _TINY_CLUSTER = 0.01  # fraction of all samples
 LOW_SILHOUETTE = 0.25
 AGREEMENT_BOUNDS = _LOW_AGREEMENT, _HIGH_AGREEMENT = 0.5, 0.8
-_CLOSE_CRITERION = 0.95  # relative to the best number of clusters
-_MOST_CLOSE = 2
 _ARI = "adjusted Rand index; 1 is identical, 0 is chance"
 
 
@@ -41,10 +37,10 @@ def overview(summary: Summary) -> Overview:
         "What to check": _checks(summary),
     }
     title = f"{plural(n_found, 'cluster')} in {plural(summary.n_samples, 'sample')}"
-    if summary.validity is not None and summary.validity.level == "none":
+    if summary.support is not None and summary.support.level == "none":
         parts = {"Reliability": parts.pop("Reliability"), **parts}  # before what it restricts
         if n_found == 1:
-            title = f"{why_one_cluster(summary.validity)} in {plural(summary.n_samples, 'sample')}"
+            title = f"{NO_STRUCTURE} in {plural(summary.n_samples, 'sample')}"
     return Overview(title, parts)
 
 
@@ -54,13 +50,8 @@ def _method(summary: Summary) -> list[str]:
         f"{summary.method} assigns {plural(summary.n_samples, 'sample')} to {plural(summary.n_clusters, 'cluster')}, "
         f"based on {_described_views(views)}."
     ]
-    if summary.tuning:
-        numbers = [row.n_clusters for row in evaluated_numbers(summary.tuning.evaluations)]
-        if len(numbers) > 1:
-            sentences.append(
-                f"{number_range(numbers)} clusters were compared by a criterion that uses no known classes; see "
-                "Models and number of clusters."
-            )
+    if summary.number:
+        sentences.append(number_in_words(summary.number))
     lacking = {view.name: summary.n_samples - view.n_samples for view in summary.views}
     if any(lacking.values()):
         named = listed([f"{name} ({plural(count, 'sample')})" for name, count in lacking.items() if count])
@@ -115,13 +106,7 @@ def _result(summary: Summary) -> list[str]:
 
 
 def _reliability(summary: Summary) -> list[str]:
-    if summary.validity is None:
-        sentences = [
-            "The validity of the clusters is not known: there is one cluster, or the method cannot be fitted on halves "
-            "of the samples."
-        ]
-    else:
-        sentences = validity_in_words(summary.validity)
+    sentences = [] if summary.support is None else support_in_words(summary.support)
     sentences += refits_in_words(summary) + certainty_in_words(summary)
     if summary.silhouette is not None:
         sentences.append(
@@ -149,12 +134,6 @@ def _checks(summary: Summary) -> list[str]:
             f"{subject.format(listed(different))} different labels, because of noise or because of structure that "
             "the other views lack. Colour the samples by view to see them."
         )
-    if summary.tuning:
-        if close := _close_numbers(summary.tuning):
-            best = summary.tuning.evaluations[summary.tuning.selected].n_clusters
-            sentences.append(f"The number of clusters is not certain: {close} of that of {plural(best, 'cluster')}.")
-        if not summary.is_one_cluster and (limit := at_limit(summary.tuning.evaluations, summary.tuning.selected)):
-            sentences.append(f"{limit.removeprefix('; ')}.")
     if summary.uncertain:
         least, n_listed = summary.uncertain[0], len(summary.uncertain)
         more = f" The {n_listed} samples with the smallest margins are listed below." if n_listed > 1 else ""
@@ -163,14 +142,6 @@ def _checks(summary: Summary) -> list[str]:
     if summary.notes:
         sentences.append(f"Notes lists {plural(len(summary.notes), 'remark')} on the data and the run.")
     return sentences
-
-
-def _close_numbers(tuning: Tuning) -> str:
-    """The numbers of clusters whose criterion is close to the largest, with their percentage; "" if there are none."""
-    selected = tuning.evaluations[tuning.selected].n_clusters
-    others = {k: value for k, value in relative_criteria(tuning.evaluations).items() if k != selected}
-    close = sorted((k for k, value in others.items() if value >= _CLOSE_CRITERION), key=lambda k: -others[k])
-    return listed([f"the criterion of {plural(k, 'cluster')} is {percent(others[k])}" for k in close[:_MOST_CLOSE]])
 
 
 def _described_views(n_features: dict[str, int]) -> str:
@@ -213,8 +184,8 @@ def comparison_overview(comparison: Comparison) -> Overview:
         done.append(f"Preprocessing: {'; '.join(f'{steps} ({view})' for view, steps in described.items())}.")
     elif set(comparison.preprocess.values()) != {"none"}:
         done.append(f"Preprocessing of all views: {next(iter(described.values()))}.")
-    if any(method.name == "tuned" for method in comparison.methods):
-        done.append("The method tuned is the consensus of several models with their own preprocessing.")
+    if any(method.name == "coview" for method in comparison.methods):
+        done.append("The method coview is the consensus of many clusterings with their own preprocessing.")
     if failed:
         done.append(f"There are no labels of {listed(failed)}; the table gives the reason.")
     caution = (

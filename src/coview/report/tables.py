@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from coview.formats import shortened, shortened_apart
-from coview.tune.record import evaluated_models, evaluated_numbers, relative_criteria, relative_spreads
 
 if TYPE_CHECKING:
     from coview.core.tree import Branch
     from coview.summary import Samples, Summary, Truth
-    from coview.tune.record import Tuning
 
 MAX_CLASSES = 40  # columns of the contingency table; a wider table is unreadable
 MAX_SPLITS = 5
@@ -139,18 +137,6 @@ def divisions(tree: Sequence[Branch]) -> list[Division]:
         if len(large) > 1:
             found.append(Division(*place, large))
     return found
-
-
-def tuning_table(tuning: Tuning) -> dict[str, Any]:
-    """Return the models for the selected number of clusters, and all numbers with their criterion over the largest."""
-    selected = tuning.evaluations[tuning.selected]
-    return {
-        "selected": selected,
-        "models": evaluated_models(tuning.evaluations, selected.n_clusters),
-        "numbers": evaluated_numbers(tuning.evaluations),
-        "relative": relative_criteria(tuning.evaluations),
-        "spreads": relative_spreads(tuning.evaluations),
-    }
 
 
 def cross_table(truth: Truth) -> CrossTable:

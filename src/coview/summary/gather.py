@@ -11,11 +11,13 @@ import scipy.sparse as sp
 from coview import metrics
 from coview.certainty.stability import Stability
 from coview.certainty.which_view import agreements_without
-from coview.compose import Consensus
 from coview.core.assign import Labels
 from coview.core.drawn import draw_by_cluster
 from coview.core.gram import Centering
 from coview.errors import InputError, InputTypeError, kind_of
+from coview.evaluate.coview import Coview
+from coview.evaluate.number import ClusterNumber
+from coview.evaluate.support import Support, measure_support
 from coview.formats import decimals
 from coview.kernels import Kernel, Precomputed
 from coview.likely_mistakes import check_classes
@@ -23,6 +25,7 @@ from coview.methods.base import MultiViewClusterer, labels_of
 from coview.methods.nested import kept_scores, nested_models
 from coview.methods.tmvkscr import TMvKSCR
 from coview.preprocess.impute import FillMedian
+from coview.runtime import Workers
 from coview.summary.certainty import Certainty, gather_certainty
 from coview.summary.contributions import Contributions, gather_contributions
 from coview.summary.effects import effects, effects_of_columns
@@ -33,8 +36,6 @@ from coview.summary.settings import describe_preprocessing, n_training_samples, 
 from coview.summary.space import Nested, all_scores, view_labels, view_scores
 from coview.summary.tree import tree_of
 from coview.summary.values import (
-    EIGENVALUE,
-    SQUARED_NORM,
     Cluster,
     Feature,
     FeatureMeans,
@@ -48,9 +49,6 @@ from coview.summary.values import (
     View,
     reading_order,
 )
-from coview.tune import Tuned
-from coview.tune.record import Tuning, evaluated_models
-from coview.validity import Validity, measure_validity
 from coview.views import Array, Matrix, Views, check_row_labels
 
 DRAWN = 5000
@@ -163,7 +161,7 @@ def summarize_with_positions(
     separation = _separation(found.scores, found.numbers, found.drawn)
     features, means, constant = _features(found)
     known, method = None if classes is None else _truth(found, classes), found.nested.method
-    validity, k = _validity(model, found), len(found.names)
+    k = len(found.names)
     arranged, positions = map_positions(found.nested, found.scores, found.labels, found.fitted, on_map)
     listed = draw_by_cluster(found.numbers, LISTED)
     contributions = gather_contributions(model, views, found.numbers, listed, k)
@@ -183,19 +181,17 @@ def summarize_with_positions(
             separation,
             features,
             known,
-            stability_by_cluster(stability, validity, k),
+            stability_by_cluster(stability, k),
             contributions,
             certainty.cluster_memberships(listed, found.numbers[listed]),
         ),
-        validity=validity,
+        support=_support(model, found),
         refits=refits_of(stability),
         silhouette=separation.silhouette,
         rho=float(method.rho) if isinstance(method, TMvKSCR) else None,
         eigenvalues=_significant_numbers(getattr(method, "eigenvalues_", None)),
-        eigenvalue_name=SQUARED_NORM if isinstance(method, Consensus) else EIGENVALUE,
         explained_variance_ratio=_significant_numbers(getattr(method, "explained_variance_ratio_", None)),
         further_eigenvalues=_significant_numbers(getattr(method, "_further_eigenvalues", None)),
-        model_eigenvalues=_model_eigenvalues(model, method),
         tree=tree_of(model),
         feature_means=means,
         uncertain=_uncertain(found, least, separation, certainty),
@@ -204,7 +200,7 @@ def summarize_with_positions(
         points=_plotted(found, separation, positions, classes, certainty),
         map=arranged,
         similarities=_sample_similarities(found),
-        tuning=_tuning_record(model),
+        number=_selected_number(model),
         notes=(*map(str, notes), *_notes(found), *_notes_on_missing(found, separation)),
         seconds={str(stage): float(time) for stage, time in (seconds or {}).items()},
         versions=versions(),
@@ -285,23 +281,23 @@ def _separation(scores: Array | None, numbers: Numbers, drawn: Numbers) -> _Sepa
     return _Separation(by_sample, nearest_others, medians, _significant_numbers(by_cluster), overall)
 
 
-def _validity(model: Any, found: _Found) -> Validity | None:
-    """Return the validity of the clusters.
-
-    `Tuned` has measured it for its training samples, and for the numbers of clusters that it has rejected for one.
-    """
-    if isinstance(model, Tuned) and found.fitted:
-        return model.validity_
-    rejected = (each.validity_ for each in nested_models(model) if isinstance(each, Tuned) and each.n_clusters_ == 1)
-    if len(found.names) == 1:
-        return next(rejected, None)
-    return measure_validity(model, found.views, found.labels)
+def _support(model: Any, found: _Found) -> Support | None:
+    """Return the support of the clusters, which `Coview` has measured if it has selected their number."""
+    *_, method = nested_models(model)
+    if isinstance(method, Coview) and method.support_ is not None and found.fitted:
+        return method.support_
+    kernels = getattr(method, "kernels_", {})
+    if len(found.names) < 2 or any(isinstance(kernel, Precomputed) for kernel in kernels.values()):
+        return None
+    with Workers(None) as workers:
+        return measure_support(found.views, found.labels, workers)
 
 
 def _describe_views(model: Any, found: _Found, constant: Mapping[str, Sequence[int]]) -> tuple[View, ...]:
     from sklearn.metrics import adjusted_rand_score
 
-    preprocessing, kernels = describe_preprocessing(model), _kernels_in_words(found.nested)
+    preprocessing = describe_preprocessing(model)
+    kernels = {name: repr(kernel) for name, kernel in found.nested.kernels.items()}
     joint = found.labels[found.labelled]
     without = agreements_without(model, found.views.take(found.drawn), found.labels[found.drawn])
     weights = found.nested.method._kappa if isinstance(found.nested.method, TMvKSCR) else {}
@@ -340,15 +336,6 @@ def _rows_with(found: _Found, view: str) -> Numbers:
     """Return the places among the labelled samples of those that have a view."""
     present = found.views.present.get(view)
     return np.arange(len(found.labelled)) if present is None else np.flatnonzero(present[found.labelled])
-
-
-def _kernels_in_words(nested: Nested) -> dict[str, str]:
-    """Return the kernel of each view; for a consensus, the different kernels of all models that have one."""
-    if not isinstance(nested.method, Consensus):
-        return {name: repr(kernel) for name, kernel in nested.kernels.items()}
-    inside = [Nested(model).kernels for model in nested.method.estimators_]
-    by_view = {name: [repr(kernels[name]) for kernels in inside if name in kernels] for name in nested.view_names}
-    return {name: "; ".join(dict.fromkeys(kernels)) for name, kernels in by_view.items() if kernels}
 
 
 def _describe_clusters(
@@ -609,16 +596,16 @@ def _known_or_none(scores: Array) -> tuple[tuple[float | None, ...], ...]:
 def _sample_similarities(found: _Found) -> Similarities | None:
     """Return the fused similarities of some samples, or the mean of the views' similarities for methods without rho.
 
-    For a consensus, these are the inner products of the scores.
+    For `Coview`, these are the inner products of the scores.
     """
     drawn = found.drawn[found.views.has_all()[found.drawn]]
     if len(drawn) < 2:
         return None
     some = drawn[draw_by_cluster(found.numbers[drawn], COMPARED)]
     some = some[np.argsort(found.numbers[some], kind="stable")]
-    if isinstance(found.nested.method, Consensus) and found.scores is not None:
+    if isinstance(found.nested.method, Coview) and found.scores is not None:
         scores, labels = found.scores[some], tuple(found.labels[some].tolist())
-        return Similarities("mean cosine similarity in the models", labels, _as_tuples(scores @ scores.T, digits=3))
+        return Similarities("cosine similarity of the scores", labels, _as_tuples(scores @ scores.T, digits=3))
     method, kernels = found.nested.method, getattr(found.nested.method, "kernels_", {})
     precomputed = any(isinstance(kernel, Precomputed) for kernel in kernels.values())
     if not kernels or (precomputed and not found.fitted):  # similarities among new samples are then not available
@@ -666,11 +653,9 @@ def _normalised(gram: Array) -> Array:
     return gram / own[:, None] / own
 
 
-def _tuning_record(model: Any) -> Tuning | None:
-    for each in nested_models(model):
-        if isinstance(each, Tuned) and each.final_ is not None:
-            return Tuning(each.reason_, each.selected_, each.final_, each.evaluations_)
-    return None
+def _selected_number(model: Any) -> ClusterNumber | None:
+    *_, method = nested_models(model)
+    return method.number_ if isinstance(method, Coview) else None
 
 
 def _notes(found: _Found) -> list[str]:
@@ -716,31 +701,9 @@ def _notes_on_missing(found: _Found, separation: _Separation) -> list[str]:
     return notes
 
 
-def _model_eigenvalues(model: Any, method: Any) -> dict[str, tuple[float, ...]] | None:
-    """Return the eigenvalues of each model of a consensus, used or not, relative to its largest one."""
-    if not isinstance(method, Consensus):
-        return None
-    tuning = _tuning_record(model)
-    names = [f"model {number}" for number in range(1, len(method.estimators_) + 1)]
-    if tuning is not None:
-        evaluated = evaluated_models(tuning.evaluations, tuning.evaluations[tuning.selected].n_clusters)
-        weighted = [each.model for each in evaluated if each.weight is not None]
-        names = weighted if len(weighted) == len(names) else names
-    found = {}
-    for name, each in zip(names, method.estimators_, strict=True):
-        *_, inner = nested_models(each)
-        values = np.append(getattr(inner, "eigenvalues_", ()), getattr(inner, "_further_eigenvalues", ()))
-        if len(values) and 0 < values[0] < np.inf:
-            found[name] = tuple(_significant(value) for value in values / values[0])
-    return found or None
-
-
 def _dominant_rows(method: Any) -> list[int]:
-    """Return the training samples for which degrees are regularised, in the method or in any model of a consensus."""
-    models = method.estimators_ if isinstance(method, Consensus) else [method]
-    methods = [list(nested_models(model))[-1] for model in models]
-    rows = [each.dominant_rows_ for each in methods if getattr(each, "regularization_", 0)]
-    return sorted(set().union(*rows))
+    """Return the training samples for which degrees are regularised."""
+    return sorted(method.dominant_rows_) if getattr(method, "regularization_", 0) else []
 
 
 def _significant(number: Any, digits: int = 5) -> float:

@@ -1,4 +1,4 @@
-"""The stability of clusters and samples in a summary: that of `stability` if it is given, or of the validity."""
+"""The stability of clusters and samples in a summary: that of `stability`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from coview.certainty.stability import Stability
 from coview.core.assign import Labels
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.summary.values import Refits
-from coview.validity import Validity
 
 
 def check_stability(given: Any, labels: Labels, names: Labels) -> None:
@@ -28,13 +27,13 @@ def check_stability(given: Any, labels: Labels, names: Labels) -> None:
         raise InputError("stability has other clusters than the model; compute it for the same model")
 
 
-def stability_by_cluster(given: Stability | None, validity: Validity | None, n_clusters: int) -> Sequence[float | None]:
+def stability_by_cluster(given: Stability | None, n_clusters: int) -> Sequence[float | None]:
     """Return the mean Jaccard index of each cluster with the most similar cluster of models of half of the samples."""
     if n_clusters < 2:  # any model finds a single cluster again
         return [None] * n_clusters
     if given is not None:
         return [each.jaccard for each in given.clusters]
-    return [None] * n_clusters if validity is None else validity.cluster_stability
+    return [None] * n_clusters
 
 
 def refits_of(given: Stability | None) -> Refits | None:

@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 import platform
 import re
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from coview._version import __version__
-from coview.compose import Concat, Consensus, FixedSize, PerView, Preprocessed
-from coview.compose.wrapper import Wrapper
-from coview.formats import plural
+from coview.compose import Concat, FixedSize, PerView, Preprocessed
 from coview.methods.base import MultiViewClusterer
 from coview.methods.nested import nested_models
 
@@ -30,11 +27,8 @@ def n_training_samples(model: Any, n: int) -> int:
 
 
 def nested_name(model: Any) -> str:
-    """Return the name of the class with those inside, such as FixedSize(TMvKSCR) or Tuned(Consensus of 5 models)."""
-    if isinstance(model, Consensus):
-        return f"{type(model).__name__} of {plural(len(model.estimators), 'model')}"
-    fitted = model.inner_model if isinstance(model, Wrapper) else None  # the consensus of Tuned is not a parameter
-    inner = getattr(model, "estimator", None) if fitted is None else fitted
+    """Return the name of the class with those inside, such as FixedSize(TMvKSCR)."""
+    inner = getattr(model, "estimator", None)
     if inner is None:
         return type(model).__name__
     inside = inner.values() if isinstance(inner, Mapping) else [inner]
@@ -52,8 +46,6 @@ def describe_preprocessing(model: Any) -> dict[str, str]:
 
 def _steps_in_words(model: Any) -> dict[str, list[str]]:
     """Return what wrappers do to each view, the outermost first."""
-    if isinstance(model, Consensus):
-        return _steps_of_models(model)
     found: dict[str, list[str]] = {name: [] for name in model.view_names_}
     for name, words in found.items():
         if isinstance(model, Preprocessed) and model.preprocessing_[name].steps:
@@ -65,17 +57,6 @@ def _steps_in_words(model: Any) -> dict[str, list[str]]:
                 words += [f"{each} (of all columns)" for each in inside.popitem()[1]]
             else:
                 words += inside[name]
-    return found
-
-
-def _steps_of_models(model: Consensus) -> dict[str, list[str]]:
-    """Return what the models of a consensus do to each view, with the number of models."""
-    by_model = [describe_preprocessing(each) for each in model.estimators_]
-    found: dict[str, list[str]] = {name: [] for name in model.view_names_}
-    for name, words in found.items():
-        counts = Counter(steps[name] for steps in by_model)
-        if set(counts) != {_UNCHANGED}:
-            words.append("; ".join(f"{steps} ({plural(n, 'model')})" for steps, n in counts.items()))
     return found
 
 

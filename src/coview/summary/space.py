@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import gen_batches
 
-from coview.compose import Concat, Consensus
+from coview.compose import Concat
 from coview.compose.concat import stacks_views
 from coview.core.assign import Labels
 from coview.methods.base import MultiViewClusterer
@@ -67,7 +67,7 @@ def _with_array_output(method: Any) -> Any:
 def view_scores(nested: Nested, views: Views, fitted: bool, drawn: Numbers) -> dict[str, Array]:
     """Return the scores of the drawn samples by each view, for views that have their own."""
     method = nested.method
-    if isinstance(method, (KernelClusterer, Consensus)):
+    if isinstance(method, KernelClusterer):
         scores = _with_array_output(method).transform(nested.method_input(views.take(drawn)), per_view=True)
     else:
         known = getattr(method, "embeddings_", None) or getattr(method, "partitions_", {})

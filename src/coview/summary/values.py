@@ -11,17 +11,15 @@ from typing import Any
 
 from coview.core.tree import Branch
 from coview.errors import InputError
+from coview.evaluate.number import ClusterNumber
+from coview.evaluate.support import Support
 from coview.formats import count, decimals, percent, plural, shortened
 from coview.html import html_table
 from coview.persist.codec import record_from_json, record_to_json
 from coview.persist.file import refuse_nan
-from coview.tune.record import Tuning, is_complete
-from coview.validity import Validity
 
-_FORMAT = "coview summary 11"
+_FORMAT = "coview summary 12"
 _LISTED = 20
-EIGENVALUE = "eigenvalue"
-SQUARED_NORM = "fraction of the squared norm"  # of the scores; what `Consensus` has as eigenvalues
 
 
 @dataclass(frozen=True)
@@ -176,8 +174,7 @@ class Similarities:
     "fused similarity" is the fused matrix of the method: rho times the sum of the centred kernel matrices, weighted by
     kappa, plus 1 - rho times their elementwise product. "mean similarity", for methods without rho, is the mean of the
     kernel matrices. Both are computed among these samples and scaled to ones on the diagonal; the neighbour graph of
-    the training samples is that of the model. "mean cosine similarity in the models", for a consensus, is the weighted
-    mean of the cosine similarities of the scores.
+    the training samples is that of the model. "cosine similarity of the scores" is that of `Coview`.
     """
 
     name: str
@@ -202,23 +199,18 @@ class Summary:
         Whether these are the samples of the fit, and not new ones.
     views : tuple of View
     clusters : tuple of Cluster
-    validity : Validity or None
-        What supports the clusters; None for a single cluster or too few samples.
+    support : Support or None
+        What supports the clusters; None for one cluster that is given, and for precomputed kernels.
     refits : Refits or None
         The models from which the stability of clusters and samples is computed, if it is given to `summarize`. The
-        stability of clusters is otherwise that of `validity`.
+        stability of clusters is otherwise that of a few models of a subset.
     silhouette : float or None
         Mean silhouette in score space.
     rho : float or None
         Weight of the sum of the kernel matrices against their product, for methods with this parameter.
     eigenvalues, explained_variance_ratio : tuple of float, or None
-    eigenvalue_name : str
-        What the eigenvalues are. For a consensus, they are fractions of the squared norm of the scores.
     further_eigenvalues : tuple of float, or None
         The next few eigenvalues, which the method does not use.
-    model_eigenvalues : dict, or None
-        For a consensus, the eigenvalues of each model by name, relative to the largest: those of its components, and
-        the next few.
     tree : tuple of Branch, or None
         Which cluster splits into which as the number of clusters grows; pandas.DataFrame(summary.tree) is a table.
     feature_means : FeatureMeans or None
@@ -231,8 +223,8 @@ class Summary:
     map : SampleMap or None
         The arranged samples of the map, on which `summarize` can place new samples; None without scores.
     similarities : Similarities or None
-    tuning : Tuning or None
-        The models of the consensus and how the number of clusters was selected, for `Tuned`.
+    number : ClusterNumber or None
+        How the number of clusters was selected, if it was.
     notes : tuple of str
     seconds, versions : dict
         Times by stage, and versions by package.
@@ -262,15 +254,13 @@ class Summary:
     of_training: bool
     views: tuple[View, ...]
     clusters: tuple[Cluster, ...]
-    validity: Validity | None
+    support: Support | None
     refits: Refits | None
     silhouette: float | None
     rho: float | None
     eigenvalues: tuple[float, ...] | None
-    eigenvalue_name: str
     explained_variance_ratio: tuple[float, ...] | None
     further_eigenvalues: tuple[float, ...] | None
-    model_eigenvalues: dict[str, tuple[float, ...]] | None
     tree: tuple[Branch, ...] | None
     feature_means: FeatureMeans | None
     uncertain: tuple[Uncertain, ...]
@@ -279,7 +269,7 @@ class Summary:
     points: Points
     map: SampleMap | None
     similarities: Similarities | None
-    tuning: Tuning | None
+    number: ClusterNumber | None
     notes: tuple[str, ...]
     seconds: dict[str, float]
     versions: dict[str, str]
@@ -288,7 +278,7 @@ class Summary:
     @property
     def is_one_cluster(self) -> bool:
         """Whether the result is one cluster because more are not supported."""
-        return self.n_clusters == 1 and self.validity is not None  # one cluster with members alone has no validity
+        return self.number is not None and self.number.n_clusters == 1
 
     def to_dict(self) -> dict[str, Any]:
         """Return all values as dictionaries, lists, strings and numbers.
@@ -422,8 +412,9 @@ def _check_lengths(summary: Summary) -> None:
     if similarities is not None:
         side = len(similarities.labels)
         holds["similarities"] = len(similarities.values) == side and all(len(r) == side for r in similarities.values)
-    if summary.tuning is not None:
-        holds["tuning"] = is_complete(summary.tuning.evaluations, summary.tuning.selected)
+    if summary.support is not None:
+        support = summary.support
+        holds["support"] = len(support.clusters) == len(support.valleys) == len(support.nearest)
     for part, fine in holds.items():
         if not fine:
             raise InputError(f"the summary is inconsistent in {part!r}; it was changed after it was written")

@@ -1,0 +1,129 @@
+"""The support of clusters: valleys between them in the graph of all views, and structure without a valley."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from coview.core.assign import Labels
+from coview.core.drawn import draw_by_cluster
+from coview.evaluate.graphs import weighted_sum
+from coview.evaluate.pool import Pool
+from coview.evaluate.structure import Structure, structure_of
+from coview.evaluate.valleys import DEEP, Valleys, clusters_of
+from coview.runtime import Workers
+from coview.state import Range
+from coview.views import Views
+
+MOST_COMPARED = 2000  # samples
+LEVELS = ("none", "weak", "moderate", "strong")
+LEAST_SAMPLES = 5  # of a cluster: the cuts of fewer samples are those of single edges
+
+
+@dataclass(frozen=True)
+class ClusterGroup:
+    """Clusters without a valley between them, and the structure of their samples.
+
+    Attributes
+    ----------
+    clusters : tuple of int
+        Labels of the clusters.
+    size : int
+        Number of samples that are compared.
+    structure : Structure or None
+        Whether the samples have structure without a valley; None for a single cluster of several, which needs none.
+    """
+
+    clusters: tuple[int, ...]
+    size: Annotated[int, Range(least=1)]
+    structure: Structure | None
+
+
+@dataclass(frozen=True)
+class Support:
+    """What supports the clusters of some samples, measured on the neighbour graph of all views.
+
+    Attributes
+    ----------
+    n_samples : int
+        Number of samples that are compared.
+    clusters : tuple of int
+        Labels of the clusters.
+    valleys : tuple of float or None
+        For each cluster the largest valley ratio with another cluster: the cut of the graph between both, relative to
+        the weakest cut inside of either. 0 if no other cluster is connected with it, None for fewer than 5 samples
+        and for a single cluster.
+    nearest : tuple of int or None
+        For each cluster the other cluster of this ratio.
+    groups : tuple of ClusterGroup
+        The clusters after those without a valley between them (a ratio above 0.4) are joined.
+    """
+
+    n_samples: Annotated[int, Range(least=1)]
+    clusters: tuple[int, ...]
+    valleys: tuple[Annotated[float, Range(least=0)] | None, ...]
+    nearest: tuple[int | None, ...]
+    groups: tuple[ClusterGroup, ...]
+
+    @property
+    def level(self) -> str:
+        """How well the clusters are supported, one of LEVELS.
+
+        "strong": there is a valley between each two clusters. "moderate": there are valleys between some of them.
+        "weak": there is no valley, and the samples have more structure than references without groups. "none":
+        neither.
+        """
+        if len(self.groups) > 1:
+            return "strong" if len(self.groups) == len(self.clusters) else "moderate"
+        (group,) = self.groups
+        found = group.structure is not None and group.structure.is_found
+        return "weak" if len(group.clusters) > 1 and found else "none"
+
+
+def measure_support(views: Views, labels: Labels, workers: Workers) -> Support:
+    """Return the support of clusters, measured on at most 2,000 samples with some of every cluster.
+
+    Any labels can be measured: the graph is that of `Coview`, which does not depend on the method of the labels.
+    """
+    rows = draw_by_cluster(labels, MOST_COMPARED)
+    some = views if len(rows) == views.n_samples else views.take(rows)
+    pool = Pool.learn(some, 2, workers)
+    return support_of(some, labels[rows], Valleys(weighted_sum(pool.walks[-1].weights, pool.adjacencies)))
+
+
+def support_of(views: Views, labels: Labels, valleys: Valleys) -> Support:
+    """Return the support of clusters, given the valleys of the graph of the same samples."""
+    names, numbers = np.unique(labels, return_inverse=True)
+    clusters = clusters_of(numbers)
+    known = valleys.of_partition(clusters)[1]
+    ratios = np.zeros((len(names), len(names)))
+    for (i, j), valley in known.items():
+        ratios[i, j] = ratios[j, i] = valley.ratio
+    unknown = np.array([len(samples) < LEAST_SAMPLES or len(clusters) == 1 for samples in clusters])
+    largest, nearest = ratios.max(axis=1), ratios.argmax(axis=1)
+    joined = valleys.merged(numbers)
+    groups = []
+    for samples in clusters_of(joined):
+        inside = np.unique(numbers[samples])
+        needed = len(inside) > 1 or len(names) == 1
+        groups.append(
+            ClusterGroup(_integers(names[inside]), len(samples), structure_of(views, samples) if needed else None)
+        )
+    return Support(
+        n_samples=len(labels),
+        clusters=_integers(names),
+        valleys=tuple(None if no else round(float(each), 4) for no, each in zip(unknown, largest, strict=True)),
+        nearest=tuple(int(names[j]) if ratios[i, j] > 0 else None for i, j in enumerate(nearest)),
+        groups=tuple(sorted(groups, key=lambda group: -group.size)),
+    )
+
+
+def _integers(labels: Labels) -> tuple[int, ...]:
+    return tuple(map(int, labels))
+
+
+def is_valley(ratio: float | None) -> bool:
+    """Return whether a valley ratio is small enough for a valley."""
+    return ratio is not None and ratio <= DEEP

@@ -1,0 +1,92 @@
+"""The support of clusters and the selection of their number in words, for messages, the terminal and the report."""
+
+from __future__ import annotations
+
+from coview.evaluate.number import ClusterNumber
+from coview.evaluate.structure import LEAST_DIMENSION, LEAST_EXCESS, Structure
+from coview.evaluate.support import ClusterGroup, Support
+from coview.evaluate.valleys import CUT_GAUSSIAN, DEEP
+from coview.formats import decimals, listed, plural
+
+NO_STRUCTURE = "No cluster structure found"
+_MOST_LISTED = 6  # clusters or parts; more are counted
+_VALLEY = f"a ratio of at most {DEEP:.2f} is a valley, and a Gaussian that is cut in two has {CUT_GAUSSIAN:.2f} or more"
+
+
+def support_in_words(support: Support) -> list[str]:
+    """Return the level of the support and what it is based on, one sentence each."""
+    level, groups = support.level, support.groups
+    several = [group for group in groups if len(group.clusters) > 1]
+    if level == "strong":
+        largest = max((ratio for ratio in support.valleys if ratio is not None), default=0.0)
+        return [
+            "The support for these clusters is strong: the neighbour graph of all views has a valley between each two "
+            f"of them. The largest valley ratio is {decimals(largest)}; {_VALLEY}."
+        ]
+    if level == "moderate":
+        return [
+            f"The support for these clusters is moderate: valleys of the neighbour graph separate "
+            f"{len(groups)} groups of clusters, "
+            f"and {plural(len(several), 'group')} of these {'has' if len(several) == 1 else 'have'} several clusters "
+            f"without a valley between them ({_VALLEY}).",
+            *(_group_in_words(group) for group in several[:_MOST_LISTED]),
+        ]
+    if level == "weak":
+        return [
+            "The support for these clusters is weak: there is no valley between them "
+            f"({_VALLEY}), but {_structure_in_words(groups[0].structure)}."
+        ]
+    if len(support.clusters) == 1:
+        return [f"{NO_STRUCTURE}: the neighbour graph of all views has no valley, and {_absence(groups[0].structure)}."]
+    return [
+        f"There is no support for these clusters: no valley separates them, and {_absence(groups[0].structure)}.",
+    ]
+
+
+def number_in_words(number: ClusterNumber) -> str:
+    """Return how the number of clusters was selected, with the next numbers, as one or two sentences."""
+    n_parts = len(number.parts)
+    selected = f"{plural(number.n_clusters, 'cluster')} selected from 1 to {number.largest}"
+    if number.n_clusters == 1:
+        based = NO_STRUCTURE.lower()
+    elif n_parts == number.n_clusters:
+        based = f"valleys separate {n_parts} parts"
+    elif n_parts == 1:
+        based = f"no valley separates them; {_structure_in_words(number.parts[0].structure)}"
+    else:
+        based = f"valleys separate {n_parts} parts, of which some are divided further without a valley"
+    others = [each for each, _ in number.votes if each != n_parts][:2]
+    runners_up = f" Some partitions end with {listed([str(each) for each in others])} parts." if others else ""
+    limit = " This is the largest number that is compared; give larger numbers, too." if number.at_limit else ""
+    return f"{selected}: {based}.{runners_up}{limit}"
+
+
+def _group_in_words(group: ClusterGroup) -> str:
+    names = listed([str(label) for label in group.clusters[:_MOST_LISTED]])
+    more = f" and {len(group.clusters) - _MOST_LISTED} more" if len(group.clusters) > _MOST_LISTED else ""
+    found = group.structure is not None and group.structure.is_found
+    words = _structure_in_words(group.structure) if found else _absence(group.structure)
+    return f"Clusters {names}{more}: {words}."
+
+
+def _structure_in_words(structure: Structure | None) -> str:
+    excess = None if structure is None else structure.excess
+    return (
+        "the samples have more structure than data of the same covariance without groups (excess modularity "
+        f"{decimals(excess, bounds=(LEAST_EXCESS,))}, at least {LEAST_EXCESS} is needed)"
+    )
+
+
+def _absence(structure: Structure | None) -> str:
+    """Return why no structure is found, as a clause."""
+    if structure is None or structure.dimension is None:
+        return "there are too few samples to look for structure without a valley"
+    if structure.excess is None:
+        return (
+            f"the samples have {decimals(structure.dimension, 1, bounds=(LEAST_DIMENSION,))} dimensions, as those of a "
+            "curve or a surface, which can be divided anywhere"
+        )
+    return (
+        "the samples have no more structure than data of the same covariance without groups (excess modularity "
+        f"{decimals(structure.excess, bounds=(LEAST_EXCESS,))}, at least {LEAST_EXCESS} is needed)"
+    )
