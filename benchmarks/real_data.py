@@ -1,4 +1,4 @@
-"""Subsets of the stored real data sets, preprocessed as in the fixed protocol."""
+"""Subsets of the stored real data sets, as they are or preprocessed as in the fixed protocol."""
 
 import sys
 
@@ -8,6 +8,8 @@ from benchmarks.data import HOW_TO_SET, load, stored_names
 from benchmarks.sweep import preprocessed, standard_or_l2
 from coview.views import Views, as_views
 
+MAX_SAMPLES = 3000  # of a random sample
+
 
 def require_data_sets() -> tuple[str, ...]:
     """Return the names of the stored data sets, or exit with a message that says how to set their folder."""
@@ -15,6 +17,13 @@ def require_data_sets() -> tuple[str, ...]:
     if not names:
         sys.exit(f"no data sets found; {HOW_TO_SET}")
     return names
+
+
+def sampled(name: str, seed: int) -> tuple[Views, np.ndarray]:
+    """Return at most 3,000 random samples of a stored data set in random order, and their classes."""
+    views, truth, _ = load(name)
+    rows = np.random.default_rng(seed).permutation(len(truth))[:MAX_SAMPLES]
+    return views.take(rows), truth[rows]
 
 
 def load_float64(name: str, rows: np.ndarray) -> Views:

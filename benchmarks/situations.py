@@ -1,16 +1,22 @@
 """Situations in which clusterings fail: groups of unequal size, curves, overlapping groups, and data without groups.
 
-`python -m benchmarks.situations` prints a table of generated data sets: how often the number of clusters is right, and
-the adjusted Rand index with the true number. Nothing was chosen on the seeds from 100 on, which are the default.
+    python -m benchmarks.situations --out situations.jsonl --jobs 2
+    python -m benchmarks.situations --out situations.jsonl --n 200 600 --seeds 100 101
+
+Each row has one generated data set and seed: the adjusted Rand index of `Coview` with the true number of groups, and
+what `Coview("auto")` finds. All data sets with one number of samples are measured before the next number. Rows are
+stored as they are computed, so an interrupted run resumes. At the end the tables of docs/quality.md are printed, of the
+seeds with which all data sets of a number of samples were measured. Nothing was chosen on the seeds from 100 on, which
+are the default.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from itertools import product
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from time import perf_counter
 from typing import NamedTuple
 
 # Before NumPy is imported: data sets run in parallel processes, with one thread each.
@@ -22,11 +28,15 @@ from scipy.linalg import toeplitz  # noqa: E402
 from sklearn.datasets import make_circles, make_moons, make_swiss_roll  # noqa: E402
 from sklearn.metrics import adjusted_rand_score  # noqa: E402
 
-from benchmarks.markdown import table  # noqa: E402
-from coview.evaluate.coview import Coview  # noqa: E402
+from benchmarks.provenance import commit  # noqa: E402
+from benchmarks.quality.rows import Row, Stage, code_hash  # noqa: E402
+from coview import Coview  # noqa: E402
+from coview.core.agreement import jaccard_indices  # noqa: E402
 from coview.views import Array  # noqa: E402
 
-FIRST_SEED, SEEDS = 100, 5
+ROWS = Path(__file__).parent / "quality" / "situations.jsonl"  # where `make quality` looks for them
+SEEDS = range(100, 105)
+UNEQUAL, SHAPES, MANY, OVERLAPPING, WITHOUT = "unequal sizes", "shapes", "many groups", "overlapping", "without groups"
 SIZES = (
     (588, 12),
     (570, 30),
@@ -38,8 +48,12 @@ SIZES = (
     (200, 200, 200),
 )
 N_SAMPLES = (200, 600, 2000, 20_000)
-LEAST_GROUP = 15  # samples, about the number of neighbours: smaller groups may be lost
+N_OTHERS = (200, 600, 2000)  # of the other kinds
+N_MANY, SIZE_OF_MANY = 20, 75
 GAP = 14.0  # standard deviations between unequal groups
+# What the rows depend on. The words of the support and of the selection have no effect on them.
+MEASURED_CODE = ("evaluate", "neighbors", "kernels", "core", "preprocess", "rows.py", "views.py")
+NOT_MEASURED = ("evaluate/words.py",)
 
 
 class Data(NamedTuple):
@@ -50,12 +64,16 @@ class Data(NamedTuple):
 
 
 class Situation(NamedTuple):
-    """A family of data sets: a name, the number of groups, and a function of a random generator."""
+    """A generated data set: its kind and title, the number of samples, and a function of a random generator."""
 
-    family: str
-    name: str
-    n_clusters: int
+    kind: str
+    title: str
+    n: int
     draw: Callable[[np.random.Generator], Data]
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}, n = {self.n}, {self.title}"
 
 
 def groups(sizes: tuple[int, ...], gap: float, widths: tuple[int, int], rng: np.random.Generator) -> Data:
@@ -73,9 +91,9 @@ def scaled(sizes: tuple[int, ...], n_samples: int) -> tuple[int, ...]:
     return tuple(max(2, round(size * n_samples / sum(sizes))) for size in sizes)
 
 
-def plane(draw: Callable[..., tuple[Array, Array]], rng: np.random.Generator, **settings: float) -> Data:
+def plane(draw: Callable[..., tuple[Array, Array]], n: int, rng: np.random.Generator, **settings: float) -> Data:
     """Return a set of points of scikit-learn in the plane, and the same rotated with a little noise."""
-    x, truth = draw(600, random_state=int(rng.integers(2**31)), **settings)
+    x, truth = draw(n, random_state=int(rng.integers(2**31)), **settings)
     turned = x @ np.linalg.qr(rng.normal(size=(2, 2)))[0]
     return Data([x, turned + 0.01 * rng.normal(size=x.shape)], truth)
 
@@ -145,62 +163,94 @@ WITHOUT_GROUPS: dict[str, Callable[[int, np.random.Generator], list[Array]]] = {
 }
 
 
-def situations() -> Iterator[Situation]:
-    """Yield all situations."""
-    for n, sizes in product(N_SAMPLES, SIZES):
-        now = scaled(sizes, n)
-        name = "/".join(map(str, now))
-        yield Situation(f"unequal, n = {n:,}", name, len(now), lambda rng, now=now: groups(now, GAP, (5, 8), rng))
-    for noise in (0.04, 0.06):
-        yield Situation("shapes", f"moons, noise {noise}", 2, lambda rng, s=noise: plane(make_moons, rng, noise=s))
-    yield Situation("shapes", "rings", 2, lambda rng: plane(make_circles, rng, noise=0.04, factor=0.45))
-    yield Situation("shapes", "20 groups of 75", 20, lambda rng: groups((75,) * 20, GAP, (20, 25), rng))
-    for gap in (2.5, 3.0, 4.0):
-        yield Situation("overlapping", f"{gap} sd", 3, lambda rng, gap=gap: groups((200,) * 3, gap, (10, 15), rng))
-    for name, draw in WITHOUT_GROUPS.items():
-        yield Situation("no groups", name, 1, lambda rng, draw=draw: Data(draw(600, rng), np.zeros(600, dtype=int)))
+def situations() -> list[Situation]:
+    """Return all situations, those with few samples first."""
+    found = []
+    for n in N_SAMPLES:
+        for sizes in SIZES:
+            now, title = scaled(sizes, n), "/".join(map(str, sizes))
+            found.append(Situation(UNEQUAL, title, n, lambda rng, now=now: groups(now, GAP, (5, 8), rng)))
+    for n in N_OTHERS:
+        for noise in (0.04, 0.06):
+            moons = Situation(
+                SHAPES, f"moons, noise {noise}", n, lambda rng, n=n, s=noise: plane(make_moons, n, rng, noise=s)
+            )
+            found.append(moons)
+        rings = Situation(SHAPES, "rings", n, lambda rng, n=n: plane(make_circles, n, rng, noise=0.04, factor=0.45))
+        found.append(rings)
+        for gap in (2.5, 3.0, 4.0):
+            now = scaled((1, 1, 1), n)
+            title = f"3 groups, {gap} sd apart"
+            found.append(
+                Situation(OVERLAPPING, title, n, lambda rng, now=now, gap=gap: groups(now, gap, (10, 15), rng))
+            )
+        for title, draw in WITHOUT_GROUPS.items():
+            alone = Situation(WITHOUT, title, n, lambda rng, n=n, draw=draw: Data(draw(n, rng), np.zeros(n, dtype=int)))
+            found.append(alone)
+    many = (SIZE_OF_MANY,) * N_MANY
+    title = f"{N_MANY} groups of {SIZE_OF_MANY}"
+    found.append(Situation(MANY, title, sum(many), lambda rng: groups(many, GAP, (20, 25), rng)))
+    kinds = (UNEQUAL, SHAPES, MANY, OVERLAPPING, WITHOUT)
+    return sorted(found, key=lambda each: (each.n, kinds.index(each.kind)))
 
 
-class Result(NamedTuple):
-    """The adjusted Rand index with the true number, and the selected number."""
-
-    known: float | None
-    selected: int
-
-
-def measure(place: int, seed: int) -> Result:
-    """Return the result of one situation and seed."""
-    situation = list(situations())[place]
+def measure(name: str, seed: int) -> Row:
+    """Return what is found in one situation; seeds of `Coview` are 0, and those of the data differ."""
+    start = perf_counter()
+    situation = next(each for each in situations() if each.name == name)
     views, truth = situation.draw(np.random.default_rng(seed))
-    known = None
-    if situation.n_clusters > 1:
-        labels = Coview(situation.n_clusters, random_state=0, n_jobs=1).fit(views).labels_
-        known = float(adjusted_rand_score(truth, labels))
-    return Result(known, Coview("auto", random_state=0, n_jobs=1).fit(views).n_clusters_)
+    sizes = np.bincount(truth)
+    known = smallest = None
+    if len(sizes) > 1:
+        labels = Coview(len(sizes), random_state=0, n_jobs=1).fit(views).labels_
+        known = round(float(adjusted_rand_score(truth, labels)), 4)
+        smallest = round(float(jaccard_indices(truth, labels, len(sizes))[sizes.argmin()].max()), 4)
+    auto = Coview("auto", random_state=0, n_jobs=1).fit(views)
+    return {
+        "commit": commit(),
+        "kind": situation.kind,
+        "title": situation.title,
+        "sizes": sizes.tolist(),
+        "n": situation.n,
+        "known_ari": known,  # with the true number of groups
+        "smallest": smallest,  # Jaccard index of the smallest group with the most similar of these clusters
+        "auto_number": auto.n_clusters_,
+        "auto_ari": round(float(adjusted_rand_score(truth, auto.labels_)), 4),
+        "auto_level": auto.support_.level if auto.support_ is not None else None,
+        "seconds": round(perf_counter() - start, 1),
+    }
 
 
-def main() -> None:
+def stages(path: Path, numbers: Iterable[int] | None = None) -> list[Stage]:
+    """Return a stage for each number of samples, or for some of them."""
+    version = code_hash(__file__, MEASURED_CODE, without=NOT_MEASURED)
+    by_number: dict[int, list[str]] = {}
+    for each in situations():
+        if numbers is None or each.n in numbers:
+            by_number.setdefault(each.n, []).append(each.name)
+    return [Stage(path, measure, version, names) for names in by_number.values()]
+
+
+def complete_rows(path: Path) -> list[Row]:
+    """Return the stored rows of seeds with which all situations of a number of samples were measured."""
+    return [row for stage in stages(path) for row in stage.complete_rows()]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
+    known = sorted({each.n for each in situations()})
+    parser.add_argument("--out", type=Path, default=ROWS, help="file of the rows, to resume a run")
+    parser.add_argument("--n", type=int, nargs="+", choices=known, help="only these numbers of samples")
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="number of processes")
-    parser.add_argument("--family", help="only situations whose family starts with this")
-    options = parser.parse_args()
-    chosen = [(place, each) for place, each in enumerate(situations()) if each.family.startswith(options.family or "")]
-    seeds = range(options.first_seed, options.first_seed + options.seeds)
-    with ProcessPoolExecutor(options.jobs) as pool:
-        tasks = [(place, seed) for place, _ in chosen for seed in seeds]
-        found = dict(zip(tasks, pool.map(measure, *zip(*tasks, strict=True)), strict=True))
-    rows = []
-    for place, each in chosen:
-        results = [found[place, seed] for seed in seeds]
-        known = [result.known for result in results if result.known is not None]
-        numbers = [result.selected for result in results]
-        right = sum(number == each.n_clusters for number in numbers)
-        shown = ", ".join(map(str, numbers))
-        rows.append((each.family, each.name, min(known) if known else "–", f"{right} of {len(numbers)}", shown))
-    head = ("family", "data", "lowest ARI, number given", "number right", "selected")
-    print("\n".join(table(head, rows)))
+    options = parser.parse_args(arguments)
+    for stage in stages(options.out, options.n):
+        stage.resume(options.seeds, options.jobs)
+    # The tables are in another file, because a change of their layout must not invalidate the rows.
+    from benchmarks.quality import situation_tables
+
+    for key, lines in situation_tables.tables(complete_rows(options.out)).items():
+        print(f"\n{situation_tables.TITLES[key]}:\n", *lines, sep="\n")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.data import list_datasets, stored_names
 from benchmarks.missing import random_masks, with_masks
-from benchmarks.quality.scores import MAX_SAMPLES, sampled
+from benchmarks.real_data import MAX_SAMPLES, sampled
 from benchmarks.wnn import GENES, PROTEINS, TYPES, make_counts
 from coview.views import Array, Views, as_views
 

@@ -6,7 +6,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from csv import DictWriter
+from csv import DictReader, DictWriter
 from importlib.metadata import PackageNotFoundError, version
 from math import inf, sqrt
 from pathlib import Path
@@ -17,17 +17,18 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata, studentized_range
 
-from benchmarks.data import list_datasets, stored_names
+from benchmarks.data import list_datasets
 from benchmarks.markdown import reflow, table
 from benchmarks.peers.data import MISSING
 from benchmarks.peers.peers import PEERS
 from benchmarks.peers.worker import IN_A_ROW, LIMITS, NOT_INSTALLED, TIME_LIMIT, WARM_SECONDS
 from benchmarks.provenance import machine
-from benchmarks.quality.paired import halves, mean_with_interval
+from benchmarks.quality.paired import mean_with_interval
 
 HERE = Path(__file__).parent
 NOT_RUN = "not run"
-OURS = ("coview Tuned", "coview TMvKSCR")
+OWN = "coview Coview"
+OURS = (OWN, "coview TMvKSCR")
 RANKS_SVG, TIMES_SVG, ROWS_CSV = "peers-ranks.svg", "peers-times.svg", "peers.csv"
 COLUMNS = (
     "part",
@@ -47,7 +48,7 @@ COLUMNS = (
 NONE = "–"
 ALPHA = 0.05
 FOUND = 0.95  # ARI below which the tables of times state it
-AHEAD = 0.05  # difference in ARI of the methods that the page names as ahead of `Tuned`
+AHEAD = 0.05  # difference in ARI of the methods that the page names as ahead of `Coview`
 Row = dict[str, Any]
 Cells = dict[str, dict[str, Row]]  # by method and data set
 
@@ -57,8 +58,6 @@ def write(rows: Sequence[Row], expected: Mapping[str, Sequence[str]], out: Path,
     cells = {part: cells_of(rows, part) for part in expected}
     ranked = complete_sets(cells["quality"])
     ranks = mean_ranks(cells["quality"], ranked)
-    unused = [name for name in ranked if name not in halves(stored_names())[0]]
-    ranks_unused = mean_ranks(cells["quality"], unused)
     with_missing = complete_sets(cells["missing"])
     ranks_missing = mean_ranks(cells["missing"], with_missing)
     behind = _behind(cells["quality"], ranked)
@@ -78,11 +77,9 @@ def write(rows: Sequence[Row], expected: Mapping[str, Sequence[str]], out: Path,
         "machine": machine(),
         "versions": "\n".join(_versions()),
         "verdict": _verdict(ranks, ranked),
-        "verdict_unused": _verdict(ranks_unused, unused),
-        "summary": "\n".join(_summary(cells["quality"], ranks, ranks_unused)),
+        "summary": "\n".join(_summary(cells["quality"], ranks)),
         "behind": "\n".join(_behind_table(behind)),
-        "n_behind": len(behind),
-        "margin": f"{AHEAD:g}",
+        "behind_words": _count_behind(cells["quality"], behind, ranked),
         "found": f"{FOUND:g}",
         "scores": "\n".join(_scores(cells["quality"], expected["quality"])),
         "verdict_missing": _verdict(ranks_missing, with_missing),
@@ -112,6 +109,18 @@ def write_csv(rows: Iterable[Row], path: Path) -> None:
         writer = DictWriter(file, COLUMNS, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
         writer.writerows(sorted(rows, key=lambda row: (row["part"], row["peer"], row["data"])))
+
+
+def read_csv(path: Path) -> list[Row]:
+    """Return the rows of such a table of the methods that are still compared."""
+    types = {"seed": int, "found": int, "memory": int, "expected": int}
+    types |= dict.fromkeys(("ari", "nmi", "seconds", "elapsed"), float)
+    rows = []
+    with path.open(newline="") as file:
+        for line in DictReader(file):
+            row = {column: types.get(column, str)(value) for column, value in line.items() if value != ""}
+            rows.append(row if "error" in row else {"memory": None} | row)  # unknown on some systems
+    return [row for row in rows if row["peer"] in PEERS]
 
 
 def cells_of(rows: Iterable[Row], part: str) -> Cells:
@@ -206,7 +215,7 @@ def _verdict(ranks: Mapping[str, float], names: Sequence[str]) -> str:
     return f"{words} of {len(ranks)} ranked methods; {own}."
 
 
-def _summary(cells: Cells, ranks: Mapping[str, float], ranks_unused: Mapping[str, float]) -> list[str]:
+def _summary(cells: Cells, ranks: Mapping[str, float]) -> list[str]:
     order = [*ranks, *(peer for peer in cells if peer not in ranks)]
     body = []
     for peer in order:
@@ -214,7 +223,7 @@ def _summary(cells: Cells, ranks: Mapping[str, float], ranks_unused: Mapping[str
         body.append(
             [
                 peer,
-                *(f"{of[peer]:.2f}" if peer in of else NONE for of in (ranks, ranks_unused)),
+                f"{ranks[peer]:.2f}" if peer in ranks else NONE,
                 f"{fmean(row['ari'] for row in results):.3f}" if results else NONE,
                 f"{fmean(row['nmi'] for row in results):.3f}" if results else NONE,
                 _difference(cells, peer),
@@ -229,10 +238,9 @@ def _summary(cells: Cells, ranks: Mapping[str, float], ranks_unused: Mapping[str
     head = [
         "method",
         "mean rank",
-        "mean rank, reporting",
         "mean ARI",
         "mean NMI",
-        "Tuned minus it",
+        "Coview minus it",
         "results",
         "median s",
         "largest MB",
@@ -242,40 +250,50 @@ def _summary(cells: Cells, ranks: Mapping[str, float], ranks_unused: Mapping[str
 
 
 def _difference(cells: Cells, peer: str) -> str:
-    """Return the mean difference of `Tuned` to a method in ARI, over the data sets with results of both."""
-    own, other = cells.get(OURS[0], {}), cells[peer]
+    """Return the mean difference of `Coview` to a method in ARI, over the data sets with results of both."""
+    own, other = cells.get(OWN, {}), cells[peer]
     both = [name for name in other if name in own and is_result(own[name]) and is_result(other[name])]
-    return mean_with_interval([own[n]["ari"] - other[n]["ari"] for n in both]) if both and peer != OURS[0] else NONE
+    return mean_with_interval([own[n]["ari"] - other[n]["ari"] for n in both]) if both and peer != OWN else NONE
 
 
-def ahead_of_tuned(cells: Cells, name: str) -> dict[str, float]:
-    """Return the ARI of the methods that are ahead of `Tuned` by more than the margin on a data set, the best first."""
-    if name not in cells.get(OURS[0], {}):
+def ahead_of_coview(cells: Cells, name: str) -> dict[str, float]:
+    """Return the ARI of the methods ahead of `Coview` by more than the margin on a data set, the best first."""
+    if name not in cells.get(OWN, {}):
         return {}
     results = {peer: of[name]["ari"] for peer, of in cells.items() if name in of and is_result(of[name])}
-    least = results.get(OURS[0], -inf) + AHEAD  # every result is ahead of a failure
+    least = results.get(OWN, -inf) + AHEAD  # every result is ahead of a failure
     return {peer: ari for peer, ari in sorted(results.items(), key=lambda each: -each[1]) if ari > least}
 
 
 def _behind(cells: Cells, names: Sequence[str]) -> list[list[Any]]:
-    """Return the data sets on which a method of another library is ahead of `Tuned`, the largest difference first."""
+    """Return the data sets on which a method of another library is ahead of `Coview`, the largest difference first."""
     found = {}
     for name in names:
-        others = {peer: a for peer, a in ahead_of_tuned(cells, name).items() if PEERS[peer].package != "coview"}
+        others = {peer: a for peer, a in ahead_of_coview(cells, name).items() if PEERS[peer].package != "coview"}
         if others:
             best, ari = next(iter(others.items()))
-            own = cells[OURS[0]][name]
+            own = cells[OWN][name]
             found[name] = own.get("ari", -inf) - ari, [name, _score(own), ari, best, len(others)]
     return [found[name][1] for name in sorted(found, key=lambda name: found[name][0])]
 
 
+def _count_behind(cells: Cells, behind: Sequence[list[Any]], ranked: Sequence[str]) -> str:
+    """Return on how many data sets a method of another library is ahead, as a sentence."""
+    if OWN not in cells:
+        return "`Coview` is not run yet."
+    return (
+        f"On {len(behind)} of {len(ranked)} data sets a method of another library has an ARI more than {AHEAD:g} above "
+        "that of `Coview`. The best of many methods is also ahead by chance."
+    )
+
+
 def _behind_table(found: Sequence[list[Any]]) -> list[str]:
-    head = ["data set", "Tuned", "best", "method of another library", "methods ahead"]
+    head = ["data set", "Coview", "best", "method of another library", "methods ahead"]
     return table(head, found) if found else ["None."]
 
 
 def _in_this_run(package: str, cells: Cells, ranks: Mapping[str, float], ranks_missing: Mapping[str, float]) -> str:
-    """Return the best ranks of a library, the data sets on which it is ahead of `Tuned`, and its failures."""
+    """Return the best ranks of a library, the data sets on which it is ahead of `Coview`, and its failures."""
     own = {peer: of for peer, of in cells.items() if PEERS[peer].package == package}
     rows = [row for of in own.values() for row in of.values()]
     failed = sum(not is_result(row) for row in rows)
@@ -284,9 +302,10 @@ def _in_this_run(package: str, cells: Cells, ranks: Mapping[str, float], ranks_m
     words = f"*In this run* its best method by mean rank is {_best_of(own, ranks) or 'not known yet'}"
     words += f", and with missing views {best}" if (best := _best_of(own, ranks_missing)) else ""
     names = dict.fromkeys(name for of in own.values() for name in of)
-    ahead = [name for name in names if own.keys() & ahead_of_tuned(cells, name).keys()]
-    words += f". On {len(ahead) or 'no'} data sets a method of it is more than {AHEAD:g} ahead of `Tuned`"
-    words += f": {', '.join(ahead)}" if ahead else ""
+    ahead = [name for name in names if own.keys() & ahead_of_coview(cells, name).keys()]
+    if OWN in cells:
+        words += f". On {len(ahead) or 'no'} data sets a method of it is more than {AHEAD:g} ahead of `Coview`"
+        words += f": {', '.join(ahead)}" if ahead else ""
     return f"{words}. {failed} of {len(rows)} fits of data without missing views have no result."
 
 

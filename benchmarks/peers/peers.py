@@ -1,7 +1,7 @@
 """The compared methods of other libraries and of coview, each a function from views to labels.
 
 Methods that need tables get standardised (z-scored) columns of dense views and L2-normalised rows of sparse views,
-unless stated otherwise. `TMvKSCR` and `Tuned` get the views as they are, because their defaults include preprocessing.
+unless stated otherwise. `TMvKSCR` and `Coview` get the views as they are, because their defaults include preprocessing.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from benchmarks.quality.scores import BASELINES, KM_STANDARD, UMAP_SETTINGS, k_means, side_by_side, umap
+from benchmarks.quality.baselines import BASELINES, KM_STANDARD, UMAP_SETTINGS, k_means, side_by_side, umap
 from benchmarks.sweep import preprocessed, standard_or_l2
-from coview import Concat, FixedSize, Preprocessed, Tuned
+from coview import Concat, Coview, FixedSize, Preprocessed
 from coview.methods import METHODS
 from coview.rows import as_array
 from coview.views import Array, Views, among_all, as_views
@@ -58,7 +58,7 @@ def _few_columns(table: Array, seed: int) -> Array:
     return table if table.shape[1] <= most else PCA(most, random_state=seed).fit_transform(table)
 
 
-def _coview(name: str, views: Views, k: int, seed: int) -> Array:
+def _method(name: str, views: Views, k: int, seed: int) -> Array:
     method = METHODS[name]
     estimator = method() if name == "comic" else method(k)
     if "random_state" in estimator.get_params():
@@ -70,8 +70,8 @@ def _coview(name: str, views: Views, k: int, seed: int) -> Array:
     return estimator.fit(views).labels_
 
 
-def _tuned(views: Views, k: int, seed: int) -> Array:
-    return Tuned(k, random_state=seed).fit(views).labels_
+def _coview(views: Views, k: int, seed: int) -> Array:
+    return Coview(k, random_state=seed).fit(views).labels_
 
 
 def _fixed_size(views: Views, k: int, seed: int) -> Array:
@@ -181,11 +181,11 @@ _IMML = (  # fast methods last, so that no core of a run is idle for long at its
     *("SIMCADC", "OPIMC"),
 )
 PEERS: Mapping[str, Peer] = {
-    "coview Tuned": Peer("coview", _tuned, predicts=True, missing=True),
+    "coview Coview": Peer("coview", _coview, predicts=True, missing=True, linear=True),
     **{
         f"coview {METHODS[name].__name__}": Peer(
             "coview",
-            partial(_coview, name),
+            partial(_method, name),
             predicts=hasattr(METHODS[name], "predict"),
             missing=name in _COVIEW_MISSING,
             takes_k=name != "comic",

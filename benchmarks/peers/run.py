@@ -10,6 +10,7 @@ that crashes or exceeds its limit in the first fit of a few samples, is not run 
     python -m benchmarks.peers.run                                 everything, and docs/peers.md
     python -m benchmarks.peers.run --parts quality --data ngs      a part; the page states what is missing
     python -m benchmarks.peers.run --page-only                     the page from the stored rows
+    python -m benchmarks.peers.run --from-csv docs/peers.csv       rows of a published page are not computed again
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ PARTS = {
     "speed": data.speed_sets,
     "large": data.large_sets,
 }
+KEY = ("part", "peer", "data", "seed")
 HOPELESS = (*NOT_INSTALLED, WARM_UP)  # errors of a method on any data
 SizeOf = Callable[[str], tuple[int, ...]]
 
@@ -54,6 +56,13 @@ def stored(path: Path) -> list[Row]:
     """Return the rows of a file, without an incomplete line of an interrupted run."""
     lines = path.read_text().split("\n")[:-1] if path.exists() else []
     return [json.loads(line) for line in lines]
+
+
+def add_published(path: Path, table: Path) -> None:
+    """Add the rows of a published table that the file does not have."""
+    known = {tuple(row[key] for key in KEY) for row in stored(path)}
+    with Ledger(path) as ledger:
+        ledger.add(row for row in page.read_csv(table) if tuple(row[key] for key in KEY) not in known)
 
 
 def rows_left(
@@ -184,12 +193,15 @@ def main() -> None:
     parser.add_argument("--rows", type=Path, default=HERE / "rows.jsonl", help="file of the rows, to resume a run")
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="folder of peers.md and its pictures")
     parser.add_argument("--note", default="", help="a sentence for the page, on the circumstances of the run")
+    parser.add_argument("--from-csv", type=Path, help="a published table, such as docs/peers.csv, whose rows are used")
     parser.add_argument("--page-only", action="store_true")
     options = parser.parse_args()
     expected = {part: PARTS[part]() for part in PARTS}
     known = {name for names in expected.values() for name in names}
     if unknown := [name for name in options.data or () if name not in known]:
         sys.exit(f"--data {unknown[0]}: expected names among {', '.join(sorted(known))}")
+    if options.from_csv:
+        add_published(options.rows, options.from_csv)
     if not options.page_only:
         parts = {
             part: [name for name in names if options.data is None or name in options.data]

@@ -1,4 +1,4 @@
-"""Stages of the benchmark and their stored rows, one for each data set and seed; an interrupted stage resumes."""
+"""Stages of a benchmark and their stored rows, one for each data set and seed; an interrupted stage resumes."""
 
 from __future__ import annotations
 
@@ -29,20 +29,21 @@ class Stage:
     names: Sequence[str]  # of the data sets
 
     def rows(self) -> list[Row]:
-        """Return the stored rows of these data sets, without an incomplete line of an interrupted run."""
+        """Return the stored rows in the order of the names, without an incomplete line of an interrupted run."""
         rows: list[Row] = []
         for line in self.path.read_text().splitlines() if self.path.exists() else []:
             try:
                 rows.append(json.loads(line))
             except json.JSONDecodeError:
                 continue
-        rows = [row for row in rows if row["version"] == self.version and row["data"] in self.names]
-        return sorted(rows, key=lambda row: (row["data"].lower(), row["seed"]))
+        places = {name: place for place, name in enumerate(self.names)}
+        rows = [row for row in rows if row["version"] == self.version and row["data"] in places]
+        return sorted(rows, key=lambda row: (places[row["data"]], row["seed"]))
 
-    def resume(self, seeds: int, jobs: int) -> None:
+    def resume(self, seeds: Iterable[int], jobs: int) -> None:
         """Measure all data sets with all seeds, except for the rows that are stored."""
         done = {(row["data"], row["seed"]) for row in self.rows()}
-        left = [(name, seed) for seed in range(seeds) for name in self.names if (name, seed) not in done]
+        left = [(name, seed) for seed in seeds for name in self.names if (name, seed) not in done]
         # Without batches: joblib sizes them by the fast data sets before, and would queue others behind a slow one.
         pool = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
         rows = pool(delayed(self._row)(name, seed) for name, seed in left)
@@ -62,9 +63,11 @@ class Stage:
             return {"version": self.version, "data": name, "seed": seed} | self.measure(name, seed)
 
 
-def code_hash(script: str, parts: Iterable[str], more: str = "") -> str:
-    """Return a hash of a script, of files and folders of coview, and of further text."""
-    places = [Path(coview.__file__).parent / part for part in parts]
+def code_hash(script: str, parts: Iterable[str], more: str = "", without: Iterable[str] = ()) -> str:
+    """Return a hash of a script, of files and folders of coview without some files, and of further text."""
+    home = Path(coview.__file__).parent
+    places = [home / part for part in parts]
     files = [path for place in places for path in (sorted(place.rglob("*.py")) if place.is_dir() else [place])]
-    content = b"".join(path.read_bytes() for path in [*files, Path(script)])
+    left_out = {home / part for part in without}
+    content = b"".join(path.read_bytes() for path in [*files, Path(script)] if path not in left_out)
     return sha256(content + more.encode()).hexdigest()[:12]

@@ -1,114 +1,79 @@
-"""Adjusted Rand indices of `TMvKSCR`, `Tuned`, the models of its consensus, and baselines."""
+"""Adjusted Rand indices of `Coview` on stored data sets: for a given number of clusters, on new samples, and "auto"."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from inspect import getsource
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.metrics import adjusted_rand_score
 
-from benchmarks.data import load
+from benchmarks.data import list_datasets, stored_names
 from benchmarks.provenance import commit
-from benchmarks.quality.evaluations import MEASURED_CODE, NUMBERS
 from benchmarks.quality.rows import Row, code_hash
-from benchmarks.sweep import standard_or_l2
-from coview import Preprocessed, TMvKSCR, Tuned
-from coview.preprocess.steps import parse_steps
-from coview.tune.models import models_of
+from benchmarks.real_data import sampled
+from coview import Coview
 from coview.views import Views
 
-MAX_SAMPLES = 3000
-TUNED, DEFAULT, PUBLISHED = "`Tuned`", "`TMvKSCR`, default", "`TMvKSCR`, as published"
-BEST_MODEL, MODEL = "best model, by the labels", "model: "
-KM_L2, NN_L2, UMAP_L2 = "k-means, L2", "spectral, neighbours, L2", "UMAP + k-means, L2"
-KM_STANDARD, NN_STANDARD, RBF_STANDARD = "k-means, std", "spectral, neighbours, std", "spectral, RBF, std"
+TRAINING_PART = 0.7  # of the samples, if the others are new
+MOST_CLUSTERS = 12  # of the data sets on which the number is selected
+# What the rows depend on. The words of the support and of the selection have no effect on them.
+MEASURED_CODE = ("evaluate", "neighbors", "kernels", "core", "preprocess", "rows.py", "views.py")
+NOT_MEASURED = ("evaluate/words.py",)
 
 
-def sampled(name: str, seed: int) -> tuple[Views, np.ndarray]:
-    """Return at most 3,000 random samples of a stored data set, and their classes."""
-    views, truth, _ = load(name)
-    rows = np.random.default_rng(seed).permutation(len(truth))[:MAX_SAMPLES]
-    return views.take(rows), truth[rows]
+def measure_known(name: str, seed: int) -> Row:
+    """Return the score for the number of classes."""
+
+    def fit(views: Views, truth: np.ndarray, k: int) -> Row:
+        return {"ari": _score(truth, Coview(k, random_state=seed).fit(views).labels_)}
+
+    return _measured(name, seed, fit)
 
 
-def measure(name: str, seed: int) -> Row:
-    """Return all scores on at most 3,000 samples of one data set."""
-    start = perf_counter()
+def measure_new(name: str, seed: int) -> Row:
+    """Return the scores of the training samples and of new samples, for the number of classes."""
+
+    def fit(views: Views, truth: np.ndarray, k: int) -> Row:
+        n_training = round(TRAINING_PART * len(truth))  # rows are in random order
+        rows, others = np.arange(n_training), np.arange(n_training, len(truth))
+        model = Coview(k, random_state=seed).fit(views.take(rows))
+        new = model.predict(views.take(others))
+        return {"ari": _score(truth[rows], model.labels_), "new_ari": _score(truth[others], new)}
+
+    return _measured(name, seed, fit)
+
+
+def measure_auto(name: str, seed: int) -> Row:
+    """Return the selected number of clusters, the score, and the level of the support."""
+
+    def fit(views: Views, truth: np.ndarray, k: int) -> Row:
+        model = Coview("auto", random_state=seed).fit(views)
+        level = None if model.support_ is None else model.support_.level
+        return {"number": model.n_clusters_, "ari": _score(truth, model.labels_), "level": level}
+
+    return _measured(name, seed, fit)
+
+
+def _measured(name: str, seed: int, fit: Callable[[Views, np.ndarray, int], Row]) -> Row:
     views, truth = sampled(name, seed)
-    k = len(np.unique(truth))
+    k, start = len(np.unique(truth)), perf_counter()
+    row = {"commit": commit(), "samples": views.n_samples, "clusters": k}
+    return row | fit(views, truth, k) | {"seconds": round(perf_counter() - start, 1)}
 
-    def score(labels: Any) -> float:
-        return round(float(adjusted_rand_score(truth, labels)), 4)
 
-    tuned = Tuned(k, random_state=seed).fit(views)
-    models = {MODEL + title: score(labels) for title, labels in _labels_of_models(tuned, views)}
-    published = Preprocessed(TMvKSCR.as_published(k, random_state=seed), steps=list(standard_or_l2(views)))
-    scores = {
-        TUNED: score(tuned.labels_),
-        BEST_MODEL: max(models.values()),
-        **models,
-        DEFAULT: score(TMvKSCR(k, random_state=seed).fit(views).labels_),
-        PUBLISHED: score(published.fit(views).labels_),
-        **{title: score(fit(views, k, seed)) for title, fit in BASELINES.items()},
-    }
-    row: Row = {"commit": commit(), "samples": views.n_samples, "clusters": k, "scores": scores}
-    if k in NUMBERS:
-        auto = Tuned("auto", random_state=seed).fit(views)
-        row["auto"] = {"n_clusters": auto.n_clusters_, "ari": score(auto.labels_)}
-    return row | {"seconds": round(perf_counter() - start, 1)}
+def _score(truth: np.ndarray, labels: Any) -> float:
+    return round(float(adjusted_rand_score(truth, labels)), 4)
+
+
+def names_for_auto() -> list[str]:
+    """Return the stored data sets with at most 12 classes."""
+    few = {each.name for each in list_datasets() if each.clusters <= MOST_CLUSTERS}
+    return [name for name in stored_names() if name in few]
 
 
 def version() -> str:
     """Return a hash of the measured code."""
-    return code_hash(__file__, [*MEASURED_CODE, "tune", "validity"])
-
-
-def _labels_of_models(tuned: Tuned, views: Views) -> Iterator[tuple[str, np.ndarray]]:
-    failed = {each.model for each in tuned.evaluations_ if each.error is not None}
-    names = [name for name in models_of(views, tuned.n_clusters_) if name not in failed]
-    yield from zip(names, tuned.estimator_.model_labels(), strict=True)
-
-
-def side_by_side(views: Views, step: str) -> Any:
-    """Return one table of all columns, after preprocessing each view."""
-    parts = [parse_steps(step).learn(x, view)(x, view) for view, x in views.items()]
-    return sp.csr_matrix(sp.hstack(parts)) if any(map(sp.issparse, parts)) else np.hstack(parts)
-
-
-def k_means(table: Any, k: int, seed: int) -> np.ndarray:
-    """Return the labels of k-means with ten starts."""
-    return KMeans(k, n_init=10, random_state=seed).fit_predict(table)
-
-
-def _spectral(table: Any, k: int, seed: int, **affinity: Any) -> np.ndarray:
-    return SpectralClustering(k, random_state=seed, **affinity).fit_predict(table)
-
-
-def _spectral_rbf(views: Views, k: int, seed: int) -> np.ndarray:
-    table = side_by_side(views, "standard")
-    # With the default gamma of 1 and many columns the affinity is the identity, and the solver does not stop.
-    return _spectral(table, k, seed, affinity="rbf", gamma=1 / table.shape[1])
-
-
-def umap(table: Any, seed: int) -> np.ndarray:
-    """Return ten coordinates of UMAP, with the settings that its documentation suggests for clustering."""
-    from umap import UMAP  # an optional package that needs seconds to import
-
-    return UMAP(**UMAP_SETTINGS, random_state=seed).fit_transform(table)
-
-
-UMAP_SETTINGS = {"n_components": 10, "n_neighbors": 15, "min_dist": 0.0}
-_NEAREST = {"affinity": "nearest_neighbors"}
-# Methods for one table, on all columns side by side: functions of the views, the number of clusters and the seed.
-BASELINES: dict[str, Callable[[Views, int, int], np.ndarray]] = {
-    KM_STANDARD: lambda views, k, seed: k_means(side_by_side(views, "standard"), k, seed),
-    KM_L2: lambda views, k, seed: k_means(side_by_side(views, "l2"), k, seed),
-    NN_STANDARD: lambda views, k, seed: _spectral(side_by_side(views, "standard"), k, seed, **_NEAREST),
-    NN_L2: lambda views, k, seed: _spectral(side_by_side(views, "l2"), k, seed, **_NEAREST),
-    RBF_STANDARD: _spectral_rbf,
-    UMAP_L2: lambda views, k, seed: k_means(umap(side_by_side(views, "l2"), seed), k, seed),
-}
+    return code_hash(__file__, MEASURED_CODE, more=getsource(sampled), without=NOT_MEASURED)
