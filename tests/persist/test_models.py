@@ -5,7 +5,7 @@ import pickle
 import subprocess
 import sys
 from copy import deepcopy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 
 import cloudpickle
 import numpy as np
@@ -25,6 +25,7 @@ from coview import (
     Concat,
     CoReg,
     Cosine,
+    Coview,
     Directions,
     Entropy,
     FixedSize,
@@ -37,20 +38,17 @@ from coview import (
     Polynomial,
     Stratified,
     TMvKSCR,
-    Tuned,
     stack_views,
     summarize,
 )
 from coview.compose import Preprocessed
 from coview.core.assign import Assigner
 from coview.errors import InputTypeError, ModelFileError
-from coview.kernels import Similarity
 from coview.methods.nested import nested_models
 from coview.persist import describe_model, load, save
 from coview.persist.codec import convert_model
 from coview.persist.file import Tensors
 from coview.preprocess.steps import FittedPreprocessing, parse_steps
-from coview.tune.record import EvaluatedModel
 from tests.conftest import make_blobs
 
 KERNELS = [RBF(), Linear(), Polynomial(3, 0.5), NormalizedPolynomial(), NormalizedPolynomial(2, 0.0), Cosine()]
@@ -71,8 +69,8 @@ WRAPPED = [
     PerView({"a": KSC(3, random_state=0), "b": OPMC(3, random_state=0), "c": KPCA(3, random_state=0)}),
     PerView(FixedSize(KSC(3, random_state=0), n_train=40, random_state=0)),
     FixedSize(Concat(KSC(3, random_state=0)), n_train=40, random_state=0),
-    Tuned(3, random_state=0),
-    FixedSize(Tuned(range(2, 4), random_state=0), n_train=40, random_state=0),
+    FixedSize(Coview(range(2, 4), random_state=0), n_train=40, random_state=0),
+    Preprocessed(Coview("auto", random_state=0), {"a": "total", "b": "l2", "c": "none"}),
 ]
 
 
@@ -115,7 +113,7 @@ def same(a, b):
         return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
     if isinstance(a, (list, tuple)):
         return len(a) == len(b) and all(map(same, a, b))
-    if isinstance(a, Similarity):  # it caches its duplicate rows after the first prediction
+    if is_dataclass(a):  # without cached properties, such as the duplicate rows of a similarity
         return all(same(getattr(a, field.name), getattr(b, field.name)) for field in fields(a))
     if hasattr(a, "__dict__") and type(a).__module__.startswith("coview"):
         state = [{key: value for key, value in vars(each).items() if key != "_computed"} for each in (a, b)]
@@ -126,17 +124,23 @@ def same(a, b):
 def assert_same_model(model, loaded, new):
     assert same(model, loaded)
     assert repr(model) == repr(loaded)
-    per_view = [{}, {"per_view": True}] if hasattr(model, "view_labels_") else [{}]
-    for settings in per_view:
-        assert same(model.predict(new, **settings), loaded.predict(new, **settings))
-        if hasattr(model, "transform"):
-            assert same(model.transform(new, **settings), loaded.transform(new, **settings))
+    assert same(model.predict(new), loaded.predict(new))
     if hasattr(model, "transform"):
-        a, b = ([*nested_models(each)][-1] for each in (model, loaded))
-        assert same(a.view_labels_, b.view_labels_)
+        assert same(model.transform(new), loaded.transform(new))
     if hasattr(model, "predict_proba"):
         assert same(model.predict_proba(new), loaded.predict_proba(new))
         assert same(model.score_samples(new), loaded.score_samples(new))
+    a, b = ([*nested_models(each)][-1] for each in (model, loaded))
+    if hasattr(model, "view_labels_") or isinstance(a, Coview):
+        assert same(model.predict(new, per_view=True), loaded.predict(new, per_view=True))
+    if isinstance(a, Coview):
+        assert same(model.score_samples(new, per_view=True), loaded.score_samples(new, per_view=True))
+        assert same(model.view_contributions(new), loaded.view_contributions(new))
+        assert same(a.model_.level(4), b.model_.level(4))
+    elif hasattr(model, "transform"):
+        assert same(a.view_labels_, b.view_labels_)
+        if hasattr(model, "view_labels_"):
+            assert same(model.transform(new, per_view=True), loaded.transform(new, per_view=True))
     assert same(model, loaded)  # what was learnt on the way, too
 
 
@@ -226,7 +230,7 @@ def test_clusters_of_single_views_are_restored(path):
     [
         TMvKSCR(3, random_state=0),
         TMvKSCR(3, kernel="rbf", rho=0.5, random_state=0),
-        Tuned(3, random_state=0),
+        Coview(3, random_state=0),
         FixedSize(Preprocessed(TMvKSCR(3, random_state=0)), n_train=50, random_state=0),
     ],
     ids=lambda model: " ".join(repr(model).split()),
@@ -237,7 +241,8 @@ def test_a_file_does_not_depend_on_the_use_of_the_model(model, path):
     before = save(model, path).read_bytes()
     model.predict({"a": views["a"]})
     model.predict(views, per_view=True)
-    model.transform(views, per_view=True)
+    if not isinstance(model, Coview):
+        model.transform(views, per_view=True)
     summarize(model, views)
     assert save(model, path).read_bytes() == before
     loaded = load(path)
@@ -470,19 +475,24 @@ def test_descriptions_show_layouts_and_estimators_by_view(path):
     assert described["parameters"]["views"] == {"x": "slice(0, 6, None)", "y": "range(6, 13, 1)"}
 
 
-@pytest.mark.parametrize("wrap", [lambda model: model, lambda model: FixedSize(model, n_train=40, random_state=0)])
-def test_a_description_of_a_tuned_model_shows_the_selected_method(wrap, path):
-    model = wrap(Tuned([2, 3], random_state=0)).fit(positive_views())
+@pytest.mark.parametrize("wrap", [lambda model: model, lambda model: FixedSize(model, n_train=60, random_state=0)])
+def test_a_description_shows_the_selected_number_of_clusters(wrap, path):
+    model = wrap(Coview("auto", random_state=0)).fit(positive_views(90))
     save(model, path)
     described = describe_model(path)
-    assert (described["method"], described["n_clusters"]) == ("Consensus", model.n_clusters_)
+    assert (described["method"], described["n_clusters"]) == ("Coview", 3)
 
 
-def test_failed_evaluations_of_a_tuned_model_are_restored(path):
-    model = Tuned(3, random_state=0).fit(positive_views())
-    failed = EvaluatedModel("stacked", 90, 3, error="view 'a' has 3 samples with degree <= 0")
-    model.evaluations_ += (failed,)
-    assert model.evaluations_ == through_a_file(model, path).evaluations_
+def test_the_selection_and_the_support_are_restored(path):
+    views = positive_views(90)
+    model = Coview("auto", random_state=0).fit(views)
+    loaded = through_a_file(model, path)
+    assert model.number_.n_clusters == len(model.support_.clusters) == 3
+    assert (loaded.number_, loaded.support_, loaded.reason_) == (model.number_, model.support_, model.reason_)
+    assert summarize(loaded, views).to_json() == summarize(model, views).to_json()
+    model = Coview(3, random_state=0).fit(views)
+    loaded = through_a_file(model, path)
+    assert loaded.number_ is loaded.support_ is None
 
 
 # Models that cannot be saved.

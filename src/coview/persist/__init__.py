@@ -118,9 +118,9 @@ def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
     Returns
     -------
     dict
-        With the keys class, method (the class inside all wrappers), parameters, n_clusters, views (a list
-        of name, n_features, columns, which are None if they had no names, and categories, the columns of categories),
-        and the versions coview and format.
+        With the keys class, method (the class inside all wrappers), parameters, n_clusters (also if it was selected),
+        views (a list of name, n_features, columns, which are None if they had no names, and categories, the columns of
+        categories), and the versions coview and format.
     """
     with open_file(path) as file:
         document = read_document(file)
@@ -132,18 +132,15 @@ def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _nested_descriptions(model: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
-    """Yield a model and those inside it; of the models of a consensus, or of all views, the first."""
+    """Yield a model and those inside it; of the models of all views, the first."""
     yield model
     inner = model["learnt"].get("estimator_") or model["learnt"].get("estimators_")
     if inner:
-        models = inner if isinstance(inner, list) else [inner] if "learnt" in inner else list(inner.values())
-        yield from _nested_descriptions(models[0])
+        yield from _nested_descriptions(inner if "learnt" in inner else next(iter(inner.values())))
 
 
 def _model_description(model: Mapping[str, Json]) -> dict[str, Any]:
-    nested = list(_nested_descriptions(model))
-    consensus = next((each for each in nested if isinstance(each["learnt"].get("estimators_"), list)), None)
-    method = consensus or nested[-1]
+    *_, method = _nested_descriptions(model)
     tensors = Tensors({})
     widths = view_widths(model["learnt"], tensors)
     read_columns = converter(state_hints(MultiViewClusterer)["_view_columns"])
@@ -158,9 +155,8 @@ def _model_description(model: Mapping[str, Json]) -> dict[str, Any]:
         "class": model["class"],
         "method": method["class"],
         "parameters": {name: _parameter_text(node) for name, node in model["parameters"].items()},
-        "n_clusters": consensus["learnt"]["n_clusters_"]
-        if consensus
-        else _parameter_text(method["parameters"]["n_clusters"]),
+        # A method that selects the number has learnt it.
+        "n_clusters": method["learnt"].get("n_clusters_", _parameter_text(method["parameters"]["n_clusters"])),
         "views": [
             {
                 "name": name,
