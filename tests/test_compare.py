@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from coview import KSC, METHODS, OPMC, Concat, InputError, TMvKSCR, Tuned, summarize
+from coview import KSC, METHODS, OPMC, Concat, Coview, InputError, TMvKSCR, summarize
 from coview.compare import compare, for_views, method_names
 from coview.compose import Preprocessed
 from coview.registry import Entry
@@ -24,8 +24,8 @@ def everything():
 
 
 def test_all_methods_run_and_find_clear_clusters(everything):
-    assert [method.name for method in everything.methods] == ["tuned", *METHODS]
-    assert [method.error for method in everything.methods] == [None] * (1 + len(METHODS))
+    assert [method.name for method in everything.methods] == [*METHODS]
+    assert [method.error for method in everything.methods] == [None] * len(METHODS)
     for method in everything.methods:
         assert sum(method.sizes) == 60
         assert method.n_found == len(method.sizes) == len(set(everything.labels[method.name]))
@@ -39,8 +39,7 @@ def test_particularities_of_a_method_are_noted(everything):
     assert "columns of all views" in notes["ksc"]
     assert "columns of all views" in notes["kpca"]
     assert "finds the number of clusters itself" in notes["comic"]
-    assert "columns of all views" not in notes["tmvkscr"]
-    assert notes["tuned"].startswith("3 clusters, the consensus of ")
+    assert notes["tmvkscr"] == notes["coview"] == ""  # the number of clusters is given
 
 
 def test_labels_are_those_of_the_methods_themselves(everything):
@@ -48,7 +47,7 @@ def test_labels_are_those_of_the_methods_themselves(everything):
     estimators = {
         "tmvkscr": TMvKSCR(3, random_state=0),
         "ksc": Concat(KSC(3, random_state=0)),
-        "tuned": Tuned(3, random_state=0),
+        "coview": Coview(3, random_state=0),
     }
     for name, estimator in estimators.items():
         assert everything.labels[name] == tuple(estimator.fit(views).labels_.tolist())
@@ -56,12 +55,12 @@ def test_labels_are_those_of_the_methods_themselves(everything):
 
 def test_only_methods_with_scores_have_a_silhouette(everything):
     silhouettes = {method.name: method.silhouette for method in everything.methods}
-    with_scores = {"tuned", "tmvkscr", "ksc", "kpca", "mvksc", "coreg", "oplfmvc", "mvscbp"}
+    with_scores = {"coview", "tmvkscr", "ksc", "kpca", "mvksc", "coreg", "oplfmvc", "mvscbp"}
     assert {name for name, value in silhouettes.items() if value is not None} == with_scores
     assert all(silhouettes[name] > 0.5 for name in with_scores)
 
 
-@pytest.mark.parametrize("name", ["tmvkscr", "mvksc", "coreg", "mvscbp"])
+@pytest.mark.parametrize("name", ["coview", "tmvkscr", "mvksc", "coreg", "mvscbp"])
 def test_the_silhouette_is_that_of_the_summary(everything, name):
     views, _ = make_blobs(60)
     summary = summarize(METHODS[name](3, random_state=0).fit(views), views)
@@ -88,7 +87,7 @@ def test_it_can_be_written_as_json(everything):
     stored = json.loads(everything.to_json())
     assert stored == json.loads(json.dumps(everything.to_dict()))
     assert stored["views"] == {"a": 4, "b": 6, "c": 3}
-    assert [method["name"] for method in stored["methods"]] == ["tuned", *METHODS]
+    assert [method["name"] for method in stored["methods"]] == [*METHODS]
     assert len(stored["labels"]["opmc"]) == stored["n_samples"] == 60
 
 
@@ -187,7 +186,7 @@ def test_empty_cells_are_filled_before_each_method(blobs, settings):
     views, truth = blobs
     gaps = np.array(views["a"])
     gaps[[0, 7], [0, 1]] = np.nan
-    found = compare({**views, "a": gaps}, 3, methods=["tuned", "ksc", "opmc"], truth=truth, **settings)
+    found = compare({**views, "a": gaps}, 3, methods=["coview", "ksc", "opmc"], truth=truth, **settings)
     assert [(method.error, method.ari) for method in found.methods] == [(None, 1.0)] * 3
     expected = Preprocessed(Concat(KSC(3, random_state=0)), "median+standard").fit({**views, "a": gaps})
     assert found.labels["ksc"] == tuple(expected.labels_.tolist())
@@ -224,12 +223,12 @@ def test_the_table_puts_the_best_first():
 
 
 def test_names_are_checked_and_suggested():
-    assert method_names("all") == ("tuned", *METHODS)
+    assert method_names("all") == (*METHODS,)
     assert method_names("ksc") == ("ksc",)
     assert method_names(["ksc", "opmc", "ksc"]) == ("ksc", "opmc")
     with pytest.raises(InputError, match=r"method 'tmvksc' is unknown; did you mean 'tmvkscr'\?"):
         method_names(["tmvksc"])
-    with pytest.raises(InputError, match=r"method 'spam' is unknown\. Known: tuned, tmvkscr"):
+    with pytest.raises(InputError, match=r"method 'spam' is unknown\. Known: coview, tmvkscr"):
         method_names("spam")
     with pytest.raises(InputError, match="methods is empty"):
         method_names([])
@@ -253,16 +252,16 @@ def test_bad_arguments_are_refused_before_the_work(blobs, arguments, sentence):
         compare(blobs[0], **{"n_clusters": 3, **arguments})
 
 
-def test_tuned_has_its_own_preprocessing(blobs):
-    tuned, opmc = compare(blobs[0], 3, methods=["tuned", "opmc"], preprocess="l2").methods
-    assert "Preprocessed" not in tuned.estimator
+def test_coview_has_its_own_preprocessing(blobs):
+    coview, opmc = compare(blobs[0], 3, methods=["coview", "opmc"], preprocess="l2").methods
+    assert "Preprocessed" not in coview.estimator
     assert "Preprocessed" in opmc.estimator
 
 
 def test_more_clusters_than_half_of_the_samples_give_one_warning():
     views, _ = make_blobs(n_samples=12)
     with pytest.warns(ConvergenceWarning, match="12 clusters are requested for 12 training samples") as caught:
-        found = compare(views, 12, methods=["tmvkscr", "opmc", "tuned"])
+        found = compare(views, 12, methods=["tmvkscr", "opmc", "coview"])
     assert len(caught) == 1
     assert not any("requested" in note for method in found.methods for note in method.notes)
     assert [method.n_found for method in found.methods] == [12, 12, 12]

@@ -227,12 +227,11 @@ def compare(
 
 def method_names(methods: str | Sequence[str]) -> tuple[str, ...]:
     """Return the names of methods without duplicates, all of them for "all", or raise an InputError."""
-    known = METHODS
     if isinstance(methods, str):
-        methods = tuple(known) if methods == "all" else (methods,)
+        methods = tuple(METHODS) if methods == "all" else (methods,)
     if not methods:
-        raise InputError(f"methods is empty; name some of {', '.join(known)}, or 'all'")
-    return tuple(dict.fromkeys(check_name("method", name, known) for name in methods))
+        raise InputError(f"methods is empty; name some of {', '.join(METHODS)}, or 'all'")
+    return tuple(dict.fromkeys(check_name("method", name, METHODS) for name in methods))
 
 
 def for_views(estimator: MultiViewClusterer, n_views: int) -> MultiViewClusterer:
@@ -310,8 +309,6 @@ def _run_method(
         notes.insert(0, "clusters one table with the columns of all views")
     if "n_clusters" not in signature(METHODS[name]).parameters:
         notes.insert(0, "finds the number of clusters itself")
-    if name == "coview":
-        notes.insert(0, estimator.reason_)
     measures: dict[str, Any] = {} if truth is None else dict(truth_scores(truth, labels))
     result = replace(
         result,

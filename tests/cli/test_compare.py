@@ -11,16 +11,17 @@ from tests.cli.running import call, refused
 
 
 def test_the_command_offers_every_comparable_method():
-    assert list(comparable_names()) == ["all", "tuned", *METHODS]
+    assert list(comparable_names()) == ["all", *METHODS]
 
 
 def test_methods_are_compared(data, tmp_path, capsys):
     truth = f"--truth={data['folder']}/train/truth.csv::kind"
-    command = ["compare", *data["train_files"], "--ids=id", "-k3", "--methods=tuned,KSC,opmc", truth]
+    command = ["compare", *data["train_files"], "--ids=id", "-k3", "--methods=coview,KSC,opmc", truth]
     code, out, err = call(capsys, *command, "-o", tmp_path / "found")
     assert code == 0
-    assert [line.split()[1] for line in out.splitlines() if "1.000" in line] == ["tuned", "ksc", "opmc"]
+    assert [line.split()[1] for line in out.splitlines() if "1.000" in line] == ["coview", "ksc", "opmc"]
     assert "Note: ksc: clusters one table" in err
+    assert "coview: " not in err  # its number of clusters is given, as that of the others
     assert "Accuracy of a single cluster (fraction of the largest class): 36%" in out
     stored = json.loads((tmp_path / "found" / "comparison.json").read_text())
     assert stored["preprocess"] == {"a": None, "b": None, "c": None}  # the default of each method
@@ -75,7 +76,7 @@ def test_empty_cells_are_filled_for_every_method(data, tmp_path, capsys, option)
     x[[0, 7], [0, 1]] = np.nan
     np.save(tmp_path / "b.npy", x)
     command = ["compare", f"--view=b={tmp_path}/b.npy", data["train_files"][0], "--ids=id", "-k3"]
-    code, out, err = call(capsys, *command, option, "--methods=tuned,ksc,opmc", "--json")
+    code, out, err = call(capsys, *command, option, "--methods=coview,ksc,opmc", "--json")
     assert code == 0, err
     assert [method["error"] for method in json.loads(out)["methods"]] == [None, None, None]
     assert "no value in 2 cells" in refused(capsys, *command)

@@ -43,14 +43,13 @@ def methods_command(terminal: Terminal) -> None:
 
     Example: coview methods --json
     """
-    known = METHODS
-    predicts = {name: hasattr(method, "predict") for name, method in known.items()}
-    rows = [(name, e.summary, "yes" if predicts[name] else "no", e.cost) for name, e in known.entries.items()]
+    predicts = {name: hasattr(method, "predict") for name, method in METHODS.items()}
+    rows = [(name, e.summary, "yes" if predicts[name] else "no", e.cost) for name, e in METHODS.entries.items()]
     terminal.table("Methods", ("name", "summary", "new samples", "time"), rows)
     terminal.line("Without --method, coview fit uses coview.")
     listed = [
         {"name": name, "class": e.class_name, "summary": e.summary, "time": e.cost, "predicts": predicts[name]}
-        for name, e in known.entries.items()
+        for name, e in METHODS.entries.items()
     ]
     terminal.print_json({"methods": listed})
 
