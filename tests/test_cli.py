@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import coview
-from coview import Tuned
+from coview import Coview
 from coview.cli import app, main
 from coview.cli.run import RUN_FILES
 from coview.io import read_labels
@@ -33,7 +33,7 @@ def test_three_files_to_labels_of_new_files_through_the_console_script(tmp_path)
     second = script("predict", run / "model.safetensors", *data["new_files"], "--ids", "id", "-o", tmp_path / "new.csv")
     assert second.returncode == 0, second.stderr
 
-    model = Tuned(3, random_state=0).fit(data["train"])
+    model = Coview(3, random_state=0).fit(data["train"])
     expected = dict(zip(data["new_names"], model.predict(data["new"]).tolist(), strict=True))
     with (tmp_path / "new.csv").open() as file:
         assert {row["id"]: int(row["cluster"]) for row in csv.DictReader(file)} == expected
@@ -51,9 +51,9 @@ def test_a_missing_file_through_the_console_script(tmp_path):
 
 
 def test_the_shell_completes_names_of_methods():
-    words = {"_COVIEW_COMPLETE": "complete_bash", "COMP_WORDS": "coview fit --method t", "COMP_CWORD": "3"}
+    words = {"_COVIEW_COMPLETE": "complete_bash", "COMP_WORDS": "coview fit --method c", "COMP_CWORD": "3"}
     found = subprocess.run([SCRIPT], capture_output=True, text=True, env={**ONE_THREAD, **words}, timeout=60)
-    assert found.stdout.split() == ["tuned", "tmvkscr", "tsvdmsc"]
+    assert found.stdout.split() == ["coview", "coreg", "comic"]
 
 
 def test_help_costs_little_more_than_typer_itself():
@@ -180,7 +180,7 @@ def commands():
     return get_command(app).commands
 
 
-@pytest.mark.parametrize("name", ["fit", "tune", "predict", "report", "compare", "info", "methods", "demo"])
+@pytest.mark.parametrize("name", ["fit", "predict", "report", "compare", "info", "methods", "demo"])
 def test_every_option_is_explained_and_has_an_example(name, capsys):
     command = commands()[name]
     assert f"Example: coview {name}" in command.help
@@ -194,7 +194,7 @@ def test_every_option_is_explained_and_has_an_example(name, capsys):
     assert "Example" in out
 
 
-@pytest.mark.parametrize("name", ["fit", "tune", "predict", "report", "compare", "info", "methods", "demo"])
+@pytest.mark.parametrize("name", ["fit", "predict", "report", "compare", "info", "methods", "demo"])
 def test_the_documentation_lists_every_option(name):
     page = (Path(__file__).parents[1] / "docs" / "command.md").read_text()
     assert f"`coview {name}`" in page
@@ -204,7 +204,7 @@ def test_the_documentation_lists_every_option(name):
 
 
 def test_there_are_no_other_commands():
-    assert sorted(commands()) == ["compare", "demo", "fit", "info", "methods", "predict", "report", "tune"]
+    assert sorted(commands()) == ["compare", "demo", "fit", "info", "methods", "predict", "report"]
 
 
 def test_the_commands_can_be_called_from_python():

@@ -170,7 +170,6 @@ def test_columns_are_dropped_or_kept_by_every_command(with_other_columns, capsys
     assert found == expected
     compared = call(capsys, "compare", *with_other_columns, *typed, "-k3", "--methods=opmc", "--json")[1]
     assert json.loads(compared)["views"] == expected
-    assert call(capsys, "tune", *with_other_columns, *typed, "-k3", "--no-report", "-o", "tuned", "-q")[0] == 0
     for again in ([], typed):  # the model has the names of its columns
         assert call(capsys, "predict", "run", *with_other_columns, *again, "--force", "-q")[0] == 0
 

@@ -12,7 +12,7 @@ from coview import InputError
 from coview.cli import folder as module
 from coview.cli.folder import claimed_files, claimed_folder
 
-FILES = ("model", "labels", "tuning")
+FILES = ("model", "labels", "map")
 
 
 def write(path, text="new", files=FILES, *, force=True, during=lambda: None):
@@ -64,8 +64,8 @@ def test_a_run_that_stops_keeps_existing_files(tmp_path):
 def test_two_runs_are_not_mixed_and_other_files_stay(tmp_path):
     run = tmp_path / "run"
     old_run(run)
-    write(run, files=("labels", "tuning"))
-    assert contents(run) == {"labels": "new", "tuning": "new", "notes": "old"}
+    write(run, files=("labels", "map"))
+    assert contents(run) == {"labels": "new", "map": "new", "notes": "old"}
     assert contents(run / "figures") == {"labels": "old"}
     assert not any(path.is_symlink() for path in run.iterdir())
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
@@ -78,7 +78,7 @@ class Killed(BaseException):
 CHANGES = ("link", "symlink", "rename", "replace", "mkdir", "unlink", "rmdir")
 
 
-def killed_at(run, monkeypatch, moment, command=lambda run: write(run, files=("labels", "tuning"))):
+def killed_at(run, monkeypatch, moment, command=lambda run: write(run, files=("labels", "map"))):
     """Run a command and stop before a change of the file system, for good; return whether there was such a change."""
     count = 0
 
@@ -109,7 +109,7 @@ def test_a_kill_at_any_moment_leaves_all_of_one_run(tmp_path, monkeypatch, link)
     if not link:
         monkeypatch.setattr(os, "link", lambda *_: stop(OSError))
     old = {"model": "old", "labels": "old", "notes": "old"}
-    new = {"labels": "new", "tuning": "new", "notes": "old"}
+    new = {"labels": "new", "map": "new", "notes": "old"}
     seen = []
     for moment in range(1, 100):
         run = tmp_path / str(moment)
@@ -134,7 +134,7 @@ def test_a_kill_at_any_moment_leaves_all_of_one_run(tmp_path, monkeypatch, link)
 
 def test_without_symbolic_links_the_next_run_finishes_the_move(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "symlink", lambda *_: stop(OSError(errno.EPERM, "Operation not permitted")))
-    new = {"labels": "new", "tuning": "new", "notes": "old"}
+    new = {"labels": "new", "map": "new", "notes": "old"}
     results = []
     for moment in range(1, 100):
         run = tmp_path / str(moment)

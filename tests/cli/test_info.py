@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from coview import METHODS, Tuned
+from coview import METHODS
 from tests.cli.running import call
 
 
@@ -15,7 +15,7 @@ def test_info_about_files_and_models(data, fitted, capsys):
     for model in (fitted, fitted / "model.safetensors"):
         code, out, _ = call(capsys, "info", model, "--json")
         found = json.loads(out)
-        assert (found["class"], found["method"], found["n_clusters"]) == ("Tuned", "Consensus", 3)
+        assert (found["class"], found["method"], found["n_clusters"]) == ("Coview", "Coview", 3)
     code, out, _ = call(capsys, "info", fitted)
     assert "n_features" in out
     code, out, _ = call(capsys, "info", data["folder"] / "train" / "a.parquet")
@@ -29,13 +29,12 @@ def test_long_lists_are_cut(tmp_path, capsys):
     assert "… 28 more" in out
 
 
-def test_all_methods_are_listed_and_tuned_is_the_default(capsys):
+def test_all_methods_are_listed_and_coview_is_the_default(capsys):
     code, out, _ = call(capsys, "methods")
     assert code == 0
     assert all(name in out for name in METHODS)
-    assert "Without --method, coview fit uses tuned." in out
-    known = {"tuned": Tuned, **METHODS}
+    assert "Without --method, coview fit uses coview." in out
     code, out, _ = call(capsys, "methods", "--json")
     listed = {method["name"]: method for method in json.loads(out)["methods"]}
-    assert {name: m["predicts"] for name, m in listed.items()} == {n: hasattr(m, "predict") for n, m in known.items()}
-    assert {name: m["class"] for name, m in listed.items()} == {n: m.__name__ for n, m in known.items()}
+    assert {name: m["predicts"] for name, m in listed.items()} == {n: hasattr(m, "predict") for n, m in METHODS.items()}
+    assert {name: m["class"] for name, m in listed.items()} == {n: m.__name__ for n, m in METHODS.items()}

@@ -39,7 +39,7 @@ def patients(tmp_path, monkeypatch):
 
 
 def test_numeric_ids_are_refused_and_both_ways_are_offered(patients, capsys):
-    for typed in (["fit", *patients], ["tune", *patients], ["compare", *(p for p in patients if p != "--no-report")]):
+    for typed in (["fit", *patients], ["compare", *(p for p in patients if p != "--no-report")]):
         err = refused(capsys, *typed)
         assert "view 'a' (a.csv) has the column 'patient_id', which looks like ids of the samples" in err
         assert "align the samples by it (--ids patient_id), or pair them by row order" in err

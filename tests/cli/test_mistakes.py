@@ -53,7 +53,12 @@ def test_mistakes_give_one_line(data, fitted, tmp_path, capsys, monkeypatch):
         (["fit"], "Missing option '--view'"),
         (["fit", *files, "--kernal=rbf", "-k3"], "--kernel"),
         (["fit", *files, "-k", "three"], "-k"),
-        (["fit", *files], "give the number of clusters with -k"),
+        (["fit", *files, "-k", "3..x"], "-k 3..x: expected an integer of at least 2, a range such as 2..8, or auto"),
+        (["fit", *files, "--ids=id", "-k", "80..95"], "n_samples=90 is too few for -k 95"),
+        (["fit", *files, "-m", "tmvkscr"], "the method tmvkscr needs one number of clusters, as in -k 6"),
+        (["fit", *files, "-m", "tmvkscr", "-k", "auto"], "the method tmvkscr needs one number of clusters, as in -k 6"),
+        (["fit", *files, "-m", "opmc", "-k", "2..4"], "the method opmc needs one number of clusters, as in -k 6"),
+        (["fit", *files, "--select=kmeans"], "give their number with --n-train"),
         (["fit", *files, "-k3", "--method=tmvksrc"], "did you mean 'tmvkscr'?"),
         (["fit", *files, "-k3", "--labels-format=xml"], "--labels-format 'xml' is unknown"),
         (["fit", *files, "-k3", "--align=iner", "--ids=id"], "--align 'iner' is unknown; did you mean 'inner'?"),
@@ -73,15 +78,10 @@ def test_mistakes_give_one_line(data, fitted, tmp_path, capsys, monkeypatch):
         (["fit", *files, "-k3", "-o", "file/run"], "cannot make the folder file/run: "),
         (["fit", "--view=b=own.npy", "-k3", "--truth=short.csv"], "short.csv has 2 classes (--truth) for 30 samples"),
         (["fit", *files, "-k3", "--kernel=rbf"], "add --method tmvkscr to use --kernel"),
-        (
-            ["tune", *files, "--method=ksc"],
-            "coview tune has one method, tuned; for another one use coview fit --method",
-        ),
-        (["tune", *files, "-m", "ksc"], "coview tune has one method, tuned; for another one use coview fit -m NAME"),
         (["report", fitted, "--force"], "coview report replaces the report without it; leave it out"),
         (["demo", "-o", "file"], "cannot make the folder file"),
         (["compare", *files, "-k3", "--methods=tmvkscr,opcm"], "--methods 'opcm' is unknown; did you mean 'opmc'?"),
-        (["compare", *files, "-k3", "--methods="], "--methods '' is unknown. Known: all, tuned, tmvkscr"),
+        (["compare", *files, "-k3", "--methods="], "--methods '' is unknown. Known: all, coview, tmvkscr"),
         (["compare", *files, "-k3", "--preprocess=max"], "--preprocess 'max' is unknown"),
         (["compare", *files, "-k3", "--preprocess=bb=l2"], "--preprocess names the view 'bb'; did you mean 'b'?"),
         (["fit", *files, "-k3", "-m", "tmvkscr", "--preprocess=b=tfidf+max"], "--preprocess 'max' is unknown"),
@@ -105,7 +105,7 @@ def test_mistakes_give_one_line(data, fitted, tmp_path, capsys, monkeypatch):
         assert sentence in refused(capsys, *typed), typed
 
 
-@pytest.mark.parametrize("command", [["fit", "-k2"], ["tune"], ["compare", "-k2"]])
+@pytest.mark.parametrize("command", [["fit"], ["compare", "-k2"]])
 def test_an_empty_name_of_the_output_is_refused(command, data, tmp_path, capsys, monkeypatch):
     """As from an unset variable of the shell; it would be the current folder."""
     monkeypatch.chdir(tmp_path)

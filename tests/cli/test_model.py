@@ -12,6 +12,7 @@ from coview import (
     AutoKernel,
     Concat,
     Cosine,
+    Coview,
     FixedSize,
     FuzzyGraph,
     InputError,
@@ -19,14 +20,12 @@ from coview import (
     NeighborGraph,
     NormalizedPolynomial,
     TMvKSCR,
-    Tuned,
 )
 from coview.cli.model import ModelOptions
 from coview.cli.options import STEP_NAMES
 from coview.cli.parse import match_views, parse_kernels, parse_n_train, parse_views, parse_weights
 from coview.compose import Preprocessed
 from coview.preprocess.steps import parse_steps
-from coview.registry import methods_and_tuned
 
 NAMES = ("text", "image")
 tmvkscr = partial(ModelOptions, "tmvkscr", "3")
@@ -34,7 +33,6 @@ tmvkscr = partial(ModelOptions, "tmvkscr", "3")
 
 def test_names_of_steps_are_those_of_the_library():
     assert [parse_steps(name).name for name in STEP_NAMES] == list(STEP_NAMES)
-    assert methods_and_tuned()["tuned"] is Tuned
 
 
 def test_views_are_names_and_files():
@@ -137,9 +135,10 @@ def test_views_are_compared_with_those_of_the_model():
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (ModelOptions(n_clusters="3"), Tuned(3, random_state=0)),
-        (ModelOptions(n_clusters="auto", seed="4"), Tuned("auto", random_state=4)),
-        (ModelOptions(n_clusters="2..4"), Tuned(range(2, 5), random_state=0)),
+        (ModelOptions(), Coview("auto", random_state=0)),
+        (ModelOptions(n_clusters="3"), Coview(3, random_state=0)),
+        (ModelOptions(n_clusters="auto", seed="4"), Coview("auto", random_state=4)),
+        (ModelOptions(n_clusters="2..4"), Coview(range(2, 5), random_state=0)),
         (tmvkscr(kernel=("rbf",)), Preprocessed(TMvKSCR(3, kernel=RBF(), random_state=0))),
         (
             tmvkscr(kernel=("graph:metric=cosine,n_neighbors=5",)),
@@ -158,7 +157,8 @@ def test_views_are_compared_with_those_of_the_model():
                 {"text": "standard", "image": "none"},
             ),
         ),
-        (ModelOptions("tuned", "3"), Tuned(3, random_state=0)),
+        (ModelOptions("coview", "3"), Coview(3, random_state=0)),
+        (ModelOptions("Coview", impute=("median",)), Preprocessed(Coview("auto", random_state=0), "median")),
         (ModelOptions("mvksc", "3"), Preprocessed(METHODS["mvksc"](3, random_state=0))),
         (tmvkscr(preprocess=("none",), seed="7"), TMvKSCR(3, random_state=7)),
         (tmvkscr(preprocess=("l2",)), Preprocessed(TMvKSCR(3, random_state=0), "l2")),
@@ -183,7 +183,7 @@ def test_views_are_compared_with_those_of_the_model():
         (ModelOptions("ksc", "3"), Preprocessed(Concat(KSC(3, random_state=0)))),
         (
             ModelOptions(n_clusters="3", n_train="50", select="kmeans"),
-            FixedSize(Tuned(3, random_state=0), n_train=50, select="kmeans", random_state=0),
+            FixedSize(Coview(3, random_state=0), n_train=50, select="kmeans", random_state=0),
         ),
         (
             tmvkscr(n_train="50", select="kmeans", preprocess=("standard",)),
@@ -223,14 +223,17 @@ def test_defaults_that_depend_on_other_options_are_noted():
     ("options", "sentence"),
     [
         (ModelOptions("tmvkscrr", "3"), r"--method 'tmvkscrr' is unknown; did you mean 'tmvkscr'\?"),
-        (ModelOptions(), "give the number of clusters with -k, as in -k 6, -k 2..8 or -k auto"),
-        (ModelOptions("tmvkscr"), "the method tmvkscr needs one number of clusters, as in -k 6; only tuned selects it"),
+        (
+            ModelOptions("tmvkscr"),
+            "the method tmvkscr needs one number of clusters, as in -k 6; only coview selects it",
+        ),
         (ModelOptions("tmvkscr", "auto"), "the method tmvkscr needs one number of clusters"),
+        (ModelOptions(n_clusters="3..x"), r"-k 3\.\.x: expected an integer of at least 2"),
         (ModelOptions("opmc", "2..3"), "the method opmc needs one number of clusters"),
         *(
             (
                 ModelOptions(n_clusters="3", **{name: value}),
-                f"has its own settings; add --method tmvkscr to use --{name}",
+                rf"--method coview \(the default\) has its own settings; add --method tmvkscr to use --{name}",
             )
             for name, value in {
                 "kernel": ["rbf"],

@@ -49,10 +49,11 @@ def test_a_registered_method_is_known_to_the_command(monkeypatch):
     assert isinstance(estimator, KSC)
 
 
-def test_help_says_that_tuned_is_the_default_method(capsys, monkeypatch):
+def test_help_says_that_coview_is_the_default_method_and_selects_the_number(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     code, out, _ = call(capsys, "fit", "--help")
     assert code == 0
-    assert "The default method, tuned, is the consensus of several models of tmvkscr." in out
-    assert "[default: tuned]" in out
+    assert "The default method, coview, is the consensus of many clusterings." in out
+    assert "Without -k it selects the number of clusters." in out
+    assert "[default: coview]" in out
     assert "add --method tmvkscr" in out

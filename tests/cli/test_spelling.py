@@ -15,7 +15,7 @@ from coview.cli.spelling import in_options
         ("name the column of the ids (ids=…)", "name the column of the ids (--ids COLUMN)"),
         ("n_clusters=91: expected an integer", "-k 91: expected an integer"),
         ("rho=1.5: expected a number", "--rho 1.5: expected a number"),
-        ("as in FixedSize(Tuned(…), n_train=5000)", "as in --method tuned --n-train 5000"),
+        ("as in FixedSize(Coview(…), n_train=5000)", "as in --method coview --n-train 5000"),
         ("use kernel='auto', or set dtype='float32'", "use --kernel auto"),
         ("view 'a' (ids.csv) has the column 'kids=3'", "view 'a' (ids.csv) has the column 'kids=3'"),
     ],
