@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from coview import KSC, METHODS, FixedSize, InputError, MvKSC, Preprocessed, TMvKSCR, Tuned
+from coview import KSC, METHODS, Coview, FixedSize, InputError, MvKSC, Preprocessed, TMvKSCR
 from coview.compare import compare
 from coview.progress import progress_bar, reporting
 from tests.conftest import make_blobs
@@ -27,23 +27,27 @@ def open_screen(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("model", "last"),
+    ("model", "stage", "last"),
     [
-        (KSC(3, progress=True, random_state=0), "4/4"),
-        (TMvKSCR(3, progress=True, random_state=0), "6/6"),
-        (MvKSC(3, progress=True, random_state=0), "6/6"),
-        (FixedSize(Preprocessed(TMvKSCR(3, progress=True, random_state=0)), n_train=60, random_state=0), "6/6"),
-        (Tuned(3, progress=True, random_state=0), "6/6"),
+        (KSC(3, progress=True, random_state=0), "labels", "4/4"),
+        (TMvKSCR(3, progress=True, random_state=0), "labels", "6/6"),
+        (MvKSC(3, progress=True, random_state=0), "labels", "6/6"),
+        (
+            FixedSize(Preprocessed(TMvKSCR(3, progress=True, random_state=0)), n_train=60, random_state=0),
+            "labels",
+            "6/6",
+        ),
+        (Coview(3, progress=True, random_state=0), "clusterings", "2/2"),
+        (Coview("auto", progress=True, random_state=0), "number of clusters", "3/3"),
     ],
-    ids=lambda value: type(value).__name__,
+    ids=lambda value: " ".join(repr(value).split()),
 )
-def test_true_shows_a_bar(model, last, monkeypatch):
+def test_true_shows_a_bar(model, stage, last, monkeypatch):
     screen = open_screen(monkeypatch)
     views, _ = make_blobs()
     model.fit(views["a"] if isinstance(model, KSC) else views)
-    assert "labels" in screen.getvalue()
+    assert stage in screen.getvalue()
     assert last in screen.getvalue()
-    assert ("models of 90 samples" in screen.getvalue()) == isinstance(model, Tuned)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).labels_, model.labels_)  # no bar is stored
 
 
@@ -102,7 +106,20 @@ def test_a_function_is_called_with_each_stage():
     assert calls == [("stage", 1, 2)]
 
 
-@pytest.mark.parametrize("estimator", [TMvKSCR(2, progress="yes"), Tuned(2, progress=1)])
+@pytest.mark.parametrize(
+    ("n_clusters", "stages"),
+    [
+        (3, [("graphs", 0, 2), ("clusterings", 1, 2), ("clusterings", 2, 2)]),
+        ("auto", [("graphs", 0, 3), ("number of clusters", 1, 3), ("all samples", 2, 3), ("all samples", 3, 3)]),
+    ],
+)
+def test_coview_reports_its_stages(n_clusters, stages):
+    calls = []
+    Coview(n_clusters, progress=lambda *call: calls.append(call), random_state=0).fit(make_blobs()[0])
+    assert calls == stages
+
+
+@pytest.mark.parametrize("estimator", [TMvKSCR(2, progress="yes"), Coview(2, progress=1)])
 def test_other_values_are_refused(estimator):
     with pytest.raises(InputError, match=r"^progress=.*: expected True for a bar, False, or a function"):
         estimator.fit(make_blobs()[0])

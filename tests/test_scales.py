@@ -15,7 +15,7 @@ from coview import (
     MVSCBP,
     RBF,
     Concat,
-    Consensus,
+    Coview,
     FixedSize,
     InputError,
     Linear,
@@ -49,7 +49,7 @@ ESTIMATORS = {
     "entropy": FixedSize(
         Concat(KPCA(3, kernel=Linear(), random_state=0)), n_train=40, select="entropy", random_state=0
     ),
-    "consensus": Consensus([TMvKSCR(3, random_state=0), TMvKSCR(3, kernel="cosine", random_state=0)]),
+    "coview, selected": Coview("auto", random_state=0),
 }
 # Their squared distances or similarities are numbers of the model, or squares are computed in another library.
 NOT_AT_ANY_SCALE = {

@@ -15,7 +15,7 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import NotFittedError
 
-from coview import KSC, RBF, FixedSize, InputError, TMvKSCR, Tuned, Views, load, read_views, save, summarize
+from coview import KSC, RBF, Coview, FixedSize, InputError, TMvKSCR, Views, load, read_views, save, summarize
 from coview.compare import compare
 from coview.likely_mistakes import classes_among_features
 from tests.cli.running import call, refused
@@ -315,7 +315,6 @@ def test_spaces_around_the_equals_sign_of_a_view_are_no_mistake(at_desk, capsys)
 
 def test_the_demonstration_replaces_its_own_results(at_desk, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("coview.datasets.digits_views", lambda: ({"a": TEXT, "b": IMAGE}, CLASSES))
-    monkeypatch.setattr("coview.tune.Tuned", lambda *_, **__: TMvKSCR(3, random_state=0))
     for _ in range(2):
         assert call(capsys, "demo", "-q", "-o", tmp_path / "demo")[0] == 0
 
@@ -360,7 +359,7 @@ PYTHON = {
     "a list of paths to read": (lambda m, _: read_views(["a.csv"]), ["expected a mapping from view name to the path"]),
     "frames swapped in predict": (lambda m, _: m.predict([IMAGE_FRAME, TEXT_FRAME]), ["view 'text' has 3 columns"]),
     "the views as parameters": (
-        lambda m, _: Tuned([TEXT, IMAGE]).fit([TEXT]),
+        lambda m, _: Coview([TEXT, IMAGE]).fit([TEXT]),
         ["n_clusters=[array(", "…: expected an"],
     ),
     "a class instead of a model": (lambda m, _: FixedSize(TMvKSCR).fit([TEXT]), ["instance such as TMvKSCR(3)"]),
@@ -381,7 +380,7 @@ PYTHON = {
         lambda m, _: compare([TEXT], 3, methods=["tmvkscr"], truth=TEXT[:, 0]),
         ["truth has a different class for each of the 30"],
     ),
-    "a method as a class": (lambda m, _: compare([TEXT], 3, methods=[TMvKSCR]), ["TMvKSCR", "Known: tuned, tmvkscr"]),
+    "a method as a class": (lambda m, _: compare([TEXT], 3, methods=[TMvKSCR]), ["TMvKSCR", "Known: coview, tmvkscr"]),
     "the arguments of save swapped": (
         lambda m, folder: save(folder, m),
         ["give a fitted estimator", "save(model, path)"],

@@ -14,6 +14,7 @@ from coview import (
     SFMC,
     Concat,
     CoReg,
+    Coview,
     Entropy,
     FixedSize,
     MvKSC,
@@ -22,13 +23,14 @@ from coview import (
     Preprocessed,
     Summary,
     TMvKSCR,
-    Tuned,
     Views,
     as_views,
     load,
     summarize,
 )
 from coview.compare import Comparison, compare
+from coview.evaluate.number import ClusterNumber
+from coview.evaluate.support import Support
 
 Labels = NDArray[np.int64]
 Array = NDArray[Any]
@@ -66,14 +68,23 @@ def names_have_types() -> None:
     assert_type(SFMC(3, anchors=[0, 4]).fit_predict(views), Labels)
     assert_type(COMIC().fit(views).n_clusters_, int)
 
-    tuned = Tuned("auto", progress=True, verbose=1).fit(views)
-    assert_type(tuned, Tuned)
-    assert_type(tuned.labels_, Labels)
-    assert_type(tuned.scores_, Array)
-    assert_type(tuned.n_clusters_, int)
-    assert_type(tuned.reason_, str)
-    assert_type(tuned.predict(views), Labels)
-    Tuned(range(2, 9), views=[4, 5], n_jobs=-1)
+    selected = Coview("auto", progress=True).fit(views)
+    assert_type(selected, Coview)
+    assert_type(selected.labels_, Labels)
+    assert_type(selected.scores_, Array)
+    assert_type(selected.n_clusters_, int)
+    assert_type(selected.reason_, str)
+    assert_type(selected.number_, ClusterNumber | None)
+    assert_type(selected.support_, Support | None)
+    assert_type(selected.model_.level(4), Labels)
+    assert_type(selected.predict(views), Labels)
+    assert_type(selected.predict(views, per_view=True), dict[str, Labels])
+    assert_type(selected.predict(views, novel_below=0.01), Labels)
+    assert_type(selected.predict_proba(views), Array)
+    assert_type(selected.score_samples(views), Array)
+    assert_type(selected.score_samples(views, per_view=True), dict[str, Array])
+    assert_type(selected.view_contributions(views), dict[str, Array])
+    Coview(range(2, 9), views=[4, 5], n_jobs=-1)
 
     fixed = FixedSize(Preprocessed(TMvKSCR(3), {"text": "tfidf+l2"}), n_train=0.5, select=Entropy()).fit(views)
     assert_type(fixed.labels_, Labels)
@@ -101,7 +112,7 @@ def mistakes_are_found(views: Views) -> None:
     TMvKSCR(3, kappa="text")  # type: ignore[arg-type]
     TMvKSCR(3, progress="yes")  # type: ignore[arg-type]
     TMvKSCR(3, random_state="seed")  # type: ignore[arg-type]
-    Tuned("three")  # type: ignore[arg-type]
+    Coview("three")  # type: ignore[arg-type]
     FixedSize(KSC(3), n_train="half")  # type: ignore[arg-type]
     OPMC(3).predict(views, per_view=True)  # type: ignore[call-arg]
     print(load("model.safetensors").nonsense)  # type: ignore[attr-defined]

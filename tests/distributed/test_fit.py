@@ -16,13 +16,13 @@ import scipy.sparse as sp
 from coview import (
     KSC,
     RBF,
+    Coview,
     FixedSize,
     FuzzyGraph,
     InputError,
     MvKSC,
     NeighborGraph,
     TMvKSCR,
-    Tuned,
     load,
     save,
     summarize,
@@ -180,7 +180,7 @@ def test_gathering_says_how_much_memory_it_needs(client, views, monkeypatch):
     [
         (TMvKSCR(3, kernel=RBF()), r"view 'a' has the kernel RBF.*; use kernel='auto' or NeighborGraph\(\), or train"),
         (MvKSC(3, kernel=NeighborGraph()), r"FixedSize\(MvKSC\(…\), n_train=1000\) trains on some"),
-        (Tuned(3), r"FixedSize\(Tuned\(…\), n_train=1000\) trains on some"),
+        (Coview(3), r"FixedSize\(Coview\(…\), n_train=1000\) trains on some"),
         (TMvKSCR(3000), "n_samples=1250 is too few for n_clusters=3000"),
         (TMvKSCR(3, rho=2), "rho=2: expected"),
     ],

@@ -231,7 +231,7 @@ def test_too_few_views_are_refused(change, message):
 def test_other_methods_say_how_to_fix_it(model, name):
     views = with_missing(make_blobs(60, spread=3.0, widths=WIDTHS)[0], 0.3)
     with pytest.raises(
-        InputError, match=rf"^{name} needs all views of each sample.*drop these samples, or use TMvKSCR or Tuned"
+        InputError, match=rf"^{name} needs all views of each sample.*drop these samples, or use TMvKSCR or Coview"
     ):
         model.fit(views)
 
