@@ -11,8 +11,10 @@ from coview.compose.concat import stacks_views
 from coview.core.agreement import adjusted_rand
 from coview.core.assign import Labels
 from coview.errors import InputError
+from coview.evaluate.coview import Coview
 from coview.formats import count, listed
 from coview.methods.nested import nested_models
+from coview.methods.score_clusterer import ScoreClusterer
 from coview.neighbors.cells import evenly_spaced
 from coview.views import Array, Views
 
@@ -23,6 +25,14 @@ _COMPARED = 1000  # samples of a block
 # samples; it is above 10 % with probability 0.9^99 = 3e-5 for 99 of them, the fewest that have a quantile of 1 %.
 _USUAL_FRACTION = 0.1
 _CHANCE = 1e-4  # probability of a note if this fraction of the samples is novel, by the binomial distribution
+
+
+def n_found(model: Any) -> int:
+    """Return the number of clusters of a fitted model that has memberships in these; 0 for other models."""
+    *_, method = nested_models(model)
+    if isinstance(method, Coview):
+        return method.n_clusters_
+    return method._assignment.n_found if isinstance(method, ScoreClusterer) else 0
 
 
 def several_contributions(model: Any, views: Views) -> dict[str, Array]:
@@ -53,8 +63,7 @@ def best_views(model: Any, views: Views) -> Array | None:
     -------
     array of str of shape (n_samples,), or None if the model has one view, one cluster, or no contributions of each view
     """
-    *_, method = nested_models(model)
-    if not hasattr(method, "_assignment") or method._assignment.n_found < 2:  # there is no other cluster
+    if n_found(model) < 2:  # there is no other cluster
         return None
     contributions = several_contributions(model, views)
     return largest_contribution(contributions) if contributions else None
