@@ -73,7 +73,7 @@ def bipartite_graphs(views: Views, anchors: Labels, n_neighbors: int) -> list[Ma
     return graphs
 
 
-class Support:
+class Edges:
     """The edges of a graph: sample and anchor of each, in the order of its CSR arrays."""
 
     def __init__(self, graph: Matrix) -> None:
@@ -113,13 +113,13 @@ def structured_graph(fused: Matrix, n_clusters: int) -> Matrix:
     """
     if n_components(fused) >= n_clusters:
         return fused
-    support, penalty, too_many = Support(fused), _PENALTY, None
+    edges, penalty, too_many = Edges(fused), _PENALTY, None
     embedding = leading_triplets(normalise(fused)[0], n_clusters)
     sample_scale, anchor_scale = np.array(1.0), np.array(10.0)  # for the first iteration, as in the authors' program
     for _ in range(_INNER):
         # Both parts of the embedding are orthonormal; the whole is so with a factor √½, hence 4 and not 2.
-        distances = support.squared_distances(sample_scale * embedding.left, anchor_scale * embedding.right)
-        graph = support.with_values(support.project(fused.data - penalty / 4 * distances))
+        distances = edges.squared_distances(sample_scale * embedding.left, anchor_scale * embedding.right)
+        graph = edges.with_values(edges.project(fused.data - penalty / 4 * distances))
         found = n_components(graph)
         if found == n_clusters:
             return graph
