@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeAlias
+from typing import Annotated, Any, Literal, Protocol, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -55,7 +55,6 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
 
     n_clusters: int
     views: Any = None  # methods of one view do not have this parameter
-    _one_cluster_of_views: ClassVar[bool] = False  # whether several views may have one cluster
     max_iter: int
     tol: float
     random_state: Any
@@ -221,7 +220,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
 
     def _check_n_clusters(self, views: Views) -> None:
         # scikit-learn's contract fits one table with n_clusters=1, so one view has the trivial solution.
-        if len(views) == 1 or self._one_cluster_of_views:
+        if len(views) == 1:
             check_integer("n_clusters", self.n_clusters, 1)
         else:
             check_integer("n_clusters", self.n_clusters, 2, or_else=f" for {len(views)} views")

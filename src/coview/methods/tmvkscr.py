@@ -115,7 +115,6 @@ class TMvKSCR(KernelClusterer):
     True
     """
 
-    _one_cluster_of_views = True  # which Tuned selects for samples without clusters
     latent_: Annotated[Array, FloatArray("train", "components")]
     explained_variance_ratio_: Annotated[Array, FloatArray("components")]
     regularization_: Annotated[float, Range(least=0)]
