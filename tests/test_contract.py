@@ -30,15 +30,14 @@ from coview import (
     RBF,
     TSVDMSC,
     Concat,
-    Consensus,
     CoReg,
+    Coview,
     FixedSize,
     InputError,
     MvKSC,
     PerView,
     Preprocessed,
     TMvKSCR,
-    Tuned,
     Views,
     as_views,
     load,
@@ -69,8 +68,10 @@ def takes_number(method):
 METHOD = some(lambda method: True)
 MULTI = some(lambda method: method in MULTI_VIEW)
 KERNEL = some(lambda method: issubclass(method, KernelClusterer))
+TRANSFORMS = some(lambda method: issubclass(method, KernelClusterer) or method is Coview)
 PREDICTS = some(lambda method: hasattr(method, "predict"))
 NUMBER_GIVEN = some(takes_number)
+VARIATION_NOT_NEEDED = some(lambda method: takes_number(method) and method is not Coview)
 SCORES = some(lambda method: issubclass(method, ScoreClusterer))
 
 
@@ -91,6 +92,8 @@ def checks():
     wrapped.append(FixedSize(KSC(random_state=0), n_train=0.9, random_state=0))
     for model in [*(method(random_state=0) for method in METHODS.values()), *wrapped]:
         for estimator, check in estimator_checks_generator(model):
+            if isinstance(model, Coview) and "check_estimator_sparse" in str(check):
+                estimator.n_clusters = 2  # the check expects two memberships
             yield pytest.param(estimator, check, id=f"{type(model).__name__}-{getattr(check, 'func', check).__name__}")
 
 
@@ -223,14 +226,15 @@ def test_sparse_views_may_have_indices_of_64_bits(method):
 
 @NUMBER_GIVEN
 def test_the_message_about_n_clusters_gives_the_smallest_accepted_value(method):
-    with pytest.raises(InputError, match=r"^n_clusters=0: expected an integer of at least 1$"):
+    others = ", 'auto', or several integers such as range(2, 9)" if method is Coview else ""
+    with pytest.raises(InputError, match=f"^n_clusters=0: expected an integer of at least 1{re.escape(others)}$"):
         make(method, 0).fit(np.eye(9))
-    if method in MULTI_VIEW and not method._one_cluster_of_views:
+    if method in MULTI_VIEW and method is not Coview:
         with pytest.raises(InputError, match=r"^n_clusters=1: expected an integer of at least 2 for 2 views$"):
             make(method, 1).fit([np.eye(9), np.eye(9)])
 
 
-@KERNEL
+@TRANSFORMS
 def test_predict_on_training_samples_gives_labels(method):
     views, _ = views_for(method, spread=1.0)
     model = make(method).fit(views)
@@ -238,8 +242,8 @@ def test_predict_on_training_samples_gives_labels(method):
     np.testing.assert_array_equal(make(method).fit_predict(views), model.labels_)
     np.testing.assert_allclose(model.transform(views), model.scores_, atol=1e-12)
     np.testing.assert_allclose(make(method).fit_transform(views), model.scores_, atol=1e-12)
-    for name, labels in model.predict(views, per_view=True).items():
-        np.testing.assert_array_equal(labels, model.view_labels_[name])
+    for name, labels in getattr(model, "view_labels_", {}).items():
+        np.testing.assert_array_equal(labels, model.predict(views, per_view=True)[name])
 
 
 def assert_memberships_agree_with_labels(model, views, labels):
@@ -270,12 +274,10 @@ def test_wrappers_have_the_memberships_of_the_method_inside(wrap):
     assert_memberships_agree_with_labels(model, views, model.labels_)
 
 
-@pytest.mark.parametrize(
-    "model", [Tuned(3, random_state=0), Consensus([TMvKSCR(3), Concat(KSC(3))], random_state=0)], ids=repr
-)
-def test_a_consensus_has_memberships(model):
+@pytest.mark.parametrize("n_clusters", [3, "auto"])
+def test_coview_has_memberships(n_clusters):
     views, _ = make_blobs(spread=1.0, n_samples=120)
-    model.fit(views)
+    model = Coview(n_clusters, random_state=0).fit(views)
     assert_memberships_agree_with_labels(model, views, model.labels_)
 
 
@@ -314,52 +316,18 @@ def test_wrappers_have_the_novelty_of_the_method_inside(wrap):
     assert_novel_samples_are_found(wrap(KSC(3, random_state=0)).fit({"a": views["a"]}), {"a": views["a"]})
 
 
-@pytest.mark.parametrize(
-    "model", [Tuned(3, random_state=0), Consensus([Concat(KSC(3)), TMvKSCR(3)], random_state=0)], ids=repr
-)
-def test_a_consensus_has_novelty(model):
+@pytest.mark.parametrize("n_clusters", [3, "auto"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_coview_has_novelty(n_clusters, dtype):
     views, _ = make_blobs(spread=1.0, n_samples=120)
-    assert_novel_samples_are_found(model.fit(views), views)
-    assert list(model.score_samples(views, per_view=True)) == list(views)
-
-
-def test_a_consensus_of_stacked_columns_has_novelty():
-    views, _ = make_blobs(spread=1.0, n_samples=120)
-    model = Consensus([Concat(KMeans(3, random_state=0)), Concat(KSC(3))], 3, random_state=0).fit(views)
+    views = {name: x.astype(dtype) for name, x in views.items()}
+    model = Coview(n_clusters, random_state=0).fit(views)
     assert_novel_samples_are_found(model, views)
-    assert model.score_samples(views, per_view=True) == {}
-
-
-def test_a_consensus_of_models_without_novelty_has_none():
-    views, _ = make_blobs()
-    model = Consensus([Concat(KMeans(3, random_state=0)), Concat(KMeans(3, random_state=1))], 3, random_state=0)
-    for each in (model, Preprocessed(model), model.fit(views)):
-        assert not hasattr(each, "score_samples")
-    assert sample_columns(model, as_views(views))["novelty"] is None
-    with pytest.raises(InputError, match=r"^novel_below needs a model with novelty scores"):
-        model.predict(views, novel_below=0.1)
-
-
-def test_a_consensus_has_the_novelty_of_a_model_that_accepts_missing_views():
-    views, _ = make_blobs()
-    estimators = [MvKSC(3, random_state=0), TMvKSCR(3, random_state=0)]
-    model = Consensus(estimators, random_state=0).fit(views)
-    expected = TMvKSCR(3, random_state=0).fit(views)
-    some = {name: x.copy() for name, x in views.items()}
-    some["a"][0] = np.nan
-    for table in (views, some):
-        np.testing.assert_array_equal(model.score_samples(table), expected.score_samples(table))
-        np.testing.assert_array_equal(model.predict(table, novel_below=0.3) == -1, expected.score_samples(table) < 0.3)
-        found, wanted = (each.score_samples(table, per_view=True) for each in (model, expected))
-        for name in views:
-            np.testing.assert_array_equal(found[name], wanted[name])
-
-
-def test_a_model_with_weight_zero_has_no_effect_on_the_novelty_of_a_consensus():
-    views, _ = make_blobs()
-    estimators = [TMvKSCR(3, kernel=RBF(), random_state=0), TMvKSCR(3, random_state=0)]
-    model = Consensus(estimators, weights=[0, 1], random_state=0).fit(views)
-    np.testing.assert_array_equal(model.score_samples(views), estimators[1].fit(views).score_samples(views))
+    of_views = model.score_samples(views, per_view=True)
+    assert list(of_views) == list(views)
+    without = model.predict(views, per_view=True)
+    for name, labels in model.predict(views, per_view=True, novel_below=0.3).items():
+        np.testing.assert_array_equal(labels, np.where(of_views[name] < 0.3, -1, without[name]))
 
 
 def test_novelty_needs_scores_and_a_fraction():
@@ -383,7 +351,7 @@ def test_log_likelihoods_of_other_libraries_are_not_novelty(wrapper):
 
 def test_methods_without_scores_have_no_memberships():
     without = [
-        method() for method in METHODS.values() if not issubclass(method, ScoreClusterer) and method is not Tuned
+        method() for method in METHODS.values() if not issubclass(method, ScoreClusterer) and method is not Coview
     ]
     wrapped = [wrapper(OPMC(3)) for wrapper in (Concat, PerView, Preprocessed, FixedSize)]
     for model in [*without, *wrapped, Concat(KMeans(3))]:
@@ -507,31 +475,32 @@ def test_float32_in_gives_the_clusters_of_float64(method):
     assert adjusted_rand_score(make(method).fit(narrow).labels_, make(method).fit(views).labels_) == 1
 
 
-@KERNEL
+@TRANSFORMS
 def test_float32_in_gives_float32_out(method):
     views, _ = views_for(method, spread=1.0)
     narrow = {name: x.astype(np.float32) for name, x in views.items()}
     model = make(method).fit(narrow)
-    latent = model.latent_.values() if isinstance(model.latent_, dict) else [model.latent_]
-    kept = {array.dtype for array in (*latent, model.scores_, model.transform(narrow))}
-    assert kept == {np.dtype(np.float32)}
-    assert all(e.dtype == np.float32 for e in model.transform(narrow, per_view=True).values())
+    assert model.scores_.dtype == model.transform(narrow).dtype == np.float32
+    if issubclass(method, KernelClusterer):
+        latent = model.latent_.values() if isinstance(model.latent_, dict) else [model.latent_]
+        assert all(array.dtype == np.float32 for array in (*latent, *model.transform(narrow, per_view=True).values()))
     wide = make(method).fit(views)
     assert adjusted_rand_score(model.labels_, wide.labels_) == 1
     assert wide.transform(views).dtype == np.float64
 
 
-@KERNEL
+@TRANSFORMS
 def test_transform_can_return_named_tables(method):
     views, _ = views_for(method)
     model = make(method).fit(views)
-    names = [f"{method.__name__.lower()}{j}" for j in range(2)]
+    n_components = 19 if method is Coview else 2
+    names = [f"{method.__name__.lower()}{j}" for j in range(n_components)]
     assert model.get_feature_names_out().tolist() == names
     assert model.set_output(transform="pandas").transform(views).columns.tolist() == names
     assert model.set_output(transform="polars").transform(views).columns == names
 
 
-@KERNEL
+@TRANSFORMS
 def test_pandas_output_has_the_row_labels_of_the_input(method):
     views, _ = views_for(method)
     labels = pd.Index([f"s{i}" for i in range(90)], name="patient")
@@ -544,7 +513,7 @@ def test_pandas_output_has_the_row_labels_of_the_input(method):
     assert model.transform(as_views(frames).take([4, 2])).index.tolist() == ["s4", "s2"]
     assert frames["a"].join(model.transform(frames)).notna().all(axis=None)
     pd.testing.assert_index_equal(model.transform(views).index, pd.RangeIndex(90))  # arrays have no labels
-    assert model.set_output(transform="polars").transform(frames).shape == (90, 2)
+    assert model.set_output(transform="polars").transform(frames).shape == (90, model.scores_.shape[1])
     assert isinstance(model.set_output(transform="default").transform(frames), np.ndarray)
 
 
@@ -570,7 +539,7 @@ def test_an_unfitted_model_raises_not_fitted(method):
             getattr(make(method), name)(views)
 
 
-@NUMBER_GIVEN
+@VARIATION_NOT_NEEDED
 def test_identical_samples_give_one_cluster_and_a_warning(method):
     with pytest.warns(ConvergenceWarning, match="found 1 distinct clusters instead of n_clusters=3"):
         model = make(method).fit([np.ones((12, 4))])
@@ -579,12 +548,19 @@ def test_identical_samples_give_one_cluster_and_a_warning(method):
         assert model.predict([np.ones((2, 4))]).tolist() == [0, 0]
 
 
-@METHOD
+@some(lambda method: method is not Coview)
 @pytest.mark.parametrize("value", [0.0, 1e-150, 1.0, 1e150])
 @pytest.mark.filterwarnings("ignore:found 1 distinct:sklearn.exceptions.ConvergenceWarning")
 def test_identical_samples_never_give_two_clusters(method, value):
     labels = make(method, 2).fit(np.full((7, 3), value)).labels_
     assert labels.tolist() == [0] * 7
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-150, 1.0, 1e150])
+def test_coview_refuses_identical_samples(value):
+    for n_clusters in (1, 2, "auto"):
+        with pytest.raises(InputError, match=r"^view 'view0' has the same values in all 7 samples; drop the view$"):
+            Coview(n_clusters).fit(np.full((7, 3), value))
 
 
 @NUMBER_GIVEN
@@ -608,9 +584,8 @@ def test_more_clusters_than_half_of_the_samples_give_a_warning(method, n_cluster
         lambda k: PerView(dict.fromkeys("abc", KMeans(k, random_state=0))),
         lambda k: Preprocessed(TMvKSCR(k, random_state=0)),
         lambda k: FixedSize(TMvKSCR(k, random_state=0), n_train=12, random_state=0),
-        lambda k: Tuned(k, random_state=0),
     ],
-    ids=["Concat", "Concat of KMeans", "PerView", "PerView of KMeans", "Preprocessed", "FixedSize", "Tuned"],
+    ids=["Concat", "Concat of KMeans", "PerView", "PerView of KMeans", "Preprocessed", "FixedSize"],
 )
 def test_wrappers_warn_of_more_clusters_than_half_of_the_samples(wrapped):
     views, _ = make_blobs(n_samples=12)
@@ -662,6 +637,18 @@ def test_grid_search_splits_samples_of_stacked_views():
     assert search.best_score_ == 1
 
 
+def test_grid_search_compares_numbers_of_clusters_of_coview():
+    views, truth = make_blobs()
+    X, layout = stack_views(views)
+    search = GridSearchCV(
+        Coview(views=layout, random_state=0), {"n_clusters": [2, 3, "auto"]}, scoring="adjusted_rand_score", cv=3
+    )
+    search.fit(X, truth)
+    assert search.best_params_["n_clusters"] == 3
+    scores = dict(zip(search.cv_results_["param_n_clusters"], search.cv_results_["mean_test_score"], strict=True))
+    assert scores[2] < scores[3] == scores["auto"] == 1
+
+
 def test_pipelines_and_column_transformers_keep_views_apart():
     views, truth = make_blobs()
     frame = pd.DataFrame({f"{name}{j}": x[:, j] for name, x in views.items() for j in range(x.shape[1])})
@@ -698,8 +685,6 @@ WRAPPED = {
     "stacked": Concat(KSC(3, random_state=0)),
     "best view": PerView(KSC(3, random_state=0)),
     "preprocessed": Preprocessed(TMvKSCR(3, random_state=0), "standard"),
-    "consensus": Consensus([TMvKSCR(3, random_state=0), Concat(TMvKSCR(3, random_state=0))], random_state=0),
-    "tuned": Tuned(3, random_state=0),
     "other library": Concat(KMeans(3, random_state=0)),
 }
 FITTED = {**{name: make(method) for name, method in METHODS.items()}, **WRAPPED}
@@ -742,7 +727,7 @@ def test_one_component_is_drawn_without_t_sne():
 
 def test_the_table_for_notebooks_has_the_agreement_of_each_view():
     views, _ = make_blobs(spread=1.5)
-    for model in (TMvKSCR(3, random_state=0), Tuned(3, random_state=0), PerView(KSC(3, random_state=0))):
+    for model in (TMvKSCR(3, random_state=0), PerView(KSC(3, random_state=0))):
         model.fit(views)
         parts = [f"{name}: {decimals(adjusted_rand_score(e, model.labels_))}" for name, e in model.view_labels_.items()]
         assert f"<td>agreement of each view (ARI)</td><td>{', '.join(parts)}</td>" in model._repr_html_()
@@ -762,8 +747,9 @@ def test_the_table_for_notebooks_computes_nothing_that_takes_long(kernel, monkey
 
 def test_the_table_of_a_wrapper_has_its_own_results():
     views, _ = make_blobs(spread=8.0)
-    tuned = Tuned(3, random_state=0).fit(views)
-    assert f"<td>{escape(tuned.reason_)}</td>" in tuned._repr_html_()
+    for n_clusters in (3, "auto"):
+        selected = Coview(n_clusters, random_state=0).fit(views)
+        assert f"<td>{escape(selected.reason_)}</td>" in selected._repr_html_()
     fixed = FixedSize(TMvKSCR(3, random_state=0), n_train=60, random_state=0)
     assert "<td>training samples</td><td>60</td>" in fixed.fit(views)._repr_html_()
     html = fixed.train(as_views(views))._repr_html_()  # there are no labels of all samples
@@ -834,7 +820,7 @@ def test_training_samples_between_clusters_keep_their_labels_in_predict(method):
     assert all(agree) == (method not in LABELS_NEW_SAMPLES_BY_ANOTHER_RULE)
 
 
-@pytest.mark.parametrize("model", [Tuned("auto"), Tuned(range(2, 5)), Consensus([TMvKSCR(2)])], ids=repr)
+@pytest.mark.parametrize("model", [Coview("auto"), Coview(range(2, 5))], ids=repr)
 def test_attributes_are_listed_without_a_given_number_of_clusters(model):
     assert "fit" in dir(model)
 
