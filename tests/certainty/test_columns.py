@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from coview import METHODS, OPMC, FixedSize, TMvKSCR, Tuned, ViewsReader, as_views, label_file, stability
+from coview import METHODS, OPMC, Coview, FixedSize, TMvKSCR, ViewsReader, as_views, label_file, stability
 from coview.certainty.columns import sample_columns
 from coview.certainty.which_view import best_views
 from coview.io import read_labels, write_labels
@@ -23,7 +23,7 @@ def views():
 
 
 @pytest.mark.parametrize(
-    "model", [TMvKSCR(3, random_state=0), Tuned(3, random_state=0), FixedSize(TMvKSCR(3), n_train=80, random_state=0)]
+    "model", [TMvKSCR(3, random_state=0), Coview(3, random_state=0), FixedSize(TMvKSCR(3), n_train=80, random_state=0)]
 )
 def test_columns_are_those_of_the_model(model, views):
     model.fit(views)
@@ -52,7 +52,7 @@ def test_the_second_of_two_tied_clusters_is_the_other_one():
 
 
 def test_a_single_cluster_has_no_second(views):
-    columns = sample_columns(TMvKSCR(1, random_state=0).fit(views), views)
+    columns = sample_columns(Coview(1, random_state=0).fit(views), views)
     assert columns["second_cluster"] is None
     np.testing.assert_array_equal(columns["membership"], 1)
 
@@ -147,4 +147,4 @@ def test_the_stability_of_samples_is_a_column(views):
 
 
 def test_a_single_cluster_has_no_best_view(views):
-    assert sample_columns(TMvKSCR(1, random_state=0).fit(views), views)["best_view"] is None
+    assert sample_columns(Coview(1, random_state=0).fit(views), views)["best_view"] is None

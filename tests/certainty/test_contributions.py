@@ -11,14 +11,13 @@ from coview import (
     KSC,
     RBF,
     Concat,
-    Consensus,
     CoReg,
+    Coview,
     FixedSize,
     MvKSC,
     PerView,
     Preprocessed,
     TMvKSCR,
-    Tuned,
     Views,
     as_views,
     load,
@@ -40,8 +39,6 @@ MODELS = {
     "mvksc": MvKSC(4),
     "preprocessed": Preprocessed(TMvKSCR(4), steps="l2"),
     "fixed size": FixedSize(TMvKSCR(4), n_train=60, random_state=0),
-    "consensus": Consensus([TMvKSCR(4), TMvKSCR(4, kernel=RBF()), MvKSC(4)]),
-    "weighted": Consensus([TMvKSCR(4), Preprocessed(TMvKSCR(4), steps="l2")], weights=[1, 3]),
 }
 
 
@@ -91,26 +88,7 @@ def test_contributions_are_those_of_the_reference_implementation():
         assert [each[i] for each in found.values()] == pytest.approx(expected, abs=1e-9)
 
 
-def test_contributions_of_a_consensus_are_those_of_the_models_with_scores_of_each_view():
-    views = overlapping()
-    models = [TMvKSCR(4, random_state=0), Concat(KSC(4, random_state=0))]
-    model = Consensus(models, weights=[1, 3], random_state=0).fit(views)
-    found, fused = model.view_contributions(views), model.estimators_[0]
-    eigenvalues = fused.eigenvalues_ / fused.eigenvalues_[0]
-    centres = model._assignment.centres @ model._axes.T
-    of_views, stacked = fused.transform(views, per_view=True), model.estimators_[1].transform(views)
-    last = model.estimators_[1].estimator_.eigenvalues_
-    for i, label in enumerate(model.labels_):
-        parts = [e[i] / 3 * eigenvalues**3 for e in of_views.values()]
-        norm = np.linalg.norm(sum(parts))
-        other = stacked[i] * (last / last[0]) ** 3
-        other = np.r_[np.zeros(3), np.sqrt(3 / 4) * other / np.linalg.norm(other)]
-        parts = [np.r_[np.sqrt(1 / 4) * part / norm, np.zeros(3)] for part in parts]
-        expected = naive.view_contributions(parts, [1, 1, 1], centres, label, [other])
-        assert [each[i] for each in found.values()] == pytest.approx(expected, abs=1e-9)
-
-
-@pytest.mark.parametrize("model", [TMvKSCR(4), Tuned(4), MODELS["weighted"], MODELS["fixed size"]], ids=repr)
+@pytest.mark.parametrize("model", [TMvKSCR(4), Coview(4), MODELS["fixed size"]], ids=repr)
 def test_a_sample_has_the_same_contributions_alone_and_in_any_batch(model):
     views = overlapping()
     model = seeded(model).fit({name: x[:70] for name, x in views.items()})
@@ -121,7 +99,7 @@ def test_a_sample_has_the_same_contributions_alone_and_in_any_batch(model):
             np.testing.assert_allclose(each, whole[name][rows], atol=1e-9)
 
 
-@pytest.mark.parametrize("model", [TMvKSCR(4), Tuned(4), Preprocessed(TMvKSCR(4), steps="l2")], ids=repr)
+@pytest.mark.parametrize("model", [TMvKSCR(4), Coview(4), Preprocessed(TMvKSCR(4), steps="l2")], ids=repr)
 @pytest.mark.parametrize("trained_on_all", [True, False])
 def test_a_view_that_a_sample_lacks_contributes_nothing(model, trained_on_all):
     views = overlapping()
@@ -132,7 +110,7 @@ def test_a_view_that_a_sample_lacks_contributes_nothing(model, trained_on_all):
     found = estimator.view_contributions(lacking)
     for name, x in lacking.items():
         np.testing.assert_array_equal(np.isnan(found[name]), np.isnan(x).all(axis=1))
-    if not isinstance(estimator, Tuned):
+    if not isinstance(estimator, Coview):
         summed = np.nansum(list(found.values()), axis=0)
         np.testing.assert_allclose(summed, decision_margins(estimator, lacking), atol=1e-9)
     alone = estimator.view_contributions({name: x[7:8] for name, x in lacking.items() if name == "c"})
@@ -162,20 +140,20 @@ def test_a_view_without_weight_contributes_zero():
 
 def test_one_cluster_has_no_margin():
     views = overlapping()
-    found = TMvKSCR(1, random_state=0).fit(views).view_contributions(views)
+    one = {"a": views["a"]}
+    found = TMvKSCR(1, random_state=0).fit(one).view_contributions(one)
+    found |= Coview(1, random_state=0).fit(views).view_contributions(views)
     assert all((each == 0).all() for each in found.values())
 
 
 def test_models_without_scores_of_each_view_have_no_contributions():
-    views = overlapping()
-    assert Consensus([Concat(KSC(4))], random_state=0).fit(views).view_contributions(views) == {}
     for model in (CoReg(4), Concat(KSC(4)), PerView(KSC(4)), Preprocessed(CoReg(4)), FixedSize(Concat(KSC(4)))):
         assert not hasattr(model, "view_contributions")
 
 
 def test_a_loaded_model_has_the_same_contributions(tmp_path):
     views = overlapping()
-    model = Tuned(4, random_state=0).fit(views)
+    model = Coview(4, random_state=0).fit(views)
     loaded = load(save(model, tmp_path / "model.safetensors"))
     for name, each in model.view_contributions(Views(views)).items():
         np.testing.assert_array_equal(each, loaded.view_contributions(views)[name])
@@ -191,7 +169,7 @@ def test_float32_and_precomputed_kernels():
     np.testing.assert_allclose(np.sum(list(found.values()), axis=0), decision_margins(model, grams), atol=1e-5)
 
 
-@pytest.mark.parametrize("model", [TMvKSCR(4, random_state=0), Tuned(4, random_state=0)], ids=repr)
+@pytest.mark.parametrize("model", [TMvKSCR(4, random_state=0), Coview(4, random_state=0)], ids=repr)
 def test_the_best_view_has_the_largest_contribution(model):
     views = as_views(overlapping())
     model = clone(model).fit(views)
@@ -221,7 +199,6 @@ def test_one_view_or_no_contributions_have_no_best_view():
     one = views.select(["a"])
     assert best_views(KSC(4).fit(one), one) is None
     assert best_views(CoReg(4).fit(views), views) is None
-    assert best_views(Consensus([Concat(KSC(4))]).fit(views), views) is None
 
 
 def test_labels_without_a_view_are_those_that_are_predicted():
@@ -249,7 +226,7 @@ def test_samples_without_another_view_do_not_count_for_the_loss():
     assert list(agreements_without(only_a, as_views(overlapping()), only_a.labels_)) == ["b", "c"]
 
 
-@pytest.mark.parametrize("model", [TMvKSCR(4, random_state=0), Tuned(4, random_state=0)], ids=repr)
+@pytest.mark.parametrize("model", [TMvKSCR(4, random_state=0), Coview(4, random_state=0)], ids=repr)
 @pytest.mark.parametrize("lacking", [False, True])
 def test_a_summary_has_the_contributions_by_cluster(model, lacking, monkeypatch):
     monkeypatch.setattr(contributions, "BLOCK_ROWS", 32)

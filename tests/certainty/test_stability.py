@@ -16,15 +16,14 @@ from coview import (
     KSC,
     OPMC,
     Concat,
-    Consensus,
     CoReg,
+    Coview,
     FixedSize,
     InputError,
     PerView,
     Preprocessed,
     Stratified,
     TMvKSCR,
-    Tuned,
     load,
     save,
     stability,
@@ -130,13 +129,13 @@ def test_a_stability_is_shown_with_the_digits_that_decide_on_its_reading():
         Preprocessed(TMvKSCR(3), steps="standard"),
         FixedSize(TMvKSCR(3), n_train=80),
         FixedSize(TMvKSCR(3), n_train=0.5, select=Stratified(np.arange(120) % 2)),
-        FixedSize(Tuned(3), n_train=80),
+        FixedSize(Coview(3), n_train=80),
         Concat(KSC(3)),
         Concat(KMeans(3, n_init=3)),
         PerView(KSC(3)),
-        Consensus([TMvKSCR(3), Concat(KSC(3))]),
-        Tuned(3),
-        Preprocessed(Tuned(3), steps="l2"),
+        Coview(3),
+        Coview("auto"),
+        Preprocessed(Coview(3), steps="l2"),
     ],
     ids=lambda model: repr(model)[:40],
 )
@@ -157,13 +156,16 @@ def test_noise_is_not_stable():
     assert np.mean(found.samples) < 0.75
 
 
-def test_tuned_is_not_searched_again(monkeypatch):
+@pytest.mark.parametrize("wrap", [lambda model: model, lambda model: FixedSize(model, n_train=100, random_state=0)])
+def test_the_number_of_clusters_is_not_selected_again(wrap, monkeypatch):
     views, _ = make_blobs(120, spread=8.0)
-    model = Tuned("auto", random_state=0).fit(views)
-    monkeypatch.setattr(Tuned, "_fit", lambda *_: pytest.fail("the search runs again"))
+    model = wrap(Coview("auto", random_state=0)).fit(views)
+    given = wrap(Coview(3, random_state=0)).fit(views)
+    selecting = "coview.evaluate.coview.fit_with_selected_number"
+    monkeypatch.setattr(selecting, lambda *_: pytest.fail("the number is selected again"))
     found = stability(model, views, n_repeats=2, random_state=0)
     assert len(found.clusters) == model.n_clusters_ == 3
-    assert found == stability(model.estimator_, views, n_repeats=2, random_state=0)
+    assert found == stability(given, views, n_repeats=2, random_state=0)
 
 
 def test_the_result_depends_on_the_seed_and_not_on_the_number_of_threads():
@@ -177,7 +179,7 @@ def test_the_result_depends_on_the_seed_and_not_on_the_number_of_threads():
 def test_neither_model_nor_views_are_changed(tmp_path):
     views, _ = make_blobs(60)
     given = {name: x.copy() for name, x in views.items()}
-    model = Tuned(3, random_state=0).fit(views)
+    model = Coview(3, random_state=0).fit(views)
     first = save(model, tmp_path / "before.safetensors")
     stability(model, views, n_repeats=2, random_state=0)
     assert first.read_bytes() == save(model, tmp_path / "after.safetensors").read_bytes()
@@ -188,7 +190,7 @@ def test_neither_model_nor_views_are_changed(tmp_path):
     )
 
 
-@pytest.mark.parametrize("model", [TMvKSCR(3, random_state=0), Tuned(3, random_state=0)])
+@pytest.mark.parametrize("model", [TMvKSCR(3, random_state=0), Coview(3, random_state=0)])
 def test_samples_may_lack_views(model):
     views, _ = make_blobs(120, spread=8.0)
     views["a"][:30] = np.nan
@@ -295,7 +297,7 @@ def test_a_summary_has_the_stability_that_is_given():
     assert Summary.from_json(summary.to_json()) == summary
     without = summarize(model, views)
     assert without.refits is without.samples.stability is None
-    assert [each.stability for each in without.clusters] == pytest.approx(without.validity.cluster_stability, rel=1e-4)
+    assert [each.stability for each in without.clusters] == [None] * 4
 
 
 def test_a_summary_refuses_the_stability_of_another_model_or_of_other_samples():
@@ -340,7 +342,7 @@ def test_views_with_categories_have_stability_and_contributions():
 def test_the_stability_of_a_single_cluster_is_not_reported():
     rng = np.random.default_rng(0)
     views = [rng.normal(size=(100, 5)), rng.normal(size=(100, 8))]
-    model = Tuned("auto", random_state=0).fit(views)
+    model = Coview("auto", random_state=0).fit(views)
     assert model.n_clusters_ == 1
     found = stability(model, views, n_repeats=2, random_state=0)
     assert found.clusters == (ClusterStability(0, 100, 1.0, 0),)
