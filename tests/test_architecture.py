@@ -41,8 +41,6 @@ RANKS = (
     "methods",
     "compose",
     "evaluate",
-    "validity",
-    "tune",
     "certainty",
     "io",
     "persist",
@@ -198,7 +196,7 @@ def test_starting_up_loads_no_heavy_library(code, home):
 @pytest.mark.parametrize(
     "code",
     [
-        "from coview import Tuned, TMvKSCR, Views, as_views, read_views, summarize, save, load",
+        "from coview import Coview, TMvKSCR, Views, as_views, read_views, summarize, save, load",
         "import coview.plots",
         "import coview.report",
         "import coview.scverse",

@@ -30,7 +30,6 @@ from coview import (
     Preprocessed,
     Stratified,
     TMvKSCR,
-    Tuned,
     Uniform,
     as_views,
     stack_views,
@@ -263,15 +262,6 @@ def test_estimators_of_other_libraries_keep_their_numbers():
     for seed in range(4):
         model = FixedSize(Concat(GaussianMixture(3, random_state=0)), n_train=60, random_state=seed).fit(views)
         np.testing.assert_array_equal(model.predict(views), model.labels_)
-
-
-def test_the_validity_of_clusters_follows_their_numbers():
-    views, _ = make_blobs(200, spread=3.0)
-    model = Tuned(3, random_state=0).fit(views)
-    before, labels = model.validity_.cluster_stability, model.labels_
-    assert model._renumber(np.array([2, 0, 1]))
-    np.testing.assert_array_equal(model.labels_, np.array([1, 2, 0])[labels])
-    assert model.validity_.cluster_stability == (before[2], before[0], before[1])
 
 
 @pytest.mark.parametrize("more_rows", [20, 200])

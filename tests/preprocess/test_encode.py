@@ -17,13 +17,13 @@ from coview import (
     RBF,
     Concat,
     CoReg,
+    Coview,
     FixedSize,
     FuzzyGraph,
     InputError,
     PerView,
     Preprocessed,
     TMvKSCR,
-    Tuned,
     Views,
     ViewsReader,
     as_views,
@@ -36,7 +36,6 @@ from coview import (
 )
 from coview.preprocess.encode import Encoding, encoded
 from coview.tables import Categories
-from coview.validity.reference import Reference
 from tests import naive
 
 pd = pytest.importorskip("pandas")
@@ -177,7 +176,7 @@ def test_unknown_categories_are_zeros_with_one_warning():
         Preprocessed(TMvKSCR(3, kernel=RBF(), random_state=0), "standard"),
         FixedSize(TMvKSCR(3, random_state=0), n_train=60, select="entropy", random_state=0),
         PerView(TMvKSCR(3, random_state=0)),
-        Tuned(3, random_state=0),
+        Coview(3, random_state=0),
     ],
     ids=lambda model: type(model).__name__,
 )
@@ -373,25 +372,15 @@ def test_missing_categories_of_any_type_are_empty_cells(kind):
 
 
 def test_categories_without_clusters_are_not_supported():
-    """References have the categories of the samples; continuous ones would never be as stable."""
     levels = []
     for seed in range(4):
         rng = np.random.default_rng(seed)
         table = pd.DataFrame({f"c{j}": pd.Categorical(rng.integers(0, 3, 300).astype(str)) for j in range(3)})
-        levels.append(summarize(TMvKSCR(3, random_state=0).fit({"a": table}), {"a": table}).validity.level)
+        levels.append(summarize(TMvKSCR(3, random_state=0).fit({"a": table}), {"a": table}).support.level)
     assert set(levels) <= {"none", "weak"}
     clinic, image = cohort()
     views = {"clinic": clinic, "image": image}
-    assert summarize(TMvKSCR(3, random_state=0).fit(views), views).validity.level in ("moderate", "strong")
-
-
-def test_references_keep_one_category_in_each_row():
-    views = encoded(as_views({"clinic": cohort()[0]}), {"clinic": encode(cohort()[0])[0]})
-    reference, rng = Reference(views), np.random.default_rng(0)
-    for drawn in (reference.draw("normal", rng)["clinic"], reference.permute(rng)["clinic"]):
-        assert ((drawn[:, 1:4] > 0).sum(axis=1) == 1).all()
-        np.testing.assert_allclose(np.unique(drawn[:, 1:4]), np.unique(views["clinic"][:, 1:4]))
-        assert {*np.unique(drawn[:, 4])} <= {*views["clinic"][:, 4]}
+    assert summarize(TMvKSCR(3, random_state=0).fit(views), views).support.level in ("moderate", "strong")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
-from coview import KSC, OPMC, Concat, FixedSize, InputError, Preprocessed, TMvKSCR, Tuned, load, save, summarize
+from coview import KSC, OPMC, Concat, Coview, FixedSize, InputError, Preprocessed, TMvKSCR, load, save, summarize
 from coview.preprocess.impute import FillNearest
 from coview.preprocess.steps import parse_steps
 from coview.views import as_views
@@ -67,7 +67,7 @@ def test_rows_without_empty_cells_stay_as_they_are(name):
     "steps", [{"a": "median"}, {"a": "nearest+standard"}, ["median+l2", "none"], "median+standard"]
 )
 @pytest.mark.parametrize(
-    "inner", [TMvKSCR(3, random_state=0), Concat(KSC(3, random_state=0)), Tuned(3, random_state=0)]
+    "inner", [TMvKSCR(3, random_state=0), Concat(KSC(3, random_state=0)), Coview(3, random_state=0)]
 )
 def test_clusters_are_found_in_spite_of_empty_cells(steps, inner, blobs, tmp_path):
     views, truth = blobs
@@ -194,7 +194,7 @@ def test_columns_without_values_infinite_values_and_sparse_views_are_refused(blo
         Preprocessed(TMvKSCR(3), {"a": "nearest"}).fit({"a": sp.csr_array(views["b"]), "b": views["b"]})
 
 
-@pytest.mark.parametrize("method", [[], ["--method=tmvkscr"]], ids=["tuned", "tmvkscr"])
+@pytest.mark.parametrize("method", [[], ["--method=tmvkscr"]], ids=["coview", "tmvkscr"])
 def test_the_command_fills_cells(method, blobs, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     views, truth = blobs
