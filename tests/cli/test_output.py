@@ -2,9 +2,26 @@
 
 from dataclasses import replace
 
-from coview.cli.output import describe_truth, print_clusters
+import pytest
+
+from coview.cli.output import describe_truth, print_clusters, print_support
 from coview.cli.terminal import Terminal
-from tests.summaries import make_summary
+from coview.evaluate.words import number_in_words, support_in_words
+from tests.summaries import make_number, make_summary, make_support
+
+
+@pytest.mark.parametrize("level", ["none", "weak", "moderate", "strong"])
+def test_the_selection_and_the_support_are_printed_as_one_line_each(capsys, level):
+    number, support = make_number(10), make_support(10, level)
+    print_support(Terminal(), replace(make_summary(), number=number, support=support))
+    assert capsys.readouterr().out.splitlines() == [number_in_words(number), " ".join(support_in_words(support))]
+
+
+def test_what_is_not_known_is_not_printed(capsys):
+    print_support(Terminal(), replace(make_summary(), number=None, support=None))
+    assert capsys.readouterr().out == ""
+    print_support(Terminal(), replace(make_summary(), number=None, support=make_support(10, "strong")))
+    assert capsys.readouterr().out.startswith("The support for these clusters is strong: ")
 
 
 def test_known_classes_have_a_baseline_and_are_not_rounded_to_perfect():
