@@ -231,17 +231,6 @@ class Directions(Assigner):
 
 
 @dataclass(frozen=True)
-class OneCluster(Assigner):
-    """All samples in one cluster, for models of which only the scores are used: k-means is a fifth of a small fit."""
-
-    def fit(self, scores: Array, n_clusters: int, rng: np.random.Generator, decimals: int = 9) -> Centres:
-        return Centres(np.zeros((1, scores.shape[1])), decimals)
-
-
-FEW_STARTS = Directions(n_init=3)  # for labels that are compared many times, so that one bad start does not decide
-
-
-@dataclass(frozen=True)
 class Centres(Assignment):
     """Centres of k-means; the nearest one is assigned."""
 
