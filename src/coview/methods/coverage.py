@@ -47,11 +47,6 @@ def check_coverage(views: Views, n_clusters: int, kernels: Mapping[str, Kernel])
         )
 
 
-def most_clusters(views: Views) -> int:
-    """Return the largest number of clusters for which each view has enough samples."""
-    return min((views.n_present(name) // _LEAST_PER_CLUSTER for name in views.present), default=views.n_samples)
-
-
 def _connected(views: Views) -> tuple[list[str], list[str]]:
     """Return the views that samples with several views connect to the first one, and the others."""
     everywhere = np.ones(views.n_samples, dtype=bool)
