@@ -84,7 +84,7 @@ suppress_warnings = ["config.cache"]  # sphinx-gallery's settings hold functions
 
 
 class LinkPublicNames(SphinxTransform):
-    """Link `Tuned` and `Tuned(6)` in code spans of any page to the page of the class."""
+    """Link `Coview` and `Coview(6)` in code spans of any page to the page of the class."""
 
     default_priority = 500
 

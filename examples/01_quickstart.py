@@ -1,13 +1,14 @@
 """Cluster three views of handwritten digits, then label images that are not in the training set."""
 
-from coview import Tuned
+from coview import Coview
 from coview.datasets import digits_views
 
-views, digits = digits_views()  # a mapping of three arrays: pixels, fourier, gradients
-train, new = views.take(slice(0, 1500)), views.take(slice(1500, None))
+images, digits = digits_views()  # a mapping of three arrays: pixels, fourier, gradients
+views, new = images.take(slice(0, 1500)), images.take(slice(1500, None))
 
-model = Tuned(n_clusters=10, random_state=0).fit(train)  # or n_clusters="auto"
-print(model.reason_)  # the models, their weights and measures; no labels are used
+model = Coview(n_clusters="auto").fit(views)  # or a number, such as n_clusters=10
+print(model.reason_)  # how the number of clusters was selected; the digits are not used
+print(model.support_.level)  # how well the clusters are supported: none, weak, moderate or strong
 print(model.labels_[:10])  # clusters of the training images, numbered by decreasing size
 print(model.predict(new)[:10])  # clusters of new images
-print(model.scores_.shape, model.eigenvalues_[:9].round(3))  # the scores of all models
+print(model.predict_proba(new).max(axis=1)[:10].round(2))  # how certain they are

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from coview import Tuned, read_views
+from coview import Coview, read_views
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -67,13 +67,13 @@ def test_the_commands_of_the_readme_give_the_labels_of_the_python_api(tmp_path):
         subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=300)
 
     written = {"labels.csv", "labels.csv-metadata.json", "map.csv", "model.safetensors", "report.html", "summary.json"}
-    assert {file.name for file in (tmp_path / "run").iterdir()} == {*written, "tuning.csv"}
+    assert {file.name for file in (tmp_path / "run").iterdir()} == written
     names = {"pixels": "pixels.csv", "fourier": "fourier.parquet", "gradients": "gradients.npy"}
     train, new = (
         read_views({view: tmp_path / folder / name for view, name in names.items()}, ids="image")
         for folder in ("digits", "new-digits")
     )
-    model = Tuned(10, random_state=0).fit(train.views)
+    model = Coview(random_state=0).fit(train.views)
     for file, loaded, labels in (
         (tmp_path / "run" / "labels.csv", train, model.labels_),
         (tmp_path / "labels.csv", new, model.predict(new.views)),

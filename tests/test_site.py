@@ -25,7 +25,6 @@ MODULES = (
     "coview.plots",
     "coview.report",
     "coview.scverse",
-    "coview.validity",
 )
 GUIDES = [page for folder in ("start", "howto", "compare") for page in sorted((DOCS / folder).glob("*.md"))]
 
