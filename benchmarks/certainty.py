@@ -32,7 +32,7 @@ from benchmarks.data import HOW_TO_SET, load, stored_names  # noqa: E402
 from benchmarks.markdown import ROOT, table, write_block  # noqa: E402
 from benchmarks.quality.paired import halves  # noqa: E402
 from benchmarks.quality.rows import Row, Stage, code_hash  # noqa: E402
-from coview import KSC, RBF, FuzzyGraph, TMvKSCR, Tuned  # noqa: E402
+from coview import KSC, RBF, Coview, FuzzyGraph, TMvKSCR  # noqa: E402
 from coview.rows import as_array  # noqa: E402
 from coview.views import Array, Views  # noqa: E402
 
@@ -45,13 +45,13 @@ REFITS = 3  # from which a temperature is learnt, for comparison
 BINS = 10
 MOST_CLASSES = 10  # that are left out, one at a time
 FALSE_ALARMS = 0.05
-MODELS: Mapping[str, Callable[[int, Views], Any]] = {
-    "TMvKSCR": lambda k, views: TMvKSCR(k, n_jobs=1, random_state=0),
-    "Tuned": lambda k, views: clone(Tuned(k, n_jobs=1, random_state=0).fit(views).estimator_),
-    "TMvKSCR.as_published": lambda k, views: TMvKSCR.as_published(k, n_jobs=1, random_state=0),
+MODELS: Mapping[str, Callable[[int], Any]] = {
+    "TMvKSCR": lambda k: TMvKSCR(k, n_jobs=1, random_state=0),
+    "Coview": lambda k: Coview(k, n_jobs=1, random_state=0),
+    "TMvKSCR.as_published": lambda k: TMvKSCR.as_published(k, n_jobs=1, random_state=0),
 }
-OURS, LOF, FOREST = "TMvKSCR", "LocalOutlierFactor", "IsolationForest"
-MEASURED_CODE = ("neighbors", "kernels", "core", "methods", "compose", "tune", "rows.py", "views.py")
+OURS, LOF, FOREST = ("Coview", "TMvKSCR"), "LocalOutlierFactor", "IsolationForest"
+MEASURED_CODE = ("neighbors", "kernels", "core", "methods", "compose", "evaluate", "rows.py", "views.py")
 
 
 def matched(labels: Array, others: Array) -> Array:
@@ -104,7 +104,7 @@ def measure_membership(views: Views, k: int) -> Row:
     """Return the reliability of all models and fractions."""
     found: Row = {}
     for title, make in MODELS.items():
-        model = make(k, views)
+        model = make(k)
         fitted = clone(model).fit(views)
         membership = fitted.predict_proba(views)
         assert (membership.argmax(axis=1) == fitted.labels_).all()
@@ -124,25 +124,29 @@ def measure_novelty(views: Views, truth: Array, seed: int) -> Row:
     """Return the mean AUROC of left-out classes by method, and the fraction of usual samples with low scores."""
     rng = np.random.default_rng(seed)
     classes = rng.permutation(np.unique(truth))[:MOST_CLASSES]
-    found: dict[str, list[float]] = {title: [] for title in (OURS, LOF, FOREST, "low")}
+    found: dict[str, list[float]] = {title: [] for title in (*OURS, LOF, FOREST)}
+    low: dict[str, list[float]] = {f"{title}: usual samples below {FALSE_ALARMS}": [] for title in OURS}
     for left_out in classes:
         usual = rng.permutation(np.flatnonzero(truth != left_out))
         cut = len(usual) // 5
         train, new = np.sort(usual[cut:]), np.concatenate([usual[:cut], np.flatnonzero(truth == left_out)])
-        model = TMvKSCR(len(np.unique(truth)) - 1, n_jobs=1, random_state=0).fit(views.take(train))
         stacked = np.hstack([as_array(x).astype(np.float64) for x in views.values()])
         scaler = StandardScaler().fit(stacked[train])
         known, unknown = scaler.transform(stacked[train]), scaler.transform(stacked[new])
         neighbours = min(20, len(train) - 1)  # the default, or all
         scores = {
-            OURS: model.score_samples(views.take(new)),
+            **{
+                title: MODELS[title](len(np.unique(truth)) - 1).fit(views.take(train)).score_samples(views.take(new))
+                for title in OURS
+            },
             LOF: LocalOutlierFactor(novelty=True, n_neighbors=neighbours).fit(known).score_samples(unknown),
             FOREST: IsolationForest(random_state=seed).fit(known).score_samples(unknown),
         }
         for title, each in scores.items():
             found[title].append(roc_auc_score(np.arange(len(new)) < cut, each))
-        found["low"].append(float((scores[OURS][:cut] < FALSE_ALARMS).mean()))
-    return {title: round(float(np.mean(values)), 5) for title, values in found.items()}
+        for title, fractions in zip(OURS, low.values(), strict=True):
+            fractions.append(float((scores[title][:cut] < FALSE_ALARMS).mean()))
+    return {title: round(float(np.mean(values)), 5) for title, values in (found | low).items()}
 
 
 def measure(name: str, seed: int) -> Row:
@@ -217,7 +221,7 @@ def main() -> None:
     if not names:
         sys.exit(f"no data sets are found; {HOW_TO_SET}")
     stage = Stage(options.rows, measure, code_hash(__file__, MEASURED_CODE), names)
-    stage.resume(1, options.jobs)
+    stage.resume(range(1), options.jobs)
     write_page(stage.complete_rows(), cost())
     write_median_scores()
 
@@ -247,7 +251,7 @@ def write_page(rows: list[Row], costs: Sequence[tuple[str, float, float]]) -> No
     lines = ["Expected calibration error, mean over the data sets:", ""]
     head = ["model", "samples of a refit", *parts, "all", f"all, temperature from {REFITS} refits"]
     lines += table(head, errors)
-    for title in ("TMvKSCR", "Tuned"):
+    for title in ("TMvKSCR", "Coview"):
         bins = np.sum([row["membership"][f"{title} {FRACTIONS[0]}"]["bins"] for row in rows], axis=0)
         body = [
             (f"{i / BINS:.1f} to {(i + 1) / BINS:.1f}", f"{int(count):,}", expected / count, kept / count)
@@ -267,12 +271,11 @@ def write_page(rows: list[Row], costs: Sequence[tuple[str, float, float]]) -> No
     lines += table(["data", "clusters", "samples", *MODELS], of_sets)
     write_block(PAGE, "<!-- begin: membership -->", "<!-- end: membership -->", lines)
 
-    methods = (OURS, LOF, FOREST)
-    body = [(row["data"], *(row["novelty"][title] for title in methods), row["novelty"]["low"]) for row in rows]
-    columns = [means(lambda row, title=title: row["novelty"][title]) for title in (*methods, "low")]
+    titles = list(rows[0]["novelty"])
+    body = [(row["data"], *(row["novelty"][title] for title in titles)) for row in rows]
+    columns = [means(lambda row, title=title: row["novelty"][title]) for title in titles]
     body += [(f"**mean, {part}**", *(column[i] for column in columns)) for i, part in enumerate([*parts, "all"])]
-    low = f"usual samples below {FALSE_ALARMS}"
-    lines = ["AUROC of the classes that are left out:", "", *table(["data", *methods, low], body)]
+    lines = ["AUROC of the classes that are left out:", "", *table(["data", *titles], body)]
     write_block(PAGE, "<!-- begin: novelty -->", "<!-- end: novelty -->", lines)
     lines = table(
         ["kernel", "time", "peak memory"], [(title, *(f"{each:.2f}" for each in line)) for title, *line in costs]

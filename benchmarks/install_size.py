@@ -26,7 +26,7 @@ ENTRY_POINTS = {
     "coview --help": "from coview.cli import app\ntry:\n    app(['--help'])\nexcept SystemExit:\n    pass",
     "from coview import read_views": "from coview import read_views",
     "from coview import TMvKSCR": "from coview import TMvKSCR",
-    "from coview import Tuned": "from coview import Tuned",
+    "from coview import Coview": "from coview import Coview",
     "import coview.plots": "import coview.plots",
     "import coview.report": "import coview.report",
     "import coview.scverse": "import coview.scverse",

@@ -193,7 +193,7 @@ def main() -> None:
     if not names:
         sys.exit(f"no data sets are found; {HOW_TO_SET}")
     stage = Stage(options.rows, measure, code_hash(__file__, MEASURED_CODE), names)
-    stage.resume(options.masks, options.jobs)
+    stage.resume(range(options.masks), options.jobs)
     write_page(stage.complete_rows())
 
 

@@ -1,9 +1,9 @@
-"""What the stability of clusters and samples means on noise and on real data; writes the tables of docs/stability.md.
+"""What the stability of clusters and samples means with and without groups; writes the tables of docs/stability.md.
 
 Run as `python -m benchmarks.stability`. Real data sets are those in the folder COVIEW_DATA, with the true number of
-clusters (at most 20) and at most 400 samples. Known classes are used only to compute scores. Resampling schemes are
-compared on the data sets on which constants are fixed (benchmarks.quality.paired) and on noise; the other tables are of
-the other data sets.
+clusters (at most 20) and at most 400 samples. Data without groups are all kinds of benchmarks/situations.py. Known
+classes are used only to compute scores. Resampling schemes are compared on one half of the real data sets
+(benchmarks.quality.paired) and on data without groups; the other tables are of the other half.
 """
 
 from __future__ import annotations
@@ -23,18 +23,17 @@ from scipy.stats import spearmanr  # noqa: E402
 from benchmarks.data import load, stored_names  # noqa: E402
 from benchmarks.markdown import ROOT, table, write_block  # noqa: E402
 from benchmarks.quality.paired import halves  # noqa: E402
-from benchmarks.validity import noise  # noqa: E402
-from coview import Tuned  # noqa: E402
+from benchmarks.situations import WITHOUT_GROUPS  # noqa: E402
+from coview import Coview  # noqa: E402
+from coview.certainty.refits import labels_by_part  # noqa: E402
 from coview.certainty.stability import DOUBTFUL, READINGS, STABLE, _unfitted_on, hennig_reading, summarize_halves  # noqa: E402
 from coview.core.agreement import jaccard_indices  # noqa: E402
-from coview.validity.refits import labels_by_part  # noqa: E402
-from coview.views import Views  # noqa: E402
+from coview.views import Views, as_views  # noqa: E402
 
 MAX_SAMPLES = 400
 MAX_CLUSTERS = 20  # halves have ten samples of each cluster on average
 REPEATS = 10
-NOISE_SETS = 10
-NOISE_CLUSTERS = 5
+CLUSTERS_WITHOUT_GROUPS = 5
 SCHEMES = ("halves", "80 %", "bootstrap")
 STAYS = (0.0, 0.5, 0.75, 0.95)  # lower bounds of the rows of the table of samples
 
@@ -59,19 +58,18 @@ def resampled(model: Any, views: Views, scheme: str) -> tuple[list[float], np.nd
     return [each.jaccard for each in clusters], np.array(samples)
 
 
-def fitted(n_clusters: int, views: Views) -> Tuned:
+def fitted(n_clusters: int, views: Views) -> Coview:
     """Return the consensus of these samples."""
-    return Tuned(n_clusters, random_state=0, n_jobs=1).fit(views)
+    return Coview(n_clusters, random_state=0, n_jobs=1).fit(views)
 
 
-def measure_noise(number: int) -> dict[str, Any]:
-    """Return the stability of the clusters of data without clusters."""
+def measure_without_groups(kind: str) -> dict[str, Any]:
+    """Return the stability of the clusters of data without groups."""
     warnings.simplefilter("ignore")
-    _, views = noise(number)
-    views = views.take(np.arange(min(views.n_samples, MAX_SAMPLES)))
-    model = fitted(NOISE_CLUSTERS, views)
+    views = as_views(WITHOUT_GROUPS[kind](MAX_SAMPLES, np.random.default_rng(0)))
+    model = fitted(CLUSTERS_WITHOUT_GROUPS, views)
     found = {scheme: resampled(model, views, scheme)[0] for scheme in SCHEMES}
-    print("noise", number, *(f"{scheme} {np.mean(clusters):.3f}" for scheme, clusters in found.items()), flush=True)
+    print(kind, *(f"{scheme} {np.mean(clusters):.3f}" for scheme, clusters in found.items()), flush=True)
     return found
 
 
@@ -90,17 +88,17 @@ def measure_real(name: str, schemes: tuple[str, ...]) -> dict[str, Any]:
     return {"found": found, "classes": indices.max(axis=1).tolist(), "in main": main[labels] == classes}
 
 
-def scheme_table(noisy: list[dict[str, Any]], real: list[dict[str, Any]]) -> list[str]:
-    """Return how each scheme separates clusters that agree with a class from others, and from those of noise."""
+def scheme_table(without_groups: list[dict[str, Any]], real: list[dict[str, Any]]) -> list[str]:
+    """Return how each scheme separates clusters that agree with a class from others, and from those without groups."""
     body = []
     for scheme in SCHEMES:
-        values = np.concatenate([each[scheme] for each in noisy])
+        values = np.concatenate([each[scheme] for each in without_groups])
         stable = np.concatenate([each["found"][scheme][0] for each in real])
         classes = np.concatenate([each["classes"] for each in real])
         trusted = [f"{np.mean(values >= bound):.0%}".replace("%", " %") for bound in (DOUBTFUL, STABLE)]
         body.append([scheme, float(spearmanr(stable, classes).statistic), float(stable.mean()), *trusted])
     head = ["resamples", "rank correlation with the classes", "mean stability"]
-    return table(head + [f"noise above {bound}" for bound in (DOUBTFUL, STABLE)], body)
+    return table(head + [f"without groups, above {bound}" for bound in (DOUBTFUL, STABLE)], body)
 
 
 def cluster_table(real: list[dict[str, Any]]) -> list[str]:
@@ -128,10 +126,10 @@ def main() -> None:
     run = Parallel(n_jobs=int(os.environ.get("JOBS", "-1")))
     few = [name for name in stored_names() if len(np.unique(load(name)[1])) <= MAX_CLUSTERS]
     fixing, reporting = halves(few)
-    noisy = run(delayed(measure_noise)(number) for number in range(NOISE_SETS))
+    without_groups = run(delayed(measure_without_groups)(kind) for kind in WITHOUT_GROUPS)
     fixed = run(delayed(measure_real)(name, SCHEMES) for name in fixing)
     reported = run(delayed(measure_real)(name, ("halves",)) for name in reporting)
-    blocks = {"schemes": scheme_table(noisy, fixed), "clusters": cluster_table(reported)}
+    blocks = {"schemes": scheme_table(without_groups, fixed), "clusters": cluster_table(reported)}
     for name, lines in (blocks | {"samples": sample_table(reported)}).items():
         print(*lines, sep="\n")
         page = ROOT / "docs" / "stability.md"

@@ -32,8 +32,8 @@ from coview import (
     RBF,
     Codebook,
     Concat,
-    Consensus,
     Cosine,
+    Coview,
     Directions,
     Entropy,
     FixedSize,
@@ -46,7 +46,6 @@ from coview import (
     Polynomial,
     Precomputed,
     Preprocessed,
-    Tuned,
     load,
     save,
 )
@@ -106,8 +105,8 @@ _VALUES: dict[str, tuple[Any, ...]] = {
 _OTHER_RULE = {MVSCBP}  # which labels new samples by a vote of their nearest anchors, as its authors do
 _MAY_TAKE_LONG = {"max_iter", "n_init", "n_repeats"}  # if they are large
 _NOT_DRAWN = {"estimator", "estimators", "progress", "verbose"}
-_KINDS = (*METHODS, "fixed", "consensus", "preprocessed", "concat", "perview", "tuned")
-_RATES = [{"sfmc": 3, "comic": 1, "tsvdmsc": 5, "tuned": 1, "consensus": 5}.get(kind, 12) for kind in _KINDS]
+_KINDS = (*METHODS, "fixed", "preprocessed", "concat", "perview", "coview")
+_RATES = [{"sfmc": 3, "comic": 1, "tsvdmsc": 5}.get(kind, 12) for kind in _KINDS]
 
 
 def _parameters(rng: random.Random, kind: Any, rate: float) -> dict[str, Any]:
@@ -137,13 +136,13 @@ def _drawn_model(rng: random.Random, kind: str) -> Any:
     if kind == "fixed":
         settings = {"n_train": rng.choice((0.5, 0.8, 12)), **_parameters(rng, FixedSize, rate)}
         return FixedSize(method("tmvkscr", "tmvkscr", "mvksc", "opmc", "mvscbp", "ksc", "sfmc"), **settings)
-    if kind == "consensus":
-        inner = [method("tmvkscr", "mvksc") for _ in range(rng.choice((1, 2, 2)))]
-        return Consensus(inner, **{**_parameters(rng, Consensus, rate), "n_clusters": None})
     if kind == "preprocessed":
         return Preprocessed(method("tmvkscr", "mvksc", "opmc", "oplfmvc"), **_parameters(rng, Preprocessed, rate))
-    if kind == "tuned":
-        return Tuned(**{**_parameters(rng, Tuned, rate), "n_clusters": rng.choice((2, 3, [2, 3], "auto"))})
+    if kind == "coview":
+        parameters = _parameters(rng, Coview, rate)
+        if rng.random() < 0.7:
+            parameters["n_clusters"] = rng.choice(("auto", "auto", 1, 12, [2, 3], range(2, 5)))
+        return Coview(**parameters)
     wrapper = {"concat": Concat, "perview": PerView}[kind]
     return wrapper(method("ksc", "kpca", "opmc", "tmvkscr"), **_parameters(rng, wrapper, rate / 3))
 

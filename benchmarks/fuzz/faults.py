@@ -31,7 +31,7 @@ from coview.cli import main
 _SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 _IN_COMMAND = re.compile(rb"/(target|predict--report-\d)/| -q| --json")  # what differs in the command of a report
 _LIMIT = 60.0  # seconds of one command
-COMMANDS = ("fit", "fit --force", "predict", "predict --report", "tune")
+COMMANDS = ("fit", "fit --force", "fit auto", "predict", "predict --report")
 _CLOSED: tuple[tuple[str, ...], ...] = ((), (), ("stdout",), ("stderr",), ("stdin", "stdout", "stderr"))
 
 
@@ -169,7 +169,7 @@ class Setting:
             output = ["-o", str(folder / "labels.csv"), "--force", "-q"]
             report = ["--report", str(folder / "new.html")] if command.endswith("--report") else []
             return ["predict", str(self.folder / "model"), *views, *columns, *output, *report]
-        k = ["-k", "2..3"] if command == "tune" else ["-k", "2", "--method", "tmvkscr"]
+        k = [] if command == "fit auto" else ["-k", "2", "--method", "tmvkscr"]
         words = [command.split()[0], *views, *k, "--no-report", "-o", str(folder), "-q"]
         return words if command == "fit" else [*words, "--force"]
 

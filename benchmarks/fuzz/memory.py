@@ -22,7 +22,7 @@ from coview import (
     METHODS,
     RBF,
     Concat,
-    Consensus,
+    Coview,
     FixedSize,
     InputError,
     NeighborGraph,
@@ -46,7 +46,8 @@ def _models(seed: int) -> list[Any]:
         TMvKSCR(3, kernel=NeighborGraph(5), dtype="float32", random_state=seed),
         FixedSize(inner, n_train=15, random_state=seed),
         Preprocessed(inner, "standard"),
-        Consensus([inner], random_state=seed),
+        Coview(3, random_state=seed),
+        Coview("auto", random_state=seed),
         Concat(KSC(2, random_state=seed)),
         PerView(KSC(2, random_state=seed)),
         TMvKSCR(10**6),  # is refused

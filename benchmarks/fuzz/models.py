@@ -20,7 +20,7 @@ from safetensors.numpy import save as save_tensors
 
 from benchmarks.fuzz.case import Case, answer_or_documented_error
 from benchmarks.fuzz.files import damaged
-from coview import KSC, MVSCBP, OPMC, Concat, Consensus, FixedSize, MvKSC, NeighborGraph, PerView, Preprocessed, TMvKSCR
+from coview import KSC, MVSCBP, OPMC, Concat, Coview, FixedSize, MvKSC, NeighborGraph, PerView, Preprocessed, TMvKSCR
 from coview.persist import describe_model, load, save
 from coview.persist.file import digest
 
@@ -49,7 +49,8 @@ def valid_models(folder: Path) -> list[tuple[Path, dict[str, np.ndarray]]]:
         FixedSize(TMvKSCR(2, random_state=0), n_train=12).fit(views),
         Concat(KSC(2, random_state=0)).fit(views),
         PerView(KSC(2, random_state=0)).fit(views),
-        Consensus([TMvKSCR(2, random_state=0)], random_state=0).fit(views),
+        Coview(2, random_state=0).fit(views),
+        Coview("auto", random_state=0).fit(views),
     ]
     return [
         (save(model, folder / f"{i}.safetensors"), one if len(model.view_names_) == 1 else views)

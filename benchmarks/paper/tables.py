@@ -611,7 +611,7 @@ def _wider_page(rows: Sequence[Row]) -> str:
         "data sets, the grids have few points around the defaults; the last line of the table has their number. They "
         "do not contain each method's fixed setting, so a score under the fixed protocol can be higher. KSC (best), "
         "which uses one view, and the labels of single views of MvKSC are only in [ari.md](ari.md). "
-        "[quality.md](../quality.md) has the results of `Tuned`, which selects settings without labels.",
+        "[quality.md](../quality.md) has the results of `Coview`, which needs no settings.",
     ]
     for protocol in ("fixed", "oracle"):
         cells = _wide(rows, protocol)

@@ -29,7 +29,7 @@ import scipy.sparse as sp
 
 from benchmarks.markdown import ROOT, write_block
 from benchmarks.memory import reset_peak, resident_bytes
-from coview import RBF, FixedSize, TMvKSCR, Tuned, read_views
+from coview import RBF, Coview, FixedSize, TMvKSCR, read_views
 from coview.core.tiles import SymmetricTiles
 from coview.runtime import Workers, count_threads
 from tests import naive
@@ -199,6 +199,10 @@ def child(task: str, *arguments: str) -> None:
         model([x[:50] for x in views], dtype=dtype).fit([x[:50] for x in views])
         views = without_some(views, float(arguments[4])) if len(arguments) > 4 else views
         print(growth(partial(fitted.fit, views)))
+    elif task == "coview":
+        views = make_views(int(arguments[0]))
+        Coview(CLUSTERS, random_state=0).fit([x[:500] for x in views])
+        print(growth(partial(Coview(CLUSTERS, random_state=0).fit, views)))
     elif task == "predict":
         n, m = int(arguments[0]), int(arguments[1])
         with tempfile.TemporaryDirectory() as folder:
@@ -245,7 +249,7 @@ def measure(quick: bool) -> list[tuple[str, str, str]]:
     add_defaults(add, quick, repeats)
     add_memory(add, quick)
     add_others(add, quick, repeats, views)
-    add_tuned(add, quick, repeats)
+    add_coview(add, quick, repeats)
     add_missing(add, quick, repeats)
     add_neighbours(add, quick, repeats)
     add_reading(add, quick, repeats)
@@ -367,15 +371,30 @@ def add_others(add: Callable[..., None], quick: bool, repeats: int, views: list[
         add("a fit of 2,000,000 samples is refused", f"{perf_counter() - start:.2f} s: {error}", "under a second")
 
 
-def add_tuned(add: Callable[..., None], quick: bool, repeats: int) -> None:
-    n = 400 if quick else 2000
-    views = make_views(n)
-    searched = ratio(
-        lambda: Tuned(CLUSTERS, random_state=0).fit(views),
-        lambda: TMvKSCR(CLUSTERS, random_state=0).fit(views),
-        min(repeats, 3),
-    )
-    add(f"Tuned, N={n}, V=5: search and fit / one fit of TMvKSCR", f"{searched:.0f}", "at most 25")
+def add_coview(add: Callable[..., None], quick: bool, repeats: int) -> None:
+    """Add the times of `Coview` as multiples of others, and its memory."""
+    repeats = min(repeats, 3)
+    small, middle, large = (200, 400, 1000) if quick else (2000, 20_000, 100_000)
+
+    def fit(n: int, n_clusters: int | str = CLUSTERS, n_jobs: int | None = None) -> Callable[[], object]:
+        estimator, views = Coview(n_clusters, n_jobs=n_jobs, random_state=0), data[n]
+        return lambda: estimator.fit(views)
+
+    data = {n: make_views(n) for n in (small, middle, large)}
+    for n in (small, middle):
+        single = TMvKSCR(CLUSTERS, random_state=0)
+        multiple = ratio(fit(n), lambda n=n, single=single: single.fit(data[n]), repeats)
+        add(f"Coview(k), N={n}, V=5: fit / one fit of TMvKSCR", f"{multiple:.1f}")
+    for n in (small, middle):
+        multiple = ratio(fit(n, "auto"), fit(n), repeats)
+        add(f'Coview, N={n}, V=5: fit with "auto" / fit with k', f"{multiple:.1f}")
+    grown = ratio(fit(large), fit(middle), 1 if quick else 2)
+    add(f"Coview(k), V=5: fit, N={large} / N={middle}", f"{grown:.1f}", f"at most {1.2 * large / middle:g}")
+    faster = ratio(fit(middle, n_jobs=2), fit(middle, n_jobs=1), repeats)
+    add(f"Coview(k), N={middle}, V=5: two threads / one thread", f"{faster:.2f}", "below 1")
+    for n in (middle, large):
+        peak = peak_memory("coview", n)["bytes"] / sum(x.nbytes for x in data[n])
+        add(f"Coview(k), N={n}, V=5: peak memory of a fit / views", f"{peak:.1f}")
 
 
 def add_missing(add: Callable[..., None], quick: bool, repeats: int) -> None:
