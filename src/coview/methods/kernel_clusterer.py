@@ -311,9 +311,6 @@ class KernelClusterer(ScoreClusterer):
         ensemble, *of_views = np.ascontiguousarray(np.moveaxis(self._by_block(self._block_scores, views), 1, 0))
         return ensemble, dict(zip(views, of_views, strict=True))
 
-    def _parts_of(self, views: Views) -> dict[str, Array]:
-        return self._scores_and_parts(views)[1]
-
     def _scores_and_parts(self, views: Views) -> tuple[Array, dict[str, Array]]:
         divisors = self._divisors(views)
         ensemble, of_views = self._scores_of(views)

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal, Self, TypeVar, overload
 import numpy as np
 from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from coview.core.assign import Assignment, Deferred, Labels, label_and_tie, new_numbers, reordered
@@ -24,13 +23,6 @@ from coview.views import Array, Views, row_labels
 
 _QUICK_IF_DENSE = 500  # training samples
 Computed = TypeVar("Computed")
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def _if_novelty(method: Method) -> Method:
-    """Offer a method only to models that have novelty scores."""
-    offered: Method = available_if(lambda model: model._has_novelty)(method)
-    return offered
 
 
 class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer):
@@ -68,37 +60,18 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
     def _training_scores(self, name: str) -> Array:
         """Return a view's own scores of the training samples; NaN for samples that lack it."""
 
-    @property
-    def _has_novelty(self) -> bool:
-        """Whether there is `score_samples`."""
-        return True
-
     @abstractmethod
     def _quantiles_of(self, views: Views, per_view: bool) -> Any:
         """Return the fractions of training samples that are more novel than each sample, jointly or by view name."""
-
-    @abstractmethod
-    def _parts_of(self, views: Views) -> dict[str, Array]:
-        """Return each view's summand of the ensemble scores, which is NaN for samples that lack the view."""
 
     @property
     @abstractmethod
     def _weights_of_views(self) -> dict[str, float]:
         """The weight of each view in the ensemble scores."""
 
+    @abstractmethod
     def _scores_and_parts(self, views: Views) -> tuple[Array, dict[str, Array]]:
-        """Return the ensemble scores and each view's summand of them."""
-        return self._by_block(self._ensemble, views), self._parts_of(views)
-
-    @property
-    def _centres_of_parts(self) -> Array:
-        """The centres of the clusters, in the components to which the views contribute."""
-        return self._assignment.centres
-
-    @property
-    def _scored_views(self) -> tuple[str, ...]:
-        """The views that have their own scores."""
-        return self.view_names_
+        """Return the ensemble scores and each view's summand of them, which is NaN for samples that lack the view."""
 
     def _by_block(self, function: Callable[[Views], Array], views: Views) -> Array:
         """Return a function of all rows, which a subclass may compute in blocks of rows."""
@@ -121,7 +94,7 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
         ----------
         X : views, as in `as_views`
         per_view : bool
-            Return each view's own scores instead, of the views that have these; NaN for samples that lack the view.
+            Return each view's own scores instead; NaN for samples that lack the view.
 
         Returns
         -------
@@ -233,7 +206,6 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
     @overload
     def score_samples(self, X: Any, per_view: Literal[True]) -> dict[str, Array]: ...
 
-    @_if_novelty
     def score_samples(self, X: Any, per_view: bool = False) -> Array | dict[str, Array]:
         """Return how usual each sample is among the training samples, from 0 to 1; a low score means a novel sample.
 
@@ -267,16 +239,13 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
         Returns
         -------
         dict
-            Arrays of shape (n_samples,) by view name, NaN for samples that lack the view; of the views that have their
-            own scores.
+            Arrays of shape (n_samples,) by view name, NaN for samples that lack the view.
         """
         views = self._views_to_predict(X)
-        if not self._scored_views:
-            return {}
         scores, parts = self._scores_and_parts(views)
         parts = normalised_parts(parts, scores)
         clusters = first_and_second(self._assignment, scores)
-        return decision_margins(parts, self._weights_of_views, self._centres_of_parts, *clusters)
+        return decision_margins(parts, self._weights_of_views, self._assignment.centres, *clusters)
 
     @property
     def view_labels_(self) -> dict[str, Labels]:
@@ -285,11 +254,11 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
         The label is -1 if a sample lacks the view.
         """
         check_is_fitted(self)
-        return {name: self._labels_of_view(name, self._training_scores(name)) for name in self._scored_views}
+        return {name: self._labels_of_view(name, self._training_scores(name)) for name in self.view_names_}
 
     def _quick_view_labels(self) -> dict[str, Labels]:
         learnt = {*self._view_assignments, *(name for kind, name in self._computed if kind == "assignment")}
-        if len(self.labels_) <= self._quick_up_to or learnt >= {*self._scored_views}:
+        if len(self.labels_) <= self._quick_up_to or learnt >= {*self.view_names_}:
             return self.view_labels_
         return {}
 
@@ -326,12 +295,9 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
 
     def _fewer_clusters(self, scores: Array, n_clusters: int) -> Labels:
         """Return the labels of these scores for fewer clusters, from the components that are used for that number."""
-        used = self._first_components(scores, self._view_assigner.n_clusters - n_clusters)
+        n_dropped = self._view_assigner.n_clusters - n_clusters
+        used = scores[:, : max(1, scores.shape[1] - n_dropped)]
         return replace(self._view_assigner, n_clusters=n_clusters).fit(used).assign(used)
-
-    def _first_components(self, scores: Array, n_dropped: int) -> Array:
-        """Return the scores without the last components, as many as there are fewer clusters; at least one stays."""
-        return scores[:, : max(1, scores.shape[1] - n_dropped)]
 
     def recluster(self, X: Any) -> Self:
         """Learn the clusters again, from the scores of these samples; the scores do not change.
