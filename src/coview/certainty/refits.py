@@ -29,7 +29,7 @@ def without_warnings(method: Any) -> Iterator[None]:
 
 def _is_own(estimator: Any) -> bool:
     """Return whether an estimator and those inside it are of this library."""
-    inner = getattr(estimator, "estimators", getattr(estimator, "estimator", []))
+    inner = getattr(estimator, "estimator", [])
     several = inner.values() if isinstance(inner, Mapping) else inner if isinstance(inner, (list, tuple)) else [inner]
     return isinstance(estimator, MultiViewClusterer) and all(map(_is_own, several))
 

@@ -264,7 +264,7 @@ class FixedSize(Wrapper):
         return int(n_clusters) if is_integer(n_clusters) else 1  # the method itself refuses other values
 
     def _least_samples_of_a_view(self) -> int:
-        """Return how many training samples need to have a view, for the largest number of clusters if it is tuned."""
+        """Return how many training samples need to have a view, for the largest of several numbers of clusters."""
         wanted = setting(self.estimator, "n_clusters", 2)
         several = isinstance(wanted, Iterable) and not isinstance(wanted, str)
         return least_samples(max(int(k) for k in [2, *(wanted if several else [wanted])] if is_integer(k)))

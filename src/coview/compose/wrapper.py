@@ -45,13 +45,13 @@ def _progress_parameters(estimator: Any) -> dict[str, Any]:
 
 
 def _all_models(model: Any) -> Iterator[Any]:
-    """Yield an estimator and all estimators inside it, also those of a consensus and of single views."""
+    """Yield an estimator and all estimators inside it, also those of single views."""
     yield model
-    for name in ("estimator_", "estimators", "estimators_"):
-        inside = vars(model).get(name, ())
-        inside = inside.values() if isinstance(inside, Mapping) else inside
-        for each in inside if isinstance(inside, Iterable) else [inside]:
-            yield from _all_models(each)
+    if isinstance(model, MultiViewClusterer):
+        fitted = vars(model)
+        for each in [fitted.get("estimator_"), *fitted.get("estimators_", {}).values()]:
+            if each is not None:
+                yield from _all_models(each)
 
 
 def inner_has(method: str, has: Callable[[Any, str], bool] = hasattr) -> Callable[[Method], Method]:
@@ -338,13 +338,3 @@ class Wrapper(OneEstimator):
         """
         contributions: dict[str, Array] = self._ask("view_contributions", self._views_to_predict(X))
         return contributions
-
-    def _parts_of(self, views: Views) -> dict[str, Array]:
-        """Return each view's summand of the scores."""
-        parts: dict[str, Array] = self._ask("_parts_of", views)
-        return parts
-
-    def _scores_of_views(self, views: Views) -> dict[str, Array]:
-        """Return each view's own scores, as arrays whatever the output that is set."""
-        scores: dict[str, Array] = self._ask("_scores_of_views", views)
-        return scores
