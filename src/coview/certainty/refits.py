@@ -13,14 +13,14 @@ from sklearn.base import clone
 from coview.core.assign import Labels
 from coview.kernels import Kernel, Precomputed
 from coview.methods.base import MultiViewClusterer
-from coview.parts import part_of_fit
+from coview.parts import part_of_measurement
 from coview.views import Array, Views
 
 
 @contextmanager
 def without_warnings(method: Any) -> Iterator[None]:
     """Return a context in which fits of the method, and of methods inside it, give no warnings."""
-    with part_of_fit(kept=False), ExitStack() as filters:
+    with part_of_measurement(), ExitStack() as filters:
         if not _is_own(method):
             filters.enter_context(warnings.catch_warnings())
             warnings.simplefilter("ignore")

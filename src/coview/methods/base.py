@@ -20,7 +20,7 @@ from coview.kernels import by_view_name
 from coview.likely_mistakes import warn_of_likely_mistakes
 from coview.methods.notebook import fitted_facts
 from coview.parameters import check_integer, check_number, is_integer, is_number
-from coview.parts import is_part_of_fit, warn
+from coview.parts import warn
 from coview.preprocess.encode import Encoding, encoded
 from coview.registry import FIGURES, check_name
 from coview.state import OPTIONAL, ByView, IntegerArray, Range, Size, Sizes, SomeViews, StringArray, require
@@ -333,7 +333,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
 
     def _warn_if_fewer(self, found: int, wanted: int | None = None) -> None:
         wanted = self._k if wanted is None else wanted
-        if found < wanted and not is_part_of_fit():
+        if found < wanted:
             warn(
                 f"found {found} distinct clusters instead of n_clusters={wanted}: the samples may not differ enough",
                 ConvergenceWarning,
@@ -404,7 +404,7 @@ def many_clusters(n_clusters: int, n_samples: int) -> str | None:
 def warn_if_many_clusters(n_clusters: int, n_samples: int) -> None:
     """Warn if there are more clusters than half of the samples."""
     message = many_clusters(n_clusters, n_samples)
-    if message is not None and not is_part_of_fit():
+    if message is not None:
         warn(message, ConvergenceWarning, stacklevel=4)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from coview.errors import InputError
 from coview.formats import plural
 from coview.kernels import Kernel, Precomputed
-from coview.parts import is_part_of_fit
+from coview.parts import is_part_of_measurement
 from coview.views import Views
 
 _LEAST_PER_CLUSTER = 2  # samples with a view
@@ -23,9 +23,9 @@ def least_samples(n_clusters: int) -> int:
 def check_coverage(views: Views, n_clusters: int, kernels: Mapping[str, Kernel]) -> None:
     """Raise an InputError if a view has too few samples, or if no sample connects some views with the others.
 
-    A part of another fit may have more components than clusters, or fewer samples: it needs those of one cluster.
+    A part of a measurement, which has fewer samples, needs those of one cluster.
     """
-    n_clusters = 1 if is_part_of_fit() else n_clusters
+    n_clusters = 1 if is_part_of_measurement() else n_clusters
     least = least_samples(n_clusters)
     for name in views.present:
         if views.n_present(name) < least:

@@ -32,7 +32,7 @@ from coview.kernels import (
 from coview.methods.base import Seed, ViewWeights
 from coview.methods.score_clusterer import ScoreClusterer
 from coview.parameters import check_integer
-from coview.parts import is_kept
+from coview.parts import is_part_of_measurement
 from coview.progress import Progress, ProgressParameter, reporting
 from coview.rows import narrowed
 from coview.runtime import Map, Workers, require_memory
@@ -85,7 +85,7 @@ class LatentSpace:
 
 def solve_shared(fused: Fused, n_components: int, beta: Mapping[str, float]) -> LatentSpace:
     """Return the latent space H = D^{-1/2} U that all views share, with U the leading eigenvectors of the problem."""
-    eigenpairs = top_eigenpairs(fused.problem, n_components, n_further=_FURTHER if is_kept() else 0)
+    eigenpairs = top_eigenpairs(fused.problem, n_components, n_further=0 if is_part_of_measurement() else _FURTHER)
     latent = eigenpairs.vectors / np.sqrt(fused.degree)[:, None]
     return LatentSpace(
         eigenpairs.values,
