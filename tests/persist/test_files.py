@@ -25,7 +25,7 @@ from coview import (
     RBF,
     Codebook,
     Concat,
-    Consensus,
+    Coview,
     FixedSize,
     FuzzyGraph,
     InputError,
@@ -37,7 +37,6 @@ from coview import (
     Precomputed,
     Stratified,
     TMvKSCR,
-    Tuned,
     stack_views,
 )
 from coview.compose import Preprocessed
@@ -91,7 +90,8 @@ def saved(tmp_path_factory):
         Concat(KPCA(2, random_state=0), views={"x": slice(0, 6), "y": range(6, 13)}).fit(stack_views(dense)[0]),
         PerView({"a": KSC(2), "b": MVSCBP(2, random_state=0), "c": Preprocessed(OPMC(2), "l2")}).fit(dense),
         Preprocessed(OPMC(2, random_state=0), {"a": "total+log1p+pca2", "b": "tfidf+l2", "c": "standard"}).fit(dense),
-        Tuned([2, 3], random_state=0).fit(dense),
+        Coview("auto", random_state=0).fit(positive_views(60)),
+        KSC(2, kernel=NeighborGraph(), random_state=0).fit(dense["a"]),
     ]
     models[0].view_labels_  # noqa: B018 - computes them
     return [(save(model, folder / f"{i}.safetensors"), model) for i, model in enumerate(models)]
@@ -269,15 +269,12 @@ def other_graph(*keys, by):
     return change
 
 
-def other_selected(model, arrays):
-    learnt = model["learnt"]
-    numbers = [each["n_clusters"] for each in learnt["evaluations_"] if each["model"] == "consensus"]
-    other = next(k for k in numbers if k != learnt["n_clusters_"])
-    places = [(each["model"], each["n_clusters"]) for each in learnt["evaluations_"]]
-    learnt["selected_"] = places.index(("consensus", other))
+def other_neighbours(model, arrays):
+    kernel = {"value": {"class": "NeighborGraph", "parameters": asdict(NeighborGraph())}}
+    model["learnt"]["model_"]["graphs"][0]["similarity"]["kernel"] = kernel
 
 
-STACKED = ("learnt", "estimator_", "learnt", "estimators_", 1, *("learnt", "estimator_") * 2)
+GRAPH, WALK, MEMBER = (("learnt", "model_", part, 0) for part in ("graphs", "walks", "members"))
 STEPS_OF_A = ("learnt", "preprocessing_", "a", "preprocessing", "steps")
 
 
@@ -343,19 +340,36 @@ STEPS_OF_A = ("learnt", "preprocessing_", "a", "preprocessing", "steps")
         (10, replaced("parameters", "steps", by=None), "steps=None"),
         (11, replaced("learnt", "n_clusters_", by=7), "clusters, not n_clusters_=7"),
         (11, replaced("learnt", "reason_", by=7), "reason_: expected a string, got int"),
-        (11, replaced("learnt", "evaluations_", by={}), "evaluations_: expected a list, got dict"),
-        (11, replaced("learnt", "evaluations_", 0, by=7), r"evaluations_\[0\]: expected an object, got int"),
-        (11, replaced("learnt", "evaluations_", 0, "weight", by="high"), r"\[0\]\.weight: expected a finite number"),
-        (11, replaced("learnt", "estimator_", "learnt", "n_clusters_", by=0), "expected a number at least 1"),
-        (11, replaced("learnt", "estimator_", "learnt", "_widths", by=[1]), "number of components of each model"),
-        (11, replaced("learnt", "evaluations_", by=[]), "evaluations_: expected a selected consensus"),
-        (11, replaced("learnt", "selected_", by=0), "evaluations_: expected a selected consensus"),
-        (11, replaced("learnt", "evaluations_", 0, "weight", by=None), "evaluations_: expected a selected consensus"),
-        (11, replaced("learnt", "final_", by=None), "final_: expected measures of the consensus"),
-        (11, other_selected, r"selected_ has \d clusters, not n_clusters_="),
-        (11, other_graph(*STACKED, by=FuzzyGraph()), "kernel: expected NeighborGraph, got FuzzyGraph"),
+        (11, replaced("learnt", "number_", by=7), "number_: expected an object, got int"),
+        (
+            11,
+            replaced("learnt", "number_", "parts", 0, "size", by=0),
+            r"number_\.parts\[0\]\.size: expected a number at",
+        ),
+        (11, replaced("learnt", "number_", "secret", by=1), "number_: unknown: 'secret'"),
+        (11, replaced("learnt", "support_", "valleys", 0, by="x"), r"valleys\[0\]: expected a finite number, got str"),
+        (
+            11,
+            replaced(*MEMBER, "coordinates", "class", by="Popen"),
+            r"members\[0\].*: expected .*Columns.*, got Popen",
+        ),
+        (11, replaced(*MEMBER, "coordinates", "place", by=-1), r"coordinates\.place: expected a number at least 0"),
+        (11, replaced("learnt", "number_", "n_clusters", by=4), "number_: expected parts with 4 clusters, got 3"),
+        (11, replaced("learnt", "number_", "votes", 0, by=[3]), "number_: votes: expected pairs"),
+        (11, replaced("learnt", "support_", "valleys", by=[]), "support_: expected a valley and a nearest cluster for"),
+        (
+            11,
+            replaced("learnt", "support_", "nearest", 0, by=9),
+            "support_: nearest: expected labels of these clusters",
+        ),
+        (11, replaced("learnt", "support_", "groups", 0, "clusters", by=[]), "support_: groups: expected each cluster"),
+        (11, replaced(*GRAPH, "n_training", by=59), r"graphs\[0\]\.n_training: expected 60 for size 'train', got 59"),
+        (11, other_neighbours, r"similarity\.kernel: expected FuzzyGraph, got NeighborGraph"),
+        (11, replaced(*WALK, "weights", by=[1.0]), r"walks\[0\]\.weights: expected \d for size 'graphs', got 1"),
+        (11, replaced(*MEMBER, "coordinates", "place", by=99), r"members\[0\]: expected one of \d graphs, got 99"),
+        (11, replaced(*MEMBER, "coordinates", "place", by=0), r"members\[0\]: expected centres with 4 coordinates"),
         (0, other_graph(by=NeighborGraph()), "kernel: expected FuzzyGraph, got NeighborGraph"),
-        (11, replaced("learnt", "evaluations_", 0, "secret", by=1), r"evaluations_\[0\]: unknown: 'secret'"),
+        (12, other_graph(by=FuzzyGraph()), "kernel: expected NeighborGraph, got FuzzyGraph"),
     ],
 )
 def test_forged_files_say_what_is_wrong(number, change, message, saved, path):
@@ -382,56 +396,6 @@ def test_each_step_has_the_columns_that_the_step_before_returns(saved, path):
     changed(saved[10][0], narrow, path)
     with pytest.raises(ModelFileError, match=r"estimator_ expects views with \{'a': 2"):
         load(path)
-
-
-def test_a_tuned_model_holds_a_consensus(saved, path):
-    def replace_inner(model, arrays):
-        kept = {name: arrays[model["learnt"][name]["tensor"]] for name in ("_searched_rows", "_searched_labels")}
-        model["learnt"]["estimator_"] = taken_apart(saved[10][0])[0]["model"]
-        arrays.clear()
-        arrays.update(taken_apart(saved[10][0])[1], **kept)
-        model["learnt"].update({name: {"tensor": name} for name in kept})
-        model["learnt"]["labels_"] = model["learnt"]["estimator_"]["learnt"]["labels_"]
-
-    changed(saved[11][0], replace_inner, path)
-    with pytest.raises(ModelFileError, match="expected Consensus as estimator_"):
-        load(path)
-
-
-def test_a_tuned_model_has_labels_of_its_own_samples_for_each_number(saved, path):
-    def move_rows(model, arrays):
-        arrays[model["learnt"]["_searched_rows"]["tensor"]] += 10**6
-
-    changed(saved[11][0], move_rows, path)
-    with pytest.raises(ModelFileError, match="_searched_labels: expected labels of training samples for"):
-        load(path)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda learnt, arrays: learnt["_widths"].reverse(), "expected TMvKSCR with 3 components in estimators_"),
-        (lambda learnt, arrays: learnt["estimators_"].reverse(), "expected TMvKSCR with 2 components in estimators_"),
-        (lambda learnt, arrays: arrays[learnt["_weights"]["tensor"]].fill(0), "weights with a positive sum"),
-        (lambda learnt, arrays: learnt.update(n_clusters_=4), "_view_assigner has 3 clusters, not n_clusters_=4"),
-    ],
-)
-def test_the_models_of_a_consensus_have_its_weights_and_components(change, message, path, tmp_path):
-    views = positive_views(24)
-    model = Consensus([TMvKSCR(3, random_state=0), TMvKSCR(4, random_state=0)], 3, random_state=0).fit(views)
-    original = save(model, tmp_path / "consensus.safetensors")
-    changed(original, lambda node, arrays: change(node["learnt"], arrays), path)
-    with pytest.raises(ModelFileError, match=message):
-        load(path)
-
-
-def test_the_models_of_a_consensus_have_scores(path):
-    """The same checks hold before a model is saved and after it is loaded."""
-    views = positive_views(24)
-    model = Consensus([TMvKSCR(3, random_state=0)], random_state=0).fit(views)
-    model.estimators_ = [OPMC(3, random_state=0).fit(views)]
-    with pytest.raises(InputError, match="expected OPMC with 2 components in estimators_"):
-        save(model, path)
 
 
 def test_descriptions_of_forged_files_are_refused(saved, path):
