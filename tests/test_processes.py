@@ -14,7 +14,7 @@ import pytest
 from joblib.externals.loky import get_reusable_executor
 from sklearn.base import clone
 
-from coview import OPMC, RBF, FixedSize, TMvKSCR, load, save
+from coview import OPMC, RBF, Coview, FixedSize, TMvKSCR, load, save
 from coview.runtime import count_threads
 from tests.conftest import make_blobs
 
@@ -23,6 +23,7 @@ MODELS = {
     "rbf": TMvKSCR(3, kernel=RBF(), rho=0.5, random_state=0, n_jobs=2),
     "fixed size": FixedSize(TMvKSCR(3, random_state=0), n_train=60, random_state=0),
     "k-means": OPMC(3, random_state=0),
+    "consensus": Coview(3, random_state=0, n_jobs=2),
 }
 MODEL = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 
@@ -102,8 +103,9 @@ def _predict_file(path, views):
     return load(path).predict(views)
 
 
-def test_workers_of_joblib_use_saved_and_sent_models(views, tmp_path):
-    model = clone(MODELS["graph"]).fit(views)
+@pytest.mark.parametrize("name", ["graph", "consensus"])
+def test_workers_of_joblib_use_saved_and_sent_models(views, tmp_path, name):
+    model = clone(MODELS[name]).fit(views)
     path = save(model, tmp_path / "model")
     expected = model.predict(new_rows(views))
     calls = [joblib.delayed(_predict_file)(path, new_rows(views)), joblib.delayed(model.predict)(new_rows(views))]
