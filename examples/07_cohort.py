@@ -21,4 +21,4 @@ truth = ["patient,subtype", *(f"P{i:03d},{'ABC'[subtype[i]]}" for i in range(150
 Path("cohort/subtypes.csv").write_text("\n".join(truth) + "\n")
 
 files = " ".join(f"--view {name}=cohort/{name}.csv" for name in (*assays, "clinic"))
-print(f"coview fit {files} --ids patient --align outer --categories onehot -k 3 -o cohort/run")
+print(f"coview fit {files} --ids patient --align outer --categories onehot -o cohort/run")

@@ -44,17 +44,17 @@ print(
 #
 #    $ coview fit --view expression=cohort/expression.csv --view methylation=cohort/methylation.csv \
 #        --view protein=cohort/protein.csv --view clinic=cohort/clinic.csv \
-#        --ids patient --align outer --categories onehot -k 3 -o cohort/run
+#        --ids patient --align outer --categories onehot -o cohort/run
 #
 # ``--align outer`` keeps the patients of any file, and ``--categories onehot`` reads the column ``stage`` of strings as
-# categories. ``cohort/run`` then has the labels, the model and the report: `open the report of this run
-# <cohort-report.html>`__.
+# categories. The number of clusters is selected from the data. ``cohort/run`` then has the labels, the model and the
+# report: `open the report of this run <cohort-report.html>`__.
 
 import subprocess
 import sys
 
 files = [f"--view={path.stem}={path}" for path in sorted(folder.glob("*.csv"))]
-options = ["--ids=patient", "--align=outer", "--categories=onehot", "--n-clusters=3", "--output=cohort/run", "--force"]
+options = ["--ids=patient", "--align=outer", "--categories=onehot", "--output=cohort/run", "--force"]
 command = [sys.executable, "-m", "coview", "fit", *files, *options]
 print(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
@@ -99,7 +99,7 @@ loaded = read_views(
 summary = summarize(model, loaded.views, ids=loaded.ids)
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), width_ratios=[3, 2], layout="constrained")
 plots.sample_map(summary, ax=left)
-left.set_title("150 patients in 3 clusters")
+left.set_title(f"150 patients in {summary.n_clusters} clusters")
 plots.kept_together(summary, ax=right)
 right.set_title("members that each view keeps together")
 

@@ -38,9 +38,9 @@ views = embed(topic)
 
 from sklearn.metrics import adjusted_rand_score
 
-from coview import TMvKSCR, Tuned
+from coview import Coview, TMvKSCR
 
-model = Tuned(6, random_state=0).fit(views)
+model = Coview(n_clusters="auto", random_state=0).fit(views)
 print(model.reason_)
 
 # %%
@@ -94,4 +94,4 @@ figure, ax = plt.subplots(figsize=(7, 5.5), layout="constrained")
 plots.sample_map(summary, ax=ax)
 x, y = np.array(placed.points.positions).T
 ax.scatter(x, y, s=30, facecolors="none", edgecolors="black", linewidths=0.9)
-_ = ax.set_title("500 items in 6 clusters, and 60 new items (circles)")
+_ = ax.set_title(f"500 items in {model.n_clusters_} clusters, and 60 new items (circles)")

@@ -2,8 +2,9 @@
 Choose the number of clusters
 =============================
 
-How many clusters are there? Often several numbers are right: coarse groups have finer parts. This tutorial compares
-numbers of clusters, looks at the tree of clusters, and checks which clusters are stable.
+How many clusters are there? Often several numbers are right: coarse groups have finer parts. This tutorial selects a
+number, reads what it is based on, compares it with other numbers in the tree of clusters, and checks which clusters are
+stable.
 """
 
 # %%
@@ -22,59 +23,71 @@ for name, width in {"expression": 20, "imaging": 12}.items():
     views[name] = centres[part] + rng.normal(size=(360, width))
 
 # %%
-# Compare numbers
-# ---------------
-# ``Tuned`` compares the numbers on random subsets, and selects the one with the largest criterion.
+# Select the number
+# -----------------
+# ``Coview`` clusters the samples in many ways. It merges clusters unless the neighbour graph has a valley between them,
+# and divides what is left if it has structure without a valley.
 
-from coview import Tuned, plots, summarize
+from coview import Coview
 
-model = Tuned(range(2, 9), random_state=0).fit(views)
+model = Coview(n_clusters="auto", random_state=0).fit(views)
 print(model.reason_)
 
 # %%
-# The criterion of the other numbers shows how certain the selection is. The band is its standard deviation over the
-# subsets.
+# The number of parts that most partitions end with is selected. Here some of the partitions end with fewer: the coarse
+# groups are visible as well.
 
-import matplotlib.pyplot as plt
-
-summary = summarize(model, views)
-figure, ax = plt.subplots(figsize=(8.5, 4), layout="constrained")
-_ = plots.tuning_clusters(summary.tuning, ax=ax)
+for n_parts, n_partitions in model.number_.votes:
+    print(f"{n_parts} parts: {n_partitions} of the partitions")
 
 # %%
 # Are there clusters at all?
 # --------------------------
-# The validity compares the stability of the clusters with that of data without clusters.
+# The level of the support is "strong" if there is a valley between each two clusters. The picture has the valley ratio
+# of each cluster with its nearest one. Up to 0.4 there is a valley; a Gaussian that is cut in two has 0.7 or more.
 
-validity = model.validity_
-print(
-    f"{validity.level}: stability {validity.stability:.2f}, of data without clusters {validity.reference_stability:.2f}"
-)
+import matplotlib.pyplot as plt
+
+from coview import plots, summarize
+
+summary = summarize(model, views)
+print(summary.support.level)
+figure, ax = plt.subplots(figsize=(7, 2.6), layout="constrained")
+_ = plots.support(summary, ax=ax)
 
 # %%
-# Are all clusters stable?
-# ------------------------
-# ``stability`` fits the same settings on halves of the samples. A cluster with a stability of 0.75 or more is found
-# again in them; a cluster below 0.6 is not to be trusted.
+# Data without groups have one cluster. A number that you give is used all the same, and its support is "none".
+
+cloud = {name: rng.normal(size=table.shape) for name, table in views.items()}
+print(Coview(n_clusters="auto", random_state=0).fit(cloud).reason_)
+two = Coview(n_clusters=2, random_state=0).fit(cloud)
+print(summarize(two, cloud).support.level)
+
+# %%
+# Too many clusters
+# -----------------
+# Nine clusters divide some of the six parts. The parts of a divided group have no valley between them, and other
+# samples do not confirm them: ``stability`` fits halves of the samples, and a cluster below 0.6 is not to be trusted.
 
 from coview import stability
 
-found = stability(model, views, n_repeats=4, random_state=0)  # 20 repeats, the default, are more precise
-print(found)
+finer = Coview(n_clusters=9, random_state=0).fit(views)
+for label, ratio in enumerate(summarize(finer, views).support.valleys):
+    print(f"cluster {label}: valley ratio {ratio}")
+print(stability(finer, views, n_repeats=4, random_state=0))  # 20 repeats, the default, are more precise
 
 # %%
-# With too many clusters, some of them are not stable:
+# The selected clusters are stable:
 
-finer = Tuned(9, random_state=0).fit(views)
-print(stability(finer, views, n_repeats=4, random_state=0))
+print(stability(model, views, n_repeats=4, random_state=0))
 
 # %%
 # The picture
 # -----------
 # The tree of clusters: which cluster splits into which as the number grows. The width of a line is the number of
-# samples. A cluster that does not split keeps its number and colour. The report has the same tree.
+# samples. The levels are nested, so that a coarse level is a summary of the fine one. The report has the same tree.
 
-branches = [branch for branch in summary.tree if branch.size >= 5]
+branches = summary.tree
 order = {label: i for i, label in enumerate(sorted({b.cluster for b in branches} | {b.next_cluster for b in branches}))}
 figure, ax = plt.subplots(figsize=(8, 4.5), layout="constrained")
 for branch in branches:
@@ -82,7 +95,6 @@ for branch in branches:
     colour = plots.cluster_style(branch.next_cluster)[0]
     ax.plot([branch.n_clusters, branch.next_n_clusters], ends, color=colour, linewidth=branch.size / 12, alpha=0.6)
     ax.text(branch.next_n_clusters, ends[1], str(branch.next_cluster), ha="center", va="center", fontweight="bold")
-ax.axvline(model.n_clusters_, color="black", linewidth=1, zorder=0)
 ax.set(xlabel="number of clusters", yticks=[], title=f"selected: {model.n_clusters_} clusters")
 ax.spines[["left", "right", "top"]].set_visible(False)
 
