@@ -5,6 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from coview.core.tree import Branch
+from coview.evaluate.number import ClusterNumber, Part
+from coview.evaluate.structure import Structure
+from coview.evaluate.support import ClusterGroup, Support
 from coview.summary import (
     Cluster,
     Feature,
@@ -19,8 +22,6 @@ from coview.summary import (
     Uncertain,
     View,
 )
-from coview.tune.record import CONSENSUS, EvaluatedModel, FinalMeasures, Tuning
-from coview.validity import Validity
 
 VIEWS = {"pixels": 64, "fourier": 40, "gradients": 32}
 
@@ -91,15 +92,13 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
             )
             for c in range(n_clusters)
         ),
-        validity=Validity(400, 0.8, 0.2, 0.3, None, 0.6, 50.0, 3.0, None, None, 0.12, (0.9,) * n_clusters),
+        support=make_support(n_clusters),
         refits=Refits(20, (n_samples + 1) // 2, True, (1,) * n_clusters),
         silhouette=0.42,
         rho=0.5,
         eigenvalues=tuple(float(x) for x in 1 / np.arange(1, max(n_clusters, 2))),
-        eigenvalue_name="eigenvalue",
         explained_variance_ratio=tuple(float(x) for x in 0.1 / np.arange(1, max(n_clusters, 2))),
         further_eigenvalues=(0.05, 0.04, 0.03),
-        model_eigenvalues=None,
         tree=make_tree(n_clusters) if n_clusters > 2 else None,
         feature_means=FeatureMeans(
             views=tuple(views) * 2,
@@ -146,7 +145,7 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
         ),
         map=SampleMap("made up", tuple(drawn[:1000].tolist()), positions[:1000]),
         similarities=Similarities("fused similarity", tuple(compared.tolist()), tuple(map(tuple, alike.tolist()))),
-        tuning=None,
+        number=None,
         notes=("2 samples of view pixels were dropped, because no other view has them.",),
         seconds={"read": 0.02, "fit": 3.5},
         versions={"coview": "0.1.0", "numpy": "2.0.0"},
@@ -168,23 +167,32 @@ def make_tree(n_clusters):
     )
 
 
-def make_tuning(n_clusters=10, numbers=range(2, 13)):
-    """Three models, one of which cannot be fitted, for some numbers of clusters; the criterion falls around one."""
+FOUND, NOT_FOUND = Structure(6.5, 0.15, 0.006), Structure(6.5, 0.004, 0.006)
 
-    def rows(k):
-        criterion = 3 - 0.2 * abs(k - n_clusters)
-        gap = 0.1 if k == n_clusters else 0.02
-        return [
-            EvaluatedModel("stacked", 600, k, error="view 'text' has 3 samples with degree <= 0"),
-            EvaluatedModel("each view", 600, k, 0.9, 0.8, 0.95, gap, weight=1.0),
-            EvaluatedModel("each view (standardised)", 600, k, 0.7, 0.8, 0.96, gap, weight=0.6),
-            EvaluatedModel(CONSENSUS, 600, k, 0.92, 0.8, 0.97, gap, criterion=criterion, criterion_spread=0.1),
-        ]
 
-    evaluations = tuple(row for k in numbers for row in rows(k))
-    selected = evaluations.index(next(r for r in evaluations if r.model == CONSENSUS and r.n_clusters == n_clusters))
-    reason = f"{n_clusters} clusters, the consensus of 2 models."
-    return Tuning(reason, selected, FinalMeasures(1797, 0.8, 0.9), evaluations)
+def make_support(n_clusters=10, level="moderate"):
+    """Support of some level; clusters 0 to 2 have no valley between them if it is moderate, else none or all have."""
+    joined = {"strong": [], "moderate": [0, 1, 2]}.get(level, list(range(n_clusters)))
+    if len(joined) > n_clusters or (len(joined) == n_clusters and level == "moderate"):
+        joined = []
+    structure = NOT_FOUND if level == "none" else FOUND
+    alone = [c for c in range(n_clusters) if c not in joined]
+    groups = [ClusterGroup(tuple(joined), 40 * len(joined), structure)] * bool(joined)
+    return Support(
+        n_samples=40 * n_clusters,
+        clusters=tuple(range(n_clusters)),
+        valleys=(None,)
+        if n_clusters == 1
+        else tuple(0.7 + 0.01 * c if c in joined else 0.3 for c in range(n_clusters)),
+        nearest=(None,) if n_clusters == 1 else tuple((c + 1) % n_clusters for c in range(n_clusters)),
+        groups=(*groups, *(ClusterGroup((c,), 40, None) for c in alone)),
+    )
+
+
+def make_number(n_clusters=10):
+    """A number of clusters of which two are in one part, without a valley between them."""
+    parts = (Part(80, FOUND, 2), *(Part(40, NOT_FOUND, 1) for _ in range(n_clusters - 2)))
+    return ClusterNumber(n_clusters, parts, ((n_clusters - 1, 9), (2, 3)), 20)
 
 
 def _rays(centres, rng):
@@ -215,7 +223,7 @@ def bare(summary):
             )
             for c in summary.clusters
         ),
-        validity=None,
+        support=None,
         refits=None,
         silhouette=None,
         rho=None,

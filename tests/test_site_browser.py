@@ -31,7 +31,7 @@ def opened(browser, page, width=1280):
     browser.get((SITE / page).as_uri())
 
 
-PAGES = ("start/five-minutes.html", "tutorials/02_cohort.html", "api/generated/coview.Tuned.html")
+PAGES = ("start/five-minutes.html", "tutorials/02_cohort.html", "api/generated/coview.Coview.html")
 
 
 @pytest.mark.parametrize("page", PAGES)

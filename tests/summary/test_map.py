@@ -7,7 +7,7 @@ import pytest
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
-from coview import OPMC, Concat, CoReg, FixedSize, InputError, TMvKSCR, Tuned, load, save
+from coview import OPMC, Concat, CoReg, Coview, FixedSize, InputError, TMvKSCR, load, save
 from coview.summary import SampleMap, Summary, gather, summarize
 from coview.summary.map import arrange, place
 from tests import naive
@@ -115,7 +115,7 @@ def test_a_sample_has_the_same_place_alone_and_in_any_batch(groups):
 MODELS = {
     "tmvkscr": TMvKSCR(3, random_state=0),
     "two clusters": TMvKSCR(2, random_state=0),
-    "tuned": Tuned(3, random_state=0),
+    "coview": Coview(3, random_state=0),
     "fixed size": FixedSize(TMvKSCR(3, random_state=0), n_train=60, random_state=0),
     "no predict": CoReg(3, random_state=0),
     "no kept scores": Concat(KMeans(3, n_init=1, random_state=0)),
@@ -142,7 +142,7 @@ def test_summaries_have_a_map_that_shows_the_clusters(name, blobs, few):
     assert Summary.from_json(summary.to_json()) == summary
 
 
-@pytest.mark.parametrize("name", ["tmvkscr", "tuned", "fixed size"])
+@pytest.mark.parametrize("name", ["tmvkscr", "coview", "fixed size"])
 def test_new_samples_are_placed_on_the_map_of_the_training_samples(name, blobs, few, tmp_path):
     views, _ = blobs
     model = MODELS[name].fit(views)

@@ -22,8 +22,8 @@ from coview import (
     SFMC,
     TSVDMSC,
     Concat,
-    Consensus,
     CoReg,
+    Coview,
     FixedSize,
     InputError,
     Linear,
@@ -31,7 +31,6 @@ from coview import (
     NeighborGraph,
     PerView,
     TMvKSCR,
-    Tuned,
     as_views,
     load,
     save,
@@ -45,9 +44,8 @@ from coview.methods.nested import nested_models
 from coview.summary import Summary, certainty, gather, space, summarize
 from coview.summary.margins import shortened_directions
 from coview.summary.settings import n_training_samples, parameters
-from coview.tune.record import relative_criteria
 from tests.conftest import make_blobs
-from tests.summaries import make_summary, make_tuning
+from tests.summaries import make_number, make_summary, make_support
 
 
 def model(n_clusters=3, **settings):
@@ -67,27 +65,27 @@ MODELS = {
     "one table": Concat(KSC(3, random_state=0)),
     "k-means": Concat(KMeans(3, n_init=2, random_state=0)),
     "no space at all": Concat(DBSCAN(eps=4)),
-    "tuned": Tuned(3, random_state=0),
-    "fixed size of tuned": FixedSize(Tuned([2, 3], random_state=0), n_train=60, random_state=0),
+    "selected": Coview(random_state=0),
+    "fixed size of selected": FixedSize(Coview([2, 3], random_state=0), n_train=60, random_state=0),
+    "table of coview": Concat(Coview(3, random_state=0)),
     "per view": PerView(KSC(3, random_state=0)),
     "k-means per view": PerView(KMeans(3, n_init=2, random_state=0)),
     "different per view": PerView({"a": KSC(3, random_state=0), "b": KMeans(3), "c": OPMC(3, random_state=0)}),
 }
 SCORES = {
     **dict.fromkeys(["tmvkscr", "ksc", "kpca", "mvksc", "fixed size", "scaled", "fixed size of scaled"], 2),
-    **dict.fromkeys(["tuned", "fixed size of tuned"], 6),  # two components of each of three models
+    **dict.fromkeys(["coview", "selected", "fixed size of selected", "table of coview"], 10),
     **dict.fromkeys(["one table", "fixed size of one table", "per view", "different per view"], 2),
     **dict.fromkeys(["oplfmvc", "mvscbp", "k-means", "k-means per view"], 3),
     "coreg": 9,
 }
 VIEW_SCORES = {
     **dict.fromkeys(["tmvkscr", "mvksc", "coreg", "oplfmvc", "fixed size", "scaled", "fixed size of scaled"], "abc"),
-    **dict.fromkeys(["tuned", "fixed size of tuned"], "abc"),
     **dict.fromkeys(["ksc", "kpca"], "a"),
 }
 VIEW_LABELS = {
     **dict.fromkeys(["tmvkscr", "mvksc", "fixed size", "scaled", "fixed size of scaled"], "abc"),
-    **dict.fromkeys(["tuned", "fixed size of tuned"], "abc"),
+    **dict.fromkeys(["coview", "selected", "fixed size of selected"], "abc"),
     **dict.fromkeys(["per view", "k-means per view", "different per view"], "abc"),
     **dict.fromkeys(["ksc", "kpca"], "a"),
 }
@@ -680,10 +678,9 @@ def test_memory_grows_by_a_few_numbers_for_each_sample(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     for start in range(0, n, 1000):
         x[start : start + 1000] = rng.normal(size=(1000, d)) + 3 * rng.integers(2, size=(1000, 1))
-    fitted = FixedSize(model(2), n_train=50, random_state=0).fit({"a": x})
 
     def peak(n_samples):
-        fitted.labels_ = fitted.labels_[:n_samples]
+        fitted = FixedSize(model(2), n_train=50, random_state=0).fit({"a": x[:n_samples]})
         tracemalloc.start()
         try:
             summarize(fitted, {"a": x[:n_samples]})
@@ -691,6 +688,7 @@ def test_memory_grows_by_a_few_numbers_for_each_sample(tmp_path, monkeypatch):
         finally:
             tracemalloc.stop()
 
+    peak(100)  # imports libraries, whose memory is not that of samples
     large = peak(n)
     assert large - peak(n // 3) < 0.25 * (x.nbytes - x.nbytes // 3)
 
@@ -746,7 +744,7 @@ def test_many_samples_are_listed_in_part_and_include_the_plotted_ones(blobs, mon
     assert set(summary.samples.labels) == {0, 1, 2}
 
 
-CERTAIN = {name: MODELS[name] for name in ("tmvkscr", "mvksc", "kpca", "fixed size", "one table", "per view", "tuned")}
+CERTAIN = {name: MODELS[name] for name in ("tmvkscr", "mvksc", "kpca", "fixed size", "one table", "per view", "coview")}
 
 
 @pytest.mark.parametrize("name", CERTAIN)
@@ -811,17 +809,9 @@ def test_densities_of_scikit_learn_are_no_novelties(blobs):
     assert samples.memberships is samples.novelties is None
 
 
-def test_a_consensus_of_models_without_novelties_has_memberships_only(blobs):
-    views, _ = blobs
-    models = [Concat(KMeans(3, n_init=2, random_state=seed)) for seed in (0, 1)]
-    samples = summarize(Consensus(models, n_clusters=3, random_state=0).fit(views), views).samples
-    assert min(samples.memberships) > 0.5
-    assert samples.novelties is None
-
-
 def test_one_cluster_has_novelties_but_no_memberships():
     views = {"a": np.random.default_rng(0).normal(size=(60, 3))}
-    summary = summarize(Tuned("auto", random_state=0).fit(views), views)
+    summary = summarize(Coview(random_state=0).fit(views), views)
     assert summary.n_clusters == 1
     assert summary.samples.memberships is summary.clusters[0].membership is None
     assert len(summary.samples.novelties) == 60
@@ -1038,112 +1028,146 @@ def test_notebooks_show_a_table_with_escaped_names():
 
 
 @pytest.fixture(scope="module")
-def tuned():
+def selected():
     views, _ = make_blobs()
-    return Tuned("auto", random_state=0).fit(views), views
+    return Coview(random_state=0).fit(views), views
 
 
-def test_the_summary_has_the_record_of_the_search(tuned):
-    model, views = tuned
-    tuning = summarize(model, views).tuning
-    assert (tuning.reason, tuning.selected, tuning.evaluations) == (model.reason_, model.selected_, model.evaluations_)
-    assert repr(tuning) == f"Tuning(3 clusters; {len(tuning.evaluations)} evaluations)"
-    assert summarize(TMvKSCR(3, random_state=0).fit(views), views).tuning is None
-    inside = PerView(Tuned(3, random_state=0)).fit({"a": views["a"]})
-    assert summarize(inside, {"a": views["a"]}).tuning.evaluations
+def test_the_summary_has_the_selected_number_and_the_support(selected):
+    fitted, views = selected
+    summary = summarize(fitted, views)
+    assert summary.number == fitted.number_
+    assert summary.support == fitted.support_
+    assert summary.support.level == "strong"
+    again = Summary.from_json(summary.to_json())
+    assert (again.number, again.support) == (fitted.number_, fitted.support_)
+    inside = FixedSize(Coview(random_state=0), n_train=60, random_state=0).fit(views)
+    assert summarize(inside, views).number == inside.estimator_.number_
+    assert summarize(inside, views).support == inside.estimator_.support_
+    for given in (Coview(3, random_state=0), model()):
+        assert summarize(given.fit(views), views).number is None
 
 
-def test_the_criterion_of_each_number_is_compared_with_the_best(tuned):
-    model, _ = tuned
-    relative = relative_criteria(model.evaluations_)
-    assert list(relative) == list(range(2, 13))
-    assert relative[model.n_clusters_] == 1 == max(relative.values())
-    by_number = {row.n_clusters: row.criterion for row in model.evaluations_ if row.criterion is not None}
-    assert relative[5] == by_number[5] / by_number[3]
-    assert relative_criteria([replace(row, criterion=0.0) for row in make_tuning(3, numbers=[3]).evaluations]) == {3: 1}
+@pytest.mark.parametrize("method", [Coview(3, random_state=0), model(), OPMC(3, random_state=0)])
+def test_the_support_of_a_given_number_is_measured(method, selected):
+    _, views = selected
+    support = summarize(method.fit(views), views).support
+    assert support.n_samples == 90
+    assert support.clusters == (0, 1, 2)
+    assert max(support.valleys) <= 0.4
+    assert support.level == "strong"
+    rng = np.random.default_rng(0)
+    noise = {name: rng.normal(size=(200, 8)) for name in "ab"}
+    assert summarize(method.fit(noise), noise).support.level == "none"
 
 
-@pytest.fixture(scope="module")
-def consensus():
-    views, _ = make_blobs()
-    models = [TMvKSCR(3, random_state=0), Preprocessed(Concat(TMvKSCR(3, kernel=RBF(), random_state=0)), "l2")]
-    return Consensus(models, weights=[3, 1], random_state=0).fit(views), views
+def test_the_support_by_the_best_view_is_measured_on_all_views(selected):
+    _, views = selected
+    fitted = PerView(Coview(random_state=0)).fit(views)
+    support = summarize(fitted, views).support
+    assert support == summarize(Coview(3, random_state=0).fit(views), views).support
+    assert support != fitted.estimators_[fitted.best_view_].support_
 
 
-def test_the_scores_of_a_consensus_are_summarised(consensus):
-    model, views = consensus
-    summary = summarize(model, views)
-    assert summary.method == "Consensus of 2 models"
-    np.testing.assert_allclose(summary.points.scores, model.scores_, rtol=1e-3, atol=1e-6)
-    for name, scores in model.transform(views, per_view=True).items():
-        np.testing.assert_allclose(summary.points.view_scores[name], scores, rtol=1e-3, atol=1e-6)
-        assert summary.points.view_labels[name] == tuple(model.view_labels_[name].tolist())
-    np.testing.assert_allclose(summary.eigenvalues, model.eigenvalues_, rtol=1e-4)
-    assert summary.eigenvalue_name == "fraction of the squared norm"
+def test_there_is_no_support_of_new_samples_of_one_given_cluster_and_of_precomputed_kernels(selected):
+    fitted, views = selected
+    new = {name: x[::2] for name, x in views.items()}
+    summary = summarize(fitted, new)
+    assert summary.support is None
+    assert summary.number == fitted.number_
+    assert summarize(Coview(1, random_state=0).fit(views), views).support is None
+    gram = views["a"] @ views["a"].T
+    assert summarize(TMvKSCR(3, kernel="precomputed", random_state=0).fit([gram]), [gram]).support is None
+
+
+def test_one_selected_cluster_has_support_and_number():
+    rng = np.random.default_rng(0)
+    views = [rng.normal(size=(120, 4)), rng.normal(size=(120, 3))]
+    summary = summarize(Coview(random_state=0).fit(views), views)
+    assert summary.n_clusters == summary.number.n_clusters == 1
+    assert summary.support.level == "none"
+    assert summary.support.valleys == summary.support.nearest == (None,)
+    assert summary.support.groups[0].structure is not None
+    assert Summary.from_json(summary.to_json()) == summary
+    assert summary.tree is summary.views[0].agreement is None
+
+
+def test_the_scores_and_labels_by_view_of_coview_are_summarised(selected):
+    fitted, views = selected
+    summary = summarize(fitted, views)
+    assert summary.method == "Coview"
+    np.testing.assert_allclose(summary.points.scores, fitted.scores_[:, :10], rtol=1e-3, atol=1e-6)
+    for name, labels in fitted.predict(views, per_view=True).items():
+        assert summary.points.view_labels[name] == tuple(labels.tolist())
+    np.testing.assert_allclose(summary.eigenvalues, fitted.eigenvalues_, rtol=1e-4)
     assert summary.further_eigenvalues is summary.explained_variance_ratio is summary.rho is None
-    assert summarize(TMvKSCR(3, random_state=0).fit(views), views).eigenvalue_name == "eigenvalue"
+    assert {view.kernel for view in summary.views} == {view.kappa for view in summary.views} == {None}
 
 
-def test_similarities_of_a_consensus_are_mean_cosine_similarities_of_its_models(consensus):
-    model, views = consensus
-    similarities = summarize(model, views).similarities
-    assert similarities.name == "mean cosine similarity in the models"
-    order = np.argsort(model.labels_, kind="stable")
-    units = []
-    for each in model.estimators_:
-        values = list(nested_models(each))[-1].eigenvalues_
-        units.append(each.transform(views)[order] * (values / values[0]).clip(0) ** 3)
-    units = [each / np.linalg.norm(each, axis=1, keepdims=True) for each in units]
-    expected = (3 * units[0] @ units[0].T + units[1] @ units[1].T) / 4
-    np.testing.assert_allclose(similarities.values, expected, atol=6e-4)  # three digits
-    new = summarize(model, {name: x[:40] for name, x in views.items()}).similarities
+def test_similarities_of_coview_are_cosine_similarities_of_its_scores(selected):
+    fitted, views = selected
+    similarities = summarize(fitted, views).similarities
+    assert similarities.name == "cosine similarity of the scores"
+    scores = fitted.scores_[np.argsort(fitted.labels_, kind="stable")]
+    units = scores / np.linalg.norm(scores, axis=1, keepdims=True)
+    np.testing.assert_allclose(similarities.values, units @ units.T, atol=6e-4)  # three digits
+    new = summarize(fitted, {name: x[:40] for name, x in views.items()}).similarities
     np.testing.assert_allclose(np.diag(new.values), 1, atol=1e-3)
 
 
-def test_kernels_and_preprocessing_of_a_consensus_are_those_of_all_models(consensus):
-    model, views = consensus
-    for view in summarize(model, views).views:
-        assert view.preprocessing == "as it is (1 model); L2-normalised rows (1 model)"
-        assert view.kernel == repr(model.kernels_[view.name])
-        assert view.kappa is None
-    kernels = [NeighborGraph(5), NeighborGraph(9), NeighborGraph(5)]
-    same = Consensus([TMvKSCR(3, kernel=kernel, random_state=0) for kernel in kernels]).fit(views)
-    for view in summarize(same, views).views:
-        assert view.preprocessing == "as it is"
-        assert view.kernel == "; ".join(repr(each.kernels_[view.name]) for each in same.estimators_[:2])
-
-
-def test_a_consensus_is_named_with_the_number_of_its_models(tuned):
-    model, views = tuned
-    n_models = len(model.estimator_.estimators)
-    assert summarize(model, views).method == f"Tuned(Consensus of {n_models} models)"
-    some = FixedSize(Tuned(3, random_state=0), n_train=60, random_state=0).fit(views)
-    assert summarize(some, views).method == f"FixedSize(Tuned(Consensus of {n_models} models))"
-    assert summarize(Tuned(1, random_state=0).fit(views), views).method == "Tuned(Consensus of 1 model)"
-
-
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        (["selected"], 1000),
-        (["selected"], -1),
-        (["selected"], 0),  # not a consensus
-        (["evaluations", 1, "weight"], None),
-        (["evaluations", 1, "size_entropy"], None),
-        (["evaluations", 3, "criterion"], None),
-        (["evaluations", 3, "n_clusters"], 3),  # two of three clusters, none of two
-        (["evaluations"], []),
-    ],
-)
-def test_a_changed_record_of_the_search_is_refused(path, value):
-    plain = json.loads(replace(make_summary(), tuning=make_tuning()).to_json())
-    assert Summary.from_json(json.dumps(plain)).tuning == make_tuning()
-    place = plain["tuning"]
+def with_part(part, path, value):
+    plain = json.loads(replace(make_summary(), support=make_support(), number=make_number()).to_json())
+    place = plain[part]
     for key in path[:-1]:
         place = place[key]
     place[path[-1]] = value
-    with pytest.raises(InputError, match="is inconsistent in 'tuning'"):
-        Summary.from_json(json.dumps(plain))
+    return json.dumps(plain)
+
+
+def test_number_and_support_read_back():
+    for level in ("none", "weak", "moderate", "strong"):
+        summary = replace(make_summary(), support=make_support(10, level), number=make_number())
+        assert Summary.from_json(summary.to_json()) == summary
+    neither = replace(make_summary(), support=None, number=None)
+    assert Summary.from_json(neither.to_json()) == neither
+
+
+@pytest.mark.parametrize(
+    ("part", "path", "value"),
+    [
+        ("support", ["valleys"], [0.3]),
+        ("support", ["nearest"], [1]),
+        ("support", ["nearest", 3], 77),
+        ("support", ["clusters", 9], 77),
+        ("support", ["clusters", 9], 8),
+        ("support", ["groups", 1, "clusters"], [0]),  # in two groups
+        ("support", ["groups", 1, "clusters"], []),
+        ("support", ["groups", 0, "clusters"], [0, 1, 2, 77]),
+        ("support", ["groups"], []),
+        ("support", ["n_samples"], 401),
+        ("number", ["n_clusters"], 9),
+        ("number", ["parts"], []),
+        ("number", ["votes", 0], [9]),
+    ],
+)
+def test_a_changed_number_or_support_is_refused(part, path, value):
+    with pytest.raises(InputError, match=f"is inconsistent in '{part}'"):
+        Summary.from_json(with_part(part, path, value))
+
+
+@pytest.mark.parametrize(
+    ("part", "path", "value"),
+    [
+        ("support", ["valleys", 0], -0.1),
+        ("support", ["n_samples"], 0),
+        ("support", ["groups", 0, "structure", "excess"], "x"),
+        ("number", ["largest"], 0),
+        ("number", ["parts", 0, "size"], 0),
+    ],
+)
+def test_impossible_values_of_number_or_support_are_refused(part, path, value):
+    with pytest.raises(InputError, match=rf"the summary.{part}.*: expected"):
+        Summary.from_json(with_part(part, path, value))
 
 
 def test_samples_that_dominate_a_component_are_named():
@@ -1154,10 +1178,9 @@ def test_samples_that_dominate_a_component_are_named():
         x[[7, 200]] = 30 * rng.normal(size=(2, x.shape[1]))
     names = [f"sample {row}" for row in range(300)]
     method = model(kernel=RBF())
-    for each in (method, Consensus([model(), Concat(method), method], random_state=0)):
-        assert (
-            "The degrees are regularised, because 2 training samples, possibly outliers, dominate a component "
-            "otherwise: sample 7, sample 200." in summarize(each.fit(views), views, ids=names).notes
-        )
+    assert (
+        "The degrees are regularised, because 2 training samples, possibly outliers, dominate a component otherwise: "
+        "sample 7, sample 200." in summarize(method.fit(views), views, ids=names).notes
+    )
     some = FixedSize(method, n_train=250, random_state=0).fit(views)
     assert not any("sample 7" in note for note in summarize(some, views, ids=names).notes)

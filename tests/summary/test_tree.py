@@ -1,12 +1,11 @@
-"""The tree of clusters of fitted models: from their first components, or from the search of `Tuned`."""
+"""The tree of clusters of fitted models: from their first components, or from the consensus of `Coview`."""
 
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
-from coview import OPMC, Codebook, Concat, Consensus, FixedSize, InputError, MvKSC, TMvKSCR, Tuned, load, save
-from coview.core.tree import cluster_tree
+from coview import OPMC, Codebook, Concat, Coview, FixedSize, InputError, TMvKSCR, load, save
 from coview.summary import Summary, summarize, tree
 from tests.conftest import make_blobs
 
@@ -41,11 +40,11 @@ def levels(branches):
     [
         TMvKSCR(4, random_state=0),
         TMvKSCR(4, assigner=Codebook(), random_state=0),
-        Consensus([TMvKSCR(4, random_state=0), TMvKSCR(4, random_state=1)], random_state=0),
-        Tuned(4, random_state=0),
+        Coview(4, random_state=0),
+        Coview(random_state=0),
         FixedSize(TMvKSCR(4, random_state=0), n_train=100, random_state=0),
     ],
-    ids=["tmvkscr", "codebook", "consensus", "tuned", "fixed size"],
+    ids=["tmvkscr", "codebook", "coview", "selected", "fixed size"],
 )
 def test_the_tree_has_all_numbers_up_to_that_of_the_model(model, pairs):
     views, truth = pairs
@@ -56,8 +55,8 @@ def test_the_tree_has_all_numbers_up_to_that_of_the_model(model, pairs):
     assert {sum(sizes.values()) for sizes in found.values()} == {n}
     if not isinstance(model, FixedSize):
         assert found[4] == {cluster.label: cluster.size for cluster in summary.clusters}
-        # The graphs of Tuned have no edges between the pairs, so that the order of the splits is arbitrary.
-        assert isinstance(model, Tuned) or sorted(found[2].values()) == [55, 75]  # the pairs
+        # The graphs of Coview have no edges between the pairs, so that the order of the splits is arbitrary.
+        assert isinstance(model, Coview) or sorted(found[2].values()) == [55, 75]  # the pairs
     assert Summary.from_json(summary.to_json()) == summary
 
 
@@ -66,31 +65,28 @@ def test_labels_for_fewer_clusters_are_those_of_a_model_with_fewer_components(k,
     views, _ = pairs
     model, fewer = (TMvKSCR(n_clusters, random_state=0).fit(views) for n_clusters in (4, k))
     assert adjusted_rand_score(model._fewer_clusters(model.scores_, k), fewer.labels_) == 1
-    consensus, less = (
-        Consensus([TMvKSCR(n, random_state=0), TMvKSCR(n, kernel="auto", rho=0.5, random_state=0)], random_state=0)
-        for n in (4, k)
-    )
-    found = consensus.fit(views)._fewer_clusters(consensus.scores_, k)
-    assert adjusted_rand_score(found, less.fit(views).labels_) > 0.95  # weights and directions are those of 4 clusters
 
 
-def test_the_tree_of_several_numbers_is_that_of_the_search(pairs, tmp_path):
-    views, truth = pairs
-    model = Tuned([2, 4, 6], random_state=0).fit(views)
+def test_the_tree_of_coview_has_the_levels_of_its_consensus(pairs, tmp_path):
+    views, _ = pairs
+    model = Coview(6, random_state=0).fit(views)
     branches = tree.tree_of(model)
     found = levels(branches)
-    assert list(found) == [2, 4, 6]
-    rows, labels = model._tree_labels()
-    assert list(labels) == [2, 4, 6]
-    sizes = np.bincount(model.labels_[rows])
-    assert found[model.n_clusters_] == {c: size for c, size in enumerate(sizes.tolist()) if size}
-    expected = cluster_tree({**labels, model.n_clusters_: model.labels_[rows]}, model.n_clusters_)
-    assert branches == expected
+    assert list(found) == [2, 3, 4, 5, 6]
+    learnt = model.model_.clusters
+    assert (learnt != model.labels_).any()  # some samples are in another cluster by their membership
+    for k in (2, 3, 4, 5):
+        level = model.model_.level(k)
+        unions = {frozenset(learnt[level == number].tolist()) for number in range(k)}
+        sizes = [int(np.isin(model.labels_, list(union)).sum()) for union in unions]
+        assert sorted(found[k].values()) == sorted(sizes)
+    assert found[6] == dict(enumerate(np.bincount(model.labels_).tolist()))
+    # Levels are nested: each cluster is a part of a single one of the level before.
+    parents = {}
+    for branch in branches:
+        parents.setdefault((branch.next_n_clusters, branch.next_cluster), set()).add(branch.cluster)
+    assert {len(each) for each in parents.values()} == {1}
     assert tree.tree_of(load(save(model, tmp_path / "model.safetensors"))) == branches
-    reclustered = FixedSize(Tuned([2, 4], random_state=0), n_train=80, random_state=0).fit(views)
-    kept = levels(summarize(reclustered, views).tree)[reclustered.n_clusters_]
-    assert set(kept) <= set(reclustered.labels_.tolist())
-    assert len(truth) > 80
 
 
 def test_new_samples_have_the_tree_of_the_training_samples(pairs):
@@ -98,13 +94,6 @@ def test_new_samples_have_the_tree_of_the_training_samples(pairs):
     model = TMvKSCR(4, random_state=0).fit(views)
     new = {name: x[::2] for name, x in views.items()}
     assert summarize(model, new).tree == summarize(model, views).tree
-
-
-def test_one_cluster_that_replaces_others_keeps_the_tree():
-    rng = np.random.default_rng(0)
-    model = Tuned([1, 2, 3], random_state=0).fit([rng.normal(size=(120, 4)), rng.normal(size=(120, 3))])
-    assert model.n_clusters_ == 1
-    assert list(levels(tree.tree_of(model))) == [2, 3]
 
 
 def test_many_clusters_have_twenty_numbers_and_their_own(monkeypatch):
@@ -115,27 +104,11 @@ def test_many_clusters_have_twenty_numbers_and_their_own(monkeypatch):
 
 @pytest.mark.parametrize(
     "model",
-    [TMvKSCR(2, random_state=0), OPMC(4, random_state=0), Concat(KMeans(4, n_init=1, random_state=0)), Tuned(1)],
+    [TMvKSCR(2, random_state=0), OPMC(4, random_state=0), Concat(KMeans(4, n_init=1, random_state=0)), Coview(1)],
 )
 def test_models_without_a_tree(model, pairs):
     views, _ = pairs
     assert summarize(model.fit(views), views).tree is None
-
-
-def test_the_eigenvalues_of_the_models_of_a_consensus_are_relative_to_their_largest(pairs):
-    views, _ = pairs
-    models = [TMvKSCR(4, random_state=0), MvKSC(4, random_state=0)]
-    consensus = Consensus(models, random_state=0).fit(views)
-    found = summarize(consensus, views).model_eigenvalues
-    first, second = consensus.estimators_
-    expected = np.append(first.eigenvalues_, first._further_eigenvalues) / first.eigenvalues_[0]
-    np.testing.assert_allclose(found["model 1"], expected, rtol=1e-4)
-    np.testing.assert_allclose(found["model 2"], second.eigenvalues_ / second.eigenvalues_[0], rtol=1e-4)
-    tuned = summarize(Tuned(4, random_state=0).fit(views), views)
-    weighted = [row.model for row in tuned.tuning.evaluations if row.weight is not None]
-    assert list(tuned.model_eigenvalues) == weighted
-    assert all(len(values) == 4 + 3 for values in tuned.model_eigenvalues.values())
-    assert summarize(models[0].fit(views), views).model_eigenvalues is None
 
 
 def test_a_changed_tree_is_refused(pairs):

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from coview.core.assign import Labels
+from coview.evaluate.coview import Coview
 from coview.methods.score_clusterer import ScoreClusterer
 from coview.summary.contributions import BLOCK_ROWS
 from coview.summary.margins import Numbers
@@ -38,11 +39,13 @@ class Certainty(NamedTuple):
 
 def gather_certainty(model: Any, nested: Nested, views: Views, labels: Labels, rows: Numbers) -> Certainty:
     """Return memberships and novelties of these rows, given the labels of all; memberships only of several clusters."""
-    if not isinstance(nested.method, ScoreClusterer):  # a mixture of scikit-learn has densities, and no novelty
+    method = nested.method
+    if not isinstance(method, (ScoreClusterer, Coview)):  # a mixture of scikit-learn has densities, and no novelty
         return Certainty(rows, None, None)
     blocks = [rows[part] for part in gen_batches(len(rows), BLOCK_ROWS)]
     memberships = novelties = None
-    if hasattr(model, "predict_proba") and nested.method._assignment.n_found > 1:
+    n_clusters = method.n_clusters_ if isinstance(method, Coview) else method._assignment.n_found
+    if hasattr(model, "predict_proba") and n_clusters > 1:
         own = [model.predict_proba(views.take(some))[np.arange(len(some)), labels[some]] for some in blocks]
         memberships = np.concatenate(own)
     if hasattr(model, "score_samples"):

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from coview import metrics
 from coview.certainty.stability import Stability
 from coview.certainty.which_view import agreements_without
+from coview.compose import PerView
 from coview.core.assign import Labels
 from coview.core.drawn import draw_by_cluster
 from coview.core.gram import Centering
@@ -98,8 +99,7 @@ def summarize(
         `summary.map` of the training samples, on which new samples are placed. By default it is computed again from the
         scores of the training samples that the model keeps.
     stability : Stability, optional
-        The result of `coview.stability` for this model and these views. The stability of the clusters is by default
-        that of a few models of at most 200 samples, and there is none of the samples.
+        The result of `coview.stability` for this model and these views.
 
     Returns
     -------
@@ -155,6 +155,7 @@ def summarize_with_positions(
     found = _find(model, views, _names("ids", ids, views.n_samples))
     check_stability(stability, found.labels, found.names)
     check_row_labels("truth", truth, views)
+    support = _support(model, found)  # before there is more to keep, because it needs most memory
     classes = None if truth is None else _names("truth", truth, views.n_samples)
     if classes is not None:
         check_classes("truth", classes)
@@ -185,7 +186,7 @@ def summarize_with_positions(
             contributions,
             certainty.cluster_memberships(listed, found.numbers[listed]),
         ),
-        support=_support(model, found),
+        support=support,
         refits=refits_of(stability),
         silhouette=separation.silhouette,
         rho=float(method.rho) if isinstance(method, TMvKSCR) else None,
@@ -282,9 +283,14 @@ def _separation(scores: Array | None, numbers: Numbers, drawn: Numbers) -> _Sepa
 
 
 def _support(model: Any, found: _Found) -> Support | None:
-    """Return the support of the clusters, which `Coview` has measured if it has selected their number."""
-    *_, method = nested_models(model)
-    if isinstance(method, Coview) and method.support_ is not None and found.fitted:
+    """Return the support of the clusters, which `Coview` has measured if it has selected their number.
+
+    That of new samples is not measured: a small batch has no valleys, however distant its clusters are.
+    """
+    *outer, method = nested_models(model)
+    if not found.fitted:
+        return None
+    if isinstance(method, Coview) and method.support_ and not any(isinstance(each, PerView) for each in outer):
         return method.support_
     kernels = getattr(method, "kernels_", {})
     if len(found.names) < 2 or any(isinstance(kernel, Precomputed) for kernel in kernels.values()):
@@ -661,7 +667,7 @@ def _selected_number(model: Any) -> ClusterNumber | None:
 def _notes(found: _Found) -> list[str]:
     notes = []
     n, method = found.views.n_samples, found.nested.method
-    # A consensus may have the number of its models.
+    # `Coview` selects its number, and may be asked for several.
     requested = getattr(method, "n_clusters_", None) or getattr(method, "n_clusters", None)
     if requested is not None and len(found.names) < requested:
         notes.append(f"{requested} clusters were requested, and {len(found.names)} have members.")

@@ -11,6 +11,7 @@ from sklearn.utils import gen_batches
 from coview.compose import Concat
 from coview.compose.concat import stacks_views
 from coview.core.assign import Labels
+from coview.evaluate.coview import Coview
 from coview.methods.base import MultiViewClusterer
 from coview.methods.kernel_clusterer import KernelClusterer
 from coview.methods.nested import kept_scores, nested_models
@@ -80,7 +81,7 @@ def view_labels(model: Any, views: Views, fitted: bool, drawn: Numbers) -> tuple
     if fitted and hasattr(model, "view_labels_"):
         return dict(model.view_labels_), np.arange(views.n_samples)
     for each in nested_models(model):
-        if hasattr(each, "view_labels_"):
+        if hasattr(each, "view_labels_") or isinstance(each, Coview):
             return model.predict(views.take(drawn), per_view=True), drawn
         if isinstance(each, Concat):
             break

@@ -200,10 +200,9 @@ class Summary:
     views : tuple of View
     clusters : tuple of Cluster
     support : Support or None
-        What supports the clusters; None for one cluster that is given, and for precomputed kernels.
+        What supports the clusters; None for new samples, for one cluster that is given, and for precomputed kernels.
     refits : Refits or None
-        The models from which the stability of clusters and samples is computed, if it is given to `summarize`. The
-        stability of clusters is otherwise that of a few models of a subset.
+        The models from which the stability of clusters and samples is computed, if it is given to `summarize`.
     silhouette : float or None
         Mean silhouette in score space.
     rho : float or None
@@ -274,11 +273,6 @@ class Summary:
     seconds: dict[str, float]
     versions: dict[str, str]
     command: str | None
-
-    @property
-    def is_one_cluster(self) -> bool:
-        """Whether the result is one cluster because more are not supported."""
-        return self.number is not None and self.number.n_clusters == 1
 
     def to_dict(self) -> dict[str, Any]:
         """Return all values as dictionaries, lists, strings and numbers.
@@ -414,7 +408,18 @@ def _check_lengths(summary: Summary) -> None:
         holds["similarities"] = len(similarities.values) == side and all(len(r) == side for r in similarities.values)
     if summary.support is not None:
         support = summary.support
-        holds["support"] = len(support.clusters) == len(support.valleys) == len(support.nearest)
+        of_groups = [label for group in support.groups for label in group.clusters]
+        holds["support"] = (
+            len(support.clusters) == len(support.valleys) == len(support.nearest)
+            and support.clusters == tuple(sorted(of_groups)) == tuple(sorted(labels & set(of_groups)))
+            and set(support.nearest) <= {None, *support.clusters}
+            and sum(group.size for group in support.groups) == support.n_samples
+        )
+    if summary.number is not None:
+        number = summary.number
+        holds["number"] = number.n_clusters == sum(part.n_clusters for part in number.parts) and all(
+            len(vote) == 2 for vote in number.votes
+        )
     for part, fine in holds.items():
         if not fine:
             raise InputError(f"the summary is inconsistent in {part!r}; it was changed after it was written")

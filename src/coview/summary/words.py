@@ -14,6 +14,11 @@ UNCERTAIN = 0.5  # membership
 _FAR_ABOVE_EQUAL = 1.5  # the contribution of a view over the mean of all views
 
 
+def has_support(summary: Summary) -> bool:
+    """Return whether the clusters are supported, as far as it is known; otherwise agreement is no evidence of them."""
+    return summary.support is None or summary.support.level != "none"
+
+
 def refits_in_words(summary: Summary) -> list[str]:
     """Return how many clusters and samples models of half of the samples find again; nothing if it is not measured."""
     refits, stays = summary.refits, [each for each in summary.samples.stability or () if each is not None]
@@ -22,12 +27,26 @@ def refits_in_words(summary: Summary) -> list[str]:
         return []
     readings = Counter(map(hennig_reading, known))
     words = [f"{n} {'is' if n == 1 else 'are'} {name}" for name in READINGS if (n := readings[name])]
+    no_evidence = "" if has_support(summary) else " Clusters without support can be stable, too."
     labelled = "" if refits.predicts else " that label it"
     models = f"{plural(refits.n_repeats, 'model')} with the same settings, each of {plural(refits.n_drawn, 'sample')}"
     return [
         f"In {models}: of {plural(len(known), 'cluster')}, {listed(words)}. On average, a sample stays in its cluster "
-        f"in {percent(sum(stays) / len(stays))} of the models{labelled}."
+        f"in {percent(sum(stays) / len(stays))} of the models{labelled}.{no_evidence}"
     ]
+
+
+def membership_in_words(summary: Summary) -> str:
+    """Return what the membership of a sample in its cluster is."""
+    if "Coview" in summary.method:  # alone or in wrappers
+        return (
+            "Membership is the mean of two fractions: of the neighbours of a sample that are in its cluster, and of "
+            "the samples of the cluster to which the clusterings assign the same label."
+        )
+    return (
+        "Membership estimates the fraction of models of random subsets of the training samples that assign a sample to "
+        "the same cluster."
+    )
 
 
 def certainty_in_words(summary: Summary) -> list[str]:
@@ -44,10 +63,7 @@ def certainty_in_words(summary: Summary) -> list[str]:
 
     if memberships is not None:
         n = sum(each < UNCERTAIN for each in memberships)
-        sentences.append(
-            f"{some(n)} a membership below {UNCERTAIN}: fewer than half of the models of random subsets of the "
-            "training samples are expected to assign such a sample to the same cluster."
-        )
+        sentences.append(f"{some(n)} a membership below {UNCERTAIN}. {membership_in_words(summary)}")
     if novelties is not None:
         n = sum(each > NOVEL for each in novelties if each is not None)
         expected = (
