@@ -11,14 +11,17 @@ from coview import OPMC, InputError, MvKSC, TMvKSCR, plots
 from coview.report.charts import SHAPES, swatch
 from coview.summary import summarize
 from tests.conftest import make_blobs, rendered
-from tests.summaries import make_summary, make_tuning
+from tests.summaries import bare, make_summary, make_support
 
 matplotlib = pytest.importorskip("matplotlib")
 
 from matplotlib.colors import to_hex  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 
-WITH_TICKS = [plots.sorted_scores, plots.spectrum, plots.scatter, plots.similarity_matrix, plots.kept_together]
+WITH_TICKS = [
+    *(plots.sorted_scores, plots.spectrum, plots.scatter, plots.similarity_matrix, plots.kept_together),
+    plots.support,
+]
 OF_SUMMARIES = [*WITH_TICKS, plots.sample_map]
 
 
@@ -38,11 +41,9 @@ def test_summaries_of_any_number_of_clusters_can_be_drawn(draw, n_clusters):
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i]), "tick labels overlap"
 
 
-@pytest.mark.parametrize(
-    ("draw", "data"), [*((draw, None) for draw in OF_SUMMARIES), (plots.tuning_clusters, make_tuning())]
-)
-def test_the_given_axes_are_drawn_on_and_nothing_global_changes(draw, data):
-    data = summary_of(3) if data is None else data
+@pytest.mark.parametrize("draw", OF_SUMMARIES)
+def test_the_given_axes_are_drawn_on_and_nothing_global_changes(draw):
+    data = summary_of(3)
     before = dict(matplotlib.rcParams)
     figure = Figure()
     left, right = figure.subplots(1, 2)
@@ -57,9 +58,8 @@ def test_the_given_axes_are_drawn_on_and_nothing_global_changes(draw, data):
 def test_drawing_neither_needs_nor_starts_pyplot():
     code = (
         "import sys; from coview import plots; assert 'matplotlib' not in sys.modules\n"
-        "from coview.tune.record import CONSENSUS, EvaluatedModel\n"
-        "rows = [EvaluatedModel(CONSENSUS, 600, k, criterion=1.0, criterion_spread=0.1) for k in (2, 3)]\n"
-        "plots.tuning_clusters(rows)\n"
+        "from tests.summaries import make_summary\n"
+        "plots.support(make_summary(60, 3))\n"
         "assert 'matplotlib.figure' in sys.modules and 'matplotlib.pyplot' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -68,7 +68,7 @@ def test_drawing_neither_needs_nor_starts_pyplot():
 def test_a_missing_matplotlib_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r'pip install "coview\[report\]"'):
-        plots.tuning_clusters(make_tuning())
+        plots.support(make_summary())
 
 
 def test_a_cluster_has_the_same_style_in_plots_and_in_the_report():
@@ -221,7 +221,7 @@ def test_missing_parts_cannot_be_drawn():
     views, _ = make_blobs()
     summary = summarize(OPMC(3, random_state=0).fit(views), views)
     for draw, message in zip(
-        OF_SUMMARIES,
+        [each for each in OF_SUMMARIES if each is not plots.support],
         ["no scores", "no eigenvalues", "no scores", "no similarities", "no labels of single views", "no scores"],
         strict=True,
     ):
@@ -237,38 +237,72 @@ def test_components_that_do_not_exist_are_refused(component):
         plots.scatter(summary_of(3), y=component)
 
 
-def test_the_criterion_is_drawn_with_stability_and_agreement():
-    tuning = make_tuning(10)
-    for table, word in ((tuning, "selected"), (tuning.evaluations, "best")):
-        ax = rendered(plots.tuning_clusters(table))
-        lines = {line.get_label(): line for line in ax.lines}
-        assert list(lines) == ["criterion (relative to the best)", "stability", "agreement between models", word]
-        criterion = lines["criterion (relative to the best)"]
-        np.testing.assert_array_equal(criterion.get_xdata(), range(2, 13))
-        np.testing.assert_allclose(criterion.get_ydata()[7:], [2.8 / 3, 1, 2.8 / 3, 2.6 / 3])
-        band = ax.collections[0].get_paths()[0].vertices
-        at_best = band[band[:, 0] == 10][:, 1]
-        np.testing.assert_allclose([at_best.min(), at_best.max()], [1 - 0.1 / 3, 1 + 0.1 / 3])
-        assert set(lines[word].get_xdata()) == {10}
+def dots(ax):
+    """The positions of the markers of each row, without the lines of limits."""
+    return [tuple(line.get_xydata()[0]) for line in ax.lines if line.get_linestyle() == "None"]
 
 
-def test_measures_that_are_not_available_are_not_drawn():
-    tuning = make_tuning(10)
-    rows = tuple(replace(row, stability=None) for row in tuning.evaluations)
-    ax = plots.tuning_clusters(replace(tuning, evaluations=rows))
-    assert "stability" not in [line.get_label() for line in ax.lines]
+def limits(ax):
+    """The shaded interval and the dashed line."""
+    (span,) = {(each.get_x(), each.get_x() + each.get_width()) for each in ax.patches}
+    (dashed,) = {line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == "--"}
+    return span, dashed
 
 
-def test_the_spectrum_of_a_consensus_is_named():
-    fractions = {"eigenvalue_name": "fraction of the squared norm", "explained_variance_ratio": None}
-    assert plots.spectrum(replace(make_summary(), **fractions)).get_ylabel() == "fraction of the squared norm"
+def test_the_support_has_the_valley_ratio_beside_the_stability_and_the_excess_modularity_below():
+    summary = make_summary()
+    valleys = (2.34, 0.71, None, *[0.3] * 7)
+    drawn = replace(summary, support=replace(make_support(10), valleys=valleys))
+    ax = plots.support(drawn)
+    first, second, third = ax.figure.axes
+    assert first is ax
+    rendered(ax)
+    assert [each.get_xlabel() for each in (first, second, third)] == ["valley ratio", "stability", "excess modularity"]
+    assert dots(first) == [(1.5, 0), (0.71, 1), *((0.3, row) for row in range(3, 10))]
+    assert "2.3" in [text.get_text() for text in first.texts]
+    assert dots(second) == [(0.9, row) for row in range(10)]
+    assert dots(third) == [(0.15, 0)]
+    assert [to_hex(line.get_color()) for line in first.lines[:1]] == [plots.PALETTE[0]]
+    assert limits(first) == ((0.0, 0.4), 0.7)
+    assert limits(second) == ((0.75, 1.0), 0.6)
+    assert limits(third)[0][0] == 0.02
+    assert limits(third)[1] == 0
+    assert first.yaxis_inverted()
+    boxes = [each.get_window_extent() for each in (first, second, third)]
+    assert boxes[0].x1 <= boxes[1].x0
+    assert boxes[2].y1 < min(boxes[0].y0, boxes[1].y0)
 
 
-def test_a_single_number_of_clusters_is_refused():
-    with pytest.raises(InputError, match="only one number of clusters"):
-        plots.tuning_clusters(make_tuning(4, numbers=[4]))
+def test_only_known_parts_of_the_support_are_drawn():
+    summary = make_summary()
+    unknown = tuple(replace(cluster, stability=None) for cluster in summary.clusters)
+    strong = replace(summary, support=make_support(10, "strong"), clusters=unknown)
+    assert [ax.get_xlabel() for ax in plots.support(strong).figure.axes] == ["valley ratio"]
+    one = replace(strong, support=make_support(1, "none"), clusters=unknown[:1])
+    ax = rendered(plots.support(one))
+    assert [each.get_xlabel() for each in ax.figure.axes] == ["excess modularity"]
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["all samples"]
+    without = replace(summary, support=None)
+    assert [ax.get_xlabel() for ax in plots.support(without).figure.axes] == ["stability"]
+    with pytest.raises(InputError, match="the summary of TMvKSCR has no support to plot"):
+        plots.support(bare(summary))
 
 
-def test_invalid_tables_are_refused():
-    with pytest.raises(InputError, match=r"expected summary.tuning or Tuned.evaluations_"):
-        plots.tuning_clusters(5)
+@pytest.mark.parametrize("layout", [None, "constrained", "tight"])
+def test_the_support_keeps_inside_the_given_axes(layout):
+    figure = Figure(figsize=(12, 6), layout=layout)
+    left, right = figure.subplots(1, 2)
+    plots.support(make_summary(), ax=right)
+    rendered(left)
+    space = right.get_subplotspec().get_topmost_subplotspec().get_position(figure)
+    for ax in figure.axes[1:]:
+        box = ax.get_position()
+        assert box.x1 <= space.x1 + 0.1
+        assert box.x0 > left.get_position().x1
+    free = Figure(figsize=(8, 6))
+    ax = free.add_axes((0.1, 0.2, 0.5, 0.6))
+    plots.support(make_summary(), ax=ax)
+    for each in free.axes:
+        x0, y0, x1, y1 = each.get_position().extents
+        assert 0.1 - 1e-9 <= x0 < x1 <= 0.6 + 1e-9
+        assert 0.2 - 1e-9 <= y0 < y1 <= 0.8 + 1e-9

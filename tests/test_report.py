@@ -15,15 +15,17 @@ import pytest
 
 from coview.compare import Comparison, MethodResult
 from coview.core.tree import Branch
+from coview.evaluate.structure import Structure
+from coview.evaluate.support import LEVELS, ClusterGroup
+from coview.evaluate.words import number_in_words, support_in_words
 from coview.report import render, write_report
 from coview.report.charts import MAX_SIMILARITIES, chart_data, pack
 from coview.report.page import as_script
 from coview.report.sentences import comparison_overview, overview, preprocessing_descriptions
 from coview.report.tables import cross_table, divisions, splits
 from coview.summary import Similarities, Truth, summarize
-from coview.validity.words import STATEMENTS, validity_in_words
 from tests.conftest import make_blobs
-from tests.summaries import bare, make_summary, make_tuning
+from tests.summaries import FOUND, bare, make_number, make_summary, make_support
 
 pytest.importorskip("plotly", reason="reports need plotly: pip install 'coview[report]'")
 pytest.importorskip("jinja2", reason="reports need jinja2: pip install 'coview[report]'")
@@ -106,6 +108,7 @@ def test_the_page_has_every_section_in_order(page):
     sections = [attributes["id"] for attributes in page.all("section")]
     assert sections == [
         "overview",
+        "support",
         "clusters",
         "samples",
         "spectrum",
@@ -347,95 +350,94 @@ def test_settings_contain_the_preprocessing_of_each_view(summary):
 def table_rows(html, table):
     """Return the text of the cells of each row of the body of a table."""
     body = html.split(f'id="{table}"')[1].split("<tbody>")[1].split("</tbody>")[0]
-    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in body.split("<tr>")[1:]]
+    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in body.split("<tr>")[1:]]
     return [[unescape(re.sub("<[^>]*>", "", cell)) for cell in row] for row in rows]
 
 
-def test_models_and_numbers_of_clusters_have_tables_and_a_plot(summary):
-    tuned = replace(summary, tuning=make_tuning(10))
-    html = render(tuned)
-    page = Page(html)
-    assert "Models and number of clusters" in page.text
-    assert tuned.tuning.reason in page.text
-    assert "2 to 12 clusters were compared by a criterion that uses no known classes" in page.text
-    with_gaps = render(replace(summary, tuning=make_tuning(10, numbers=[3, 10])))
-    assert "3 and 10 clusters were compared" in Page(with_gaps).text
-    assert len(page.ids()) == len(set(page.ids()))
-    assert table_rows(html, "models-table") == [
-        ["stacked", "view 'text' has 3 samples with degree <= 0"],
-        ["each view", "1.00", "0.90", "0.80", "0.95", "0.1000"],
-        ["each view (standardised)", "0.60", "0.70", "0.80", "0.96", "0.1000"],
-        ["consensus", "–", "0.92", "0.80", "0.97", "0.1000"],
-    ]
-    numbers = table_rows(html, "numbers-table")
-    assert [row[0] for row in numbers] == [*map(str, range(2, 10)), "→ 10", "11", "12"]
-    assert numbers[7:10] == [
-        ["9", "2.80", "93%", "± 3%", "0.92", "0.80"],
-        ["→ 10", "3.00", "100%", "± 3%", "0.92", "0.80"],
-        ["11", "2.80", "93%", "± 3%", "0.92", "0.80"],
-    ]
-    data = page.data()["numbers"]
-    assert data["selected"] == 10
-    assert list(data["lines"]) == ["criterion (relative to the best)", "stability", "agreement between models"]
-    places, values = data["lines"]["criterion (relative to the best)"]
-    assert places == list(range(2, 13))
-    assert values[8] == 1 == max(values)
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_picture_of_the_support_has_the_ratios_and_the_stability_of_all_clusters(summary, level):
+    data = chart_data(replace(summary, support=make_support(10, level)))["support"]
+    ratios, stability = data["measures"]
+    assert (ratios["name"], ratios["supported"], ratios["bound"]) == ("valley ratio", (0.0, 0.4), 0.7)
+    assert (stability["name"], stability["supported"], stability["bound"]) == ("stability", (0.75, 1.0), 0.6)
+    assert ratios["values"] == make_support(10, level).valleys
+    assert stability["values"] == (0.9,) * 10
+    assert ratios["texts"][3].startswith("cluster 3: valley ratio 0.")
+    if level == "strong":
+        assert max(ratios["values"]) <= 0.4
+        assert data["groups"] == []
+    else:
+        (group,) = data["groups"]
+        assert group["name"] == ("0, 1, 2" if level == "moderate" else "all samples")
+        assert (group["excess"] >= group["needed"]) == (level != "none")
 
 
-def test_a_single_number_of_clusters_has_models_and_no_numbers(summary):
-    tuning = make_tuning(10, numbers=[10])
-    tuning = replace(tuning, evaluations=tuple(replace(row, eigengap=None) for row in tuning.evaluations))
-    html = render(replace(summary, tuning=tuning))
-    page = Page(html)
-    assert page.data()["numbers"] is None
-    assert not {"numbers", "numbers-table"} & set(page.ids())
-    assert "were compared by a criterion" not in page.text
-    assert "Eigengap" not in page.text  # it needs one component more
-    assert table_rows(html, "models-table")[1] == ["each view", "1.00", "0.90", "0.80", "0.95"]
+def test_excess_modularity_is_in_the_shaded_area_exactly_if_structure_is_found(summary):
+    for excess in (-0.01, 0.019999, 0.02, 0.03, 0.1):
+        for deviation in (0.0, 0.01, 0.015, 0.0150001, 0.04):
+            structure = Structure(6.0, excess, deviation)
+            support = make_support(10, "weak")
+            support = replace(support, groups=(replace(support.groups[0], structure=structure),))
+            group = chart_data(replace(summary, support=support))["support"]["groups"][0]
+            assert (group["excess"] >= group["needed"]) == structure.is_found, structure
 
 
-def test_numbers_of_clusters_with_almost_the_best_criterion_are_named(summary):
-    def checks(tuning):
-        return " ".join(overview(replace(summary, tuning=tuning)).parts["What to check"])
-
-    tuning = make_tuning(10)
-    assert "The number of clusters" not in checks(tuning)
-    close = {9: 2.97, 11: 2.9, 12: 2.86}
-    rows = tuple(
-        replace(row, criterion=close.get(row.n_clusters, row.criterion)) if row.criterion else row
-        for row in tuning.evaluations
+def test_one_cluster_has_its_excess_modularity_only(summary):
+    one = replace(
+        summary,
+        clusters=(replace(summary.clusters[0], stability=None),),
+        n_clusters=1,
+        support=make_support(1, "none"),
+        number=replace(make_number(2), n_clusters=1, parts=make_number(3).parts[1:2]),
     )
-    assert (
-        "The number of clusters is not certain: the criterion of 9 clusters is 99% and the criterion of 11 clusters is "
-        "97% of that of 10 clusters." in checks(replace(tuning, evaluations=rows))
-    )
+    data = chart_data(one)["support"]
+    assert data["measures"] == []
+    assert [group["name"] for group in data["groups"]] == ["all samples"]
+    page = Page(render(one))
+    assert "excess" in page.ids()
+    assert "ratios" not in page.ids()
+    assert "No cluster structure found in 400 samples" in page.text
+    assert "Valley ratio" not in page.text
+    unknown = replace(one.support.groups[0], structure=Structure(2.5, None, None))  # a curve
+    without = Page(render(replace(one, support=replace(one.support, groups=(unknown,)))))
+    assert "support" not in without.ids()
+    assert "as those of a curve or a surface" in without.text
 
 
-def test_one_cluster_is_explained_beside_the_best_number(summary):
-    text = Page(render(replace(summary, n_clusters=1, tuning=make_tuning(3)))).text
-    assert "but its clusters are not supported, so that one cluster remains" in " ".join(text.split())
-    alone = replace(summary, n_clusters=1, validity=None, tuning=make_tuning(3))  # only one cluster has members
-    assert "are not supported" not in Page(render(alone)).text
+def test_missing_stability_and_support_are_not_drawn(summary):
+    unknown = tuple(replace(cluster, stability=None) for cluster in summary.clusters)
+    assert [each["name"] for each in chart_data(replace(summary, clusters=unknown))["support"]["measures"]] == [
+        "valley ratio"
+    ]
+    assert [each["name"] for each in chart_data(replace(summary, support=None))["support"]["measures"]] == ["stability"]
+    assert chart_data(replace(summary, support=None, clusters=unknown))["support"] is None
+    assert "support" not in Page(render(replace(summary, support=None, clusters=unknown))).ids()
 
 
-def test_names_of_models_are_escaped(summary):
-    tuning = make_tuning(10)
-    rows = tuple(replace(row, model=NASTY) if row.criterion is None else row for row in tuning.evaluations)
-    html = render(replace(summary, tuning=replace(tuning, reason=NASTY, evaluations=rows)))
-    assert "alert(1)</script>" not in html
+def test_the_support_has_a_text_alternative(summary):
+    support = replace(summary.support, valleys=(0.40004, *summary.support.valleys[1:3], None, *[0.3] * 6))
+    html = render(replace(summary, support=support))
+    header = re.findall(r'<button type="button">(.*?)</button>', html.split('id="clusters-table"')[1])
+    place = header.index("Valley ratio")
+    column = [row[place] for row in table_rows(html, "clusters-table")]
+    assert column == ["0.40004 with 1", "0.71 with 2", "0.72 with 3", "–", *[f"0.30 with {c}" for c in range(5, 10)],
+                      "0.30 with 0"]  # fmt: skip
+    labels = {a["id"]: a["aria-label"] for a in Page(html).all("div") if a.get("role") == "img"}
+    assert labels["ratios"].startswith("Valley ratio and stability of each cluster")
+    assert "0, 1, 2: excess modularity 0.15, at least 0.02 is needed" in labels["excess"]
 
 
-def test_the_spectrum_of_a_consensus_is_described_as_fractions(summary):
-    fractions = {"eigenvalues": (0.5, 0.25, 0.15, 0.1), "explained_variance_ratio": None, "further_eigenvalues": None}
-    consensus = replace(make_summary(n_clusters=3), eigenvalue_name="fraction of the squared norm", **fractions)
-    page = Page(render(consensus))
-    text = " ".join(page.text.split())
-    assert page.data()["eigenvalue_name"] == "fraction of the squared norm"
-    assert "The bars are fractions of the squared norm of the scores." in text
-    assert "the first 2 components, one fewer than clusters, have nearly all of it; here they have 75%." in text
-    assert "Largest eigenvalues" not in text
-    assert Page(render(summary)).data()["eigenvalue_name"] == "eigenvalue"
-    assert "squared norm" not in Page(render(summary)).text
+def test_many_clusters_of_a_group_are_counted_and_many_groups_cut(summary):
+    big = make_summary(400, 30)
+    groups = tuple(ClusterGroup((2 * i, 2 * i + 1), 80, FOUND) for i in range(15))
+    data = chart_data(replace(big, support=replace(big.support, groups=groups)))["support"]
+    assert [group["name"] for group in data["groups"]] == ["0, 1", "2, 3", "4, 5", "6, 7", "8, 9", "10, 11"]
+    groups = tuple(ClusterGroup(tuple(range(*ends)), 10, FOUND) for ends in ((0, 4), (4, 9), (9, 30)))
+    data = chart_data(replace(big, support=replace(big.support, groups=groups)))["support"]
+    names = [group["name"] for group in data["groups"]]
+    assert names == ["0, 1, 2, 3", "4, 5, 6\nand 2 more", "9, 10, 11\nand 18 more"]
+    hundred = make_summary(400, 100)
+    assert chart_data(hundred)["support"]["height"] <= 800
 
 
 def test_a_single_similarity_can_be_drawn(summary):
@@ -504,33 +506,57 @@ def sentences(summary):
     return " ".join(sentence for part in overview(summary).parts.values() for sentence in part)
 
 
-@pytest.mark.parametrize("stability", [0.9, 0.6, 0.4, 0.2])
-def test_the_validity_is_stated(summary, stability):
-    validity = replace(summary.validity, stability=stability)
-    text = sentences(replace(summary, validity=validity))
-    assert all(sentence in text for sentence in validity_in_words(validity))
-    assert sum(statement in text for statement in STATEMENTS.values()) == 1
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_support_is_stated(summary, level):
+    support = make_support(10, level)
+    assert support.level == level
+    stated = replace(summary, support=support)
+    assert all(sentence in sentences(stated) for sentence in support_in_words(support))
+    shown = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", render(stated)))
+    assert shown["Support"] == level
 
 
-def test_a_report_of_invalid_clusters_begins_with_reliability(summary):
-    validity = replace(summary.validity, stability=0.2)
-    assert next(iter(overview(replace(summary, validity=validity)).parts)) == "Reliability"
+def test_a_report_of_clusters_without_support_begins_with_reliability(summary):
+    unsupported = replace(summary, support=make_support(10, "none"))
+    assert next(iter(overview(unsupported).parts)) == "Reliability"
     assert next(iter(overview(summary).parts)) == "Method"
-    one = replace(summary, validity=validity, clusters=summary.clusters[:1], n_clusters=1)
+    one = replace(summary, support=make_support(1, "none"), clusters=summary.clusters[:1], n_clusters=1)
     assert overview(one).title == "No cluster structure found in 400 samples"
-    assert overview(replace(one, validity=None)).title == "1 cluster in 400 samples"
+    assert overview(replace(one, support=None)).title == "1 cluster in 400 samples"
 
 
-def test_unknown_validity_is_stated(summary):
-    assert "The validity of the clusters is not known" in sentences(replace(summary, validity=None))
+def test_agreement_and_stability_are_no_evidence_of_clusters_without_support(summary):
+    caution = "Clusters without support can be stable, too."
+    assert "agree most with those by view" in sentences(summary)
+    assert caution not in sentences(summary)
+    unsupported = sentences(replace(summary, support=make_support(10, "none")))
+    assert "agree most with those by view" not in unsupported
+    assert "adjusted Rand index; 1 is identical, 0 is chance" in unsupported  # with the known classes
+    assert caution in unsupported
+
+
+def test_the_selection_of_the_number_of_clusters_is_stated(summary):
+    number = make_number(10)
+    assert number_in_words(number) in sentences(replace(summary, number=number))
+    assert "selected from" not in sentences(summary)
+    # The number that is found is not that of the clusters if others are asked for.
+    assert "selected from" not in sentences(replace(summary, number=make_number(5)))
+
+
+def test_unknown_support_is_not_stated(summary):
+    unknown = replace(summary, support=None)
+    html = render(unknown)
+    assert "Support" not in re.findall("<dt>(.*?)</dt>", html)
+    assert "Valley ratio" not in Page(html).text
+    assert "support" not in " ".join(overview(unknown).parts["Reliability"])
 
 
 @pytest.mark.parametrize(
     ("agreements", "words"),
     [
-        ((0.9, 0.85, 0.82), "The labels from the scores of each view agree with the joint labels: 0.82 to 0.90"),
-        ((0.9, 0.5, 0.1), "agree most with those from the scores of view pixels, 0.90"),
-        ((0.2, 0.4, 0.1), "of no single view agree with the joint labels. The closest are those of fourier: 0.40"),
+        ((0.9, 0.85, 0.82), "The labels by each view alone agree with the joint labels: 0.82 to 0.90"),
+        ((0.9, 0.5, 0.1), "agree most with those by view pixels alone, 0.90"),
+        ((0.2, 0.4, 0.1), "by no single view agree with the joint labels. The closest are those by fourier: 0.40"),
         ((0.1, 0.9, 0.1), "Views pixels and gradients have different labels"),
         ((0.1, 0.9, 0.9), "View pixels has different labels"),
     ],
@@ -749,9 +775,9 @@ def test_the_preprocessing_of_a_comparison_is_described():
     text = comparison_sentences(mixed)
     assert f"Preprocessing: {described['text']} (text); {described['image']} (image)." in text
     assert f"Preprocessing of text{described['text']}" in " ".join(Page(render(mixed)).text.split())
-    assert "tuned" not in text
-    tuned = replace(mixed, methods=(replace(mixed.methods[0], name="tuned"), *mixed.methods[1:]))
-    assert "tuned is the consensus of several models with their own preprocessing" in comparison_sentences(tuned)
+    assert "consensus" not in text
+    with_coview = replace(mixed, methods=(replace(mixed.methods[0], name="coview"), *mixed.methods[1:]))
+    assert "coview is the consensus of many clusterings" in comparison_sentences(with_coview)
     usual = replace(make_comparison(), preprocess={"text": None, "image": None})
     assert "Preprocessing of all views: the default of each method." in comparison_sentences(usual)
     raw = replace(make_comparison(), preprocess={"text": "none", "image": "none"})
@@ -802,7 +828,6 @@ def test_the_stability_has_its_reading_in_words(summary):
     assert "0.90 stable" in text
     assert "(20 models, 200 samples each)" in text
     assert "Cluster 0 has a stability below 0.6, too low to be trusted." in text
-    assert "(six models of at most 200 samples)" in Page(render(replace(summary, refits=None))).text
 
 
 def test_numbers_are_shown_with_the_digits_that_decide_on_their_level(summary):
@@ -814,7 +839,7 @@ def test_numbers_are_shown_with_the_digits_that_decide_on_their_level(summary):
         clusters=(cluster, *summary.clusters[1:]),
         views=(view, *summary.views[1:]),
         uncertain=(uncertain, *summary.uncertain[1:]),
-        validity=replace(summary.validity, stability=0.3001, reference_maximum=0.2999),
+        support=replace(summary.support, valleys=(0.4001, *summary.support.valleys[1:])),
     )
     text = Page(render(changed)).text
     assert "0.59999 not to be trusted" in text
@@ -822,7 +847,7 @@ def test_numbers_are_shown_with_the_digits_that_decide_on_their_level(summary):
     assert "0.996%" in text
     assert "0.4998 ARI" in text
     assert "0.497" in text
-    assert "an adjusted Rand index of 0.3001, compared with 0.20 (at most 0.2999)" in text
+    assert "0.4001 with 1" in text
     almost = replace(cluster, stability=0.6 - 1e-12)
     text = Page(render(replace(changed, clusters=(almost, *summary.clusters[1:])))).text
     assert "0.60 doubtful" in text
@@ -842,7 +867,11 @@ def with_certainty(summary, memberships, novelties):
 
 def test_samples_of_low_membership_and_high_novelty_are_counted(summary):
     text = Page(render(with_certainty(summary, [0.499, 0.3, 0.5], [0.991, None, 0.99]))).text
-    assert "2 of 400 samples (0.5%) have a membership below 0.5: fewer than half of the models" in text
+    assert "2 of 400 samples (0.5%) have a membership below 0.5. Membership estimates the fraction of models" in text
+    assert text.count("Membership estimates the fraction of models") == 2  # also above the table of samples
+    of_coview = Page(render(replace(summary, method="FixedSize(Coview)"))).text
+    assert of_coview.count("Membership is the mean of two fractions") == 2
+    assert "Membership estimates" not in of_coview
     assert "1 of 400 samples (0.2%) has a novelty above 0.99: such a sample is less similar" in text
     assert "at most about 1% of the training samples" in text
     usual = with_certainty(summary, [], [])

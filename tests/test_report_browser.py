@@ -11,7 +11,7 @@ import pytest
 from coview.report import write_report
 from coview.summary import SampleMap
 from tests.browser import needs_browser, start_browser, wait_for
-from tests.summaries import make_summary, make_tuning
+from tests.summaries import make_number, make_summary, make_support
 from tests.test_report import NASTY, make_comparison
 
 FORMULA = '=HYPERLINK("https://example.org","open")'
@@ -43,11 +43,11 @@ def summaries():
         "small": small,
         "nasty": nasty,
         "two": replace(tiny, explained_variance_ratio=(0.00004,), eigenvalues=(0.00003,), further_eigenvalues=None),
-        "tuned": replace(
+        "weak": replace(
             small,
-            tuning=make_tuning(10),
-            eigenvalue_name="fraction of the squared norm",
-            model_eigenvalues={"each view": tuple(0.9**i for i in range(13)), "stacked": (1.0, 0.5, 0.25)},
+            number=make_number(10),
+            support=replace(make_support(10, "weak"), valleys=(2.34, None, *[0.5] * 8)),
+            clusters=tuple(replace(c, stability=0.35 + 0.06 * c.label) for c in small.clusters),
         ),
         "new": replace(small, of_training=False, map=SampleMap("made up", (0, 1), ((-1.0, 0.5), (0.5, 1.0)))),
         "hundred": make_summary(4000, 100, n_components=10),
@@ -104,7 +104,7 @@ def column(browser, table, number):
     return [cell.text for cell in browser.find_elements("css selector", cells)]
 
 
-@pytest.mark.parametrize("name", ["small", "two", "tuned", "new", "hundred", "large", "comparison"])
+@pytest.mark.parametrize("name", ["small", "two", "weak", "new", "hundred", "large", "comparison"])
 def test_pages_open_without_errors_and_without_the_network(opened, pages, name):
     browser = opened(name)
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
@@ -213,24 +213,58 @@ def test_hovering_over_the_tree_counts_samples(opened):
 def test_the_gap_is_marked_in_the_spectrum(opened):
     place = "return document.getElementById('{}').layout.shapes.map(({{x0, x1}}) => [x0, x1])"
     assert run(opened("small"), place.format("decay")) == [[9.5, 9.5]]
-    browser = opened("tuned")
-    assert run(browser, place.format("models")) == [[9.5, 9.5]]
-    assert run(browser, "return document.querySelectorAll('#models .scatterlayer .js-line').length") == 2
-    assert len(boxes(browser, "#models .shapelayer path")) == 1
 
 
-def test_the_numbers_of_clusters_are_drawn(opened):
-    browser = opened("tuned")
-    assert run(browser, "return document.querySelectorAll('#numbers .errorbar .yerror').length") == 11
-    assert run(browser, "return document.querySelectorAll('#numbers .scatterlayer .js-line').length") == 3
-    assert run(browser, "return document.querySelectorAll('#numbers .scatterlayer .point').length") == 3 * 11
-    assert column(browser, "numbers-table", 3)[7:10] == ["93%", "100%", "93%"]
-    overlapping = """
-        const boxes = [...document.querySelectorAll(arguments[0])].map((each) => each.getBoundingClientRect());
-        return boxes.some((a, i) => boxes.slice(0, i).some((b) =>
-          a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom))"""
-    for texts in ("#numbers .xtick text", "#numbers .legendtext, #numbers .xtitle"):
-        assert not browser.execute_script(overlapping, texts), texts
+OVERLAPPING = """
+const boxes = [...document.querySelectorAll(arguments[0])].map((each) => each.getBoundingClientRect());
+return boxes.some((a, i) => boxes.slice(0, i).some((b) =>
+  a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom))"""
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 1280), ("light", 390), ("dark", 390)])
+@pytest.mark.parametrize("name", ["small", "weak"])
+def test_the_support_is_drawn_beside_its_limits(opened, summaries, name, theme, width):
+    browser = opened(name, theme=theme, width=width)
+    support = summaries[name].support
+    shown = run(browser, "return document.getElementById('ratios').data.map(({x, y}) => [x, y])")
+    assert shown[0][0] == [None if ratio is None else min(ratio, 1.5) for ratio in support.valleys]
+    assert shown[1][0] == [cluster.stability for cluster in summaries[name].clusters]
+    assert shown[0][1] == shown[1][1] == list(range(10))
+    drawn = len(boxes(browser, "#ratios .scatterlayer .point"))
+    assert drawn == 20 - support.valleys.count(None)
+    shapes = "return document.getElementById('{}').layout.shapes.map(({{x0, x1}}) => [x0, x1])"
+    assert run(browser, shapes.format("ratios")) == [[0, 0.4], [0.7, 0.7], [0.75, 1], [0.6, 0.6]]
+    assert run(browser, shapes.format("excess"))[0][0] == 0.02
+    for plot in ("ratios", "excess"):
+        for texts in (
+            f"#{plot} .annotation-text",
+            f"#{plot} .xtick text, #{plot} .x2tick text",
+            f"#{plot} .ytick text",
+        ):
+            assert boxes(browser, texts)
+            assert not browser.execute_script(OVERLAPPING, texts), texts
+        left, right, top, bottom = boxes(browser, f"#{plot}")[0]
+        for one, other, up, down in boxes(browser, f"#{plot} text"):
+            assert left - 1 <= one <= other <= right + 1
+            assert top - 1 <= up <= down <= bottom + 1
+    beyond = run(browser, "return [...document.querySelectorAll('#ratios .textpoint')].map((e) => e.textContent)")
+    assert [text for text in beyond if text] == (["2.3"] if name == "weak" else [])
+
+
+def test_the_rows_of_the_support_are_as_high_as_there_are_clusters(opened):
+    heights = {}
+    for name in ("two", "small", "hundred"):
+        browser = opened(name)
+        (_, _, top, bottom) = boxes(browser, "#ratios")[0]
+        heights[name] = bottom - top
+        assert not browser.execute_script(OVERLAPPING, "#ratios .ytick text")
+    assert heights["two"] < heights["small"] < heights["hundred"] < 1000
+
+
+def test_the_valley_ratio_and_its_cluster_are_in_the_table(opened):
+    browser = opened("weak")
+    header = column(browser, "clusters-table", 4)
+    assert header[:3] == ["2.34 with 1", "–", "0.50 with 3"]
 
 
 def ticks(browser, plot, axis):
@@ -629,7 +663,7 @@ return found.sort((a, b) => a[0] - b[0]);
 """
 
 
-@pytest.mark.parametrize("name", ["small", "tuned", "comparison"])
+@pytest.mark.parametrize("name", ["small", "weak", "comparison"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_text_has_enough_contrast_in_both_themes(opened, name, theme):
     browser = opened(name, theme=theme)
@@ -653,7 +687,7 @@ def test_the_theme_button_changes_page_and_plots(opened):
     assert run(browser, CONTRASTS)[0][0] >= 4.5
 
 
-@pytest.mark.parametrize("name", ["small", "tuned", "hundred", "nasty", "comparison"])
+@pytest.mark.parametrize("name", ["small", "weak", "hundred", "nasty", "comparison"])
 @pytest.mark.parametrize("width", [360, 768, 1920])
 def test_no_width_needs_horizontal_scrolling(opened, name, width):
     browser = opened(name, width=width)

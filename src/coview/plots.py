@@ -23,6 +23,7 @@ from coview.palette import PALETTE as PALETTE
 from coview.palette import cluster_style as cluster_style
 from coview.parameters import is_integer
 from coview.summary.gather import DRAWN, map_positions
+from coview.summary.picture import Group, Measure, cluster_measures, excess_range, groups_without_valley
 from coview.summary.space import Nested
 from coview.summary.values import Summary
 from coview.views import Array
@@ -35,13 +36,11 @@ __all__ = [
     "similarity_matrix",
     "sorted_scores",
     "spectrum",
+    "support",
 ]
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
-
-_LINES = ("-", "--", ":")
-CRITERION = "criterion (relative to the best)"
 
 
 def sorted_scores(summary: Summary, component: int = 0, ax: Axes | None = None) -> Axes:
@@ -89,8 +88,7 @@ def sorted_scores(summary: Summary, component: int = 0, ax: Axes | None = None) 
 def spectrum(summary: Summary, ax: Axes | None = None) -> Axes:
     """Return a plot of the explained variance per component and in total, or else of the eigenvalues.
 
-    Hatched bars are the next components, which the method does not use; a dashed line marks the gap before them. The
-    bars of a consensus are fractions of the squared norm of its scores.
+    Hatched bars are the next components, which the method does not use; a dashed line marks the gap before them.
 
     Parameters
     ----------
@@ -129,6 +127,101 @@ def spectrum(summary: Summary, ax: Axes | None = None) -> Axes:
     ax.xaxis.set_major_locator(_matplotlib("ticker").MaxNLocator(integer=True, min_n_ticks=1))
     ax.set(xlabel="component", ylabel=name, xlim=(0.1, len(numbers) + len(further) + 0.9))
     return ax
+
+
+def support(summary: Summary, ax: Axes | None = None) -> Axes:
+    """Return a plot of the valley ratio of each cluster, and of its stability if it is known.
+
+    The shaded intervals support a cluster: a valley ratio of at most 0.4, and a stability of at least 0.75. Dashed
+    lines are at 0.7, the least ratio of a Gaussian that is cut in two, and at 0.6, below which a cluster is not to be
+    trusted. Ratios above 1.5 are drawn at 1.5. The lowest panel has the excess modularity of clusters without a valley
+    between them; that of references without groups is 0.
+
+    Parameters
+    ----------
+    summary : Summary
+        A summary of training samples.
+    ax : matplotlib axes, optional
+        By default a new figure. The space of these axes is divided among the panels.
+
+    Returns
+    -------
+    matplotlib axes
+        The first panel.
+    """
+    measures, groups = cluster_measures(summary), groups_without_valley(summary)
+    if not measures and not groups:
+        raise InputError(f"the summary of {summary.method} has no support to plot; give that of two or more clusters")
+    labels = [cluster.label for cluster in summary.clusters]
+    heights = [min(0.24 * len(labels), 7.5)] * bool(measures) + [0.35 * len(groups)] * bool(groups)
+    ax = _axes_or_new(ax, height=sum(heights) + 1.1 * len(heights))
+    grid = _grid_in(ax, len(heights), max(1, len(measures)), heights)
+    ax.set_subplotspec(grid[0, 0] if measures else grid[0, :])
+    for i, measure in enumerate(measures):
+        panel = ax.figure.add_subplot(grid[0, i], sharey=ax) if i else ax
+        _draw_measure(panel, measure, labels)
+        panel.tick_params(labelleft=i == 0)
+    if measures:
+        ax.set_ylabel("cluster")
+    if groups:
+        _draw_excess(ax.figure.add_subplot(grid[1, :]) if measures else ax, groups)
+    return ax
+
+
+def _grid_in(ax: Axes, n_rows: int, n_columns: int, heights: Sequence[float]) -> Any:
+    """Return a grid that divides the space of the axes."""
+    shape: dict[str, Any] = {"nrows": n_rows, "ncols": n_columns, "height_ratios": heights}
+    if ax.figure.get_layout_engine() is None:  # with one, these would be added to its own distances
+        shape["hspace"] = 2.2 / sum(heights)
+    spec = ax.get_subplotspec()
+    if spec is not None:
+        return spec.subgridspec(**shape)
+    left, bottom, right, top = ax.get_position().extents
+    edges = {"left": left, "bottom": bottom, "right": right, "top": top}
+    return _matplotlib("gridspec").GridSpec(figure=ax.figure, **edges, **shape)
+
+
+def _draw_measure(ax: Axes, measure: Measure, labels: Sequence[int]) -> None:
+    for row, (label, value) in enumerate(zip(labels, measure.values, strict=True)):
+        if value is not None:
+            colour, marker = cluster_style(label)
+            ax.plot(min(value, measure.end), row, marker, color=colour, clip_on=False)
+            if value > measure.end:
+                ax.annotate(
+                    f"{value:.2g}", (measure.end, row), (-6, 0), textcoords="offset points", ha="right", va="center"
+                )
+    middle, is_low = sum(measure.supported) / 2, measure.bound > measure.supported[1]
+    _mark_interval(ax, measure.supported, (0, 1), measure.bound)
+    _write_above(ax, middle, measure.supported_as, "center")
+    _write_above(ax, measure.bound, measure.beyond_as, "left" if is_low else "right")
+    pad = 0.04 * (measure.end - measure.start)
+    ax.set(xlabel=measure.name, xlim=(measure.start - pad, measure.end + pad), ylim=(len(labels) - 0.5, -0.5))
+    ax.set_xticks(measure.ticks, [f"{tick:g}" for tick in measure.ticks])
+    ax.set_yticks(*_spaced_ticks(labels, range(len(labels)), len(labels) / 35))
+    ax.grid(axis="y", color="0.9", linewidth=0.8)
+    ax.set_axisbelow(True)
+
+
+def _draw_excess(ax: Axes, groups: Sequence[Group]) -> None:
+    """Draw the excess modularity of clusters without a valley between them."""
+    start, end = excess_range(groups)
+    for row, group in enumerate(groups):
+        ax.plot(group.excess, row, "o", color="black")
+        _mark_interval(ax, (group.needed, end), (1 - (row + 1) / len(groups), 1 - row / len(groups)), 0)
+    _write_above(ax, 0, "without\ngroups", "right")
+    _write_above(ax, groups[0].needed, "structure", "left")
+    ax.set_yticks(range(len(groups)), [group.name for group in groups])
+    ax.set(xlabel="excess modularity", xlim=(start, end), ylim=(len(groups) - 0.5, -0.5))
+
+
+def _mark_interval(ax: Axes, supported: tuple[float, float], heights: tuple[float, float], bound: float) -> None:
+    ax.axvspan(*supported, *heights, color=PALETTE[0], alpha=0.15, linewidth=0)
+    ax.axvline(bound, color="grey", linestyle="--", linewidth=1)
+
+
+def _write_above(ax: Axes, x: float, words: str, side: str) -> None:
+    place: dict[str, Any] = {"textcoords": "offset points", "ha": side, "va": "bottom", "fontsize": 8}
+    ax.annotate(words, (x, 1), (0, 3), xycoords=("data", "axes fraction"), **place)
 
 
 def scatter(summary: Summary, x: int = 0, y: int = 1, ax: Axes | None = None) -> Axes:

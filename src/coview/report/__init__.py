@@ -9,8 +9,9 @@ from coview.compare import Comparison
 from coview.report.charts import chart_data, has_scores
 from coview.report.page import fill
 from coview.report.sentences import comparison_overview, overview, preprocessing_descriptions
-from coview.report.tables import cross_table, divisions, sample_table, short_names, splits
+from coview.report.tables import cross_table, divisions, sample_table, short_names, splits, valleys_by_cluster
 from coview.summary import Summary
+from coview.summary.words import membership_in_words
 
 __all__ = ["render", "write_report"]
 
@@ -31,15 +32,19 @@ def render(result: Summary | Comparison) -> str:
     if isinstance(result, Comparison):
         steps = preprocessing_descriptions(result)
         return fill("comparison.html", comparison=result, steps=steps, overview=comparison_overview(result))
+    plots = chart_data(result)
     return fill(
         "report.html",
-        plots=chart_data(result),
+        plots=plots,
+        support=plots and plots["support"],
+        valleys=valleys_by_cluster(result),
         samples=sample_table(result.samples),
         summary=result,
         steps={view.name: view.preprocessing for view in result.views},
         short=short_names(result),
         has_scores=has_scores(result),
         overview=overview(result),
+        membership=membership_in_words(result),
         splits=splits(result),
         divisions=divisions(result.tree or ()),
         crossed=cross_table(result.truth) if result.truth else None,

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coview.formats import percent, shortened, shortened_apart
+from coview.formats import decimals, percent, shortened, shortened_apart
 from coview.palette import PALETTE, cluster_style
 from coview.report.tables import drawn_branches
+from coview.summary.picture import Group, Measure, cluster_measures, excess_range, groups_without_valley
 from coview.summary.values import reading_order
 from coview.views import Array
 
@@ -23,6 +24,8 @@ MAX_COORDINATES = 500_000  # 1.3 MB of JSON for any number of clusters and views
 MAX_SIMILARITIES = 400  # rows and columns of the heat map
 MAX_ID_LENGTH = 80
 MAX_LEGEND_LENGTH = 16
+ROW_HEIGHTS = 8, 24  # pixels for each cluster in the picture of the support: the least, and that of few clusters
+MAX_ROWS_HEIGHT = 720
 
 # For each of `palette.MARKERS`, the name in Plotly and the outline in an SVG of 12 by 12.
 SHAPES = {
@@ -54,6 +57,7 @@ def chart_data(summary: Summary) -> dict[str, Any] | None:
         "variance": _variance_data(summary.explained_variance_ratio) if summary.explained_variance_ratio else None,
         "similarities": _heatmap_data(summary.similarities) if summary.similarities else None,
         "tree": _tree_data(summary.tree) if summary.tree else None,
+        "support": _support_data(summary),
     }
     if not any(data.values()):
         return None
@@ -195,3 +199,36 @@ def _tree_data(tree: Sequence[Branch]) -> dict[str, Any]:
         "targets": [place[branch.next_n_clusters, branch.next_cluster] for branch in shown],
         "sizes": [branch.size for branch in shown],
     }
+
+
+def _support_data(summary: Summary) -> dict[str, Any] | None:
+    """The valley ratio and the stability of each cluster, and the excess modularity of groups without a valley."""
+    measures, groups = cluster_measures(summary), groups_without_valley(summary)
+    labels = [cluster.label for cluster in summary.clusters]
+    row = float(np.clip(MAX_ROWS_HEIGHT / len(labels), *ROW_HEIGHTS))
+    if not measures and not groups:
+        return None
+    return {
+        "labels": labels,
+        "row": row,
+        "measures": [
+            {**each._asdict(), "ticks": each.ticks, "texts": _measured_texts(summary, each)} for each in measures
+        ],
+        "height": round(row * len(labels)) if measures else None,
+        "groups": [{**each._asdict(), "text": _group_text(each)} for each in groups],
+        "range": excess_range(groups) if groups else None,
+    }
+
+
+def _measured_texts(summary: Summary, measure: Measure) -> list[str]:
+    """The measure of each cluster, with the digits that decide how to read it."""
+    bounds = (*measure.supported, measure.bound)
+    return [
+        f"cluster {cluster.label}: {measure.name} {decimals(value, bounds=bounds)}"
+        for cluster, value in zip(summary.clusters, measure.values, strict=True)
+    ]
+
+
+def _group_text(group: Group) -> str:
+    excess, needed = decimals(group.excess, bounds=(group.needed,)), decimals(group.needed, bounds=(group.excess,))
+    return f"excess modularity {excess}, at least {needed} is needed"

@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from coview.certainty.stability import READING_BOUNDS, hennig_reading
+from coview.evaluate.valleys import CUT_GAUSSIAN, DEEP
 from coview.extras import load_extra
 from coview.formats import count, decimals, listed, percent, plural, rounded, seconds
 from coview.report.charts import swatch
@@ -16,7 +17,7 @@ from coview.report.sentences import AGREEMENT_BOUNDS, LOW_SILHOUETTE
 from coview.summary.words import UNCERTAIN, contribution_fractions
 
 FILTERS = {each.__name__: each for each in (count, decimals, hennig_reading, listed, percent, plural, rounded, seconds)}
-_OF_CLUSTERS = {"stability": READING_BOUNDS, "silhouette": (LOW_SILHOUETTE,)}
+_OF_CLUSTERS = {"stability": READING_BOUNDS, "silhouette": (LOW_SILHOUETTE,), "valley": (DEEP, CUT_GAUSSIAN)}
 BOUNDS = {**_OF_CLUSTERS, "membership": (UNCERTAIN,), "agreement": AGREEMENT_BOUNDS}
 
 # Only scripts with a listed digest can run. 'unsafe-eval' is required because Plotly's WebGL code compiles its drawing

@@ -1,4 +1,4 @@
-// The plots of a report: samples, spectrum, similarities, number of clusters. Their data are in the page itself.
+// The plots of a report: support, samples, spectrum, tree, similarities. Their data are in the page itself.
 "use strict";
 (async () => {
   const data = JSON.parse(document.getElementById("data").textContent);
@@ -53,6 +53,7 @@
       modebar: { bgcolor: "rgba(0,0,0,0)", color: quiet, activecolor: ink },
       ...more,
       xaxis: axis(more.xaxis),
+      ...(more.xaxis2 && { xaxis2: axis(more.xaxis2) }),
       yaxis: axis(more.yaxis),
     };
   }
@@ -63,12 +64,12 @@
     decay: { width: 320, height: 260 },
     variance: { width: 320, height: 260 },
     heatmap: { width: 560, height: 500 },
-    numbers: { width: 560, height: 320 },
     sankey: { width: 560, height: 420 },
   };
 
   function show(id, traces, more) {
-    const size = document.documentElement.classList.contains("printing") ? printSize[id] : { autosize: true };
+    const isPrinted = document.documentElement.classList.contains("printing");
+    const size = isPrinted ? printSize[id] ?? { width: 560, height: element(id).clientHeight } : { autosize: true };
     return Plotly.react(id, traces, { ...layout(more), ...size }, config);
   }
 
@@ -79,6 +80,11 @@
       return false;
     }
   })();
+
+  const clusterStyle = (number) => ({
+    colour: data.colours[number % data.colours.length],
+    shape: data.shapes[Math.floor(number / data.colours.length) % data.shapes.length],
+  });
 
   function scatter() {
     const { samples, groupings, spaces } = data.points;
@@ -93,10 +99,6 @@
     const quantities = data.points.quantities.map(({ name, values }) => ({ name, values: unpack(values) }));
     const [colourBy, space, across, up] = ["colour", "space", "across", "up"].map(element);
     const list = element("legend").querySelector("ul");
-    const clusterStyle = (number) => ({
-      colour: data.colours[number % data.colours.length],
-      shape: data.shapes[Math.floor(number / data.colours.length) % data.shapes.length],
-    });
 
     // Keeps the selected value if it is still available.
     function options(select, names, otherwise) {
@@ -326,10 +328,6 @@
     });
   }
 
-  const symbols = ["circle", "square", "diamond", "triangle-up"];
-  const dashes = ["solid", "dash", "dot", "dashdot"];
-  const named = { showlegend: true, legend: { orientation: "h", x: 0, y: -0.2, yanchor: "top" } };
-
   function tree() {
     const { nodes, sources, targets, sizes } = data.tree;
     const { ink, paper, quiet } = theme();
@@ -428,35 +426,95 @@
     });
   }
 
-  function clusterNumbers() {
-    const { lines, selected, spreads } = data.numbers;
-    const count = Object.values(lines)[0][0].length;
-    const { ink } = theme();
-    return show("numbers", Object.entries(lines).map(([name, [places, values]], i) => ({
+  // Text above the plot: `words` beside x, on the side of the anchor.
+  const above = (axis, x, xanchor, words) => ({
+    x, xref: axis, xanchor, yref: "paper", y: 1, yanchor: "bottom", align: xanchor, showarrow: false,
+    text: words.replace("\n", "<br>"), font: { size: 11, color: theme().quiet },
+  });
+  const shaded = (axis, [x0, x1], y) => ({
+    type: "rect", xref: axis, x0, x1, layer: "below", line: { width: 0 }, fillcolor: theme().heat, opacity: 0.3, ...y,
+  });
+  const dashed = (axis, x) => ({
+    type: "line", xref: axis, x0: x, x1: x, yref: "paper", y0: 0, y1: 1,
+    line: { color: theme().quiet, width: 1, dash: "dash" },
+  });
+  const rows = (n) => ({ range: [n - 0.5, -0.5], zeroline: false });
+
+  function clusterSupport() {
+    const { labels, measures, row } = data.support;
+    const styles = labels.map(clusterStyle);
+    const every = Math.ceil(15 / row);
+    const named = labels.map((_, i) => i).filter((i) => i % every === 0);
+    const axes = measures.map((_, i) => `x${i ? i + 1 : ""}`);
+    const xaxes = measures.map(({ name, ticks, start, end }, i) => [axes[i].replace("x", "xaxis"), {
+      title: { text: name }, showgrid: false, zeroline: false, fixedrange: true,
+      range: [start - 0.04 * (end - start), end + 0.04 * (end - start)],
+      tickvals: ticks, ticktext: ticks.map(String), tickangle: 0, tickfont: { size: 11, color: theme().quiet },
+      domain: measures.length > 1 ? [0.54 * i, 0.46 + 0.54 * i] : [0, 1],
+    }]);
+    return show("ratios", measures.map(({ values, end, texts }, i) => ({
       type: "scatter",
-      mode: "lines+markers",
-      name,
-      x: places,
-      y: values,
-      ...(i ? {} : { error_y: { type: "data", array: spreads, thickness: 1.5, width: 4 } }),
-      line: { color: data.colours[i], width: i ? 1.5 : 3, dash: dashes[i] },
-      marker: { size: i ? 6 : 9, symbol: symbols[i] },
-      hovertemplate: `%{x} clusters, ${name}: %{y:.5~g}<extra></extra>`,
+      mode: "markers+text",
+      xaxis: axes[i],
+      x: values.map((value) => (value === null ? null : Math.min(value, end))),
+      y: labels.map((_, place) => place),
+      text: values.map((value) => (value > end ? value.toPrecision(2) : "")),
+      textposition: "middle left",
+      customdata: texts,
+      hovertemplate: "%{customdata}<extra></extra>",
+      cliponaxis: false,
+      marker: {
+        size: Math.min(9, row), color: styles.map(({ colour }) => colour), symbol: styles.map(({ shape }) => shape.name),
+      },
     })), {
-      ...named,
-      xaxis: { title: { text: "number of clusters" }, tickformat: "d", ...(count > 15 ? {} : { dtick: 1 }) },
-      yaxis: { rangemode: "tozero" },
-      shapes: [{ type: "line", x0: selected, x1: selected, yref: "paper", y0: 0, y1: 1, line: { color: ink, width: 1 } }],
+      ...Object.fromEntries(xaxes),
+      yaxis: {
+        ...rows(labels.length), title: { text: "cluster" }, fixedrange: true,
+        tickvals: named, ticktext: named.map((i) => String(labels[i])),
+      },
+      margin: { l: 48, r: 12, t: 64, b: 44 },
+      shapes: measures.flatMap(({ supported, bound }, i) => [
+        shaded(axes[i], supported, { yref: "paper", y0: 0, y1: 1 }), dashed(axes[i], bound),
+      ]),
+      annotations: measures.flatMap(({ supported, supported_as, bound, beyond_as }, i) => [
+        above(axes[i], (supported[0] + supported[1]) / 2, "center", supported_as),
+        above(axes[i], bound, bound > supported[1] ? "left" : "right", beyond_as),
+      ]),
+    });
+  }
+
+  function groupSupport() {
+    const { groups, range } = data.support;
+    return show("excess", [{
+      type: "scatter",
+      mode: "markers",
+      x: groups.map(({ excess }) => excess),
+      y: groups.map((_, i) => i),
+      customdata: groups.map(({ text }) => text),
+      hovertemplate: "%{customdata}<extra></extra>",
+      marker: { size: 9, color: theme().ink },
+    }], {
+      xaxis: { title: { text: "excess modularity" }, range, zeroline: false, nticks: 5, fixedrange: true },
+      yaxis: {
+        ...rows(groups.length), tickvals: groups.map((_, i) => i), fixedrange: true,
+        ticktext: groups.map(({ name }) => name.replace("\n", "<br>")),
+      },
+      margin: { l: 48, r: 12, t: 64, b: 44 },
+      shapes: [
+        ...groups.map((group, i) => shaded("x", [group.needed, range[1]], { y0: i - 0.5, y1: i + 0.5 })), dashed("x", 0),
+      ],
+      annotations: [above("x", 0, "right", "without\ngroups"), above("x", groups[0].needed, "left", "structure")],
     });
   }
 
   const draws = [
+    data.support?.measures.length && clusterSupport,
+    data.support?.groups.length && groupSupport,
     data.points && scatter(),
     data.eigenvalues && decay,
     data.variance && variance,
     data.tree && tree,
     data.similarities && similarities,
-    data.numbers && clusterNumbers,
   ].filter(Boolean);
   for (const draw of draws) await draw();
   document.documentElement.dataset.ready = performance.now().toFixed(0);

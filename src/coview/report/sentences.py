@@ -8,7 +8,7 @@ from coview.certainty.stability import DOUBTFUL, READINGS, hennig_reading
 from coview.evaluate.words import NO_STRUCTURE, number_in_words, support_in_words
 from coview.formats import decimals, listed, percent, plural
 from coview.preprocess.steps import parse_steps
-from coview.summary.words import certainty_in_words, contributions_in_words, loss_in_words, refits_in_words
+from coview.summary.words import certainty_in_words, contributions_in_words, has_support, loss_in_words, refits_in_words
 
 if TYPE_CHECKING:
     from coview.compare import Comparison
@@ -37,7 +37,7 @@ def overview(summary: Summary) -> Overview:
         "What to check": _checks(summary),
     }
     title = f"{plural(n_found, 'cluster')} in {plural(summary.n_samples, 'sample')}"
-    if summary.support is not None and summary.support.level == "none":
+    if not has_support(summary):
         parts = {"Reliability": parts.pop("Reliability"), **parts}  # before what it restricts
         if n_found == 1:
             title = f"{NO_STRUCTURE} in {plural(summary.n_samples, 'sample')}"
@@ -50,7 +50,7 @@ def _method(summary: Summary) -> list[str]:
         f"{summary.method} assigns {plural(summary.n_samples, 'sample')} to {plural(summary.n_clusters, 'cluster')}, "
         f"based on {_described_views(views)}."
     ]
-    if summary.number:
+    if summary.number and summary.number.n_clusters == summary.n_clusters:  # not restricted to other numbers
         sentences.append(number_in_words(summary.number))
     lacking = {view.name: summary.n_samples - view.n_samples for view in summary.views}
     if any(lacking.values()):
@@ -84,22 +84,21 @@ def _result(summary: Summary) -> list[str]:
             f"cluster would reach {percent(truth.largest_class)}, the fraction of the largest class.",
         ]
     known = [(view.agreement, view.name) for view in summary.views if view.agreement is not None]
-    if len(known) > 1:
+    if len(known) > 1 and has_support(summary):
         (least, worst), (most, best) = min(known), max(known)
         lowest, highest = (decimals(each, bounds=AGREEMENT_BOUNDS) for each in (least, most))
         measure = "adjusted Rand index" if summary.truth else _ARI  # explained once
         if least >= _HIGH_AGREEMENT:
-            agree = "The labels from the scores of each view agree with the joint labels"
-            sentence = f"{agree}: {lowest} to {highest} ({measure})."
+            sentence = f"The labels by each view alone agree with the joint labels: {lowest} to {highest} ({measure})."
         elif most < _LOW_AGREEMENT:
             sentence = (
-                f"The labels from the scores of no single view agree with the joint labels. The closest are those of "
-                f"{best}: {highest} ({measure})."
+                f"The labels by no single view agree with the joint labels. The closest are those by {best}: "
+                f"{highest} ({measure})."
             )
         else:
             sentence = (
-                f"The joint labels agree most with those from the scores of view {best}, {highest} ({measure}), "
-                f"and least with those of {worst}, {lowest}."
+                f"The joint labels agree most with those by view {best} alone, {highest} ({measure}), and least with "
+                f"those by {worst}, {lowest}."
             )
         sentences.append(sentence)
     return sentences + contributions_in_words(summary) + loss_in_words(summary)

@@ -64,6 +64,14 @@ def short_names(summary: Summary) -> dict[str, dict[str, str]]:
     }
 
 
+def valleys_by_cluster(summary: Summary) -> dict[int, tuple[float, int | None]]:
+    """Return the valley ratio of each cluster that has one, and the other cluster of this ratio."""
+    if summary.support is None:
+        return {}
+    rows = zip(summary.support.clusters, summary.support.valleys, summary.support.nearest, strict=True)
+    return {label: (ratio, nearest) for label, ratio, nearest in rows if ratio is not None}
+
+
 def sample_table(samples: Samples) -> list[dict[str, Any]]:
     """Return the columns of the table of samples, which a script shows page by page."""
     columns: list[tuple[str, str, Sequence[Any] | None]] = [
