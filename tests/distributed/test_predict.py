@@ -19,6 +19,7 @@ from sklearn.model_selection import GridSearchCV
 from coview import (
     OPMC,
     RBF,
+    Coview,
     FixedSize,
     InputError,
     Linear,
@@ -118,6 +119,17 @@ def test_results_are_those_in_memory(views, model, form):
     taken = lazy.take([7, 3, 1199, 3])
     for name, x in as_views(views).take([7, 3, 1199, 3]).items():
         np.testing.assert_array_equal(taken[name].toarray() if sp.issparse(taken[name]) else taken[name], x)
+
+
+@pytest.mark.parametrize("n_clusters", [3, "auto"])
+def test_results_of_coview_are_those_in_memory(views, n_clusters):
+    lazy = DaskViews(in_different_chunks(views))
+    model = FixedSize(Coview(n_clusters, random_state=0), n_train=200, random_state=0).fit(views)
+    trained = fit(FixedSize(Coview(n_clusters, random_state=0), n_train=200, random_state=0), lazy)
+    np.testing.assert_array_equal(predict(trained, lazy).compute(), model.labels_)
+    np.testing.assert_array_equal(predict_proba(model, lazy).compute(), model.predict_proba(views))
+    np.testing.assert_allclose(transform(model, lazy).compute(), model.transform(views), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(score_samples(model, lazy).compute(), model.score_samples(views), rtol=0, atol=1e-7)
 
 
 @pytest.mark.parametrize("select", ["uniform", "entropy", "kmeans"])
