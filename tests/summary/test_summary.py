@@ -534,6 +534,17 @@ def test_the_preprocessing_of_each_view_is_described(blobs, wrap, expected):
     assert Summary.from_json(summary.to_json()) == summary
 
 
+def test_the_representations_of_coview_are_its_preprocessing():
+    rng = np.random.default_rng(0)
+    groups = np.repeat([0, 1], 40)
+    wide = rng.normal(size=(80, 30)) * 3 + groups[:, None]
+    views = {"wide": wide, "narrow": groups[:, None] * [100.0, 0.01] + rng.normal(size=(80, 2)) * [10, 0.001]}
+    words = [view.preprocessing for view in summarize(Coview(2, random_state=0).fit(views), views).views]
+    assert words == ["L2-normalised rows; standardised columns", "standardised columns"]
+    wrapped = Preprocessed(Coview(2, random_state=0), {"wide": "pca3"}).fit(views)
+    assert summarize(wrapped, views).views[0].preprocessing.startswith("at most 3 principal components, ")
+
+
 def test_similarities_are_those_of_the_preprocessed_views(blobs):
     views, _ = blobs
     fitted = Preprocessed(model()).fit(views)

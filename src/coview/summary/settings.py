@@ -12,6 +12,7 @@ import numpy as np
 
 from coview._version import __version__
 from coview.compose import Concat, FixedSize, PerView, Preprocessed
+from coview.evaluate.coview import Coview
 from coview.methods.base import MultiViewClusterer
 from coview.methods.nested import nested_models
 
@@ -47,6 +48,8 @@ def describe_preprocessing(model: Any) -> dict[str, str]:
 def _steps_in_words(model: Any) -> dict[str, list[str]]:
     """Return what wrappers do to each view, the outermost first."""
     found: dict[str, list[str]] = {name: [] for name in model.view_names_}
+    if isinstance(model, Coview):
+        return {name: ["; ".join(_representations(model, name))] for name in found}
     for name, words in found.items():
         if isinstance(model, Preprocessed) and model.preprocessing_[name].steps:
             words.append(model.preprocessing_[name].preprocessing.description)
@@ -58,6 +61,12 @@ def _steps_in_words(model: Any) -> dict[str, list[str]]:
             else:
                 words += inside[name]
     return found
+
+
+def _representations(model: Coview, view: str) -> dict[str, None]:
+    """Return the preprocessing of a view in each representation, in words, without the last step for stacked views."""
+    learnt = [graph.representation.preprocessing for graph in model.model_.graphs]
+    return dict.fromkeys(each[view].preprocessing.description.rsplit(", ", 1)[0] for each in learnt if view in each)
 
 
 def parameters(model: Any) -> dict[str, Any]:
