@@ -23,7 +23,7 @@ from coview.palette import PALETTE as PALETTE
 from coview.palette import cluster_style as cluster_style
 from coview.parameters import is_integer
 from coview.summary.gather import DRAWN, map_positions
-from coview.summary.picture import Group, Measure, cluster_measures, excess_range, groups_without_valley
+from coview.summary.picture import GroupExcess, Measure, cluster_measures, excess_range, groups_without_valley
 from coview.summary.space import Nested
 from coview.summary.values import Summary
 from coview.views import Array
@@ -202,7 +202,7 @@ def _draw_measure(ax: Axes, measure: Measure, labels: Sequence[int]) -> None:
     ax.set_axisbelow(True)
 
 
-def _draw_excess(ax: Axes, groups: Sequence[Group]) -> None:
+def _draw_excess(ax: Axes, groups: Sequence[GroupExcess]) -> None:
     """Draw the excess modularity of clusters without a valley between them."""
     start, end = excess_range(groups)
     for row, group in enumerate(groups):

@@ -11,7 +11,7 @@ import numpy as np
 from coview.formats import decimals, percent, shortened, shortened_apart
 from coview.palette import PALETTE, cluster_style
 from coview.report.tables import drawn_branches
-from coview.summary.picture import Group, Measure, cluster_measures, excess_range, groups_without_valley
+from coview.summary.picture import GroupExcess, Measure, cluster_measures, excess_range, groups_without_valley
 from coview.summary.values import reading_order
 from coview.views import Array
 
@@ -229,6 +229,6 @@ def _measured_texts(summary: Summary, measure: Measure) -> list[str]:
     ]
 
 
-def _group_text(group: Group) -> str:
+def _group_text(group: GroupExcess) -> str:
     excess, needed = decimals(group.excess, bounds=(group.needed,)), decimals(group.needed, bounds=(group.excess,))
     return f"excess modularity {excess}, at least {needed} is needed"

@@ -35,7 +35,7 @@ class Measure(NamedTuple):
         return sorted({self.start, *self.supported, self.bound, 1.0, self.end})
 
 
-class Group(NamedTuple):
+class GroupExcess(NamedTuple):
     """The excess modularity of clusters without a valley between them, with the least one for structure."""
 
     name: str
@@ -62,7 +62,7 @@ def _known(values: Sequence[float | None]) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def groups_without_valley(summary: Summary) -> list[Group]:
+def groups_without_valley(summary: Summary) -> list[GroupExcess]:
     """Return the groups whose structure is compared with that of references, the largest group first."""
     if summary.support is None:
         return []
@@ -72,11 +72,11 @@ def groups_without_valley(summary: Summary) -> list[Group]:
         if of_group is not None and of_group.excess is not None and of_group.deviation is not None:
             name = _named(group.clusters, len(summary.support.clusters))
             needed = max(LEAST_EXCESS, _DEVIATIONS * of_group.deviation)
-            found.append(Group(name, of_group.excess, needed))
+            found.append(GroupExcess(name, of_group.excess, needed))
     return found[:MOST_GROUPS]
 
 
-def excess_range(groups: Sequence[Group]) -> tuple[float, float]:
+def excess_range(groups: Sequence[GroupExcess]) -> tuple[float, float]:
     """Return the ends of the axis of the excess modularity, with room for words beside 0 and beside the bounds."""
     end = max(1.15 * max(group.excess, 1.75 * group.needed) for group in groups)
     return min(-0.25 * end, *(1.15 * group.excess for group in groups)), end

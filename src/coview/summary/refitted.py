@@ -29,11 +29,9 @@ def check_stability(given: Any, labels: Labels, names: Labels) -> None:
 
 def stability_by_cluster(given: Stability | None, n_clusters: int) -> Sequence[float | None]:
     """Return the mean Jaccard index of each cluster with the most similar cluster of models of half of the samples."""
-    if n_clusters < 2:  # any model finds a single cluster again
+    if given is None or n_clusters < 2:  # any model finds a single cluster again
         return [None] * n_clusters
-    if given is not None:
-        return [each.jaccard for each in given.clusters]
-    return [None] * n_clusters
+    return [each.jaccard for each in given.clusters]
 
 
 def refits_of(given: Stability | None) -> Refits | None:
