@@ -145,8 +145,10 @@ def draw_cuts(ax: plt.Axes, points: Array, labels: Labels) -> None:
 
 
 def write(figure: plt.Figure, name: str) -> None:
-    """Write an SVG file without the date, so that the same picture has the same bytes."""
-    figure.savefig(FOLDER / f"{name}.svg", metadata={"Date": None})
+    """Write an SVG file without the date and spaces at line ends, so that the same picture has the same bytes."""
+    path = FOLDER / f"{name}.svg"
+    figure.savefig(path, metadata={"Date": None})
+    path.write_text("\n".join(line.rstrip() for line in path.read_text().splitlines()) + "\n")
 
 
 if __name__ == "__main__":
