@@ -523,6 +523,23 @@ def average_linkage(labels):
         clusters[i] = clusters[i] + clusters.pop(j)
 
 
+def clusters_of_size(partitions, n_clusters, least):
+    """Clusters of a hierarchy of distinct samples, given by its partitions: merges of parts with at least some samples
+    are undone first, then the others, the highest first. The smaller part becomes a cluster of its own, so that a
+    sample belongs to the last merge in whose smaller part it is.
+    """
+    undone = []
+    for k in range(1, len(partitions)):
+        merged = next(c for c in set(partitions[k]) if len(set(partitions[k + 1][partitions[k] == c])) == 2)
+        parts = [set(np.flatnonzero((partitions[k] == merged) & (partitions[k + 1] == c))) for c in partitions[k + 1]]
+        smaller, larger = sorted((part for i, part in enumerate(parts) if part and part not in parts[:i]), key=len)
+        undone.append((len(smaller) < least, k, smaller, len(smaller) == len(larger)))
+    chosen = sorted(undone, key=lambda merge: merge[:2])[: n_clusters - 1]
+    assert not any(equal for *_, equal in chosen), "either part of equal size may become the new cluster"
+    inside = [[k for _, k, smaller, _ in chosen if i in smaller] for i in range(len(partitions[1]))]
+    return [max(merges, default=0) for merges in inside]
+
+
 def walk(weights, graphs, n_components):
     """Eigenvalues and eigenvectors of D⁻¹ W for the weighted sum W of graphs, without the constant eigenvector.
 

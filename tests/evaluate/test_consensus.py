@@ -332,9 +332,9 @@ def learnt_with(clusters, labels):
     views = Views([np.random.default_rng(0).normal(size=(len(clusters), width)) for width in (3, 4)])
     with Workers(1) as workers:
         pool = Pool.learn(views, 2, workers)
-        members = pool.cluster(2, 0, workers).members
+        members = pool.cluster([2], 0, workers).members
     of_members = np.repeat(labels[:, None], len(members), axis=1)
-    model, found = ConsensusModel.learn(pool, Clusterings(2, members, of_members, of_members), clusters)
+    model, found = ConsensusModel.learn(pool, Clusterings((2,), members, of_members, of_members), clusters)
     return model, found, model.membership_of(pool.samples.steps[-1], of_members)
 
 

@@ -12,6 +12,12 @@ from coview.evaluate.pool import Clusterings
 from tests import naive
 
 
+@pytest.fixture
+def any_size(monkeypatch):
+    """Let single samples be clusters."""
+    monkeypatch.setattr(linkage, "LEAST_SAMPLES", 1)
+
+
 def noisy_clusterings(n=30, n_clusterings=997, n_groups=5, noise=0.5, n_distinct=None, seed=0):
     """Return clusterings of the same groups with errors, and the groups; all samples are duplicates of n_distinct."""
     rng = np.random.default_rng(seed)
@@ -24,6 +30,7 @@ def noisy_clusterings(n=30, n_clusterings=997, n_groups=5, noise=0.5, n_distinct
     return labels, groups
 
 
+@pytest.mark.usefixtures("any_size")
 @pytest.mark.parametrize(("n_distinct", "seed"), [(None, 0), (12, 2), (5, 3)])
 def test_the_partitions_are_those_of_average_linkage_on_all_samples(n_distinct, seed):
     labels, _ = noisy_clusterings(n_distinct=n_distinct, seed=seed)
@@ -36,6 +43,7 @@ def test_the_partitions_are_those_of_average_linkage_on_all_samples(n_distinct, 
         assert len(np.unique(tree.cut(k))) == k
 
 
+@pytest.mark.usefixtures("any_size")
 def test_the_heights_are_mean_distances_in_increasing_order():
     labels, _ = noisy_clusterings(n_distinct=12, seed=2)
     tree = Tree.learn(labels)
@@ -95,6 +103,41 @@ def test_there_are_no_more_clusters_than_distinct_tuples(n_distinct):
     assert set(tree.cut(1)) == {0}
 
 
+@pytest.mark.parametrize(("least", "seed"), [(3, 0), (5, 1), (5, 4)])
+def test_merges_of_few_samples_are_undone_last(monkeypatch, least, seed):
+    monkeypatch.setattr(linkage, "LEAST_SAMPLES", least)
+    labels, _ = noisy_clusterings(seed=seed)
+    partitions, gap = naive.average_linkage(labels)
+    assert gap > 1e-5
+    tree, compared = Tree.learn(labels), 0
+    for k in range(1, 12):
+        try:
+            expected = naive.clusters_of_size(partitions, k, least)
+        except AssertionError:  # parts of equal size
+            break
+        assert adjusted_rand_score(tree.cut(k), expected) == 1.0
+        compared += 1
+    assert compared > 3
+
+
+def test_two_samples_that_differ_from_all_others_are_the_last_cluster():
+    """They are farther from the others than the groups are from each other."""
+    groups = np.repeat([0, 1, 2], [20, 12, 2])
+    labels = np.column_stack([groups, groups, groups, np.where(groups == 2, 2, 0)])
+    tree = Tree.learn(labels)
+    assert tree.heights[-1] == 1.0
+    assert adjusted_rand_score(tree.cut(2)[groups < 2], groups[groups < 2]) == 1.0
+    assert len(np.unique(tree.cut(2))) == 2
+    assert adjusted_rand_score(tree.cut(3), groups) == 1.0
+
+
+def test_given_clusters_of_few_samples_are_a_level():
+    labels, groups = noisy_clusterings(60)
+    groups[:2] = 9
+    tree = Tree.learn(labels, groups)
+    assert adjusted_rand_score(tree.cut(6), groups) == 1.0
+
+
 def rare_labels():
     """Return clusterings of two groups, three tuples of labels that are rare, and the groups."""
     labels = np.repeat([[0, 0, 0, 0], [1, 1, 1, 1]], [6, 5], axis=0)
@@ -102,6 +145,7 @@ def rare_labels():
     return np.vstack([rare, labels]), np.array([0, 1, 1, *[0] * 6, *[1] * 5])
 
 
+@pytest.mark.usefixtures("any_size")
 def test_samples_with_rare_labels_are_not_in_the_tree(monkeypatch):
     monkeypatch.setattr(linkage, "_MOST_TUPLES", 2)
     labels, groups = rare_labels()
@@ -116,7 +160,7 @@ def test_samples_with_rare_labels_are_not_in_the_tree(monkeypatch):
 
 def clusterings(labels):
     """Return members with these labels, of whose centres only the number counts."""
-    return Clusterings(2, tuple(SimpleNamespace(centres=range(each.max() + 1)) for each in labels.T), labels, labels)
+    return Clusterings((2,), tuple(SimpleNamespace(centres=range(each.max() + 1)) for each in labels.T), labels, labels)
 
 
 def test_samples_with_rare_labels_join_the_cluster_that_shares_most_labels(monkeypatch):

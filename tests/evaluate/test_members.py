@@ -24,7 +24,7 @@ def test_all_members_find_clear_groups():
     views, truth = make_blobs(90, widths=(6, 12), spread=8.0)
     pool = pool_of(views)
     with Workers(1) as workers:
-        found = pool.cluster(3, 0, workers)
+        found = pool.cluster([3], 0, workers)
     assert len(pool.graphs) == 6  # two views and both side by side, by directions and by columns
     assert len(pool.walks) == 5
     assert found.labels.shape == (90, 2 + 4 + 5)
@@ -62,7 +62,7 @@ def test_labels_are_the_nearest_centres():
     views, _ = make_blobs(90, spread=1.5)
     pool = pool_of(views)
     with Workers(1) as workers:
-        _, members, labels, _ = pool.cluster(3, 0, workers)
+        _, members, labels, _ = pool.cluster([3], 0, workers)
     for member, found in zip(members, labels.T, strict=True):
         rows = member.coordinates.of(pool.samples)
         distances = [[sum((row - centre) ** 2) for centre in member.centres] for row in rows]

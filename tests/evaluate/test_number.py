@@ -67,9 +67,9 @@ def test_the_number_is_selected_on_the_same_samples_for_each_seed(monkeypatch):
     monkeypatch.setattr(fit, "MOST_COMPARED", 120)
     views, _ = make_blobs(200, spread=8.0)
     first, second = (Coview(random_state=seed).fit(views).number_ for seed in (0, 1))
-    assert first.parts[0].dimension is not None
-    assert sorted((part.size, part.dimension) for part in first.parts) == sorted(
-        (part.size, part.dimension) for part in second.parts
+    assert first.parts[0].structure.dimension is not None
+    assert sorted((part.size, part.structure.dimension) for part in first.parts) == sorted(
+        (part.size, part.structure.dimension) for part in second.parts
     )
 
 
@@ -83,8 +83,8 @@ def test_overlapping_groups_without_a_valley_are_divided():
     assert adjusted_rand_score(model.labels_, truth) > 0.9
     (part,) = model.number_.parts
     assert part.n_clusters == 4
-    assert part.dimension > 4
-    assert part.excess > 4 * part.deviation > 0
+    assert part.structure.dimension > 4
+    assert part.structure.excess > 4 * part.structure.deviation > 0
 
 
 @pytest.mark.parametrize("numbers", [[], [0, 2], [2, 2.5], ["auto"], range(3, 3)])

@@ -13,8 +13,9 @@ from coview.evaluate.structure import (
     graph_of,
     intrinsic_dimension,
     modularity,
+    sample_with_shapes,
     unimodal_quantiles,
-    unimodal_sample,
+    unimodal_shapes,
 )
 from tests import naive
 from tests.conftest import make_blobs
@@ -137,7 +138,8 @@ def test_references_have_unimodal_columns_and_the_covariance_of_the_data():
     data = np.column_stack([groups + noise[:, :2], noise[:, 1:] + 0.1 * groups])
     data -= data.mean(axis=0)
     assert np.corrcoef(np.sort(data[:, 0]), unimodal_quantiles(data[:, 0]))[0, 1] < 0.995
-    samples = [unimodal_sample(data, 1, rng) for _ in range(8)]
+    shapes = unimodal_shapes(data, 1)
+    samples = [sample_with_shapes(data, shapes, rng) for _ in range(8)]
     for sample in samples:
         for column, found in enumerate(np.sort(sample, axis=0).T):
             shape = unimodal_quantiles(data[:, 0]) if column == 0 else np.sort(data[:, column])

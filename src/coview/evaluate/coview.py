@@ -156,7 +156,7 @@ class Coview(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
             raise InputError(f"n_samples={n_samples} is too few to find clusters; give more samples")
         if isinstance(wanted, str) and wanted == "auto":
             return []
-        several = isinstance(wanted, Iterable) and not isinstance(wanted, str)
+        several = isinstance(wanted, Iterable) and not isinstance(wanted, str) and getattr(wanted, "ndim", 1) > 0
         numbers = list(wanted) if several else [wanted]
         if not numbers or not all(is_integer(k) and k >= 1 for k in numbers):
             raise InputError(

@@ -12,7 +12,7 @@ from coview.core.select import draw_rows
 from coview.evaluate.consensus import ConsensusModel, clusters_of_tree
 from coview.evaluate.graphs import weighted_sum
 from coview.evaluate.number import ClusterNumber, numbers_for, select_number
-from coview.evaluate.pool import Pool
+from coview.evaluate.pool import Pool, numbers_of_members
 from coview.evaluate.support import MOST_COMPARED, Support, support_of
 from coview.evaluate.valleys import Valleys
 from coview.progress import Progress
@@ -34,9 +34,10 @@ class Fit(NamedTuple):
 def fit_consensus(views: Views, n_clusters: int, seed: int, workers: Workers, report: Progress) -> Fit:
     """Return the consensus for this number of clusters."""
     report("graphs", 0, 2)
-    pool = Pool.learn(views, n_clusters, workers)
+    numbers = numbers_of_members(n_clusters)
+    pool = Pool.learn(views, max(numbers), workers)
     report("clusterings", 1, 2)
-    members = pool.cluster(max(n_clusters, 2), seed, workers)
+    members = pool.cluster(numbers, seed, workers)
     report("clusterings", 2, 2)
     return Fit(*ConsensusModel.learn(pool, members, clusters_of_tree(members, n_clusters)))
 
@@ -64,8 +65,9 @@ def fit_with_selected_number(
     report("all samples", 2, 3)
     if some is not views:
         clusters = model.membership(model.located(views)).argmax(axis=1)
-        pool = Pool.learn(views, number.n_clusters, workers)
-        members = pool.cluster(max(number.n_clusters, 2), seed, workers)
+        numbers = numbers_of_members(number.n_clusters)
+        pool = Pool.learn(views, max(numbers), workers)
+        members = pool.cluster(numbers, seed, workers)
         model, labels = ConsensusModel.learn(pool, members, np.unique(clusters, return_inverse=True)[1])
     support = support_of(some, labels[rows], valleys)
     report("all samples", 3, 3)

@@ -11,6 +11,7 @@ from coview.core.assign import Labels
 from coview.views import Array
 
 _MOST_TUPLES = 4000  # the distances between these take 64 MB
+LEAST_SAMPLES = 5  # of a cluster: fewer have few edges, so that they differ from all others by chance
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Tree:
 
     leaf_of: Labels  # (n_samples,) the leaf of each sample; -1 if it is none of the most frequent
     merges: Labels  # (n_leaves - 1, 2) nodes that are merged, in the order of heights; leaves come first
-    heights: Array  # (n_leaves - 1,) average distances
+    heights: Array  # (n_leaves - 1,) average distances, above 1 only between given clusters
 
     @classmethod
     def learn(cls, labels: Labels, clusters: Labels | None = None) -> Tree:
@@ -39,11 +40,11 @@ class Tree:
         )
         order = np.argsort(-counts, kind="stable")
         order = np.append(order[np.unique(tuples[order, 0], return_index=True)[1]], order)  # some of each cluster
-        kept = np.unique(order[:_MOST_TUPLES])
+        kept = np.sort(order[np.sort(np.unique(order, return_index=True)[1])][:_MOST_TUPLES])
         leaves = np.full(len(tuples), -1)
         leaves[kept] = np.arange(len(kept))
         first = tuples[kept, 0]
-        distances = differing_fractions(tuples[kept, 1:]) + (first[:, None] != first)
+        distances = differing_fractions(tuples[kept, 1:]) + 2 * (first[:, None] != first)
         merges, heights = average_linkage(distances, counts[kept])
         return cls(leaves[place.ravel()], merges, heights)
 
@@ -52,13 +53,44 @@ class Tree:
         return len(self.merges) + 1
 
     def cut(self, n_clusters: int) -> Labels:
-        """Return the labels of the samples for this number of clusters, or as many as there are leaves; -1 stays."""
-        root = np.arange(self.n_leaves + len(self.merges))
-        n_merges = max(self.n_leaves - n_clusters, 0)
-        for step in range(n_merges - 1, -1, -1):  # from the top, so that children get the root of their parents
-            root[self.merges[step]] = root[self.n_leaves + step]
-        numbers = np.unique(root[: self.n_leaves], return_inverse=True)[1]
-        return np.where(self.leaf_of < 0, -1, numbers[self.leaf_of])
+        """Return the labels of the samples for this number of clusters, or as many as there are leaves; -1 stays.
+
+        The highest merges are undone first, and those of fewer than 5 samples only after all others: a few samples that
+        differ from all others would be clusters of their own. These stay with the larger part of their cluster.
+        """
+        order = np.arange(len(self.merges))[::-1]
+        order = order[np.argsort(~self._is_large[order], kind="stable")]
+        undone = np.zeros(len(self.merges), dtype=np.bool_)
+        undone[order[: n_clusters - 1]] = True
+        label = np.zeros(self.n_leaves + len(self.merges), dtype=np.int64)
+        n_found = 1
+        for step in range(len(self.merges) - 1, -1, -1):  # from the top, so that parents have their label
+            larger, smaller = self._by_size[step]
+            label[larger] = label[smaller] = label[self.n_leaves + step]
+            if undone[step]:
+                label[smaller] = n_found
+                n_found += 1
+        return np.where(self.leaf_of < 0, -1, label[self.leaf_of])
+
+    @cached_property
+    def _sizes(self) -> Array:
+        """The number of samples of each node."""
+        sizes = np.zeros(self.n_leaves + len(self.merges), dtype=np.int64)
+        sizes[: self.n_leaves] = np.bincount(self.leaf_of[self.leaf_of >= 0], minlength=self.n_leaves)
+        for step, (first, second) in enumerate(self.merges):
+            sizes[self.n_leaves + step] = sizes[first] + sizes[second]
+        return sizes
+
+    @cached_property
+    def _by_size(self) -> Array:
+        """The two nodes of each merge, the larger one first."""
+        order = np.argsort(-self._sizes[self.merges], axis=1, kind="stable")
+        return np.take_along_axis(self.merges, order, axis=1)
+
+    @cached_property
+    def _is_large(self) -> Array:
+        """Whether both nodes of each merge have at least 5 samples or are given clusters."""
+        return (self._sizes[self.merges].min(axis=1) >= LEAST_SAMPLES) | (self.heights > 1.5)
 
 
 def differing_fractions(tuples: Labels) -> Array:

@@ -80,7 +80,7 @@ class Spectral(OfWalk):
 class Multiscale(OfWalk):
     """Many components without the constant one, weighted by walks of all lengths."""
 
-    weights: Annotated[Array, FloatArray("components")]
+    weights: Annotated[Array, FloatArray("_components")]
 
     @classmethod
     def learn(cls, place: int, walk: Walk) -> Multiscale:
@@ -126,8 +126,9 @@ class Member:
 
     def labels(self, samples: Located) -> Labels:
         """Return the label of each sample; -1 for samples without coordinates."""
-        halves = squared_norms(self.centres) / 2
-        nearness = (self.coordinates.of(samples) @ self.centres.T - halves) / (halves.max() or 1.0)
+        scale = np.abs(self.centres).max() or 1.0
+        centres = self.centres / scale
+        nearness = (self.coordinates.of(samples) / scale) @ centres.T - squared_norms(centres) / 2
         labels = np.full(len(samples.rows[0].present), -1)
         labels[self.coordinates.known(samples)] = np.round(nearness, _DECIMALS).argmax(axis=1)
         return labels

@@ -12,7 +12,8 @@ import numpy as np
 from coview.core.assign import Labels
 from coview.evaluate.consensus import clusters_of_tree
 from coview.evaluate.graphs import weighted_sum
-from coview.evaluate.pool import Clusterings, Pool
+from coview.evaluate.linkage import LEAST_SAMPLES
+from coview.evaluate.pool import Clusterings, Pool, numbers_of_members
 from coview.evaluate.structure import Structure, communities, structure_of
 from coview.evaluate.valleys import Valleys, clusters_of
 from coview.runtime import Workers
@@ -22,7 +23,6 @@ from coview.views import Views
 NUMBERS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 25, 30)
 _STARTS = 3  # of k-means: there are hundreds of clusterings
 _SHALLOW = 1.0  # ratio to the mean cut: clusters that meet where the graph is no weaker than inside are not divided
-_LEAST_MEMBERS = 5  # of a cluster that counts in a division of a part
 _RESOLUTIONS = (0.7, 0.85, 1.0)
 _LEAST_COMMUNITY = 0.005  # of all samples
 
@@ -79,7 +79,7 @@ def numbers_for(n_samples: int) -> list[int]:
 
 def select_number(views: Views, pool: Pool, seed: int, workers: Workers) -> tuple[ClusterNumber, Clusterings, Labels]:
     """Return the number of clusters, the members for this number, and the clusters of the samples."""
-    clusterings = {k: pool.cluster(k, seed, workers, _STARTS) for k in numbers_for(views.n_samples)}
+    clusterings = {k: pool.cluster([k], seed, workers, _STARTS) for k in numbers_for(views.n_samples)}
     partitions = {k: clusters_of_tree(each, k) for k, each in clusterings.items()}
     together = weighted_sum(pool.walks[-1].weights, pool.adjacencies)
     valleys = Valleys(together)
@@ -91,7 +91,7 @@ def select_number(views: Views, pool: Pool, seed: int, workers: Workers) -> tupl
     found = [communities(graph, resolution) for graph in graphs for resolution in _RESOLUTIONS]
     parts = [_examined_part(views, samples, partitions, found, valleys, n_parts) for samples in clusters_of(of_parts)]
     n_clusters = sum(part.n_clusters for part in parts)
-    members = clusterings.get(n_clusters) or pool.cluster(max(n_clusters, 2), seed, workers, _STARTS)
+    members = pool.cluster(numbers_of_members(n_clusters), seed, workers)
     clusters, first = np.zeros(views.n_samples, dtype=np.int64), 0
     for part, samples in zip(parts, clusters_of(of_parts), strict=True):
         if part.n_clusters > 1:
@@ -119,7 +119,7 @@ def _examined_part(
     counts = [_n_mostly_inside(labels, samples) for labels in found]
     n_clusters = max(2 if n_parts == 1 else 1, int(np.floor(np.median(counts) + 0.5)))
     for labels in partitions.values():
-        clusters = [samples[each] for each in clusters_of(labels[samples]) if len(each) >= _LEAST_MEMBERS]
+        clusters = [samples[each] for each in clusters_of(labels[samples]) if len(each) >= LEAST_SAMPLES]
         if len(clusters) > n_clusters:
             ratios = [valley.mean_ratio for valley in valleys.of_partition(clusters)[1].values()]
             if max(ratios, default=0.0) <= _SHALLOW:

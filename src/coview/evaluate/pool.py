@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from coview.core.assign import Labels
 from coview.evaluate.graphs import RepresentationGraph, Walk
@@ -17,8 +19,18 @@ from coview.views import Matrix, Views
 
 _LEAST_COMPONENTS, _MORE_COMPONENTS = 20, 5  # the latter than clusters
 _LEAST_COMPLETE = 0.5  # fraction of samples with all views, for members of all views side by side
-_STARTS = 10
+_STARTS = 10  # of k-means
 _ROWS_OF_STARTS = 200_000  # times starts; at least one start
+
+
+def numbers_of_members(n_clusters: int) -> tuple[int, int]:
+    """Return the numbers of clusters of the members.
+
+    Half of them have twice as many: a group that one of the others divides is then mostly divided elsewhere, too, so
+    that less depends on the few lines of the first half.
+    """
+    number = max(n_clusters, 2)
+    return number, 2 * number
 
 
 def n_components_for(n_clusters: int) -> int:
@@ -27,9 +39,9 @@ def n_components_for(n_clusters: int) -> int:
 
 
 class Clusterings(NamedTuple):
-    """Members for one number of clusters, and their labels of the training samples."""
+    """Members with some numbers of clusters, and their labels of the training samples."""
 
-    n_clusters: int
+    numbers: tuple[int, ...]
     members: tuple[Member, ...]
     own_labels: Labels  # (n_samples, n_members), -1 if a member has no label of a sample
     labels: Labels  # the same, with those of neighbours instead of -1
@@ -52,7 +64,7 @@ class Pool:
 
     @classmethod
     def learn(cls, views: Views, n_clusters: int, workers: Workers) -> Pool:
-        """Return the pool of these training samples, for up to this number of clusters."""
+        """Return the pool of these training samples, for members with up to this number of clusters."""
         graphs: list[RepresentationGraph] = []
         sums: list[dict[int, float]] = []
         stacked: list[int] = []
@@ -82,7 +94,7 @@ class Pool:
         return cls(tuple(graphs), walks, adjacencies, samples, columns)
 
     def coordinates(self, n_clusters: int) -> list[Coordinates]:
-        """Return the spaces of the members for this number of clusters."""
+        """Return the spaces of the members with this number of clusters."""
         n = n_components_for(n_clusters)
         single = range(max(len(self.walks) - 1, 1))  # on all graphs, the first components lose small groups
         return [
@@ -91,17 +103,21 @@ class Pool:
             *(Multiscale.learn(place, walk.first(n)) for place, walk in enumerate(self.walks)),
         ]
 
-    def cluster(self, n_clusters: int, seed: int, workers: Workers, most_starts: int = _STARTS) -> Clusterings:
-        """Return the members for this number of clusters."""
+    def cluster(self, numbers: Sequence[int], seed: int, workers: Workers, most_starts: int = _STARTS) -> Clusterings:
+        """Return the members with these numbers of clusters."""
         n_init = int(np.clip(_ROWS_OF_STARTS // len(self.samples.rows[0].present), 1, most_starts))
+        tasks = [(each, number) for number in numbers for each in self.coordinates(number)]
 
-        def one(coordinates: Coordinates) -> tuple[Member, Labels]:
-            member = Member.learn(coordinates, self.samples, n_clusters, n_init, seed)
+        def one(place: int) -> tuple[Member, Labels]:
+            coordinates, number = tasks[place]
+            member = Member.learn(coordinates, self.samples, number, n_init, seed + place)
             return member, member.labels(self.samples)
 
-        members, labels = zip(*workers.map(one, self.coordinates(n_clusters)), strict=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters, up to rounding
+            members, labels = zip(*workers.map(one, range(len(tasks))), strict=True)
         own = np.column_stack(labels)
-        return Clusterings(n_clusters, members, own, filled(own, own, self.samples.steps[-1]))
+        return Clusterings(tuple(numbers), members, own, filled(own, own, self.samples.steps[-1]))
 
 
 def filled(labels: Labels, training: Labels, steps: Matrix) -> Labels:

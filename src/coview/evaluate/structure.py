@@ -131,31 +131,41 @@ def excess_modularity(tables: Sequence[Array], rng: np.random.Generator) -> tupl
 
     The references have the covariance of the data, and unimodal distributions of the columns or of the first joint
     principal components. Of both kinds, the one with the larger modularity is compared: a uniform distribution in a
-    cube is one of columns, and a gradient one of a component.
+    cube is one of columns, and a gradient one of a component. The second kind is left out if the first one is enough
+    to find no structure.
     """
     joint = np.hstack(tables)
     _, sizes, axes = np.linalg.svd(joint, full_matrices=False)
     axes = axes[sizes > _ZERO * sizes[0]]
     places = np.cumsum([table.shape[1] for table in tables])[:-1]
+    modularity_of_data = _best_modularity(graph_of(tables))
     found = []
     for n_shaped, basis in ((joint.shape[1], np.eye(joint.shape[1])), (_SHAPED, axes)):
-        drawn = (unimodal_sample(joint @ basis.T, n_shaped, rng) @ basis for _ in range(_REFERENCES))
-        values = [_best_modularity(graph_of(np.split(each, places, axis=1))) for each in drawn]
-        found.append((float(np.mean(values)), float(np.std(values))))
-    mean, deviation = max(found)
-    return _best_modularity(graph_of(tables)) - mean, deviation
+        values = joint @ basis.T
+        shapes = unimodal_shapes(values, n_shaped)
+        drawn = (sample_with_shapes(values, shapes, rng) @ basis for _ in range(_REFERENCES))
+        references = [_best_modularity(graph_of(np.split(each, places, axis=1))) for each in drawn]
+        found.append((modularity_of_data - float(np.mean(references)), float(np.std(references))))
+        if found[-1][0] < LEAST_EXCESS:
+            break
+    return min(found)
 
 
-def unimodal_sample(values: Array, n_shaped: int, rng: np.random.Generator) -> Array:
-    """Return as many samples with the covariance of the values, of which the first columns are made unimodal.
-
-    Columns of a Gaussian sample are matched by ranks with the quantiles of each column. Its covariance is that of a
-    sample, and not exactly that of the values: data have sampling noise as well.
-    """
-    n, width = values.shape
+def unimodal_shapes(values: Array, n_shaped: int) -> Array:
+    """Return the values of each column in increasing order; the first columns are made unimodal."""
     shapes = np.sort(values, axis=0)
-    for column in range(min(n_shaped, width)):
+    for column in range(min(n_shaped, values.shape[1])):
         shapes[:, column] = unimodal_quantiles(values[:, column])
+    return shapes
+
+
+def sample_with_shapes(values: Array, shapes: Array, rng: np.random.Generator) -> Array:
+    """Return as many samples with the covariance of the values, and with these distributions of the columns.
+
+    Columns of a Gaussian sample are matched by ranks with the shapes. Its covariance is that of a sample, and not
+    exactly that of the values: data have sampling noise as well.
+    """
+    n = len(values)
     drawn = rng.normal(size=(n, n)) @ (values - values.mean(axis=0)) / np.sqrt(n)
     ranks = np.argsort(np.argsort(drawn, axis=0), axis=0)
     spread = np.maximum(values.std(axis=0), np.finfo(float).tiny)

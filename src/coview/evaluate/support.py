@@ -10,6 +10,7 @@ import numpy as np
 from coview.core.assign import Labels
 from coview.core.drawn import draw_by_cluster
 from coview.evaluate.graphs import weighted_sum
+from coview.evaluate.linkage import LEAST_SAMPLES
 from coview.evaluate.pool import Pool
 from coview.evaluate.structure import Structure, structure_of
 from coview.evaluate.valleys import DEEP, Valleys, clusters_of
@@ -19,7 +20,6 @@ from coview.views import Views
 
 MOST_COMPARED = 2000  # samples
 LEVELS = ("none", "weak", "moderate", "strong")
-LEAST_SAMPLES = 5  # of a cluster: the cuts of fewer samples are those of single edges
 
 
 @dataclass(frozen=True)
