@@ -136,8 +136,9 @@ CLUSTER_COLUMN = "cluster"
 LABEL_COLUMNS = {
     CLUSTER_COLUMN: "The cluster of the sample. Clusters are numbered by decreasing size among the training samples, "
     "or among up to 10,000 samples if FixedSize (--n-train) trains on fewer.",
-    "membership": "The membership in the cluster, at most 1: an estimate of the fraction of models of random subsets "
-    "of the training samples that assign the sample to the same cluster.",
+    "membership": "The membership in the cluster, at most 1: for Coview the mean of the fraction of the sample's "
+    "neighbours in the cluster and of the fraction of the cluster with the sample's labels by the members, for other "
+    "methods an estimate of the fraction of models of random subsets that assign the sample to the same cluster.",
     "second_cluster": "The cluster with the second largest membership.",
     "novelty": "From 0 to 1: the fraction of training samples that are more similar to the other training samples than "
     "the sample is. A sample with 0.99 is as far from the training samples as the last 1 % of these.",

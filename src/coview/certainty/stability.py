@@ -19,7 +19,7 @@ from coview.core.assign import Labels
 from coview.core.select import Stratified
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.evaluate.coview import Coview
-from coview.evaluate.support import LEAST_SAMPLES
+from coview.evaluate.linkage import LEAST_SAMPLES
 from coview.formats import MOST_DECIMALS, decimals, plural
 from coview.html import html_table
 from coview.kernels import Kernel, Precomputed, kernel_per_view

@@ -81,7 +81,7 @@ class Coview(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
     >>> rng = np.random.default_rng(0)
     >>> truth = np.repeat([0, 1, 2], [100, 40, 20])
     >>> text, image = (rng.normal(size=(3, d))[truth] * 4 + rng.normal(size=(160, d)) for d in (15, 20))
-    >>> model = Coview(random_state=0).fit({"text": text, "image": image})
+    >>> model = Coview(n_clusters="auto", random_state=0).fit({"text": text, "image": image})
     >>> model.n_clusters_, np.bincount(model.labels_)
     (3, array([100,  40,  20]))
     """

@@ -44,21 +44,27 @@ def support_in_words(support: Support) -> list[str]:
 
 
 def number_in_words(number: ClusterNumber) -> str:
-    """Return how the number of clusters was selected, with the next numbers, as one or two sentences."""
-    n_parts = len(number.parts)
+    """Return how the number of clusters was selected, with the next numbers, in a few sentences."""
     selected = f"{plural(number.n_clusters, 'cluster')} selected from 1 to {number.largest}"
     if number.n_clusters == 1:
-        based = NO_STRUCTURE.lower()
-    elif n_parts == number.n_clusters:
-        based = f"valleys separate {n_parts} parts"
-    elif n_parts == 1:
-        based = f"no valley separates them; {_structure_in_words(number.parts[0].structure)}"
-    else:
-        based = f"valleys separate {n_parts} parts, of which some are divided further without a valley"
-    others = [each for each, _ in number.votes if each != n_parts][:2]
-    runners_up = f" Some partitions end with {listed([str(each) for each in others])} parts." if others else ""
-    limit = " This is the largest number that is compared; give larger numbers, too." if number.at_limit else ""
-    return f"{selected}: {based}.{runners_up}{limit}"
+        return f"{selected}: {NO_STRUCTURE.lower()}."
+    n_parts, total = len(number.parts), sum(count for _, count in number.votes)
+    most = f"{dict(number.votes)[n_parts]} of {plural(total, 'partition')} have {plural(n_parts, 'part')}"
+    sentences = [f"{selected}: {most} after clusters without a valley between them are merged."]
+    divided = [part for part in number.parts if part.n_clusters > 1]
+    if n_parts == 1:
+        sentences.append(f"It is divided because {_structure_in_words(number.parts[0].structure)}.")
+    elif divided:
+        sentences.append(
+            f"{plural(len(divided), 'part')} {'is' if len(divided) == 1 else 'are'} divided further because of "
+            "structure without a valley."
+        )
+    others = [str(each) for each, _ in number.votes if each != n_parts][:2]
+    if others:
+        sentences.append(f"Other partitions have {listed(others)} {'part' if others == ['1'] else 'parts'}.")
+    if number.at_limit:
+        sentences.append("This is the largest number that is compared; give larger numbers, too.")
+    return " ".join(sentences)
 
 
 def _group_in_words(group: ClusterGroup) -> str:
