@@ -103,6 +103,14 @@ def test_tmvkscr_uses_its_defaults_and_selects_nothing(data, tmp_path, capsys):
     np.testing.assert_array_equal(model.predict(data["new"]), expected.fit(data["train"]).predict(data["new"]))
 
 
+def test_a_range_gives_the_number_nearest_to_the_one_that_is_found(data, tmp_path, capsys):
+    command = ["fit", *data["train_files"], "--ids=id", "-k", "5..7", "--no-report", "--json", "-o", tmp_path / "run"]
+    code, out, _ = call(capsys, *command)
+    assert code == 0
+    answer = json.loads(out)
+    assert (answer["n_clusters"], answer["number"]["n_clusters"]) == (5, 3)
+
+
 @pytest.mark.parametrize("typed", [[], ["-k", "auto"], ["-k", "2..5", "--method=coview"]], ids=" ".join)
 def test_the_number_of_clusters_is_selected_by_default_or_from_a_range(typed, data, tmp_path, capsys):
     command = ["fit", *data["train_files"], "--ids=id", *typed, "--no-report", "-o", tmp_path / "run"]

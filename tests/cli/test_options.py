@@ -56,4 +56,5 @@ def test_help_says_that_coview_is_the_default_method_and_selects_the_number(caps
     assert "The default method, coview, is the consensus of many clusterings." in out
     assert "Without -k it selects the number of clusters." in out
     assert "[default: coview]" in out
+    assert "Example: coview fit --view text=text.parquet --view image=image.npy -o run" in out  # without -k
     assert "add --method tmvkscr" in out

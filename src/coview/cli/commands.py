@@ -38,7 +38,7 @@ def _options(
 ) -> None:
     """Cluster samples that are described by several views at once.
 
-    Start with: coview fit --view text=text.parquet --view image=image.npy -k 6 -o run
+    Start with: coview fit --view text=text.parquet --view image=image.npy -o run
     """
 
 

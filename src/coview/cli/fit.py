@@ -42,7 +42,7 @@ def fit_command(
 
     To set the kernel or the preprocessing yourself, add --method tmvkscr.
 
-    Example: coview fit --view text=text.parquet --view image=image.npy -k 6 -o run
+    Example: coview fit --view text=text.parquet --view image=image.npy -o run
     """
     summary, written = run_files(model, inputs, folder, terminal, shlex.join(context.obj))
     print_support(terminal, summary)

@@ -100,7 +100,8 @@ Clusters = Annotated[
     option(
         MODEL,
         "-k --n-clusters COUNT|FROM..TO|auto",
-        "The number of clusters. coview selects it by default, or from a range. comic finds it by itself. "
+        "The number of clusters. By default, coview selects it; of a range, it takes the number nearest to that. "
+        "comic finds it by itself. "
         "For example -k 6, -k 4..8 or -k auto",
         ("auto",),
     ),
