@@ -10,6 +10,7 @@ from coview import (
     RBF,
     Codebook,
     Cosine,
+    Coview,
     Directions,
     FuzzyGraph,
     Linear,
@@ -177,3 +178,31 @@ def test_a_sparse_table_with_few_entries_stays_sparse(kernel, tmp_path):
         for form in (np.array, sp.csr_array)
     )
     assert sparse.stat().st_size < dense.stat().st_size / 3
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3, "auto"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_coview_labels_rows_on_the_mirror_axis_of_symmetric_data(n_clusters, dtype):
+    rng = np.random.default_rng(0)
+    model = Coview(n_clusters, random_state=0).fit([mirrored(rng).astype(dtype)])
+    p = np.abs(rng.normal(size=40)) * 3
+    new = [np.column_stack([p, p]).astype(dtype)]
+    assert_same_in_any_batch(model, new)
+    np.testing.assert_array_equal(model.score_samples([new[0][7:8]])[0], model.score_samples(new)[7])
+
+
+@pytest.mark.parametrize("form", [np.asfortranarray, pd.DataFrame, "memory-mapped"])
+def test_results_of_coview_do_not_depend_on_the_order_in_memory(form, tmp_path):
+    rng = np.random.default_rng(0)
+    views = [rng.normal(size=(100, d)) for d in (4, 12)]
+    if form == "memory-mapped":
+        for place, x in enumerate(views):
+            np.save(tmp_path / f"{place}.npy", x)
+        tables = [np.load(tmp_path / f"{place}.npy", mmap_mode="r") for place in range(2)]
+    else:
+        tables = [form(x) for x in views]
+    expected, model = (Coview(3, random_state=0).fit(each) for each in (views, tables))
+    for each in (views, tables):
+        np.testing.assert_array_equal(model.predict_proba(each), expected.predict_proba(views))
+        np.testing.assert_array_equal(model.score_samples(each), expected.score_samples(views))
+    np.testing.assert_array_equal(model.scores_, expected.scores_)
