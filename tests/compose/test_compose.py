@@ -23,6 +23,7 @@ from coview import (
     OPMC,
     RBF,
     Concat,
+    Coview,
     FixedSize,
     InputError,
     Linear,
@@ -208,6 +209,7 @@ def test_fixed_size_labels_all_samples_by_a_model_of_some(select, estimator):
         Concat(KSC(3, random_state=0)),
         OPMC(3, random_state=0),
         MVSCBP(3, random_state=0),
+        Coview(3, random_state=0),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
