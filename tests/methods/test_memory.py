@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from coview import METHODS
+from coview import METHODS, Coview
 from coview import rows as row_operations
 
 N, V, D = 1500, 3, 10
@@ -44,12 +44,23 @@ def peak(model, views):
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("name", METHODS)
+def four_clusters(n_samples):
+    rng = np.random.default_rng(0)
+    cluster = np.arange(n_samples) % 4
+    return {f"v{v}": rng.normal(size=(4, D))[cluster] * 3 + rng.normal(size=(n_samples, D)) for v in range(V)}
+
+
+def test_memory_of_coview_is_linear_in_the_samples(monkeypatch):
+    monkeypatch.setattr(row_operations, "_BLOCK_NUMBERS", 2**16)
+    model = Coview(4, n_jobs=1, random_state=0).fit(four_clusters(150))  # imports are not counted
+    few, twice_as_many = (peak(model, four_clusters(n_samples)) for n_samples in (N, 2 * N))
+    assert twice_as_many <= 2.2 * few  # 4 times, if it were quadratic
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "coview"])
 def test_memory_is_as_documented(name, monkeypatch):
     monkeypatch.setattr(row_operations, "_BLOCK_NUMBERS", 2**16)  # the size of a block does not depend on the samples
-    rng = np.random.default_rng(0)
-    cluster = np.arange(N) % 4
-    views = {f"v{v}": rng.normal(size=(4, D))[cluster] * 3 + rng.normal(size=(N, D)) for v in range(V)}
+    views = four_clusters(N)
     if name in ("ksc", "kpca"):
         views = {"v0": views["v0"]}
     model = METHODS[name](random_state=0)
