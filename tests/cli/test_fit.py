@@ -19,6 +19,7 @@ from coview.cli import main
 from coview.cli.run import RUN_FILES
 from coview.compose import Preprocessed
 from coview.datasets import _edge_orientations, _fourier_magnitudes, digits_views
+from coview.evaluate.words import number_in_words, support_in_words
 from coview.io import read_labels
 from coview.persist import load
 from coview.summary import Summary
@@ -452,15 +453,19 @@ def test_the_demo_writes_the_numbers_it_prints(tmp_path, capsys):
     assert [int(row["cluster"]) for row in on_map] == labels
     positions = np.array([[float(row["x"]), float(row["y"])] for row in on_map])
     np.testing.assert_allclose(positions, summary["points"]["positions"], atol=1e-4)
-    # Ten groups: the nearest samples on the map nearly always have the same cluster.
+    # The nearest samples on the map nearly always have the same cluster.
     near = NearestNeighbors(n_neighbors=6).fit(positions).kneighbors(return_distance=False)
     assert (np.array(labels)[near] == np.array(labels)[:, None]).mean() > 0.95
-    assert [labels.count(label) for label in range(10)] == [cluster["size"] for cluster in summary["clusters"]]
+    assert [labels.count(label) for label in range(summary["n_clusters"])] == [
+        cluster["size"] for cluster in summary["clusters"]
+    ]
     assert f"ARI {summary['truth']['ari']:.3f}, NMI {summary['truth']['nmi']:.3f}" in out
     assert "(largest class alone: 10%)" in out
     assert 1 >= summary["eigenvalues"][0] >= summary["eigenvalues"][-1] > 0  # of the random walk
     assert summary["truth"]["ari"] >= 0.70
-    assert out.startswith("The support for these clusters is ")
+    shown = Summary.from_json((tmp_path / "run" / "summary.json").read_text())
+    selected = [] if shown.number is None else [number_in_words(shown.number)]
+    assert out.splitlines()[: len(selected) + 1] == [*selected, " ".join(support_in_words(shown.support))]
     assert {path.name for path in (tmp_path / "run").iterdir()} == set(RUN_FILES) - PARQUET
 
 
