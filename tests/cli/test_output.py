@@ -17,6 +17,13 @@ def test_the_selection_and_the_support_are_printed_as_one_line_each(capsys, leve
     assert capsys.readouterr().out.splitlines() == [number_in_words(number), " ".join(support_in_words(support))]
 
 
+def test_a_number_that_is_only_the_nearest_to_the_selected_one_is_named(capsys):
+    number = make_number(10)
+    print_support(Terminal(), replace(make_summary(n_clusters=8), number=number, support=None))
+    nearest = "8 is the nearest of the requested numbers to the one selected."
+    assert capsys.readouterr().out == f"{nearest} {number_in_words(number)}\n"
+
+
 def test_what_is_not_known_is_not_printed(capsys):
     print_support(Terminal(), replace(make_summary(), number=None, support=None))
     assert capsys.readouterr().out == ""
