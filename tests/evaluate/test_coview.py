@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import make_circles, make_moons
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -41,8 +41,8 @@ def test_groups_are_found_for_each_seed(sizes, seed):
     assert adjusted_rand_score(model.labels_, truth) >= 0.98
 
 
-@pytest.mark.parametrize("sizes", [(30, 4), (30, 30, 3)], ids=str)
-def test_very_small_groups_are_found_if_their_number_is_given(sizes):
+@pytest.mark.parametrize("sizes", [(30, 6), (30, 30, 5)], ids=str)
+def test_groups_of_fewer_samples_than_neighbours_are_found_if_their_number_is_given(sizes):
     views, truth = groups(sizes, distance=40.0)
     model = Coview(len(sizes), random_state=0).fit(views)
     assert model.n_clusters_ == len(sizes)
@@ -196,6 +196,7 @@ def test_sparse_word_counts_are_clustered_by_direction():
         np.testing.assert_array_equal(model.predict([view]), model.labels_)
 
 
+@pytest.mark.filterwarnings("ignore:.*are requested for:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("n", [2, 3, 5, 12])
 @pytest.mark.parametrize("n_clusters", [1, 2, "auto"])
 def test_few_samples_are_clustered(n, n_clusters):
@@ -210,7 +211,8 @@ def test_few_samples_are_clustered(n, n_clusters):
 
 def test_as_many_clusters_as_samples_are_found():
     views, _ = make_blobs(15)
-    model = Coview(15, random_state=0).fit(views)
+    with pytest.warns(ConvergenceWarning, match="15 clusters are requested for 15"):
+        model = Coview(15, random_state=0).fit(views)
     assert sorted(model.labels_) == list(range(15))
 
 

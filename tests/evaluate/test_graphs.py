@@ -118,10 +118,10 @@ def test_steps_are_probabilities_and_rows_without_edges_stay_empty():
     rows = [graph.of_training(views) for graph in graphs]
     for weights in ((1.0, 1.0), (1.0, 3.0)):
         walk = Walk(weights, np.ones(1), np.ones((40, 1)))
-        steps = walk.steps(rows).toarray()
+        steps = walk.steps([each.similarities for each in rows]).toarray()
         total = sum(w * each.similarities.toarray() for w, each in zip(weights, rows, strict=True))
         np.testing.assert_allclose(steps, total / total.sum(axis=1, keepdims=True), rtol=1e-12)
-    alone = Walk((1.0, 0.0), np.ones(1), np.ones((40, 1))).steps(rows)
+    alone = Walk((1.0, 0.0), np.ones(1), np.ones((40, 1))).steps([each.similarities for each in rows])
     assert np.flatnonzero(np.diff(alone.indptr) == 0).tolist() == [3]
     np.testing.assert_allclose(np.delete(alone.sum(axis=1), 3), 1, rtol=1e-12)
 
@@ -137,7 +137,7 @@ def test_the_components_of_training_samples_are_their_vectors(missing):
     with Workers(1) as workers:
         walk = Walk.learn((1.0, 1.0), [graph.adjacency() for graph in graphs], 5, workers)
     assert walk.eigenvalues.min() > 0.2
-    components = walk.components(walk.steps([graph.of_training(views) for graph in graphs]))
+    components = walk.components(walk.steps([graph.training_similarities() for graph in graphs]))
     # A residual of 1e-4 in the norm by degrees, divided by the eigenvalue and by the root of a sample's part of all
     # degrees, which is about 1 / 60.
     np.testing.assert_allclose(components, walk.vectors, atol=1e-4 / 0.2 * 10)

@@ -106,6 +106,7 @@ def test_there_are_no_more_clusters_than_distinct_tuples(n_distinct):
 @pytest.mark.parametrize(("least", "seed"), [(3, 0), (5, 1), (5, 4)])
 def test_merges_of_few_samples_are_undone_last(monkeypatch, least, seed):
     monkeypatch.setattr(linkage, "LEAST_SAMPLES", least)
+    monkeypatch.setattr(linkage, "_NEARLY_ALL", 1.0)
     labels, _ = noisy_clusterings(seed=seed)
     partitions, gap = naive.average_linkage(labels)
     assert gap > 1e-5
@@ -120,14 +121,17 @@ def test_merges_of_few_samples_are_undone_last(monkeypatch, least, seed):
     assert compared > 3
 
 
-def test_two_samples_that_differ_from_all_others_are_the_last_cluster():
+@pytest.mark.parametrize("n_separating", [3, 4])
+def test_two_samples_are_a_cluster_before_the_groups_if_nearly_all_clusterings_separate_them(n_separating):
     """They are farther from the others than the groups are from each other."""
     groups = np.repeat([0, 1, 2], [20, 12, 2])
-    labels = np.column_stack([groups, groups, groups, np.where(groups == 2, 2, 0)])
+    labels = np.tile(groups[:, None], 4)
+    labels[:, :2] = np.where(groups == 1, 0, groups)[:, None]  # half of the clusterings join the groups
+    labels[groups == 2, n_separating:] = 0
     tree = Tree.learn(labels)
-    assert tree.heights[-1] == 1.0
-    assert adjusted_rand_score(tree.cut(2)[groups < 2], groups[groups < 2]) == 1.0
-    assert len(np.unique(tree.cut(2))) == 2
+    assert tree.heights[0] < 0.6 < tree.heights[1]
+    expected = groups == 2 if n_separating == 4 else groups == 1
+    assert adjusted_rand_score(tree.cut(2), expected) == 1.0
     assert adjusted_rand_score(tree.cut(3), groups) == 1.0
 
 

@@ -179,7 +179,8 @@ def test_levels_are_nested(kind, n_clusters):
         assert len(np.unique(labels)) == k
         if k > 1:
             assert is_division(levels[k - 1], labels)
-    assert adjusted_rand_score(levels.get(model.n_clusters_, model.model_.clusters), model.model_.clusters) == 1.0
+    assert adjusted_rand_score(levels.get(model.n_clusters_, model.labels_), model.labels_) == 1.0
+    np.testing.assert_array_equal(model.model_.labels, model.labels_)
 
 
 @KIND

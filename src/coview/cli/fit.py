@@ -72,7 +72,7 @@ def demo_command(context: typer.Context, terminal: Terminal, output: RunPath = P
         progress("reading the digits", 0, 4)
         views, digits = digits_views()
         summary, written = run(
-            Coview(10, random_state=0),
+            Coview(random_state=0),
             views,
             folder,
             RunFolder(output),

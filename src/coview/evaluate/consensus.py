@@ -9,7 +9,7 @@ from typing import Annotated
 
 import numpy as np
 
-from coview.core.assign import Labels, number_by_size
+from coview.core.assign import Labels, new_numbers, number_by_size
 from coview.core.novelty import joint_quantiles, quantiles
 from coview.evaluate.graphs import RepresentationGraph, Walk
 from coview.evaluate.linkage import Tree
@@ -97,20 +97,33 @@ class ConsensusModel:
     def n_clusters(self) -> int:
         return int(self.clusters.max()) + 1
 
-    def level(self, n_clusters: int) -> Labels:
-        """Return the clusters of the training samples for another number: a level of the tree with the clusters.
+    @cached_property
+    def labels(self) -> Labels:
+        """The labels of the training samples."""
+        steps = self.walks[-1].steps([graph.training_similarities() for graph in self.graphs])
+        labels = filled(self.member_labels, self.member_labels, steps)
+        found: Labels = self.membership_of(steps, labels).argmax(axis=1)
+        return found
 
-        Levels are nested. Fewer clusters are unions of the clusters, and more divide them.
+    def renumbered(self, order: Labels) -> ConsensusModel:
+        """Return the model in which the clusters `order` have the numbers 0, 1, …."""
+        numbers = new_numbers(order, self.n_clusters)[1]
+        return replace(self, clusters=numbers[self.clusters])
+
+    def level(self, n_clusters: int) -> Labels:
+        """Return the clusters of the training samples for another number: a level of the tree with the labels.
+
+        Levels are nested. Fewer clusters are unions of the clusters by `labels`, and more divide them.
         """
-        labels = self._tree.cut(n_clusters)
-        for cluster in np.unique(self.clusters[labels < 0]):  # samples whose labels are too rare for the tree
-            inside = self.clusters == cluster
-            labels[inside & (labels < 0)] = np.bincount(labels[inside & (labels >= 0)]).argmax()
-        return labels
+        level = self._tree.cut(n_clusters)
+        for cluster in np.unique(self.labels[level < 0]):  # samples whose labels are too rare for the tree
+            inside = self.labels == cluster
+            level[inside & (level < 0)] = np.bincount(level[inside & (level >= 0)]).argmax()
+        return level
 
     @cached_property
     def _tree(self) -> Tree:
-        return Tree.learn(self.member_labels, self.clusters)
+        return Tree.learn(self.member_labels, self.labels)
 
     def located(self, views: Views) -> Located:
         """Return samples in all representations and walks."""
@@ -126,7 +139,8 @@ class ConsensusModel:
         together = mean_fraction(self._fractions, member_labels)
         if self.neighbours_vote:
             together += self.votes(steps)
-        return np.round(together / together.sum(axis=1, keepdims=True), _DECIMALS)
+        memberships = np.round(together / together.sum(axis=1, keepdims=True), _DECIMALS)
+        return memberships / memberships.sum(axis=1, keepdims=True)
 
     def votes(self, steps: Matrix) -> Array:
         """Return the fraction of the neighbours of each sample in each cluster, weighted by steps."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, overload
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from coview.core.assign import Labels
+from coview.core.assign import Labels, new_numbers
 from coview.errors import InputError
 from coview.evaluate.consensus import ConsensusModel
 from coview.evaluate.fit import fit_consensus, fit_with_selected_number
@@ -16,7 +16,7 @@ from coview.evaluate.members import Located
 from coview.evaluate.number import ClusterNumber
 from coview.evaluate.support import Support
 from coview.evaluate.words import number_in_words
-from coview.methods.base import MultiViewClusterer, Seed
+from coview.methods.base import MultiViewClusterer, Seed, warn_if_many_clusters
 from coview.methods.coverage import check_coverage
 from coview.parameters import check_number, is_integer, short
 from coview.preprocess.profile import varies
@@ -24,7 +24,7 @@ from coview.progress import ProgressParameter, reporting
 from coview.rows import narrowed
 from coview.runtime import Workers
 from coview.state import FloatArray, Range, Size
-from coview.views import Array, Layout, Views
+from coview.views import Array, Layout, Views, row_labels
 
 _BLOCK_ROWS = 8192
 
@@ -129,6 +129,7 @@ class Coview(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
                     f"view {name!r} has the same values in all {views.n_present(name)} samples; drop the view"
                 )
         check_coverage(views, max(numbers, default=2), {})
+        warn_if_many_clusters(max(numbers, default=1), views.n_samples)
         seed = int(self._generator().integers(2**31))
         with reporting(self.progress) as report, Workers(self.n_jobs) as workers:
             if len(numbers) == 1:
@@ -141,13 +142,36 @@ class Coview(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
                 fit = fit_with_selected_number(views, seed, workers, report, nearest)
             scores = fit.model.scores(fit.model.located(views))
         self.labels_, self.model_, self.number_, self.support_ = fit.labels, fit.model, fit.number, fit.support
-        self.reason_ = "The number of clusters is given." if fit.number is None else number_in_words(fit.number)
+        self.reason_ = self._reason(fit.number, numbers)
         self.n_clusters_ = self.model_.n_clusters
         self.eigenvalues_ = self.model_.walks[-1].eigenvalues
         self.scores_ = narrowed(scores, views.dtype)
         self._n_features_out = self.scores_.shape[1]
         if len(numbers) == 1:
             self._warn_if_fewer(self.n_clusters_, numbers[0])
+
+    def _labels_and_ties(self, X: Any) -> Labels:
+        def found(model: ConsensusModel, samples: Located) -> dict[str, Array]:
+            memberships = model.membership(samples)
+            tied = (memberships == memberships.max(axis=1, keepdims=True)).sum(axis=1) > 1
+            return {"": np.column_stack([memberships.argmax(axis=1), tied])}
+
+        return self._by_block(found, X)[""]
+
+    def _renumber(self, order: Labels) -> bool:
+        numbers = new_numbers(order, self.n_clusters_)[1]
+        self.model_ = self.model_.renumbered(order)
+        self.labels_ = self.model_.labels
+        self.support_ = self.support_ and self.support_.renumbered(numbers)
+        return True
+
+    def _reason(self, number: ClusterNumber | None, numbers: list[int]) -> str:
+        if number is None:
+            return "The number of clusters is given."
+        words = number_in_words(number)
+        if self.model_.n_clusters == number.n_clusters:
+            return words
+        return f"{self.model_.n_clusters} is the nearest of the numbers {short(numbers)} to the one selected. {words}"
 
     def _numbers(self, n_samples: int) -> list[int]:
         """Return the numbers of clusters to select from in increasing order; [] for "auto"."""
@@ -244,7 +268,7 @@ class Coview(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         array of shape (n_samples, n_components)
         """
         scores = self._by_block(lambda model, samples: {"": model.scores(samples)}, X)[""]
-        return narrowed(scores, self.scores_.dtype)
+        return self._labelled(narrowed(scores, self.scores_.dtype), row_labels(X))
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, and return the coordinates of the training samples in the latent space.
@@ -258,7 +282,7 @@ class Coview(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         -------
         array of shape (n_samples, n_components)
         """
-        return self.fit(X).scores_
+        return self._labelled(self.fit(X).scores_, row_labels(X))
 
     @overload
     def score_samples(self, X: Any, per_view: Literal[False] = False) -> Array: ...

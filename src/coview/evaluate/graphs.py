@@ -65,10 +65,13 @@ class RepresentationGraph:
 
     def of_training(self, views: Views) -> Rows:
         """Return the training samples as `of` returns them: duplicates have the similarities of the first of them."""
+        return Rows(self.representation(views), self.representation.has(views), self.training_similarities())
+
+    def training_similarities(self) -> Matrix:
+        """Return the similarities of the training samples, as `of` returns them."""
         n = len(self.training_rows)
         block = self.similarity.training_block(slice(0, n), n)
-        present = self.representation.has(views)
-        return Rows(self.representation(views), present, self._placed(block, self.training_rows, self.n_training))
+        return self._placed(block, self.training_rows, self.n_training)
 
     def of(self, views: Views) -> Rows:
         """Return samples with their similarities to the training samples."""
@@ -118,9 +121,12 @@ class Walk:
         """Return the walk with fewer components."""
         return replace(self, eigenvalues=self.eigenvalues[:n_components], vectors=self.vectors[:, :n_components])
 
-    def steps(self, rows: Sequence[Rows]) -> Matrix:
-        """Return the probabilities of one step from samples to training samples; rows without edges are empty."""
-        graph = weighted_sum(self.weights, [each.similarities for each in rows])
+    def steps(self, similarities: Sequence[Matrix]) -> Matrix:
+        """Return the probabilities of one step from samples to training samples; rows without edges are empty.
+
+        Similarities are those in all graphs.
+        """
+        graph = weighted_sum(self.weights, similarities)
         sums = graph.sum(axis=1)
         graph.data /= np.repeat(np.where(sums > 0, sums, 1.0), np.diff(graph.indptr))
         return graph

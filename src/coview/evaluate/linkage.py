@@ -11,6 +11,7 @@ from coview.core.assign import Labels
 from coview.views import Array
 
 _MOST_TUPLES = 4000  # the distances between these take 64 MB
+_NEARLY_ALL = 0.9  # of the clusterings
 LEAST_SAMPLES = 5  # of a cluster: fewer have few edges, so that they differ from all others by chance
 
 
@@ -55,8 +56,9 @@ class Tree:
     def cut(self, n_clusters: int) -> Labels:
         """Return the labels of the samples for this number of clusters, or as many as there are leaves; -1 stays.
 
-        The highest merges are undone first, and those of fewer than 5 samples only after all others: a few samples that
-        differ from all others would be clusters of their own. These stay with the larger part of their cluster.
+        The highest merges are undone first. Those of fewer than 5 samples follow after all others, unless nearly
+        all clusterings separate these: a few unusual samples would be clusters of their own. They stay with the larger
+        part of their cluster.
         """
         order = np.arange(len(self.merges))[::-1]
         order = order[np.argsort(~self._is_large[order], kind="stable")]
@@ -89,8 +91,8 @@ class Tree:
 
     @cached_property
     def _is_large(self) -> Array:
-        """Whether both nodes of each merge have at least 5 samples or are given clusters."""
-        return (self._sizes[self.merges].min(axis=1) >= LEAST_SAMPLES) | (self.heights > 1.5)
+        """Whether both nodes of each merge have at least 5 samples, or nearly all clusterings separate them."""
+        return (self._sizes[self.merges].min(axis=1) >= LEAST_SAMPLES) | (self.heights > _NEARLY_ALL)
 
 
 def differing_fractions(tuples: Labels) -> Array:

@@ -32,7 +32,7 @@ class Located(NamedTuple):
     @classmethod
     def of(cls, rows: Sequence[Rows], walks: Sequence[Walk]) -> Located:
         """Return samples with these rows, with their steps and components in all walks."""
-        steps = tuple(walk.steps(rows) for walk in walks)
+        steps = tuple(walk.steps([each.similarities for each in rows]) for walk in walks)
         components = tuple(walk.components(each) for walk, each in zip(walks, steps, strict=True))
         return cls(tuple(rows), steps, components)
 

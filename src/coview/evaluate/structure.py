@@ -19,7 +19,8 @@ from coview.views import Array, Matrix, Views
 _AXES = 50  # principal components of each view
 _SHAPED = 20  # principal components of all views that get a unimodal distribution
 _BINS = 20
-_REFERENCES = 6  # of each kind
+_LEAST_REFERENCES, _MOST_REFERENCES = 6, 30  # of each kind
+_ROWS_OF_REFERENCES = 3000  # of all references: the modularities of few samples vary more
 _ZERO = 1e-8  # of a singular value, relative to the largest
 _HEAVY = 1.0  # skewness or excess kurtosis of a column above which its ranks are used
 _RESOLUTION = 0.85
@@ -48,11 +49,14 @@ class Structure:
     deviation: float | None
 
     @property
+    def needed(self) -> float:
+        """The least excess that is structure."""
+        return max(LEAST_EXCESS, _DEVIATIONS * (self.deviation or 0.0))
+
+    @property
     def is_found(self) -> bool:
         """Whether the modularity exceeds that of the references."""
-        if self.excess is None or self.deviation is None:
-            return False
-        return self.excess >= max(LEAST_EXCESS, _DEVIATIONS * self.deviation)
+        return self.excess is not None and self.excess >= self.needed
 
 
 def structure_of(views: Views, samples: Labels) -> Structure:
@@ -138,12 +142,13 @@ def excess_modularity(tables: Sequence[Array], rng: np.random.Generator) -> tupl
     _, sizes, axes = np.linalg.svd(joint, full_matrices=False)
     axes = axes[sizes > _ZERO * sizes[0]]
     places = np.cumsum([table.shape[1] for table in tables])[:-1]
+    n_references = int(np.clip(_ROWS_OF_REFERENCES // len(joint), _LEAST_REFERENCES, _MOST_REFERENCES))
     modularity_of_data = _best_modularity(graph_of(tables))
     found = []
     for n_shaped, basis in ((joint.shape[1], np.eye(joint.shape[1])), (_SHAPED, axes)):
         values = joint @ basis.T
         shapes = unimodal_shapes(values, n_shaped)
-        drawn = (sample_with_shapes(values, shapes, rng) @ basis for _ in range(_REFERENCES))
+        drawn = (sample_with_shapes(values, shapes, rng) @ basis for _ in range(n_references))
         references = [_best_modularity(graph_of(np.split(each, places, axis=1))) for each in drawn]
         found.append((modularity_of_data - float(np.mean(references)), float(np.std(references))))
         if found[-1][0] < LEAST_EXCESS:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from coview.core.assign import Labels
 from coview.core.drawn import draw_by_cluster
@@ -58,7 +60,7 @@ class Support:
     nearest : tuple of int or None
         For each cluster the other cluster of this ratio.
     groups : tuple of ClusterGroup
-        The clusters after those without a valley between them (a ratio above 0.4) are joined.
+        Clusters are in one group if there is no valley between them (a ratio above 0.4), directly or through others.
     """
 
     n_samples: Annotated[int, Range(least=1)]
@@ -81,6 +83,22 @@ class Support:
         found = group.structure is not None and group.structure.is_found
         return "weak" if len(group.clusters) > 1 and found else "none"
 
+    def renumbered(self, numbers: Labels) -> Support:
+        """Return the support of the same clusters with these numbers instead of 0, 1, …."""
+        order = np.argsort(numbers[list(self.clusters)])
+
+        def renamed(labels: Iterable[int]) -> tuple[int, ...]:
+            return tuple(sorted(int(numbers[label]) for label in labels))
+
+        nearest = [None if each is None else int(numbers[each]) for each in self.nearest]
+        return replace(
+            self,
+            clusters=renamed(self.clusters),
+            valleys=tuple(self.valleys[i] for i in order),
+            nearest=tuple(nearest[i] for i in order),
+            groups=tuple(replace(group, clusters=renamed(group.clusters)) for group in self.groups),
+        )
+
 
 def measure_support(views: Views, labels: Labels, workers: Workers) -> Support:
     """Return the support of clusters, measured on at most 2,000 samples with some of every cluster.
@@ -89,28 +107,36 @@ def measure_support(views: Views, labels: Labels, workers: Workers) -> Support:
     """
     rows = draw_by_cluster(labels, MOST_COMPARED)
     some = views if len(rows) == views.n_samples else views.take(rows)
+    some = some.select([name for name in some if some.n_present(name)])
     pool = Pool.learn(some, 2, workers)
     return support_of(some, labels[rows], Valleys(weighted_sum(pool.walks[-1].weights, pool.adjacencies)))
 
 
 def support_of(views: Views, labels: Labels, valleys: Valleys) -> Support:
-    """Return the support of clusters, given the valleys of the graph of the same samples."""
+    """Return the support of clusters, given the valleys of the graph of the same samples.
+
+    Clusters of fewer than 5 samples have no valley ratio. They belong to the group of the cluster that they are
+    connected with most.
+    """
     names, numbers = np.unique(labels, return_inverse=True)
     clusters = clusters_of(numbers)
-    known = valleys.of_partition(clusters)[1]
     ratios = np.zeros((len(names), len(names)))
-    for (i, j), valley in known.items():
+    for (i, j), valley in valleys.of_partition(clusters)[1].items():
         ratios[i, j] = ratios[j, i] = valley.ratio
-    unknown = np.array([len(samples) < LEAST_SAMPLES or len(clusters) == 1 for samples in clusters])
+    small = np.array([len(samples) < LEAST_SAMPLES for samples in clusters])
+    joined = (ratios > DEEP) & ~small & ~small[:, None]
+    for few in np.flatnonzero(small & ratios.any(axis=1)):
+        joined[few, ratios[few].argmax()] = True
+    ratios[small] = ratios[:, small] = 0.0
     largest, nearest = ratios.max(axis=1), ratios.argmax(axis=1)
-    joined = valleys.merged(numbers)
     groups = []
-    for samples in clusters_of(joined):
-        inside = np.unique(numbers[samples])
-        needed = len(inside) > 1 or len(names) == 1
+    for group in clusters_of(connected_components(joined, directed=False)[1]):
+        samples = np.flatnonzero(np.isin(numbers, group))
+        needed = len(group) > 1 or len(names) == 1
         groups.append(
-            ClusterGroup(_integers(names[inside]), len(samples), structure_of(views, samples) if needed else None)
+            ClusterGroup(_integers(names[group]), len(samples), structure_of(views, samples) if needed else None)
         )
+    unknown = small | (len(clusters) == 1)
     return Support(
         n_samples=len(labels),
         clusters=_integers(names),
@@ -122,8 +148,3 @@ def support_of(views: Views, labels: Labels, valleys: Valleys) -> Support:
 
 def _integers(labels: Labels) -> tuple[int, ...]:
     return tuple(map(int, labels))
-
-
-def is_valley(ratio: float | None) -> bool:
-    """Return whether a valley ratio is small enough for a valley."""
-    return ratio is not None and ratio <= DEEP

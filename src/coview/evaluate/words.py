@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coview.evaluate.number import ClusterNumber
-from coview.evaluate.structure import LEAST_DIMENSION, LEAST_EXCESS, Structure
+from coview.evaluate.structure import LEAST_DIMENSION, Structure
 from coview.evaluate.support import ClusterGroup, Support
 from coview.evaluate.valleys import CUT_GAUSSIAN, DEEP
 from coview.formats import decimals, listed, plural
@@ -49,7 +49,8 @@ def number_in_words(number: ClusterNumber) -> str:
     if number.n_clusters == 1:
         return f"{selected}: {NO_STRUCTURE.lower()}."
     n_parts, total = len(number.parts), sum(count for _, count in number.votes)
-    most = f"{dict(number.votes)[n_parts]} of {plural(total, 'partition')} have {plural(n_parts, 'part')}"
+    most_votes = next(votes for parts, votes in number.votes if parts == n_parts)
+    most = f"{most_votes} of {plural(total, 'partition')} have {plural(n_parts, 'part')}"
     sentences = [f"{selected}: {most} after clusters without a valley between them are merged."]
     divided = [part for part in number.parts if part.n_clusters > 1]
     if n_parts == 1:
@@ -76,11 +77,14 @@ def _group_in_words(group: ClusterGroup) -> str:
 
 
 def _structure_in_words(structure: Structure | None) -> str:
-    excess = None if structure is None else structure.excess
-    return (
-        "the samples have more structure than data of the same covariance without groups (excess modularity "
-        f"{decimals(excess, bounds=(LEAST_EXCESS,))}, at least {LEAST_EXCESS} is needed)"
-    )
+    return f"the samples have more structure than data of the same covariance without groups ({_excess(structure)})"
+
+
+def _excess(structure: Structure | None) -> str:
+    if structure is None:
+        return "excess modularity –"
+    needed = structure.needed
+    return f"excess modularity {decimals(structure.excess, bounds=(needed,))}, at least {decimals(needed)} is needed"
 
 
 def _absence(structure: Structure | None) -> str:
@@ -92,7 +96,4 @@ def _absence(structure: Structure | None) -> str:
             f"the samples have {decimals(structure.dimension, 1, bounds=(LEAST_DIMENSION,))} dimensions, as those of a "
             "curve or a surface, which can be divided anywhere"
         )
-    return (
-        "the samples have no more structure than data of the same covariance without groups (excess modularity "
-        f"{decimals(structure.excess, bounds=(LEAST_EXCESS,))}, at least {LEAST_EXCESS} is needed)"
-    )
+    return f"the samples have no more structure than data of the same covariance without groups ({_excess(structure)})"

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Protocol, Self, TypeAlias
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags, estimator_html_repr
@@ -314,6 +315,18 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
                 ConvergenceWarning,
                 stacklevel=4,
             )
+
+    def _output_container(self) -> Any:
+        """Return "default", "pandas" or "polars", as `set_output` or the configuration of scikit-learn says."""
+        return getattr(self, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]
+
+    def _labelled(self, scores: Array, index: Any) -> Any:
+        """Return the scores with these row labels for pandas output; scikit-learn keeps those of one table only."""
+        if index is None or self._output_container() != "pandas":
+            return scores
+        import pandas as pd
+
+        return pd.DataFrame(scores, index=index)
 
     def _labels_and_ties(self, X: Any) -> Labels:
         """Return the cluster of each sample, and 1 if it may depend on the numbers of the clusters; (n_samples, 2)."""

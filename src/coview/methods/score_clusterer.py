@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Annotated, Any, Literal, Self, TypeVar, overload
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -120,18 +119,6 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
         array of shape (n_samples, n_components)
         """
         return self._labelled(self.fit(X).scores_, row_labels(X))
-
-    def _output_container(self) -> Any:
-        """Return "default", "pandas" or "polars", as `set_output` or the configuration of scikit-learn says."""
-        return getattr(self, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]
-
-    def _labelled(self, scores: Array, index: Any) -> Any:
-        """Return the scores with these row labels for pandas output; scikit-learn keeps those of one table only."""
-        if index is None or self._output_container() != "pandas":
-            return scores
-        import pandas as pd
-
-        return pd.DataFrame(scores, index=index)
 
     @overload
     def predict(self, X: Any, per_view: Literal[False] = False, novel_below: float | None = None) -> Labels: ...

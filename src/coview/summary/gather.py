@@ -295,8 +295,11 @@ def _support(model: Any, found: _Found) -> Support | None:
     kernels = getattr(method, "kernels_", {})
     if len(found.names) < 2 or any(isinstance(kernel, Precomputed) for kernel in kernels.values()):
         return None
+    views = found.views
+    filled = {name: FillMedian.learn(views.observed(name))(views[name]) for name in views.empty_cells}
+    complete = Views.trusted({**views, **filled}, views.columns, present=views.present, encoded=views.encoded)
     with Workers(None) as workers:
-        return measure_support(found.views, found.labels, workers)
+        return measure_support(complete, found.labels, workers)
 
 
 def _describe_views(model: Any, found: _Found, constant: Mapping[str, Sequence[int]]) -> tuple[View, ...]:

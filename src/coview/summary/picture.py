@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from coview.certainty.stability import DOUBTFUL, STABLE
-from coview.evaluate.structure import LEAST_EXCESS
 from coview.evaluate.valleys import CUT_GAUSSIAN, DEEP
 from coview.summary.values import Summary
 
@@ -15,7 +14,6 @@ MOST_GROUPS = 6  # that are drawn, the largest ones
 _NAMED = 3  # clusters of a group; more are counted
 _START = 0.4  # of the axis of the stability, if none is lower
 _MOST_DRAWN = 1.5  # a larger valley ratio is drawn at the end of the axis
-_DEVIATIONS = 2.0  # of the modularity of references, as in Structure.is_found
 
 
 class Measure(NamedTuple):
@@ -69,10 +67,9 @@ def groups_without_valley(summary: Summary) -> list[GroupExcess]:
     found = []
     for group in summary.support.groups:
         of_group = group.structure
-        if of_group is not None and of_group.excess is not None and of_group.deviation is not None:
+        if of_group is not None and of_group.excess is not None:
             name = _named(group.clusters, len(summary.support.clusters))
-            needed = max(LEAST_EXCESS, _DEVIATIONS * of_group.deviation)
-            found.append(GroupExcess(name, of_group.excess, needed))
+            found.append(GroupExcess(name, of_group.excess, of_group.needed))
     return found[:MOST_GROUPS]
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from coview.core.drawn import draw_by_cluster
 from coview.core.tree import Branch, cluster_tree
 from coview.evaluate.coview import Coview
@@ -34,8 +32,7 @@ def tree_of(model: Any) -> tuple[Branch, ...] | None:
     rows = draw_by_cluster(method.labels_, _MOST_SAMPLES)
     fewer = range(2, min(n_clusters, MOST_NUMBERS + 1))
     if isinstance(method, Coview):
-        of_cluster = np.unique(method.model_.clusters, return_index=True)[1]  # a sample of each: levels unite clusters
-        labels = {k: method.model_.level(k)[of_cluster][method.labels_[rows]] for k in fewer}
+        labels = {k: method.model_.level(k)[rows] for k in fewer}
     else:
         labels = {k: method._fewer_clusters(method.scores_[rows], k) for k in fewer}
     return cluster_tree({**labels, n_clusters: method.labels_[rows]}, n_clusters)
