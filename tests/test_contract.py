@@ -45,7 +45,6 @@ from coview import (
     stack_views,
 )
 from coview.certainty.columns import sample_columns
-from coview.formats import decimals
 from coview.methods.kernel_clusterer import KernelClusterer, OneViewKernelClusterer
 from coview.methods.nested import kept_scores
 from coview.methods.score_clusterer import ScoreClusterer
@@ -723,26 +722,6 @@ def test_one_component_is_drawn_without_t_sne():
     ax = model.plot(ax=Figure().add_subplot())
     assert ax.get_xlabel() == "scores, with samples of similar score stacked; 90 training samples"
     assert "Scores, with samples of similar score stacked; 90 training samples.<" in model._repr_html_()
-
-
-def test_the_table_for_notebooks_has_the_agreement_of_each_view():
-    views, _ = make_blobs(spread=1.5)
-    for model in (TMvKSCR(3, random_state=0), PerView(KSC(3, random_state=0))):
-        model.fit(views)
-        parts = [f"{name}: {decimals(adjusted_rand_score(e, model.labels_))}" for name, e in model.view_labels_.items()]
-        assert f"<td>agreement of each view (ARI)</td><td>{', '.join(parts)}</td>" in model._repr_html_()
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "auto"])
-def test_the_table_for_notebooks_computes_nothing_that_takes_long(kernel, monkeypatch):
-    """Labels by each view of many samples are shown if they have been computed before."""
-    monkeypatch.setattr("coview.methods.score_clusterer._QUICK_IF_DENSE", 80)
-    monkeypatch.setattr("coview.methods.kernel_clusterer._QUICK_IF_SPARSE", 90)
-    model = TMvKSCR(3, kernel=kernel, random_state=0).fit(make_blobs()[0])
-    assert ("(ARI)" in model._repr_html_()) == (kernel == "auto")
-    assert bool(model._computed) == (kernel == "auto")
-    assert len(model.view_labels_) == 3
-    assert "(ARI)" in model._repr_html_()
 
 
 def test_the_table_of_a_wrapper_has_its_own_results():

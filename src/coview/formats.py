@@ -46,12 +46,6 @@ def percent(fraction: float | None) -> str:
     return f"{_rounded_apart(100 * fraction, int(near), bounds=(0, 1, 99, 100) if near else (0, 100))}%"
 
 
-def decimals_apart(a: float, b: float) -> tuple[str, str]:
-    """Return two numbers with two decimals, or with as many as distinguish them."""
-    digits = next((n for n in range(2, MOST_DECIMALS + 1) if round(a, n) != round(b, n)), 2)
-    return decimals(a, digits), decimals(b, digits)
-
-
 def _rounded_apart(value: float, digits: int, bounds: Sequence[float]) -> str:
     """Return a number with so many decimals, or with as many more as distinguish it from the bounds."""
     for more in range(digits, MOST_DECIMALS + 1):
@@ -84,13 +78,6 @@ def listed(names: Sequence[str]) -> str:
 def visible(text: str) -> str:
     """Return text whose control characters are escaped, because a terminal obeys them: names come from files."""
     return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
-
-
-def number_range(numbers: Sequence[int]) -> str:
-    """Return increasing integers as their range, or as an enumeration if the range has more."""
-    if len(numbers) == 1 or numbers[-1] - numbers[0] >= len(numbers):
-        return listed([str(number) for number in numbers])
-    return f"{numbers[0]} to {numbers[-1]}"
 
 
 def shortened(name: str, most: int = 24) -> str:

@@ -16,7 +16,7 @@ from coview.evaluate.linkage import Tree
 from coview.evaluate.members import Located, Member, Multiscale
 from coview.evaluate.pool import Clusterings, Pool, filled, n_components_for
 from coview.neighbors.cells import evenly_spaced
-from coview.state import OWN_SIZES, IntegerArray
+from coview.state import OWN_SIZES, IntegerArray, Size, Sizes, inside, require
 from coview.views import Array, Matrix, Views
 
 _DECIMALS = 9  # of memberships, so that rounding errors do not decide between equal ones
@@ -66,12 +66,24 @@ class ConsensusModel:
     has so few samples that it would be lost, the neighbours do not count.
     """
 
-    graphs: Annotated[tuple[RepresentationGraph, ...], OWN_SIZES]
+    graphs: Annotated[tuple[RepresentationGraph, ...], OWN_SIZES, Size("graphs")]
     walks: tuple[Walk, ...]
-    members: Annotated[tuple[Member, ...], OWN_SIZES]
-    member_labels: Annotated[Labels, IntegerArray("train", "_members", least=-1)]  # -1 if a member has none
+    members: Annotated[tuple[Member, ...], OWN_SIZES, Size("members")]
+    member_labels: Annotated[Labels, IntegerArray("train", "members", least=-1)]  # -1 if a member has none
     clusters: Annotated[Labels, IntegerArray("train", least=0)]  # of the training samples
     neighbours_vote: bool
+
+    def _check_state(self, sizes: Sizes) -> None:
+        require(self.graphs and self.walks and self.members, "expected graphs, walks and members")
+        require({*self._places_of_views} == {*sizes.views}, "expected graphs of each view alone")
+        for i, (member, labels) in enumerate(zip(self.members, self.member_labels.T, strict=True)):
+            with inside(f"members[{i}]"):
+                width = member.coordinates.width(self.graphs, self.walks)
+                found = member.centres.shape[1]
+                require(found == width, f"expected centres with {width} coordinates, got {found}")
+                require(labels.max() < len(member.centres), f"expected labels below {len(member.centres)}")
+        counts = np.bincount(self.clusters)
+        require(counts.all(), f"clusters: expected samples in all {len(counts)} clusters")
 
     @classmethod
     def learn(cls, pool: Pool, members: Clusterings, clusters: Labels) -> tuple[ConsensusModel, Labels]:

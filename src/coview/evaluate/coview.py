@@ -23,7 +23,7 @@ from coview.preprocess.profile import varies
 from coview.progress import ProgressParameter, reporting
 from coview.rows import narrowed
 from coview.runtime import Workers
-from coview.state import FloatArray, Range, Size
+from coview.state import FloatArray, Range, Size, Sizes, require
 from coview.views import Array, Layout, Views, row_labels
 
 _BLOCK_ROWS = 8192
@@ -193,6 +193,12 @@ class Coview(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
                 "clusters"
             )
         return sorted({int(k) for k in numbers})
+
+    def _check_state(self, sizes: Sizes) -> None:
+        super()._check_state(sizes)
+        found = self.model_.n_clusters
+        require(found == self.n_clusters_, f"model_ has {found} clusters, not n_clusters_={self.n_clusters_}")
+        require(self.labels_.max() < found, f"labels_: expected numbers below {found}")
 
     def _by_block(self, function: Callable[[ConsensusModel, Located], dict[str, Array]], X: Any) -> dict[str, Array]:
         """Return arrays that are a function of the samples, computed in blocks of rows."""

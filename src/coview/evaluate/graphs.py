@@ -16,7 +16,7 @@ from coview.evaluate.representations import Representation
 from coview.kernels import FuzzyGraph
 from coview.kernels.fuzzy import FuzzySimilarity
 from coview.runtime import Workers
-from coview.state import FloatArray, IntegerArray, Range
+from coview.state import FloatArray, IntegerArray, Range, Size, Sizes, require
 from coview.views import Array, Matrix, Views
 
 _TOLERANCE = 1e-4  # of components, which k-means reads
@@ -38,7 +38,7 @@ class RepresentationGraph:
     representation: Representation
     similarity: FuzzySimilarity
     training_rows: Annotated[Array, IntegerArray("_observed", least=0, below="train", increasing=True)]
-    n_training: Annotated[int, Range(least=1)]
+    n_training: Annotated[int, Range(least=1), Size("train")]
 
     @classmethod
     def learn(cls, views: Views, steps: Mapping[str, str], workers: Workers) -> RepresentationGraph:
@@ -53,6 +53,12 @@ class RepresentationGraph:
         others.eliminate_zeros()
         rows = np.flatnonzero(representation.has(views))
         return cls(representation, replace(similarity, gram=others), rows, views.n_samples)
+
+    def _check_state(self, sizes: Sizes) -> None:
+        require(self.views, "expected at least one view")
+        widths = [each.width(sizes.views[name]) for name, each in self.representation.preprocessing.items()]
+        width = self.similarity.rows.shape[1]
+        require(width == sum(widths), f"similarity: expected rows of {sum(widths)} columns, got {width}")
 
     @property
     def views(self) -> tuple[str, ...]:
@@ -96,9 +102,12 @@ class Walk:
     The eigenvector of the eigenvalue 1 that is constant is left out.
     """
 
-    weights: tuple[Annotated[float, Range(least=0)], ...]  # of all graphs
+    weights: Annotated[tuple[Annotated[float, Range(least=0)], ...], Size("graphs")]
     eigenvalues: Annotated[Array, FloatArray("components", most=1.001)]
     vectors: Annotated[Array, FloatArray("train", "components")]  # in units in which the constant vector has entries 1
+
+    def _check_state(self, sizes: Sizes) -> None:
+        require(any(self.weights), "expected weights with a positive sum")
 
     @classmethod
     def learn(

@@ -10,11 +10,11 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from coview.core.assign import Labels
-from coview.evaluate.graphs import Rows, Walk
+from coview.evaluate.graphs import RepresentationGraph, Rows, Walk
 from coview.preprocess.steps import PrincipalComponents
 from coview.rows import as_float64, l2_normalize, squared_norms
 from coview.runtime import one_sklearn_thread
-from coview.state import FloatArray, Range
+from coview.state import FloatArray, Range, require
 from coview.views import Array, Matrix
 
 _MOST_COLUMNS = 100  # of a table; above, its first principal components
@@ -48,6 +48,10 @@ class Coordinates(ABC):
     def of(self, samples: Located) -> Array:
         """Return the coordinates of the samples that have them."""
 
+    @abstractmethod
+    def width(self, graphs: Sequence[RepresentationGraph], walks: Sequence[Walk]) -> int:
+        """Return the number of coordinates, or raise a StateError if there is no such graph or walk."""
+
 
 @dataclass(frozen=True)
 class OfWalk(Coordinates, ABC):
@@ -65,6 +69,14 @@ class OfWalk(Coordinates, ABC):
     def _weighted(self, components: Array) -> Array:
         """Return the components that are used, with weights."""
 
+    def width(self, graphs: Sequence[RepresentationGraph], walks: Sequence[Walk]) -> int:
+        require(self.walk < len(walks), f"expected one of {len(walks)} walks, got {self.walk}")
+        return self._width(len(walks[self.walk].eigenvalues))
+
+    @abstractmethod
+    def _width(self, n_components: int) -> int:
+        """Return the number of coordinates, given that of the components of the walk."""
+
 
 @dataclass(frozen=True)
 class Spectral(OfWalk):
@@ -74,6 +86,9 @@ class Spectral(OfWalk):
 
     def _weighted(self, components: Array) -> Array:
         return np.column_stack([np.ones(len(components)), components[:, : self.n_components - 1]])
+
+    def _width(self, n_components: int) -> int:
+        return 1 + min(self.n_components - 1, n_components)
 
 
 @dataclass(frozen=True)
@@ -89,6 +104,10 @@ class Multiscale(OfWalk):
 
     def _weighted(self, components: Array) -> Array:
         return components[:, : len(self.weights)] * self.weights
+
+    def _width(self, n_components: int) -> int:
+        require(len(self.weights) <= n_components, f"expected weights of at most {n_components} components")
+        return len(self.weights)
 
 
 @dataclass(frozen=True)
@@ -110,6 +129,11 @@ class Columns(Coordinates):
     def of(self, samples: Located) -> Array:
         table = samples.rows[self.place].table
         return as_float64(table if self.axes is None else self.axes(table))
+
+    def width(self, graphs: Sequence[RepresentationGraph], walks: Sequence[Walk]) -> int:
+        require(self.place < len(graphs), f"expected one of {len(graphs)} graphs, got {self.place}")
+        n_features = graphs[self.place].similarity.rows.shape[1]
+        return n_features if self.axes is None else self.axes.width(n_features)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from coview.evaluate.pool import Clusterings, Pool, numbers_of_members
 from coview.evaluate.structure import Structure, communities, structure_of
 from coview.evaluate.valleys import Valleys, clusters_of
 from coview.runtime import Workers
-from coview.state import Range
+from coview.state import Range, Sizes, require
 from coview.views import Views
 
 NUMBERS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 25, 30)
@@ -65,6 +65,11 @@ class ClusterNumber:
     parts: tuple[Part, ...]
     votes: tuple[tuple[int, ...], ...]
     largest: Annotated[int, Range(least=1)]
+
+    def _check_state(self, sizes: Sizes) -> None:
+        found = sum(part.n_clusters for part in self.parts)
+        require(found == self.n_clusters, f"expected parts with {self.n_clusters} clusters, got {found}")
+        require(all(len(vote) == 2 for vote in self.votes), "votes: expected pairs of numbers")
 
     @property
     def at_limit(self) -> bool:

@@ -17,7 +17,7 @@ from coview.evaluate.pool import Pool
 from coview.evaluate.structure import Structure, structure_of
 from coview.evaluate.valleys import DEEP, Valleys, clusters_of
 from coview.runtime import Workers
-from coview.state import Range
+from coview.state import Range, Sizes, require
 from coview.views import Views
 
 MOST_COMPARED = 2000  # samples
@@ -68,6 +68,14 @@ class Support:
     valleys: tuple[Annotated[float, Range(least=0)] | None, ...]
     nearest: tuple[int | None, ...]
     groups: tuple[ClusterGroup, ...]
+
+    def _check_state(self, sizes: Sizes) -> None:
+        n, known = len(self.clusters), {*self.clusters}
+        require(n == len(known) > 0, "clusters: expected different labels")
+        require(len(self.valleys) == len(self.nearest) == n, "expected a valley and a nearest cluster for each cluster")
+        require({*self.nearest} <= {None, *known}, "nearest: expected labels of these clusters")
+        grouped = [label for group in self.groups for label in group.clusters]
+        require(sorted(grouped) == sorted(known), "groups: expected each cluster in one group")
 
     @property
     def level(self) -> str:

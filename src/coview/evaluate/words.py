@@ -69,11 +69,11 @@ def number_in_words(number: ClusterNumber) -> str:
 
 
 def _group_in_words(group: ClusterGroup) -> str:
-    names = listed([str(label) for label in group.clusters[:_MOST_LISTED]])
-    more = f" and {len(group.clusters) - _MOST_LISTED} more" if len(group.clusters) > _MOST_LISTED else ""
+    names, n_more = [str(label) for label in group.clusters[:_MOST_LISTED]], len(group.clusters) - _MOST_LISTED
+    named = listed(names if n_more <= 0 else [*names, f"{n_more} more"])
     found = group.structure is not None and group.structure.is_found
     words = _structure_in_words(group.structure) if found else _absence(group.structure)
-    return f"Clusters {names}{more}: {words}."
+    return f"Clusters {named}: {words}."
 
 
 def _structure_in_words(structure: Structure | None) -> str:

@@ -89,11 +89,6 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator, ABC):
         """Return no attributes for the diagram: scikit-learn reads all properties, of which some take seconds."""
         return {}
 
-    def _quick_view_labels(self) -> dict[str, Labels]:
-        """Return the labels of the training samples by each view, if it takes little time; otherwise {}."""
-        kept: dict[str, Labels] = vars(self).get("view_labels_", {})
-        return kept
-
     def plot(self, *, ax: Any = None) -> Any:
         """Return a picture of the clusters of the training samples: their map, or the cluster sizes without scores.
 

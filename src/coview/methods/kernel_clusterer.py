@@ -58,7 +58,6 @@ _TRIAL_ROWS = 256  # scored in float32 to see whether this helps, if there are m
 _TRIAL_PART = 8
 _MOST_LEFT = 0.25  # fraction of rows that need float64 beyond which all rows are scored in float64
 _ROWS_AGAIN = 8192
-_QUICK_IF_SPARSE = 2000  # training samples whose scores by each view are computed in a few milliseconds
 _FURTHER = 3  # eigenvalues beyond those of the components, to show the gap
 _SOLVER_VECTORS = 16  # for each component
 _FEWEST_COMPLETE = 5  # training samples with all views, from which the loadings of the views are computed
@@ -285,11 +284,6 @@ class KernelClusterer(ScoreClusterer):
         if name not in self._present_rows:
             return scores
         return among_all(scores, _mask(self._present_rows[name], len(self.labels_)))
-
-    @property
-    def _quick_up_to(self) -> int:
-        sparse = all(each.similarity.sparse for each in self._score_maps.values())
-        return _QUICK_IF_SPARSE if sparse else super()._quick_up_to
 
     def _scores_with_view(self, name: str) -> Array:
         """Return a view's own scores of the training samples that have it, computed when they are first used."""

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from coview.core.agreement import adjusted_rand
 from coview.core.drawn import draw_by_cluster
 from coview.core.plane import principal_plane, scaled, stacked
-from coview.formats import count, decimals
+from coview.formats import count
 from coview.html import first_few, html_map, html_table
-from coview.methods.nested import kept_labels, kept_scores, nested_models
+from coview.methods.nested import kept_labels, kept_scores
 from coview.rows import l2_normalize
 
 _LISTED = 20
@@ -31,9 +30,6 @@ def fitted_facts(model: Any) -> str:
         facts.append(("training samples", f"{len(learnt['train_rows_']):,}"))
     widths = [f"{name}: {width:,}" for name, width in learnt["view_n_features_"].items()]
     facts.append(("columns by view", first_few(widths, _LISTED)))
-    agreements = [f"{name}: {decimals(value)}" for name, value in _view_agreements(model).items()]
-    if len(agreements) > 1:
-        facts.append(("agreement of each view (ARI)", first_few(agreements, _LISTED)))
     if "best_view_" in learnt:
         facts.append(("best view", learnt["best_view_"]))
     if "reason_" in learnt:
@@ -41,20 +37,6 @@ def fitted_facts(model: Any) -> str:
     names = sorted(name for name in learnt if name.endswith("_") and not name.startswith("_"))
     facts.append(("attributes", ", ".join(names)))
     return html_table(("fitted", ""), facts) + _small_map(model)
-
-
-def _view_agreements(model: Any) -> dict[str, float]:
-    """Return the adjusted Rand index between the labels by each view and the joint labels, if it takes little time."""
-    found = {}
-    for each in nested_models(model):
-        quick = getattr(each, "_quick_view_labels", None)
-        for name, labels in (quick() if quick else {}).items():
-            joint, known = kept_labels(model, len(labels)), labels >= 0
-            if joint is not None and known.any() and joint.max() > 0:  # one cluster agrees with anything
-                found[name] = adjusted_rand(labels[known], joint[known])
-        if found:
-            break
-    return found
 
 
 def _small_map(model: Any) -> str:

@@ -20,7 +20,6 @@ from coview.rows import narrowed
 from coview.state import CACHE, FloatArray, Size, SomeViews
 from coview.views import Array, Views, row_labels
 
-_QUICK_IF_DENSE = 500  # training samples
 Computed = TypeVar("Computed")
 
 
@@ -242,17 +241,6 @@ class ScoreClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVie
         """
         check_is_fitted(self)
         return {name: self._labels_of_view(name, self._training_scores(name)) for name in self.view_names_}
-
-    def _quick_view_labels(self) -> dict[str, Labels]:
-        learnt = {*self._view_assignments, *(name for kind, name in self._computed if kind == "assignment")}
-        if len(self.labels_) <= self._quick_up_to or learnt >= {*self.view_names_}:
-            return self.view_labels_
-        return {}
-
-    @property
-    def _quick_up_to(self) -> int:
-        """The number of training samples whose scores by each view are computed in a few milliseconds."""
-        return _QUICK_IF_DENSE
 
     def _labels_of_view(self, name: str, scores: Array) -> Labels:
         """Return the labels by a view's own scores; -1 for scores that are NaN."""
