@@ -1162,7 +1162,7 @@ def test_number_and_support_read_back():
     ],
 )
 def test_a_changed_number_or_support_is_refused(part, path, value):
-    with pytest.raises(InputError, match=f"is inconsistent in '{part}'"):
+    with pytest.raises(InputError, match=rf"^the summary\.{part}: |is inconsistent in '{part}'"):
         Summary.from_json(with_part(part, path, value))
 
 

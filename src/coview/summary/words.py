@@ -15,7 +15,7 @@ _FAR_ABOVE_EQUAL = 1.5  # the contribution of a view over the mean of all views
 
 
 def has_support(summary: Summary) -> bool:
-    """Return whether the clusters are supported, as far as it is known; otherwise agreement is no evidence of them."""
+    """Return whether the clusters are supported, as far as it is known; otherwise agreement does not support them."""
     return summary.support is None or summary.support.level != "none"
 
 
