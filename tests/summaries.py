@@ -192,7 +192,7 @@ def make_support(n_clusters=10, level="moderate"):
 def make_number(n_clusters=10):
     """A number of clusters of which two are in one part, without a valley between them."""
     parts = (Part(80, FOUND, 2), *(Part(40, NOT_FOUND, 1) for _ in range(n_clusters - 2)))
-    return ClusterNumber(n_clusters, parts, ((n_clusters - 1, 9), (2, 3)), 20)
+    return ClusterNumber(n_clusters, n_clusters, parts, ((n_clusters - 1, 9), (2, 3)), 20)
 
 
 def _rays(centres, rng):

@@ -538,9 +538,7 @@ def test_agreement_and_stability_are_no_evidence_of_clusters_without_support(sum
 def test_the_selection_of_the_number_of_clusters_is_stated(summary):
     number = make_number(10)
     assert number_in_words(number) in sentences(replace(summary, number=number))
-    assert "selected from" not in sentences(summary)
-    # The number that is found is not that of the clusters if others are asked for.
-    assert "selected from" not in sentences(replace(summary, number=make_number(5)))
+    assert "are merged (partitions of up to" not in sentences(summary)
 
 
 def test_unknown_support_is_not_stated(summary):
@@ -814,7 +812,7 @@ def test_contributions_are_a_table_of_views_by_clusters(summary):
     text = Page(render(replace(summary, clusters=(contrary, *summary.clusters[1:])))).text
     assert "\N{MINUS SIGN}20% 80%" in text
     assert (
-        "View gradients contradicts the labels of most samples of cluster 0: it is nearer to another cluster." in text
+        "View gradients contradicts the labels of most samples of cluster 0: it supports another cluster." in text
     )
     without = Page(render(bare(summary))).text
     assert "Contributions" not in without

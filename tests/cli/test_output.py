@@ -18,10 +18,11 @@ def test_the_selection_and_the_support_are_printed_as_one_line_each(capsys, leve
 
 
 def test_a_number_that_is_only_the_nearest_to_the_selected_one_is_named(capsys):
-    number = make_number(10)
+    number = replace(make_number(10), chosen=8)
     print_support(Terminal(), replace(make_summary(n_clusters=8), number=number, support=None))
-    nearest = "8 is the nearest of the requested numbers to the one selected."
-    assert capsys.readouterr().out == f"{nearest} {number_in_words(number)}\n"
+    out = capsys.readouterr().out
+    assert out == f"{number_in_words(number)}\n"
+    assert out.startswith("8 is the nearest of the requested numbers to the one found. 10 clusters found: 9 of ")
 
 
 def test_what_is_not_known_is_not_printed(capsys):

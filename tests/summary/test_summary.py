@@ -1076,8 +1076,9 @@ def test_the_support_by_the_best_view_is_measured_on_all_views(selected):
     _, views = selected
     fitted = PerView(Coview(random_state=0)).fit(views)
     support = summarize(fitted, views).support
-    assert support == summarize(Coview(3, random_state=0).fit(views), views).support
-    assert support != fitted.estimators_[fitted.best_view_].support_
+    of_all = summarize(Coview(3, random_state=0).fit(views), views).support
+    assert sorted(support.valleys) == sorted(of_all.valleys)  # clusters of equal size may have other numbers
+    assert sorted(support.valleys) != sorted(fitted.estimators_[fitted.best_view_].support_.valleys)
 
 
 def test_there_is_no_support_of_new_samples_of_one_given_cluster_and_of_precomputed_kernels(selected):

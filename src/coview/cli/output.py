@@ -19,10 +19,7 @@ def print_support(terminal: Terminal, summary: Summary) -> None:
     from coview.evaluate.words import number_in_words, support_in_words
 
     if summary.number is not None:
-        selected = number_in_words(summary.number)
-        if summary.number.n_clusters != summary.n_clusters:
-            selected = f"{summary.n_clusters} is the nearest of the requested numbers to the one selected. {selected}"
-        terminal.line(selected)
+        terminal.line(number_in_words(summary.number))
     if summary.support is not None:
         terminal.line(" ".join(support_in_words(summary.support)))
 

@@ -33,8 +33,8 @@ class Coview(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
     """Cluster by the consensus of many clusterings of all views, with the number of clusters selected from the data.
 
     Neighbour graphs of each view and of all views side by side, by the directions of rows and by standardised columns,
-    give random walks between the samples. Their components, and the columns themselves, are clustered by k-means. A
-    tree of the labels by all of these clusterings has the clusters.
+    give random walks between the samples. Their components, and the columns themselves, are clustered by k-means.
+    Average linkage of the labels by all of these clusterings gives a tree, of which the clusters are a level.
 
     The number of clusters is found on at most 2,000 samples: clusters are merged unless the graph has a valley between
     them, and what has no valley is divided if it has more structure than data of the same covariance without groups.
@@ -42,7 +42,7 @@ class Coview(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
     Parameters
     ----------
     n_clusters : int, "auto", or several integers such as range(3, 9)
-        Number of clusters, or the numbers to select from. "auto" may select 1.
+        Number of clusters, or the numbers of which the nearest to the one that is found is used. "auto" may find 1.
     views : list or mapping, optional
         How a stacked X is split into views; see `as_views`.
     n_jobs : int, optional
@@ -61,7 +61,8 @@ class Coview(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
     number_ : ClusterNumber or None
         How the number of clusters was selected; None if it is given.
     support_ : Support or None
-        What supports the clusters, if their number was selected and not restricted; `summarize` measures it otherwise.
+        What supports the clusters; None if their number is given, or is not the one that was found. `summarize`
+        measures it otherwise.
     reason_ : str
         The selection in words.
     scores_ : array of shape (n_samples, n_components)
@@ -142,13 +143,12 @@ class Coview(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
                 fit = fit_with_selected_number(views, seed, workers, report, nearest)
             scores = fit.model.scores(fit.model.located(views))
         self.labels_, self.model_, self.number_, self.support_ = fit.labels, fit.model, fit.number, fit.support
-        self.reason_ = self._reason(fit.number, numbers)
+        self.reason_ = "The number of clusters is given." if fit.number is None else number_in_words(fit.number)
         self.n_clusters_ = self.model_.n_clusters
         self.eigenvalues_ = self.model_.walks[-1].eigenvalues
         self.scores_ = narrowed(scores, views.dtype)
         self._n_features_out = self.scores_.shape[1]
-        if len(numbers) == 1:
-            self._warn_if_fewer(self.n_clusters_, numbers[0])
+        self._warn_if_fewer(self.n_clusters_, fit.n_clusters)
 
     def _labels_and_ties(self, X: Any) -> Labels:
         def found(model: ConsensusModel, samples: Located) -> dict[str, Array]:
@@ -164,14 +164,6 @@ class Coview(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         self.labels_ = self.model_.labels
         self.support_ = self.support_ and self.support_.renumbered(numbers)
         return True
-
-    def _reason(self, number: ClusterNumber | None, numbers: list[int]) -> str:
-        if number is None:
-            return "The number of clusters is given."
-        words = number_in_words(number)
-        if self.model_.n_clusters == number.n_clusters:
-            return words
-        return f"{self.model_.n_clusters} is the nearest of the numbers {short(numbers)} to the one selected. {words}"
 
     def _numbers(self, n_samples: int) -> list[int]:
         """Return the numbers of clusters to select from in increasing order; [] for "auto"."""
@@ -250,7 +242,8 @@ class Coview(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
 
         It is the mean of two fractions: of the sample's neighbours in all graphs that are in the cluster, and of the
         cluster's samples that have the same labels by the members as the sample, divided by the sum over the clusters.
-        The largest membership, the first of several, is that of the cluster in `predict`.
+        The largest membership, the first of several, is that of the cluster in `predict`. If a cluster is so small that
+        the neighbours of all its samples are in others, the second fraction alone counts.
 
         Parameters
         ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from coview.progress import Progress
 from coview.runtime import Workers
 from coview.views import Views
 
-_SAMPLING_SEED = 0  # always the same: a number that is selected by chance would change with the seed
+_SEARCH_SEED = 0  # always the same, so that the number does not depend on the seed of the estimator
 
 
 class Fit(NamedTuple):
@@ -27,6 +28,7 @@ class Fit(NamedTuple):
 
     model: ConsensusModel
     labels: Labels
+    n_clusters: int  # that was given or chosen; fewer may be found
     number: ClusterNumber | None = None  # None if the number of clusters is given
     support: Support | None = None  # of the selected number of clusters
 
@@ -39,7 +41,7 @@ def fit_consensus(views: Views, n_clusters: int, seed: int, workers: Workers, re
     report("clusterings", 1, 2)
     members = pool.cluster(numbers, seed, workers)
     report("clusterings", 2, 2)
-    return Fit(*ConsensusModel.learn(pool, members, clusters_of_tree(members, n_clusters)))
+    return Fit(*ConsensusModel.learn(pool, members, clusters_of_tree(members, n_clusters)), n_clusters)
 
 
 def fit_with_selected_number(
@@ -51,15 +53,15 @@ def fit_with_selected_number(
     labels all, and the members of all samples refine the clusters.
     """
     n = views.n_samples
-    rows = draw_rows(n, MOST_COMPARED, np.random.default_rng(_SAMPLING_SEED))
+    rows = draw_rows(n, MOST_COMPARED, np.random.default_rng(_SEARCH_SEED))
     some = views if len(rows) == n else views.take(rows)
     report("graphs", 0, 3)
     pool = Pool.learn(some, max(numbers_for(len(rows))), workers)
     report("number of clusters", 1, 3)
-    number, members, clusters = select_number(some, pool, seed, workers)
+    number, members, clusters = select_number(some, pool, _SEARCH_SEED, workers)
     chosen = choose(number.n_clusters)
     if chosen != number.n_clusters:
-        return fit_consensus(views, chosen, seed, workers, report)._replace(number=number)
+        return fit_consensus(views, chosen, seed, workers, report)._replace(number=replace(number, chosen=chosen))
     model, labels = ConsensusModel.learn(pool, members, clusters)
     valleys = Valleys(weighted_sum(pool.walks[-1].weights, pool.adjacencies))
     report("all samples", 2, 3)
@@ -69,6 +71,6 @@ def fit_with_selected_number(
         pool = Pool.learn(views, max(numbers), workers)
         members = pool.cluster(numbers, seed, workers)
         model, labels = ConsensusModel.learn(pool, members, np.unique(clusters, return_inverse=True)[1])
-    support = support_of(some, labels[rows], valleys)
+    support = support_of(some, labels[rows], valleys, number.parts[0].structure if len(number.parts) == 1 else None)
     report("all samples", 3, 3)
-    return Fit(model, labels, number, support)
+    return Fit(model, labels, chosen, number, support)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 from coview.core.eigen import Problem, top_eigenpairs
 from coview.core.low_rank import PlusLowRank
@@ -122,7 +124,10 @@ class Walk:
         constant = roots / np.sqrt(degrees.sum())
         # Its eigenvalue becomes -1, the least: of several of 1, as in a graph of several parts, any could be first.
         matrix = PlusLowRank(SymmetricSparse.of(graph.astype(np.float32), workers), constant[:, None], -2 * np.eye(1))
-        pairs = top_eigenpairs(Problem.of(matrix, tolerance=_TOLERANCE), min(n_components, len(degrees) - 1))
+        with warnings.catch_warnings():
+            # The last of many components are not determined if eigenvalues are nearly equal, and any of them will do.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            pairs = top_eigenpairs(Problem.of(matrix, tolerance=_TOLERANCE), min(n_components, len(degrees) - 1))
         vectors = pairs.vectors * (reciprocal * np.sqrt(degrees.sum()))[:, None]
         return cls(tuple(weights), pairs.values, vectors)
 
@@ -141,7 +146,9 @@ class Walk:
         return graph
 
     def components(self, steps: Matrix) -> Array:
-        """Return the components of samples, given their steps (Nyström); training samples have their own vectors."""
+        """Return the components of samples, given their steps (Nyström); training samples have their own vectors,
+        up to rounding, where the eigenvalue is above 0.05.
+        """
         components: Array = (steps @ self.vectors) / np.maximum(self.eigenvalues, _LEAST_EIGENVALUE)
         return components
 

@@ -10,7 +10,7 @@ import numpy as np
 from coview.core.assign import Labels
 from coview.views import Array
 
-_MOST_TUPLES = 4000  # the distances between these take 64 MB
+_MOST_TUPLES = 4000  # the distances between these take 128 MB, and as much again for a moment
 _NEARLY_ALL = 0.9  # of the clusterings
 LEAST_SAMPLES = 5  # of a cluster: fewer have few edges, so that they differ from all others by chance
 

@@ -53,6 +53,9 @@ class ClusterNumber:
     Attributes
     ----------
     n_clusters : int
+        The number that is found.
+    chosen : int
+        The number that is used: of several that were given, the one nearest to it.
     parts : tuple of Part
         The parts that are separated by valleys.
     votes : tuple of (int, int)
@@ -62,6 +65,7 @@ class ClusterNumber:
     """
 
     n_clusters: Annotated[int, Range(least=1)]
+    chosen: Annotated[int, Range(least=1)]
     parts: tuple[Part, ...]
     votes: tuple[tuple[int, ...], ...]
     largest: Annotated[int, Range(least=1)]
@@ -69,7 +73,8 @@ class ClusterNumber:
     def _check_state(self, sizes: Sizes) -> None:
         found = sum(part.n_clusters for part in self.parts)
         require(found == self.n_clusters, f"expected parts with {self.n_clusters} clusters, got {found}")
-        require(all(len(vote) == 2 for vote in self.votes), "votes: expected pairs of numbers")
+        require(all(len(vote) == 2 and min(vote) >= 1 for vote in self.votes), "votes: expected pairs of numbers")
+        require(len(self.parts) in {vote[0] for vote in self.votes}, "votes: expected votes for the number of parts")
 
     @property
     def at_limit(self) -> bool:
@@ -104,7 +109,7 @@ def select_number(views: Views, pool: Pool, seed: int, workers: Workers) -> tupl
             clusters[samples] = clusters_of_tree(inside, part.n_clusters)
         clusters[samples] += first
         first += part.n_clusters
-    number = ClusterNumber(n_clusters, tuple(parts), tuple(votes.most_common()), max(partitions))
+    number = ClusterNumber(n_clusters, n_clusters, tuple(parts), tuple(votes.most_common()), max(partitions))
     return number, members, np.unique(clusters, return_inverse=True)[1]
 
 

@@ -17,7 +17,7 @@ from coview.evaluate.representations import representations_of
 from coview.runtime import Workers
 from coview.views import Matrix, Views
 
-_LEAST_COMPONENTS, _MORE_COMPONENTS = 20, 5  # the latter than clusters
+_LEAST_COMPONENTS, _MORE_COMPONENTS = 20, 5  # at least, and more than clusters
 _LEAST_COMPLETE = 0.5  # fraction of samples with all views, for members of all views side by side
 _STARTS = 10  # of k-means
 _ROWS_OF_STARTS = 200_000  # times starts; at least one start
@@ -27,7 +27,8 @@ def numbers_of_members(n_clusters: int) -> tuple[int, int]:
     """Return the numbers of clusters of the members.
 
     Half of them have twice as many: a group that one of the others divides is then mostly divided elsewhere, too, so
-    that less depends on the few lines of the first half.
+    that less depends on the borders of the clusters of the first half. With a selected number above 15, the finer ones
+    use the components of the search.
     """
     number = max(n_clusters, 2)
     return number, 2 * number

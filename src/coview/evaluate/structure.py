@@ -41,7 +41,7 @@ class Structure:
         Intrinsic dimension; None if there are fewer than 30 samples with all views.
     excess, deviation : float or None
         Modularity of the communities minus that of references without groups, and the standard deviation of these; None
-        if the dimension is below 4.
+        if the dimension is None or below 4.
     """
 
     dimension: float | None
@@ -205,7 +205,7 @@ def intrinsic_dimension(table: Array) -> float:
     """Return the estimate of Levina and Bickel, the median over the samples and the lesser of two scales.
 
     Noise around a curve has many dimensions at the scale of the nearest neighbours, and one at that of a tenth of the
-    samples. The mean over the samples would be small if there are duplicates.
+    samples, at most 60. The mean over the samples would be small if there are duplicates.
     """
     from sklearn.neighbors import NearestNeighbors
 

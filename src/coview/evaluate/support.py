@@ -61,6 +61,7 @@ class Support:
         For each cluster the other cluster of this ratio.
     groups : tuple of ClusterGroup
         Clusters are in one group if there is no valley between them (a ratio above 0.4), directly or through others.
+        A cluster of fewer than 5 samples is in the group of the cluster with which it has most edges.
     """
 
     n_samples: Annotated[int, Range(least=1)]
@@ -120,30 +121,31 @@ def measure_support(views: Views, labels: Labels, workers: Workers) -> Support:
     return support_of(some, labels[rows], Valleys(weighted_sum(pool.walks[-1].weights, pool.adjacencies)))
 
 
-def support_of(views: Views, labels: Labels, valleys: Valleys) -> Support:
+def support_of(views: Views, labels: Labels, valleys: Valleys, of_all: Structure | None = None) -> Support:
     """Return the support of clusters, given the valleys of the graph of the same samples.
 
-    Clusters of fewer than 5 samples have no valley ratio. They belong to the group of the cluster that they are
-    connected with most.
+    Clusters of fewer than 5 samples have no valley ratio. They belong to the group of the cluster with which they have
+    most edges. `of_all` is the structure of all samples, if it is known.
     """
     names, numbers = np.unique(labels, return_inverse=True)
     clusters = clusters_of(numbers)
     ratios = np.zeros((len(names), len(names)))
-    for (i, j), valley in valleys.of_partition(clusters)[1].items():
+    weights, found = valleys.of_partition(clusters)
+    for (i, j), valley in found.items():
         ratios[i, j] = ratios[j, i] = valley.ratio
     small = np.array([len(samples) < LEAST_SAMPLES for samples in clusters])
     joined = (ratios > DEEP) & ~small & ~small[:, None]
     for few in np.flatnonzero(small & ratios.any(axis=1)):
-        joined[few, ratios[few].argmax()] = True
+        joined[few, (weights[few] * (ratios[few] > 0)).argmax()] = True
     ratios[small] = ratios[:, small] = 0.0
     largest, nearest = ratios.max(axis=1), ratios.argmax(axis=1)
     groups = []
     for group in clusters_of(connected_components(joined, directed=False)[1]):
         samples = np.flatnonzero(np.isin(numbers, group))
-        needed = len(group) > 1 or len(names) == 1
-        groups.append(
-            ClusterGroup(_integers(names[group]), len(samples), structure_of(views, samples) if needed else None)
-        )
+        structure = None
+        if len(group) > 1 or len(names) == 1:
+            structure = of_all if of_all and len(group) == len(names) else structure_of(views, samples)
+        groups.append(ClusterGroup(_integers(names[group]), len(samples), structure))
     unknown = small | (len(clusters) == 1)
     return Support(
         n_samples=len(labels),

@@ -104,8 +104,8 @@ def weights_between(graph: Matrix, clusters: list[Labels]) -> Array:
 def resolvent(graph: Matrix, values: Array) -> Array:
     """Return (L + εD)⁻¹ D values, with the Laplacian L and the degrees D of the graph.
 
-    It is the mean of the values along walks that end with probability ε / (1 + ε) after each step, and orders the
-    samples from low values to high ones. By conjugate gradients, in about √(1 / ε) products.
+    It is 1 / ε times the mean of the value at which a walk ends that stops with probability ε / (1 + ε) before each
+    step. It orders the samples from low values to high ones. By conjugate gradients, in about √(1 / ε) products.
     """
     degrees = np.maximum(graph.sum(axis=1), np.finfo(float).tiny)
     roots = np.sqrt(degrees)

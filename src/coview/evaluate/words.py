@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coview.evaluate.number import ClusterNumber
+from coview.evaluate.number import ClusterNumber, Part
 from coview.evaluate.structure import LEAST_DIMENSION, Structure
 from coview.evaluate.support import ClusterGroup, Support
 from coview.evaluate.valleys import CUT_GAUSSIAN, DEEP
@@ -28,13 +28,13 @@ def support_in_words(support: Support) -> list[str]:
             f"The support for these clusters is moderate: valleys of the neighbour graph separate "
             f"{len(groups)} groups of clusters, "
             f"and {plural(len(several), 'group')} of these {'has' if len(several) == 1 else 'have'} several clusters "
-            f"without a valley between them ({_VALLEY}).",
+            f"without a known valley between them ({_VALLEY}).",
             *(_group_in_words(group) for group in several[:_MOST_LISTED]),
         ]
     if level == "weak":
         return [
             "The support for these clusters is weak: there is no valley between them "
-            f"({_VALLEY}), but {_structure_in_words(groups[0].structure)}."
+            f"({_VALLEY}), but {_structure_in_words(groups[0])}."
         ]
     if len(support.clusters) == 1:
         return [f"{NO_STRUCTURE}: the neighbour graph of all views has no valley, and {_absence(groups[0].structure)}."]
@@ -45,16 +45,21 @@ def support_in_words(support: Support) -> list[str]:
 
 def number_in_words(number: ClusterNumber) -> str:
     """Return how the number of clusters was selected, with the next numbers, in a few sentences."""
-    selected = f"{plural(number.n_clusters, 'cluster')} selected from 1 to {number.largest}"
+    restricted = number.chosen != number.n_clusters
+    nearest = f"{number.chosen} is the nearest of the requested numbers to the one found. " if restricted else ""
+    selected = f"{nearest}{plural(number.n_clusters, 'cluster')} {'found' if nearest else 'selected'}"
     if number.n_clusters == 1:
-        return f"{selected}: {NO_STRUCTURE.lower()}."
+        return f"{selected} from 1 to {number.largest}: {NO_STRUCTURE.lower()}."
     n_parts, total = len(number.parts), sum(count for _, count in number.votes)
     most_votes = next(votes for parts, votes in number.votes if parts == n_parts)
     most = f"{most_votes} of {plural(total, 'partition')} have {plural(n_parts, 'part')}"
-    sentences = [f"{selected}: {most} after clusters without a valley between them are merged."]
+    sentences = [
+        f"{selected}: {most} after clusters without a valley between them are merged (partitions of up to "
+        f"{plural(number.largest, 'cluster')})."
+    ]
     divided = [part for part in number.parts if part.n_clusters > 1]
     if n_parts == 1:
-        sentences.append(f"It is divided because {_structure_in_words(number.parts[0].structure)}.")
+        sentences.append(f"It is divided because {_structure_in_words(number.parts[0])}.")
     elif divided:
         sentences.append(
             f"{plural(len(divided), 'part')} {'is' if len(divided) == 1 else 'are'} divided further because of "
@@ -64,7 +69,10 @@ def number_in_words(number: ClusterNumber) -> str:
     if others:
         sentences.append(f"Other partitions have {listed(others)} {'part' if others == ['1'] else 'parts'}.")
     if number.at_limit:
-        sentences.append("This is the largest number that is compared; give larger numbers, too.")
+        sentences.append(
+            f"There may be more, because partitions of more than {plural(number.largest, 'cluster')} are not compared; "
+            "give a number of clusters."
+        )
     return " ".join(sentences)
 
 
@@ -72,17 +80,16 @@ def _group_in_words(group: ClusterGroup) -> str:
     names, n_more = [str(label) for label in group.clusters[:_MOST_LISTED]], len(group.clusters) - _MOST_LISTED
     named = listed(names if n_more <= 0 else [*names, f"{n_more} more"])
     found = group.structure is not None and group.structure.is_found
-    words = _structure_in_words(group.structure) if found else _absence(group.structure)
+    words = _structure_in_words(group) if found else _absence(group.structure)
     return f"Clusters {named}: {words}."
 
 
-def _structure_in_words(structure: Structure | None) -> str:
-    return f"the samples have more structure than data of the same covariance without groups ({_excess(structure)})"
+def _structure_in_words(found_in: ClusterGroup | Part) -> str:
+    excess = "" if found_in.structure is None else f" ({_excess(found_in.structure)})"
+    return f"the samples have more structure than data of the same covariance without groups{excess}"
 
 
-def _excess(structure: Structure | None) -> str:
-    if structure is None:
-        return "excess modularity –"
+def _excess(structure: Structure) -> str:
     needed = structure.needed
     return f"excess modularity {decimals(structure.excess, bounds=(needed,))}, at least {decimals(needed)} is needed"
 

@@ -50,7 +50,7 @@ def _method(summary: Summary) -> list[str]:
         f"{summary.method} assigns {plural(summary.n_samples, 'sample')} to {plural(summary.n_clusters, 'cluster')}, "
         f"based on {_described_views(views)}."
     ]
-    if summary.number and summary.number.n_clusters == summary.n_clusters:  # not restricted to other numbers
+    if summary.number:
         sentences.append(number_in_words(summary.number))
     lacking = {view.name: summary.n_samples - view.n_samples for view in summary.views}
     if any(lacking.values()):

@@ -673,7 +673,8 @@ def _notes(found: _Found) -> list[str]:
     # `Coview` selects its number, and may be asked for several.
     requested = getattr(method, "n_clusters_", None) or getattr(method, "n_clusters", None)
     if requested is not None and len(found.names) < requested:
-        notes.append(f"{requested} clusters were requested, and {len(found.names)} have members.")
+        words = f"{requested} clusters were requested" if found.fitted else f"The model has {requested} clusters"
+        notes.append(f"{words}, and {len(found.names)} have members.")
     dominant = _dominant_rows(method)
     if dominant:
         same_rows = found.fitted and len(method.labels_) == n  # not for FixedSize

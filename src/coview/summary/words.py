@@ -107,7 +107,7 @@ def contributions_in_words(summary: Summary) -> list[str]:
     for view, some in contradicted.items():
         numbers = _clusters_by_number(some)
         sentences.append(
-            f"View {view} contradicts the labels of most samples of {numbers}: it is nearer to another cluster."
+            f"View {view} contradicts the labels of most samples of {numbers}: it supports another cluster."
         )
     return sentences
 
