@@ -811,9 +811,7 @@ def test_contributions_are_a_table_of_views_by_clusters(summary):
     contrary = replace(contrary, contradicted={"pixels": 0.0, "fourier": 0.2, "gradients": 0.8})
     text = Page(render(replace(summary, clusters=(contrary, *summary.clusters[1:])))).text
     assert "\N{MINUS SIGN}20% 80%" in text
-    assert (
-        "View gradients contradicts the labels of most samples of cluster 0: it supports another cluster." in text
-    )
+    assert "View gradients contradicts the labels of most samples of cluster 0: it supports another cluster." in text
     without = Page(render(bare(summary))).text
     assert "Contributions" not in without
     assert "predicts without the view" not in without
