@@ -25,7 +25,7 @@ def test_all_members_find_clear_groups():
     pool = pool_of(views)
     with Workers(1) as workers:
         found = pool.cluster([3], 0, workers)
-    assert len(pool.graphs) == 6  # two views and both side by side, by directions and by columns
+    assert len(pool.graphs.graphs) == 6  # two views and both side by side, by directions and by columns
     assert len(pool.walks) == 5
     assert found.labels.shape == (90, 2 + 4 + 5)
     for labels in found.labels.T:
@@ -43,7 +43,7 @@ def test_the_last_walk_is_on_all_graphs():
         (0.0, 0.0, 0.0, 1.0, 1.0, 0.0),
         (0.0, 0.0, 0.0, 0.0, 0.0, 1.0),
     ]
-    assert [len(graph.views) for graph in pool.graphs] == [1, 1, 2, 1, 1, 2]
+    assert [len(graph.views) for graph in pool.graphs.graphs] == [1, 1, 2, 1, 1, 2]
 
 
 def test_views_without_directions_have_one_representation():
@@ -128,7 +128,7 @@ def test_samples_without_an_edge_have_no_coordinates():
     views, _ = make_blobs(40, widths=(4, 6))
     views["a"][:3] = np.nan
     pool = pool_of(views)
-    together = [place for place, graph in enumerate(pool.graphs) if len(graph.views) == 2]
+    together = [place for place, graph in enumerate(pool.graphs.graphs) if len(graph.views) == 2]
     assert together
     for place in together:
         assert not Columns.learn(place, pool.samples.rows[place].table).known(pool.samples)[:3].any()

@@ -84,7 +84,7 @@ def test_overlapping_groups_without_a_valley_are_divided():
     (part,) = model.number_.parts
     assert part.n_clusters == 4
     assert part.structure.dimension > 4
-    assert part.structure.excess > 4 * part.structure.deviation > 0
+    assert part.structure.excess > 2 * part.structure.needed > 0
 
 
 @pytest.mark.parametrize("numbers", [[], [0, 2], [2, 2.5], ["auto"], range(3, 3)])

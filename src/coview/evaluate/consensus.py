@@ -89,7 +89,7 @@ class ConsensusModel:
     def learn(cls, pool: Pool, members: Clusterings, clusters: Labels) -> tuple[ConsensusModel, Labels]:
         """Return the consensus with these clusters, and its labels of the training samples, by decreasing size."""
         walks = tuple(walk.first(n_components_for(max(members.numbers))) for walk in pool.walks)
-        model = cls(pool.graphs, walks, members.members, members.own_labels, clusters, neighbours_vote=True)
+        model = cls(pool.graphs.graphs, walks, members.members, members.own_labels, clusters, neighbours_vote=True)
         for _ in range(_MOST_ROUNDS):
             labels = model.membership_of(pool.samples.steps[-1], members.labels).argmax(axis=1)
             order = number_by_size(labels)[1]

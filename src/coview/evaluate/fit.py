@@ -11,7 +11,6 @@ import numpy as np
 from coview.core.assign import Labels
 from coview.core.select import draw_rows
 from coview.evaluate.consensus import ConsensusModel, clusters_of_tree
-from coview.evaluate.graphs import weighted_sum
 from coview.evaluate.number import ClusterNumber, numbers_for, select_number
 from coview.evaluate.pool import Pool, numbers_of_members
 from coview.evaluate.support import MOST_COMPARED, Support, support_of
@@ -58,12 +57,13 @@ def fit_with_selected_number(
     report("graphs", 0, 3)
     pool = Pool.learn(some, max(numbers_for(len(rows))), workers)
     report("number of clusters", 1, 3)
-    number, members, clusters = select_number(some, pool, _SEARCH_SEED, workers)
+    valleys = Valleys(pool.graphs.sum(-1))
+    number, members, clusters = select_number(some, pool, valleys, _SEARCH_SEED, workers)
     chosen = choose(number.n_clusters)
     if chosen != number.n_clusters:
-        return fit_consensus(views, chosen, seed, workers, report)._replace(number=replace(number, chosen=chosen))
+        fit = fit_consensus(views, chosen, seed, workers, lambda stage, done, _: report(stage, 1 + done, 3))
+        return fit._replace(number=replace(number, chosen=chosen))
     model, labels = ConsensusModel.learn(pool, members, clusters)
-    valleys = Valleys(weighted_sum(pool.walks[-1].weights, pool.adjacencies))
     report("all samples", 2, 3)
     if some is not views:
         clusters = model.membership(model.located(views)).argmax(axis=1)

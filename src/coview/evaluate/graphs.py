@@ -21,7 +21,7 @@ from coview.runtime import Workers
 from coview.state import FloatArray, IntegerArray, Range, Size, Sizes, require
 from coview.views import Array, Matrix, Views
 
-_TOLERANCE = 1e-4  # of components, which k-means reads
+_TOLERANCE = 1e-2  # of components, which k-means reads
 _LEAST_EIGENVALUE = 0.05  # in a division: components of smaller eigenvalues are not determined by neighbours
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from coview.core.assign import Labels
+from coview.core.select import draw_rows
 from coview.evaluate.graphs import RepresentationGraph, Rows, Walk
 from coview.preprocess.steps import PrincipalComponents
 from coview.rows import as_float64, l2_normalize, squared_norms
@@ -19,6 +20,7 @@ from coview.views import Array, Matrix
 
 _MOST_COLUMNS = 100  # of a table; above, its first principal components
 _NEAR_ONE = 1.02  # instead of 1 in λ / (1 - λ), the sum over walks of all lengths, which is infinite for λ = 1
+_ROWS_OF_STARTS = 5000
 _DECIMALS = 9  # of comparisons, so that rounding errors of products do not decide between equal distances
 
 
@@ -144,9 +146,9 @@ class Member:
     centres: Annotated[Array, FloatArray("_centres", "_coordinates")]
 
     @classmethod
-    def learn(cls, coordinates: Coordinates, samples: Located, n_clusters: int, n_init: int, seed: int) -> Member:
+    def learn(cls, coordinates: Coordinates, samples: Located, n_clusters: int, n_starts: int, seed: int) -> Member:
         """Return the clustering of the samples that have these coordinates."""
-        return cls(coordinates, k_means_centres(coordinates.of(samples), n_clusters, n_init, seed))
+        return cls(coordinates, k_means_centres(coordinates.of(samples), n_clusters, n_starts, seed))
 
     def labels(self, samples: Located) -> Labels:
         """Return the label of each sample; -1 for samples without coordinates."""
@@ -158,8 +160,11 @@ class Member:
         return labels
 
 
-def k_means_centres(x: Array, n_clusters: int, n_init: int, seed: int) -> Array:
-    """Return the centres of k-means, or the distinct rows if there are no more than clusters."""
+def k_means_centres(x: Array, n_clusters: int, n_starts: int, seed: int) -> Array:
+    """Return the centres of k-means, or the distinct rows if there are no more than clusters.
+
+    Of several starts, the best one on a sample of the rows continues on all rows.
+    """
     from sklearn.cluster import KMeans
 
     for some in (x[: 4 * n_clusters], x):  # the first rows mostly suffice
@@ -168,6 +173,9 @@ def k_means_centres(x: Array, n_clusters: int, n_init: int, seed: int) -> Array:
             break
     else:
         return distinct
+    some = x[draw_rows(len(x), _ROWS_OF_STARTS, np.random.default_rng(seed))]
     with one_sklearn_thread():  # sums then have one order
-        centres: Array = KMeans(n_clusters, n_init=n_init, random_state=seed).fit(x).cluster_centers_
+        centres: Array = KMeans(n_clusters, n_init=n_starts, random_state=seed).fit(some).cluster_centers_
+        if len(some) < len(x):
+            centres = KMeans(n_clusters, init=centres, n_init=1).fit(x).cluster_centers_
     return centres

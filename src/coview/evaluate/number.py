@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 import numpy as np
 
 from coview.core.assign import Labels
 from coview.evaluate.consensus import clusters_of_tree
-from coview.evaluate.graphs import weighted_sum
 from coview.evaluate.linkage import LEAST_SAMPLES
 from coview.evaluate.pool import Clusterings, Pool, numbers_of_members
 from coview.evaluate.structure import Structure, communities, structure_of
@@ -87,23 +87,34 @@ def numbers_for(n_samples: int) -> list[int]:
     return [k for k in NUMBERS if k <= min(max(4, n_samples // 10), n_samples - 1)] or [1]
 
 
-def select_number(views: Views, pool: Pool, seed: int, workers: Workers) -> tuple[ClusterNumber, Clusterings, Labels]:
-    """Return the number of clusters, the members for this number, and the clusters of the samples."""
+def select_number(
+    views: Views, pool: Pool, valleys: Valleys, seed: int, workers: Workers
+) -> tuple[ClusterNumber, Clusterings, Labels]:
+    """Return the number of clusters, the members for this number, and the clusters of the samples.
+
+    The valleys are those of the sum of all graphs of the pool.
+    """
     clusterings = {k: pool.cluster([k], seed, workers, _STARTS) for k in numbers_for(views.n_samples)}
     partitions = {k: clusters_of_tree(each, k) for k, each in clusterings.items()}
-    together = weighted_sum(pool.walks[-1].weights, pool.adjacencies)
-    valleys = Valleys(together)
     merged = workers.map(valleys.merged, list(partitions.values()))
     votes = Counter(int(labels.max()) + 1 for labels in merged)
     n_parts = max(votes, key=lambda number: (votes[number], number))
     of_parts = next(labels for labels in merged if labels.max() + 1 == n_parts)
-    graphs = [weighted_sum(pool.walks[0].weights, pool.adjacencies), together]
-    found = [communities(graph, resolution) for graph in graphs for resolution in _RESOLUTIONS]
-    parts = [_examined_part(views, samples, partitions, found, valleys, n_parts) for samples in clusters_of(of_parts)]
+    of_part = clusters_of(of_parts)
+    structures = workers.map(partial(structure_of, views), of_part)
+    found: list[Labels] = []
+    if any(structure.is_found for structure in structures):
+        tasks = [(graph, resolution) for graph in (pool.graphs.sum(0), valleys.graph) for resolution in _RESOLUTIONS]
+        found = workers.map(lambda task: communities(*task), tasks)
+    least = 2 if n_parts == 1 else 1
+    parts = [
+        Part(len(samples), each, _n_inside(samples, partitions, found, valleys, least) if each.is_found else 1)
+        for samples, each in zip(of_part, structures, strict=True)
+    ]
     n_clusters = sum(part.n_clusters for part in parts)
     members = pool.cluster(numbers_of_members(n_clusters), seed, workers)
     clusters, first = np.zeros(views.n_samples, dtype=np.int64), 0
-    for part, samples in zip(parts, clusters_of(of_parts), strict=True):
+    for part, samples in zip(parts, of_part, strict=True):
         if part.n_clusters > 1:
             inside = members._replace(own_labels=members.own_labels[samples], labels=members.labels[samples])
             clusters[samples] = clusters_of_tree(inside, part.n_clusters)
@@ -113,28 +124,19 @@ def select_number(views: Views, pool: Pool, seed: int, workers: Workers) -> tupl
     return number, members, np.unique(clusters, return_inverse=True)[1]
 
 
-def _examined_part(
-    views: Views,
-    samples: Labels,
-    partitions: Mapping[int, Labels],
-    found: Sequence[Labels],
-    valleys: Valleys,
-    n_parts: int,
-) -> Part:
-    """Return a part with the number of clusters that it is divided into."""
-    size = len(samples)
-    structure = structure_of(views, samples)
-    if not structure.is_found:
-        return Part(size, structure, 1)
+def _n_inside(
+    samples: Labels, partitions: Mapping[int, Labels], found: Sequence[Labels], valleys: Valleys, least: int
+) -> int:
+    """Return the number of clusters of a part with structure, from communities and partitions of all samples."""
     counts = [_n_mostly_inside(labels, samples) for labels in found]
-    n_clusters = max(2 if n_parts == 1 else 1, int(np.floor(np.median(counts) + 0.5)))
+    n_clusters = max(least, int(np.median(counts)))
     for labels in partitions.values():
         clusters = [samples[each] for each in clusters_of(labels[samples]) if len(each) >= LEAST_SAMPLES]
         if len(clusters) > n_clusters:
             ratios = [valley.mean_ratio for valley in valleys.of_partition(clusters)[1].values()]
             if max(ratios, default=0.0) <= _SHALLOW:
                 n_clusters = len(clusters)
-    return Part(size, structure, n_clusters)
+    return n_clusters
 
 
 def _n_mostly_inside(labels: Labels, samples: Labels) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from coview.core.assign import Labels
-from coview.evaluate.graphs import RepresentationGraph, Walk
+from coview.evaluate.graphs import RepresentationGraph, Walk, weighted_sum
 from coview.evaluate.members import Columns, Coordinates, Located, Member, Multiscale, Spectral
 from coview.evaluate.representations import representations_of
 from coview.runtime import Workers
@@ -20,7 +20,6 @@ from coview.views import Matrix, Views
 _LEAST_COMPONENTS, _MORE_COMPONENTS = 20, 5  # at least, and more than clusters
 _LEAST_COMPLETE = 0.5  # fraction of samples with all views, for members of all views side by side
 _STARTS = 10  # of k-means
-_ROWS_OF_STARTS = 200_000  # times starts; at least one start
 
 
 def numbers_of_members(n_clusters: int) -> tuple[int, int]:
@@ -49,23 +48,22 @@ class Clusterings(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Pool:
-    """The graphs, walks and coordinates of the training samples.
+class Graphs:
+    """The neighbour graphs of the training samples, and the weighted sums of them that are walked on.
 
     Each view is represented by the directions of its rows and by its standardised columns, and so are all views side by
-    side, unless most samples lack views. There is a walk on the graphs of the single views and one on that of all
-    views, for both preprocessings, and a last one on all graphs.
+    side, unless most samples lack views. There is a sum of the graphs of the single views and one of that of all views,
+    for both preprocessings, and a last one of all graphs.
     """
 
     graphs: tuple[RepresentationGraph, ...]
-    walks: tuple[Walk, ...]
     adjacencies: tuple[Matrix, ...]
-    samples: Located
-    columns: tuple[Columns, ...]  # of the representations of all views
+    weights: tuple[tuple[float, ...], ...]  # of the graphs, in each sum
+    of_all_views: tuple[int, ...]  # the places of the graphs of all views
 
     @classmethod
-    def learn(cls, views: Views, n_clusters: int, workers: Workers) -> Pool:
-        """Return the pool of these training samples, for members with up to this number of clusters."""
+    def learn(cls, views: Views, workers: Workers) -> Graphs:
+        """Return the graphs of these training samples."""
         graphs: list[RepresentationGraph] = []
         sums: list[dict[int, float]] = []
         stacked: list[int] = []
@@ -86,13 +84,31 @@ class Pool:
                 stacked.append(len(graphs) - 1)
         if len(joint) > 1:
             sums.append(joint)
-        adjacencies = tuple(graph.adjacency() for graph in graphs)
-        weights = [[each.get(place, 0.0) for place in range(len(graphs))] for each in sums]
-        n_components = n_components_for(n_clusters)
-        walks = tuple(Walk.learn(each, adjacencies, n_components, workers) for each in weights)
-        samples = Located.of([graph.of_training(views) for graph in graphs], walks)
-        columns = tuple(Columns.learn(place, samples.rows[place].table) for place in stacked)
-        return cls(tuple(graphs), walks, adjacencies, samples, columns)
+        weights = (tuple(each.get(place, 0.0) for place in range(len(graphs))) for each in sums)
+        return cls(tuple(graphs), tuple(graph.adjacency() for graph in graphs), tuple(weights), tuple(stacked))
+
+    def sum(self, place: int) -> Matrix:
+        """Return one of the sums of the graphs; the first is that of the single views, and the last that of all."""
+        return weighted_sum(self.weights[place], self.adjacencies)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The graphs, walks and coordinates of the training samples."""
+
+    graphs: Graphs
+    walks: tuple[Walk, ...]  # on the sums of the graphs
+    samples: Located
+    columns: tuple[Columns, ...]  # of the representations of all views
+
+    @classmethod
+    def learn(cls, views: Views, n_clusters: int, workers: Workers) -> Pool:
+        """Return the pool of these training samples, for members with up to this number of clusters."""
+        graphs, n_components = Graphs.learn(views, workers), n_components_for(n_clusters)
+        walks = tuple(Walk.learn(each, graphs.adjacencies, n_components, workers) for each in graphs.weights)
+        samples = Located.of([graph.of_training(views) for graph in graphs.graphs], walks)
+        columns = tuple(Columns.learn(place, samples.rows[place].table) for place in graphs.of_all_views)
+        return cls(graphs, walks, samples, columns)
 
     def coordinates(self, n_clusters: int) -> list[Coordinates]:
         """Return the spaces of the members with this number of clusters."""
@@ -104,14 +120,13 @@ class Pool:
             *(Multiscale.learn(place, walk.first(n)) for place, walk in enumerate(self.walks)),
         ]
 
-    def cluster(self, numbers: Sequence[int], seed: int, workers: Workers, most_starts: int = _STARTS) -> Clusterings:
+    def cluster(self, numbers: Sequence[int], seed: int, workers: Workers, n_starts: int = _STARTS) -> Clusterings:
         """Return the members with these numbers of clusters."""
-        n_init = int(np.clip(_ROWS_OF_STARTS // len(self.samples.rows[0].present), 1, most_starts))
         tasks = [(each, number) for number in numbers for each in self.coordinates(number)]
 
         def one(place: int) -> tuple[Member, Labels]:
             coordinates, number = tasks[place]
-            member = Member.learn(coordinates, self.samples, number, n_init, seed + place)
+            member = Member.learn(coordinates, self.samples, number, n_starts, seed + place)
             return member, member.labels(self.samples)
 
         with warnings.catch_warnings():

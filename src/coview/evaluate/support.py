@@ -11,9 +11,8 @@ from scipy.sparse.csgraph import connected_components
 
 from coview.core.assign import Labels
 from coview.core.drawn import draw_by_cluster
-from coview.evaluate.graphs import weighted_sum
 from coview.evaluate.linkage import LEAST_SAMPLES
-from coview.evaluate.pool import Pool
+from coview.evaluate.pool import Graphs
 from coview.evaluate.structure import Structure, structure_of
 from coview.evaluate.valleys import DEEP, Valleys, clusters_of
 from coview.runtime import Workers
@@ -117,8 +116,7 @@ def measure_support(views: Views, labels: Labels, workers: Workers) -> Support:
     rows = draw_by_cluster(labels, MOST_COMPARED)
     some = views if len(rows) == views.n_samples else views.take(rows)
     some = some.select([name for name in some if some.n_present(name)])
-    pool = Pool.learn(some, 2, workers)
-    return support_of(some, labels[rows], Valleys(weighted_sum(pool.walks[-1].weights, pool.adjacencies)))
+    return support_of(some, labels[rows], Valleys(Graphs.learn(some, workers).sum(-1)))
 
 
 def support_of(views: Views, labels: Labels, valleys: Valleys, of_all: Structure | None = None) -> Support:
