@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 
 from coview import FuzzyGraph, Views
+from coview.evaluate import structure
 from coview.evaluate.structure import (
     communities,
     coordinates_of,
@@ -41,18 +42,18 @@ def test_modularity_of_separate_parts_is_one_minus_the_sum_of_squared_sizes():
 def test_communities_are_groups_and_the_same_at_each_call():
     views, truth = make_blobs(120, widths=(6,), spread=5.0)
     graph = graph_of([views["a"]])
-    found = communities(graph)
+    found = communities(graph, 0.85)
     assert adjusted_rand_score(found, truth) == 1.0
     noise = graph_of([gaussian(150, 3)])
     for _ in range(3):
-        np.testing.assert_array_equal(communities(noise), communities(noise))
+        np.testing.assert_array_equal(communities(noise, 0.85), communities(noise, 0.85))
     assert len(np.unique(communities(noise, 1.5))) > len(np.unique(communities(noise, 0.5)))
 
 
 def test_samples_without_edges_are_communities_of_their_own():
     graph = np.kron(np.eye(2), np.ones((5, 5)) - np.eye(5))
     graph = sp.csr_array(np.block([[graph, np.zeros((10, 1))], [np.zeros((1, 11))]]))
-    assert adjusted_rand_score(communities(graph), np.repeat([0, 1, 2], [5, 5, 1])) == 1.0
+    assert adjusted_rand_score(communities(graph, 0.85), np.repeat([0, 1, 2], [5, 5, 1])) == 1.0
 
 
 def test_the_graph_of_all_tables_has_the_weight_of_the_single_ones():
@@ -111,16 +112,52 @@ def overlapping(n=200, distance=2.2, width=8, seed=0):
 @pytest.mark.parametrize("seed", range(3))
 def test_a_gaussian_has_no_excess_modularity(seed):
     covariance = np.diag([3, 2, 1.5, 1, 1, 1, 0.5, 0.5])
-    excess, deviation = excess_modularity([gaussian(200, 8, seed) @ covariance], np.random.default_rng(0))
-    assert abs(excess) < max(0.02, 3 * deviation)
-    assert 0 < deviation < 0.03
+    excess, needed = excess_modularity([gaussian(200, 8, seed) @ covariance], np.random.default_rng(0))
+    assert excess < needed
+    assert 0.02 <= needed < 0.1
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_overlapping_groups_have_excess_modularity(seed):
     tables = [overlapping(seed=seed), overlapping(seed=seed + 10)]
-    excess, deviation = excess_modularity(tables, np.random.default_rng(0))
-    assert excess > max(0.04, 4 * deviation)
+    excess, needed = excess_modularity(tables, np.random.default_rng(0))
+    assert excess > 2 * needed
+
+
+def test_two_large_groups_among_many_columns_are_structure(monkeypatch):
+    """At the high resolution alone, communities of references are as modular."""
+    axis = 3.5 * np.eye(200)[0]
+    tables = [np.outer(np.arange(600) % 2, axis) + gaussian(600, 200, seed) for seed in (0, 1)]
+    excess, needed = excess_modularity(tables, np.random.default_rng(0))
+    assert excess > 2 * needed
+    for without in ([gaussian(600, 200, seed) for seed in (0, 1)], [gaussian(600, 30, 2)]):
+        excess, needed = excess_modularity(without, np.random.default_rng(0))
+        assert excess < needed
+    monkeypatch.setattr(structure, "_NEEDED", {0.85: (0.02, 2.0)})
+    excess, needed = excess_modularity(tables, np.random.default_rng(0))
+    assert excess < needed
+
+
+def test_a_long_series_has_the_dimension_of_a_curve():
+    """If two thirds of its samples are left out, the others are too far apart."""
+    steps = np.random.default_rng(0).normal(size=(3000, 14))
+    for i in range(1, 3000):
+        steps[i] += 0.95 * steps[i - 1]
+    views = Views({"a": steps[:, :6], "b": steps[:, 6:]})
+    some = views.take(np.arange(0, 3000, 3))
+    assert structure.structure_of(views, np.arange(3000)).dimension < structure.LEAST_DIMENSION
+    assert structure.structure_of(some, np.arange(1000)).dimension > structure.LEAST_DIMENSION
+
+
+def test_references_are_not_drawn_once_they_show_no_structure(monkeypatch):
+    """A few references of one kind are enough for data that are clearly less modular than these."""
+    drawn = []
+    monkeypatch.setattr(structure, "sample_with_shapes", lambda *given: drawn.append(1) or sample_with_shapes(*given))
+    excess_modularity([gaussian(100, 40)], np.random.default_rng(0))
+    few = len(drawn)
+    excess_modularity([overlapping(100)], np.random.default_rng(0))
+    assert 4 <= few <= 10
+    assert len(drawn) - few == 2 * 30
 
 
 def test_the_excess_is_that_of_the_modularity_above_the_references():
@@ -129,7 +166,7 @@ def test_the_excess_is_that_of_the_modularity_above_the_references():
     first, second = (excess_modularity(tables, np.random.default_rng(7)) for _ in range(2))
     assert first == second
     graph = graph_of(tables)
-    assert 0 < first[0] < modularity(graph, communities(graph))
+    assert 0 < first[0] < modularity(graph, communities(graph, 0.85))
 
 
 def test_references_have_unimodal_columns_and_the_covariance_of_the_data():

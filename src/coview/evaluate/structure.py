@@ -19,14 +19,18 @@ from coview.views import Array, Matrix, Views
 _AXES = 50  # principal components of each view
 _SHAPED = 20  # principal components of all views that get a unimodal distribution
 _BINS = 20
-_LEAST_REFERENCES, _MOST_REFERENCES = 6, 30  # of each kind
+_FEWEST_REFERENCES = 4  # of each kind, if they show that there is no structure
+_LEAST_REFERENCES, _MOST_REFERENCES = 6, 30  # otherwise
 _ROWS_OF_REFERENCES = 3000  # of all references: the modularities of few samples vary more
 _ZERO = 1e-8  # of a singular value, relative to the largest
 _HEAVY = 1.0  # skewness or excess kurtosis of a column above which its ranks are used
-_RESOLUTION = 0.85
 _NEIGHBOURS, _WIDE_NEIGHBOURS = 15, 60
 
-LEAST_EXCESS, _DEVIATIONS = 0.02, 2.0  # of the modularity above the references
+# For each resolution of the communities, the least excess of the modularity above the references, and the number of
+# their standard deviations that it also needs. Few large communities, at the low resolution, are found in some references
+# and not in others.
+_NEEDED = {0.85: (0.02, 2.0), 0.5: (0.05, 3.0)}
+_CLEARLY = 3.0  # standard errors
 LEAST_DIMENSION = 4.0  # a curve or a surface has communities anywhere, and valleys show its gaps
 _LEAST_SAMPLES, _MOST_SAMPLES = 30, 1000  # that are compared
 
@@ -39,40 +43,41 @@ class Structure:
     ----------
     dimension : float or None
         Intrinsic dimension; None if there are fewer than 30 samples with all views.
-    excess, deviation : float or None
-        Modularity of the communities minus that of references without groups, and the standard deviation of these; None
-        if the dimension is None or below 4.
+    excess, needed : float or None
+        Modularity of the communities minus that of references without groups, and the least excess that is structure;
+        None if the dimension is None or below 4.
     """
 
     dimension: float | None
     excess: float | None
-    deviation: float | None
-
-    @property
-    def needed(self) -> float:
-        """The least excess that is structure."""
-        return max(LEAST_EXCESS, _DEVIATIONS * (self.deviation or 0.0))
+    needed: float | None
 
     @property
     def is_found(self) -> bool:
         """Whether the modularity exceeds that of the references."""
-        return self.excess is not None and self.excess >= self.needed
+        return self.excess is not None and self.needed is not None and self.excess >= self.needed
 
 
 def structure_of(views: Views, samples: Labels) -> Structure:
-    """Return the structure of some samples, given by their rows."""
+    """Return the structure of some samples, given by their rows.
+
+    The dimension is the lesser one of all samples and of those that are compared: fewer samples are too far apart on a
+    long curve, and more show the noise around a curve.
+    """
     complete = samples[views.has_all()[samples]]
-    some = views.take(complete[draw_rows(len(complete), _MOST_SAMPLES, np.random.default_rng(0))])
-    if some.n_samples < _LEAST_SAMPLES:
+    if len(complete) < _LEAST_SAMPLES:
         return Structure(None, None, None)
-    tables = coordinates_of(some)
+    drawn = complete[draw_rows(len(complete), _MOST_SAMPLES, np.random.default_rng(0))]
+    tables = coordinates_of(views.take(drawn))
     dimension = intrinsic_dimension(np.hstack(tables)) if tables else 0.0
+    if dimension >= LEAST_DIMENSION and len(drawn) < len(complete):
+        dimension = min(dimension, intrinsic_dimension(np.hstack(coordinates_of(views.take(complete)))))
     if dimension < LEAST_DIMENSION:
         return Structure(dimension, None, None)
     return Structure(dimension, *excess_modularity(tables, np.random.default_rng(0)))
 
 
-def communities(graph: Matrix, resolution: float = _RESOLUTION) -> Labels:
+def communities(graph: Matrix, resolution: float) -> Labels:
     """Return the Leiden communities of a graph; the same graph has the same communities."""
     from graspologic_native import leiden_csr
 
@@ -131,29 +136,44 @@ def graph_of(tables: Sequence[Array]) -> Matrix:
 
 
 def excess_modularity(tables: Sequence[Array], rng: np.random.Generator) -> tuple[float, float]:
-    """Return the modularity of the communities minus its mean for references without groups, and their deviation.
+    """Return the modularity of the communities minus its mean for references without groups, and the least excess.
 
     The references have the covariance of the data, and unimodal distributions of the columns or of the first joint
-    principal components. Of both kinds, the one with the larger modularity is compared: a uniform distribution in a
-    cube is one of columns, and a gradient one of a component. The second kind is left out if the first one is enough
-    to find no structure.
+    principal components. The kind that the data exceed less is compared: a uniform distribution in a cube is one of
+    columns, and a gradient one of a component. Communities have two resolutions, and the one at which the data exceed
+    the references more is compared: two large groups that overlap are not seen among many small communities.
+
+    No more references are drawn as soon as they are clearly enough to find no structure.
     """
     joint = np.hstack(tables)
     _, sizes, axes = np.linalg.svd(joint, full_matrices=False)
     axes = axes[sizes > _ZERO * sizes[0]]
     places = np.cumsum([table.shape[1] for table in tables])[:-1]
     n_references = int(np.clip(_ROWS_OF_REFERENCES // len(joint), _LEAST_REFERENCES, _MOST_REFERENCES))
-    modularity_of_data = _best_modularity(graph_of(tables))
-    found = []
+    of_data, (least, deviations) = _modularities(graph_of(tables)), np.array([*_NEEDED.values()]).T
+    kinds = []
     for n_shaped, basis in ((joint.shape[1], np.eye(joint.shape[1])), (_SHAPED, axes)):
         values = joint @ basis.T
         shapes = unimodal_shapes(values, n_shaped)
-        drawn = (sample_with_shapes(values, shapes, rng) @ basis for _ in range(n_references))
-        references = [_best_modularity(graph_of(np.split(each, places, axis=1))) for each in drawn]
-        found.append((modularity_of_data - float(np.mean(references)), float(np.std(references))))
-        if found[-1][0] < LEAST_EXCESS:
+        references: list[Array] = []
+        none = False
+        while not none and len(references) < n_references:
+            drawn = sample_with_shapes(values, shapes, rng) @ basis
+            references.append(_modularities(graph_of(np.split(drawn, places, axis=1))))
+            excess, deviation = of_data - np.mean(references, axis=0), np.std(references, axis=0)
+            error = deviation / np.sqrt(len(references))
+            none = len(references) >= _FEWEST_REFERENCES and bool((excess + _CLEARLY * error < least).all())
+        needed = np.maximum(least, deviations * deviation)
+        kinds.append([(float(each), float(its)) for each, its in zip(excess, needed, strict=True)])
+        if none:
             break
-    return min(found)
+    by_resolution = (min(each, key=_relative_excess) for each in zip(*kinds, strict=True))
+    return max(by_resolution, key=_relative_excess)
+
+
+def _relative_excess(found: tuple[float, float]) -> float:
+    excess, needed = found
+    return excess / needed
 
 
 def unimodal_shapes(values: Array, n_shaped: int) -> Array:
@@ -178,8 +198,8 @@ def sample_with_shapes(values: Array, shapes: Array, rng: np.random.Generator) -
     return matched
 
 
-def _best_modularity(graph: Matrix) -> float:
-    return modularity(graph, communities(graph))
+def _modularities(graph: Matrix) -> Array:
+    return np.array([modularity(graph, communities(graph, resolution)) for resolution in _NEEDED])
 
 
 def unimodal_quantiles(values: Array) -> Array:

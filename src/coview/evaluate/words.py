@@ -85,13 +85,15 @@ def _group_in_words(group: ClusterGroup) -> str:
 
 
 def _structure_in_words(found_in: ClusterGroup | Part) -> str:
-    excess = "" if found_in.structure is None else f" ({_excess(found_in.structure)})"
+    excess = "" if found_in.structure is None else _excess(found_in.structure)
     return f"the samples have more structure than data of the same covariance without groups{excess}"
 
 
 def _excess(structure: Structure) -> str:
-    needed = structure.needed
-    return f"excess modularity {decimals(structure.excess, bounds=(needed,))}, at least {decimals(needed)} is needed"
+    excess, needed = structure.excess, structure.needed
+    if excess is None or needed is None:
+        return ""
+    return f" (excess modularity {decimals(excess, bounds=(needed,))}, at least {decimals(needed)} is needed)"
 
 
 def _absence(structure: Structure | None) -> str:
@@ -103,4 +105,4 @@ def _absence(structure: Structure | None) -> str:
             f"the samples have {decimals(structure.dimension, 1, bounds=(LEAST_DIMENSION,))} dimensions, as those of a "
             "curve or a surface, which can be divided anywhere"
         )
-    return f"the samples have no more structure than data of the same covariance without groups ({_excess(structure)})"
+    return f"the samples have no more structure than data of the same covariance without groups{_excess(structure)}"

@@ -67,7 +67,7 @@ def groups_without_valley(summary: Summary) -> list[GroupExcess]:
     found = []
     for group in summary.support.groups:
         of_group = group.structure
-        if of_group is not None and of_group.excess is not None:
+        if of_group is not None and of_group.excess is not None and of_group.needed is not None:
             name = _named(group.clusters, len(summary.support.clusters))
             found.append(GroupExcess(name, of_group.excess, of_group.needed))
     return found[:MOST_GROUPS]
