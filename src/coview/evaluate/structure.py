@@ -27,8 +27,8 @@ _HEAVY = 1.0  # skewness or excess kurtosis of a column above which its ranks ar
 _NEIGHBOURS, _WIDE_NEIGHBOURS = 15, 60
 
 # For each resolution of the communities, the least excess of the modularity above the references, and the number of
-# their standard deviations that it also needs. Few large communities, at the low resolution, are found in some references
-# and not in others.
+# their standard deviations that it also needs. Few large communities, at the low resolution, are found in some
+# references and not in others.
 _NEEDED = {0.85: (0.02, 2.0), 0.5: (0.05, 3.0)}
 _CLEARLY = 3.0  # standard errors
 LEAST_DIMENSION = 4.0  # a curve or a surface has communities anywhere, and valleys show its gaps
