@@ -1,0 +1,1 @@
+"""Nets: results that a change of structure must not change."""
