@@ -13,7 +13,7 @@ NEW = {name: x[:5] for name, x in VIEWS.items()}
 
 @pytest.mark.parametrize(
     ("model", "fit", "predict"),
-    [(TMvKSCR(**K, n_jobs=1), 36, 12), (Coview(3, n_jobs=1, random_state=0), 35, 14)],
+    [(TMvKSCR(**K, n_jobs=1), 36, 12), (Coview(3, n_jobs=1, random_state=0), 37, 14)],
     ids=["TMvKSCR", "Coview"],
 )
 def test_a_call_enters_few_files(model, fit, predict):
