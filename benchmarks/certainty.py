@@ -33,8 +33,9 @@ from benchmarks.markdown import ROOT, table, write_block  # noqa: E402
 from benchmarks.quality.paired import halves  # noqa: E402
 from benchmarks.quality.rows import Row, Stage, code_hash  # noqa: E402
 from coview import KSC, RBF, Coview, FuzzyGraph, TMvKSCR  # noqa: E402
-from coview.rows import as_array  # noqa: E402
-from coview.views import Array, Views  # noqa: E402
+from coview.data.rows import as_array  # noqa: E402
+from coview.data.view import Array  # noqa: E402
+from coview.data.views import Views  # noqa: E402
 
 HERE = Path(__file__).parent
 PAGE = ROOT / "docs" / "certainty.md"
@@ -51,7 +52,7 @@ MODELS: Mapping[str, Callable[[int], Any]] = {
     "TMvKSCR.as_published": lambda k: TMvKSCR.as_published(k, n_jobs=1, random_state=0),
 }
 OURS, LOF, FOREST = ("Coview", "TMvKSCR"), "LocalOutlierFactor", "IsolationForest"
-MEASURED_CODE = ("neighbors", "kernels", "core", "methods", "compose", "evaluate", "rows.py", "views.py")
+MEASURED_CODE = ("neighbors", "kernels", "core", "model", "methods", "compose", "evaluate", "data")
 
 
 def matched(labels: Array, others: Array) -> Array:

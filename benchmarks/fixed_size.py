@@ -18,8 +18,8 @@ from benchmarks.data import load
 from benchmarks.real_data import load_float64, require_data_sets
 from benchmarks.sweep import preprocessed
 from coview import RBF, FixedSize, TMvKSCR
+from coview.data.views import Views
 from coview.metrics import scores
-from coview.views import Views
 
 MAX_SAMPLES = 10_000
 FRACTIONS = {"1/50": 1 / 50, "1/20": 1 / 20, "1/10": 1 / 10, "1/5": 1 / 5, "1/2": 1 / 2}

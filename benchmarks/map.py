@@ -23,9 +23,9 @@ from benchmarks.markdown import ROOT, table, write_block
 from benchmarks.real_data import load_preprocessed, require_data_sets
 from coview import TMvKSCR
 from coview.core.drawn import draw_by_cluster
-from coview.rows import l2_normalize
+from coview.data.rows import l2_normalize
+from coview.data.view import Array
 from coview.summary import map as maps
-from coview.views import Array
 
 MAX_SAMPLES = 3000
 ARRANGED = (250, 500, 1000, 2000, 3000)

@@ -27,9 +27,10 @@ from benchmarks.data import HOW_TO_SET, load, stored_names  # noqa: E402
 from benchmarks.markdown import ROOT, table, write_block  # noqa: E402
 from benchmarks.quality.rows import Row, Stage, code_hash  # noqa: E402
 from coview import TMvKSCR  # noqa: E402
+from coview.data.rows import as_array, l2_normalize  # noqa: E402
+from coview.data.view import Array, among_all  # noqa: E402
+from coview.data.views import Views  # noqa: E402
 from coview.kernels import AutoKernel, Graph  # noqa: E402
-from coview.rows import as_array, l2_normalize  # noqa: E402
-from coview.views import Array, Views, among_all  # noqa: E402
 
 HERE = Path(__file__).parent
 PAGE, PICTURE = ROOT / "docs" / "missing.md", ROOT / "docs" / "missing.svg"
@@ -39,7 +40,7 @@ MASKS = 10
 COMPLETE, OURS, CASES, MEANS, NEMO = "complete data", "TMvKSCR", "complete cases", "mean imputation", "NEMO"
 # Methods of iMML that need neither Octave nor minutes, with a few masks because they are slow.
 PEERS, PEER_RATES, PEER_MASKS = ("NEMO", "LFIMVC", "EEIMVC"), ("0.3", "0.5"), 2
-MEASURED_CODE = ("neighbors", "kernels", "core", "methods", "rows.py", "views.py")
+MEASURED_CODE = ("neighbors", "kernels", "core", "model", "methods", "data")
 
 
 def random_masks(n_samples: int, n_views: int, rate: float, rng: np.random.Generator) -> Array:

@@ -6,7 +6,8 @@ import numpy as np
 
 from benchmarks.data import HOW_TO_SET, load, stored_names
 from benchmarks.sweep import preprocessed, standard_or_l2
-from coview.views import Views, as_views
+from coview.data.as_views import as_views
+from coview.data.views import Views
 
 MAX_SAMPLES = 3000  # of a random sample
 

@@ -32,7 +32,7 @@ from benchmarks.provenance import commit  # noqa: E402
 from benchmarks.quality.rows import Row, Stage, code_hash  # noqa: E402
 from coview import Coview  # noqa: E402
 from coview.core.agreement import jaccard_indices  # noqa: E402
-from coview.views import Array  # noqa: E402
+from coview.data.view import Array  # noqa: E402
 
 ROWS = Path(__file__).parent / "quality" / "situations.jsonl"  # where `make quality` looks for them
 SEEDS = range(100, 105)
@@ -52,7 +52,7 @@ N_OTHERS = (200, 600, 2000)  # of the other kinds
 N_MANY, SIZE_OF_MANY = 20, 75
 GAP = 14.0  # standard deviations between unequal groups
 # What the rows depend on. The words of the support and of the selection have no effect on them.
-MEASURED_CODE = ("evaluate", "neighbors", "kernels", "core", "preprocess", "rows.py", "views.py")
+MEASURED_CODE = ("evaluate", "neighbors", "kernels", "core", "preprocess", "data")
 NOT_MEASURED = ("evaluate/words.py",)
 
 

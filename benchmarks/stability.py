@@ -26,9 +26,10 @@ from benchmarks.quality.paired import halves  # noqa: E402
 from benchmarks.situations import WITHOUT_GROUPS  # noqa: E402
 from coview import Coview  # noqa: E402
 from coview.certainty.refits import labels_by_part  # noqa: E402
-from coview.certainty.stability import DOUBTFUL, READINGS, STABLE, _unfitted_on, hennig_reading, summarize_halves  # noqa: E402
+from coview.certainty.stability import DOUBTFUL, READINGS, STABLE, hennig_reading, summarize_halves  # noqa: E402
 from coview.core.agreement import jaccard_indices  # noqa: E402
-from coview.views import Views, as_views  # noqa: E402
+from coview.data.as_views import as_views  # noqa: E402
+from coview.data.views import Views  # noqa: E402
 
 MAX_SAMPLES = 400
 MAX_CLUSTERS = 20  # halves have ten samples of each cluster on average
@@ -51,7 +52,7 @@ def resampled(model: Any, views: Views, scheme: str) -> tuple[list[float], np.nd
     for seed in range(REPEATS):
         rows = drawn(scheme, views.n_samples, rng)
         try:
-            found.append((every, labels_by_part(_unfitted_on(model, rows, seed), views, {}, rows, every)))
+            found.append((every, labels_by_part(model.of_part(model.model_, rows, seed), views, {}, rows, every)))
         except ValueError:  # a resample without enough distinct samples
             continue
     clusters, samples = summarize_halves(model.labels_, found)

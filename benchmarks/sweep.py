@@ -27,10 +27,12 @@ import scipy.sparse as sp
 
 from benchmarks.memory import MemoryRise
 from coview.core.assign import as_assigner
+from coview.data.as_views import as_views, stack_views
+from coview.data.view import Array, Matrix
+from coview.data.views import Views
 from coview.errors import InputError
 from coview.kernels import Kernel, kernel_per_view
 from coview.metrics import scores as truth_scores
-from coview.views import Array, Matrix, Views, as_views, stack_views
 
 Row = dict[str, Any]
 
@@ -402,7 +404,7 @@ def _run(data: Data, experiments: Sequence[Experiment]) -> tuple[int, list[Row]]
 def _fit(experiment: Experiment, data: Data, views: Views, grams: _Grams) -> list[Row]:
     from sklearn.base import clone
 
-    from coview.methods.base import MultiViewClusterer
+    from coview.model.clusterer import Clusterer
 
     estimator = clone(experiment.estimator)
     names = estimator.get_params(deep=True)
@@ -416,7 +418,7 @@ def _fit(experiment: Experiment, data: Data, views: Views, grams: _Grams) -> lis
     start = perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        estimator.fit(given if isinstance(estimator, MultiViewClusterer) else stack_views(given)[0])
+        estimator.fit(given if isinstance(estimator, Clusterer) else stack_views(given)[0])
     seconds, rise = perf_counter() - start, memory.rise()
     rows = []
     for result in experiment.results(data):

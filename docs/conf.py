@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+from inspect import getdoc
 from pathlib import Path
 
 from docutils import nodes
@@ -11,6 +12,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
 import coview
+from coview.model.clusterer import RECLUSTERS, Clusterer
 
 os.environ["PYTHONWARNINGS"] = "ignore"  # of the processes that tutorials start
 
@@ -138,13 +140,19 @@ def escape_plain_text(app: Sphinx, kind: str, name: str, member: object, options
             lines[i] = "".join(spans)
 
 
-def skip_members_of_other_libraries(
+def skip_members_that_users_do_not_call(
     app: Sphinx, kind: str, name: str, member: object, skip: bool, options: object
 ) -> bool | None:
-    """Leave out what scikit-learn and the standard library document themselves, such as set_params."""
+    """Leave out what other libraries document, such as set_params, and methods for subclasses, which have one line."""
     function = getattr(member, "fget", member)
     module = getattr(function, "__module__", None) or "coview"
-    return None if module.startswith("coview") else True
+    if not module.startswith("coview"):
+        return True
+    owner = getattr(coview, app.env.docname.rpartition(".")[2], None)
+    if not callable(member) or not (isinstance(owner, type) and issubclass(owner, Clusterer)):
+        return None
+    able = isinstance(owner.abilities, property) or name in owner.abilities or name not in RECLUSTERS
+    return None if able and "Returns\n" in (getdoc(member) or "") else True  # methods for subclasses have one line
 
 
 def copy_report(app: Sphinx, error: Exception | None) -> None:
@@ -160,4 +168,4 @@ def setup(app: Sphinx) -> None:
     app.add_transform(LinkPagesOfOtherFolders)
     app.connect("autodoc-process-docstring", escape_plain_text, priority=100)
     app.connect("build-finished", copy_report)
-    app.connect("autodoc-skip-member", skip_members_of_other_libraries)
+    app.connect("autodoc-skip-member", skip_members_that_users_do_not_call)

@@ -14,9 +14,9 @@ from scipy.cluster.hierarchy import dendrogram, linkage
 
 from coview import Coview, FuzzyGraph, TMvKSCR
 from coview.core.assign import Labels
+from coview.data.view import Array
 from coview.evaluate.valleys import DEEP, Valleys, resolvent
 from coview.plots import cluster_style
-from coview.views import Array
 
 FOLDER = Path(__file__).parent / "explain"
 

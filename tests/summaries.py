@@ -20,7 +20,7 @@ from coview.summary import (
     Summary,
     Truth,
     Uncertain,
-    View,
+    ViewSummary,
 )
 
 VIEWS = {"pixels": 64, "fourier": 40, "gradients": 32}
@@ -57,7 +57,7 @@ def make_summary(n_samples=400, n_clusters=10, n_drawn=5000, n_listed=20_000, n_
         n_clusters=n_clusters,
         of_training=True,
         views=tuple(
-            View(
+            ViewSummary(
                 name,
                 width,
                 n_samples,

@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from functools import partial
 from html import escape
 
 import numpy as np
@@ -45,9 +46,8 @@ from coview import (
     stack_views,
 )
 from coview.certainty.columns import sample_columns
-from coview.methods.kernel_clusterer import KernelClusterer, OneViewKernelClusterer
-from coview.methods.nested import kept_scores
-from coview.methods.score_clusterer import ScoreClusterer
+from coview.methods.kernel_method import KernelMethod, OneViewKernelMethod
+from coview.model.clusterer import RECLUSTERS
 from tests.conftest import make_blobs
 
 
@@ -57,7 +57,7 @@ def some(condition):
     return pytest.mark.parametrize("method", chosen.values(), ids=chosen)
 
 
-MULTI_VIEW = [method for method in METHODS.values() if not issubclass(method, OneViewKernelClusterer)]
+MULTI_VIEW = [method for method in METHODS.values() if not issubclass(method, OneViewKernelMethod)]
 
 
 def takes_number(method):
@@ -66,12 +66,11 @@ def takes_number(method):
 
 METHOD = some(lambda method: True)
 MULTI = some(lambda method: method in MULTI_VIEW)
-KERNEL = some(lambda method: issubclass(method, KernelClusterer))
-TRANSFORMS = some(lambda method: issubclass(method, KernelClusterer) or method is Coview)
-PREDICTS = some(lambda method: hasattr(method, "predict"))
+KERNEL = some(lambda method: issubclass(method, KernelMethod))
+TRANSFORMS = some(lambda method: issubclass(method, KernelMethod) or method is Coview)
+PREDICTS = some(lambda method: hasattr(method(), "predict"))
 NUMBER_GIVEN = some(takes_number)
 VARIATION_NOT_NEEDED = some(lambda method: takes_number(method) and method is not Coview)
-SCORES = some(lambda method: issubclass(method, ScoreClusterer))
 
 
 def make(method, n_clusters=3, *, random_state=0, **settings):
@@ -179,17 +178,18 @@ def test_recluster_learns_the_clusters_of_single_views_again(method):
     for name, of_view in model.predict(views, per_view=True).items():
         np.testing.assert_array_equal(after[name], predicted[name])
         np.testing.assert_array_equal(after[name], of_view[rows])
-        learnt = model._view_assigner.fit(model.transform(views, per_view=True)[name])
+        learnt = model.model_.predictor.of_view.fit(model.transform(views, per_view=True)[name])
         np.testing.assert_array_equal(of_view, learnt.assign(model.transform(views, per_view=True)[name]))
 
 
 @METHOD
-def test_a_method_has_no_inner_model(method):
+def test_a_method_sees_the_views_themselves(method):
     views, _ = views_for(method)
-    model = make(method).fit(views)
-    assert model.inner_model is None
+    model = make(method).fit(views).model_
+    assert model.stages == ()
+    assert model.seen_names == model.names == tuple(views)
     validated = as_views(views)
-    assert model.inner_views(validated) is validated
+    assert model.seen(validated) is validated
 
 
 @METHOD
@@ -256,7 +256,7 @@ def assert_memberships_agree_with_labels(model, views, labels):
     np.testing.assert_allclose(alone, membership[::7], atol=1e-6)  # scores may be float32
 
 
-@SCORES
+@KERNEL
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("assigner", ["directions", "codebook"])
 def test_memberships_agree_with_the_labels(method, dtype, assigner):
@@ -295,7 +295,7 @@ def assert_novel_samples_are_found(model, views):
     np.testing.assert_array_equal(usual_only, np.where(usual < 0.3, -1, model.predict(views)))
 
 
-@SCORES
+@KERNEL
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_novel_samples_have_low_scores(method, dtype):
     views, _ = views_for(method, spread=1.0, n_samples=120)
@@ -342,16 +342,14 @@ def test_log_likelihoods_of_other_libraries_are_not_novelty(wrapper):
     views, _ = make_blobs()
     model = wrapper(GaussianMixture(3, random_state=0)).fit(views)
     assert not hasattr(model, "score_samples")
-    assert sample_columns(model, as_views(views))["novelty"] is None
+    assert sample_columns(model.model_, as_views(views)).novelties is None
     with pytest.raises(InputError, match=r"^novel_below=0.1: GaussianMixture has no novelty scores; leave it out"):
         model.predict(views, novel_below=0.1)
     assert model.predict_proba(views).shape == (len(model.labels_), 3)
 
 
 def test_methods_without_scores_have_no_memberships():
-    without = [
-        method() for method in METHODS.values() if not issubclass(method, ScoreClusterer) and method is not Coview
-    ]
+    without = [method() for method in METHODS.values() if not issubclass(method, KernelMethod) and method is not Coview]
     wrapped = [wrapper(OPMC(3)) for wrapper in (Concat, PerView, Preprocessed, FixedSize)]
     for model in [*without, *wrapped, Concat(KMeans(3))]:
         assert not hasattr(model, "predict_proba")
@@ -408,7 +406,7 @@ def test_every_form_of_the_same_views_gives_the_same_labels(method):
         assert list(model.view_n_features_.values()) == [4, 6, 3]
 
 
-@some(lambda method: method in MULTI_VIEW and hasattr(method, "predict"))
+@some(lambda method: method in MULTI_VIEW and hasattr(method(), "predict"))
 def test_views_are_matched_by_name_when_predicting(method):
     views, _ = make_blobs(spread=1.0)
     model = make(method).fit(views)
@@ -480,7 +478,7 @@ def test_float32_in_gives_float32_out(method):
     narrow = {name: x.astype(np.float32) for name, x in views.items()}
     model = make(method).fit(narrow)
     assert model.scores_.dtype == model.transform(narrow).dtype == np.float32
-    if issubclass(method, KernelClusterer):
+    if issubclass(method, KernelMethod):
         latent = model.latent_.values() if isinstance(model.latent_, dict) else [model.latent_]
         assert all(array.dtype == np.float32 for array in (*latent, *model.transform(narrow, per_view=True).values()))
     wide = make(method).fit(views)
@@ -517,15 +515,16 @@ def test_pandas_output_has_the_row_labels_of_the_input(method):
 
 
 @pytest.mark.parametrize("output", ["pandas", "polars"])
-def test_wrappers_return_the_tables_of_the_method_inside(output, monkeypatch):
-    monkeypatch.setattr("coview.compose.preprocessed._BLOCK_OF_ROWS", 20)  # so that there are several blocks
+def test_wrappers_return_named_tables(output, monkeypatch):
+    monkeypatch.setattr("coview.model.model._BLOCK_ROWS", 20)  # so that there are several blocks
     views, _ = make_blobs()
     frames = {name: pd.DataFrame(x, index=[f"s{i}" for i in range(90)]) for name, x in views.items()}
-    method = TMvKSCR(3, random_state=0).set_output(transform=output)
-    for wrapper in (Preprocessed(method), FixedSize(Preprocessed(method), n_train=60, random_state=0)):
-        table = wrapper.fit(frames).transform(frames)
-        assert list(table.columns) == ["tmvkscr0", "tmvkscr1"]
-        assert table.shape == (90, 2)
+    method = Preprocessed(TMvKSCR(3, random_state=0))
+    for wrapper in (method, FixedSize(method, n_train=60, random_state=0), Concat(KMeans(2, random_state=0))):
+        scores = wrapper.fit(frames).transform(frames)
+        table = wrapper.set_output(transform=output).transform(frames)
+        assert list(table.columns) == [f"{type(wrapper).__name__.lower()}{j}" for j in range(2)]
+        np.testing.assert_array_equal(table.to_numpy(), scores)
         if output == "pandas":
             pd.testing.assert_index_equal(table.index, frames["a"].index)
 
@@ -533,7 +532,7 @@ def test_wrappers_return_the_tables_of_the_method_inside(output, monkeypatch):
 @PREDICTS
 def test_an_unfitted_model_raises_not_fitted(method):
     views, _ = views_for(method)
-    for name in {"predict", "transform"} & set(dir(method)):
+    for name in filter(partial(hasattr, make(method)), RECLUSTERS - {"fit_transform"}):
         with pytest.raises(NotFittedError):
             getattr(make(method), name)(views)
 
@@ -597,7 +596,7 @@ def test_wrappers_warn_of_more_clusters_than_half_of_the_samples(wrapped):
 @some(lambda method: takes_number(method) and method is not TSVDMSC)  # which uses directions only
 def test_a_large_constant_column_does_no_harm_to_sparse_views(method):
     views, truth = views_for(method, spread=8.0)
-    by_kernel = issubclass(method, KernelClusterer) or method in (CoReg, OPLFMVC)
+    by_kernel = issubclass(method, KernelMethod) or method in (CoReg, OPLFMVC)
     kernel = {"kernel": RBF(100.0)} if by_kernel else {}
     stamped = {name: sp.csr_array(np.column_stack([x, np.full(len(x), 1e6)])) for name, x in views.items()}
     assert adjusted_rand_score(truth, make(method, **kernel).fit(stamped).labels_) == 1
@@ -617,7 +616,7 @@ def test_one_cluster_of_one_view_is_the_trivial_result(method):
     assert model.labels_.tolist() == [0] * 9
 
 
-@some(lambda method: issubclass(method, KernelClusterer) and method is not MvKSC)
+@some(lambda method: issubclass(method, KernelMethod) and method is not MvKSC)
 def test_explained_variance_adds_up_to_at_most_one(method):
     views, _ = views_for(method)
     model = make(method, 5).fit(views)
@@ -676,7 +675,7 @@ def test_a_fitted_model_has_a_table_for_notebooks(method):
     assert not re.search(r"(src|href)=.https?:", html)  # nothing is fetched
     assert model._repr_mimebundle_()["text/html"].count("<td>clusters</td>") == 1
     drawn = re.findall(r'<path d="([^"]+)" stroke="#', html.split("<figure")[-1])
-    assert [path.count("h0") for path in drawn] == ([30, 30, 30] if kept_scores(model) is not None else [])
+    assert [path.count("h0") for path in drawn] == ([30, 30, 30] if model.model_.kept_scores is not None else [])
 
 
 WRAPPED = {
@@ -698,7 +697,7 @@ def test_a_fitted_model_has_a_plot_of_its_clusters(model):
     model = clone(model).fit(views)
     ax = Figure().add_subplot()
     assert model.plot(ax=ax) is ax
-    scores = kept_scores(model)
+    scores = model.model_.kept_scores
     if scores is None:
         assert [bar.get_height() for bar in ax.patches] == [30, 30, 30]
         assert [label.get_text() for label in ax.get_xticklabels()] == ["0", "1", "2"]

@@ -15,7 +15,7 @@ from joblib.externals.loky import get_reusable_executor
 from sklearn.base import clone
 
 from coview import OPMC, RBF, Coview, FixedSize, TMvKSCR, load, save
-from coview.runtime import count_threads
+from coview.base.runtime import count_threads
 from tests.conftest import make_blobs
 
 MODELS = {

@@ -20,10 +20,11 @@ from coview.evaluate.support import LEVELS, ClusterGroup
 from coview.evaluate.words import number_in_words, support_in_words
 from coview.report import render, write_report
 from coview.report.charts import MAX_SIMILARITIES, chart_data, pack
+from coview.report.comparison import comparison_overview, preprocessing_descriptions
 from coview.report.page import as_script
-from coview.report.sentences import comparison_overview, overview, preprocessing_descriptions
 from coview.report.tables import cross_table, divisions, splits
 from coview.summary import Similarities, Truth, summarize
+from coview.summary.sentences import overview
 from tests.conftest import make_blobs
 from tests.summaries import FOUND, bare, make_number, make_summary, make_support
 
@@ -424,7 +425,7 @@ def test_the_support_has_a_text_alternative(summary):
                       "0.30 with 0"]  # fmt: skip
     labels = {a["id"]: a["aria-label"] for a in Page(html).all("div") if a.get("role") == "img"}
     assert labels["ratios"].startswith("Valley ratio and stability of each cluster")
-    assert "0, 1, 2: excess modularity 0.15, at least 0.02 is needed" in labels["excess"]
+    assert "0, 1, 2: excess modularity 0.15, at least 0.01 is needed" in labels["excess"]
 
 
 def test_many_clusters_of_a_group_are_counted_and_many_groups_cut(summary):

@@ -27,7 +27,7 @@ from coview import (
     load,
     save,
 )
-from coview.methods.kernel_clusterer import OneViewKernelClusterer
+from coview.methods.kernel_method import OneViewKernelMethod
 from tests.conftest import make_blobs
 
 ESTIMATORS = {
@@ -67,7 +67,7 @@ UNITS = {"float64": [1e-300, 1e10, 1e155, 1e305], "float32": [1e-37, 1e-10, 1e37
 
 def blobs(model, unit, form):
     views, truth = make_blobs(spread=8.0)
-    if isinstance(model, OneViewKernelClusterer):
+    if isinstance(model, OneViewKernelMethod):
         views = {"a": views["a"]}
     return {name: form(x * unit) for name, x in views.items()}, truth
 

@@ -16,7 +16,7 @@ from mudata import MuData
 from sklearn.cluster import KMeans
 
 from coview import METHODS, OPMC, Coview, FixedSize, InputError, Preprocessed, TMvKSCR, Views, load, save, summarize
-from coview.palette import PALETTE
+from coview.base.palette import PALETTE
 from coview.scverse import cluster, label_cells, plot, to_views
 from tests.conftest import make_blobs
 
@@ -108,7 +108,7 @@ def test_cells_may_lack_modalities():
     plain["rna"][np.array(row) < 10] = np.nan
     plain["prot"][np.array(row) >= 80] = np.nan
     np.testing.assert_array_equal(numbers_of(data), METHOD.fit(plain).labels_)
-    assert model._present_rows["prot"].tolist() == [i for i, number in enumerate(row) if number < 80]
+    assert model.model_.predictor.present_rows["prot"].tolist() == [i for i, number in enumerate(row) if number < 80]
     assert data.obs["coview_membership"].notna().all()
 
 

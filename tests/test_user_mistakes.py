@@ -17,7 +17,7 @@ from sklearn.exceptions import NotFittedError
 
 from coview import KSC, RBF, Coview, FixedSize, InputError, TMvKSCR, Views, load, read_views, save, summarize
 from coview.compare import compare
-from coview.likely_mistakes import classes_among_features
+from coview.data.mistakes import classes_among_features
 from tests.cli.running import call, refused
 
 N = 30

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coview import InputError, Views, as_views, stack_views
+from coview.data.as_views import holds_several
 from coview.errors import InputTypeError
-from coview.views import holds_several
 
 TEXT = np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 3.0], [4.0, 5.0, 0.0], [0.0, 6.0, 7.0]])
 IMAGE = np.array([[-1.0, 0.5], [0.0, 1.5], [2.5, 0.0], [3.5, -4.5]])

@@ -76,7 +76,6 @@ def names_have_types() -> None:
     assert_type(selected.reason_, str)
     assert_type(selected.number_, ClusterNumber | None)
     assert_type(selected.support_, Support | None)
-    assert_type(selected.model_.level(4), Labels)
     assert_type(selected.predict(views), Labels)
     assert_type(selected.predict(views, per_view=True), dict[str, Labels])
     assert_type(selected.predict(views, novel_below=0.01), Labels)
@@ -114,5 +113,4 @@ def mistakes_are_found(views: Views) -> None:
     TMvKSCR(3, random_state="seed")  # type: ignore[arg-type]
     Coview("three")  # type: ignore[arg-type]
     FixedSize(KSC(3), n_train="half")  # type: ignore[arg-type]
-    OPMC(3).predict(views, per_view=True)  # type: ignore[call-arg]
     print(load("model.safetensors").nonsense)  # type: ignore[attr-defined]

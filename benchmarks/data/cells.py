@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.data.shapes import PAPER_TABLE, Labelled, Shape
+from coview.data.as_views import as_views
+from coview.data.view import Matrix
 from coview.errors import InputError
-from coview.views import Matrix, as_views
 
 # Names of the variables in distributed files; the authors' own names are first.
 _TRAIN, _TEST = ("Xs", "X", "data", "fea", "views"), ("Xts", "Xt")

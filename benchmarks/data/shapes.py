@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coview.views import Views
+from coview.data.views import Views
 
 
 class Labelled(NamedTuple):

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from benchmarks.data.catalogue import KNOWN
 from benchmarks.data.folder import HOW_TO_SET, data_folder, stored_names
 from benchmarks.data.shapes import Labelled
+from coview.data.as_views import as_views
 from coview.errors import InputError
-from coview.views import as_views
 
 
 def load(name: str) -> Labelled:

@@ -6,7 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.data.shapes import PAPER_TABLE
-from coview.views import Array, Views, as_views
+from coview.data.as_views import as_views
+from coview.data.view import Array
+from coview.data.views import Views
 
 SHAPE = PAPER_TABLE["reuters_large"]
 TOPICS = 60  # ten of them are frequent in each class

@@ -17,11 +17,12 @@ from benchmarks.markdown import reflow
 from benchmarks.paper import plan
 from benchmarks.sweep import ALL_VIEWS, EACH_VIEW, Data, Row, averaged, preprocessed
 from coview import KPCA, KSC, RBF, TMvKSCR, plots, summarize
+from coview.base.palette import MARKERS, PALETTE
 from coview.compose import Concat
+from coview.data.view import Array
+from coview.data.views import Views
 from coview.errors import InputError
 from coview.kernels import Kernel, kernel_per_view
-from coview.palette import MARKERS, PALETTE
-from coview.views import Array, Views
 
 COMPONENTS = 10
 LINES = ("-", "--", ":", "-.")

@@ -19,10 +19,10 @@ from benchmarks.data import list_datasets, load, stored_names
 from benchmarks.data.topics import make_topics
 from benchmarks.sweep import Data, Experiment, Row, averaged, grid, preprocessed, standard_or_l2
 from coview.compose import FixedSize
+from coview.data.views import Views
 from coview.datasets import digits_views, make_synth1, make_synth2, make_synth2_unpaired
 from coview.kernels import RBF, Kernel, Linear, NormalizedPolynomial
 from coview.methods import METHODS
-from coview.views import Views
 
 SETTINGS = tomllib.loads((Path(__file__).parent / "settings.toml").read_text())
 SHUFFLED, STORED, SORTED = "shuffled", "as in the file", "sorted by class"

@@ -11,7 +11,9 @@ from benchmarks.data import list_datasets, stored_names
 from benchmarks.missing import random_masks, with_masks
 from benchmarks.real_data import MAX_SAMPLES, sampled
 from benchmarks.wnn import GENES, PROTEINS, TYPES, make_counts
-from coview.views import Array, Views, as_views
+from coview.data.as_views import as_views
+from coview.data.view import Array
+from coview.data.views import Views
 
 MISSING_RATE = 0.3
 MISSING = f", {MISSING_RATE:.0%} missing"

@@ -17,9 +17,11 @@ import scipy.sparse as sp
 from benchmarks.quality.baselines import BASELINES, KM_STANDARD, UMAP_SETTINGS, k_means, side_by_side, umap
 from benchmarks.sweep import preprocessed, standard_or_l2
 from coview import Concat, Coview, FixedSize, Preprocessed
+from coview.data.as_views import as_views
+from coview.data.rows import as_array
+from coview.data.view import Array, among_all
+from coview.data.views import Views
 from coview.methods import METHODS
-from coview.rows import as_array
-from coview.views import Array, Views, among_all, as_views
 
 MOST_COMPONENTS = 30  # principal components of wide views, for methods that need few columns
 

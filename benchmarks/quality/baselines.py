@@ -16,13 +16,13 @@ from benchmarks.quality.rows import Row, code_hash
 from benchmarks.real_data import sampled
 from benchmarks.sweep import standard_or_l2
 from coview import Preprocessed, TMvKSCR
+from coview.data.views import Views
 from coview.preprocess.steps import parse_steps
-from coview.views import Views
 
 DEFAULT, PUBLISHED = "`TMvKSCR`, default", "`TMvKSCR`, as published"
 KM_L2, NN_L2, UMAP_L2 = "k-means, L2", "spectral, neighbours, L2", "UMAP + k-means, L2"
 KM_STANDARD, NN_STANDARD, RBF_STANDARD = "k-means, std", "spectral, neighbours, std", "spectral, RBF, std"
-MEASURED_CODE = ("neighbors", "kernels", "core", "methods", "compose", "preprocess", "rows.py", "views.py")
+MEASURED_CODE = ("neighbors", "kernels", "core", "model", "methods", "compose", "preprocess", "data")
 
 
 def measure(name: str, seed: int) -> Row:

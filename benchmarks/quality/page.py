@@ -20,8 +20,8 @@ from benchmarks.quality.scores import TRAINING_PART
 from benchmarks.quality.situation_tables import LEAST_GROUP, NONE, NOT_MEASURED
 from benchmarks.real_data import MAX_SAMPLES
 from benchmarks.situations import GAP, SEEDS
+from coview.base.text import plural
 from coview.evaluate.support import LEVELS
-from coview.formats import plural
 
 HERE = Path(__file__).parent
 COVIEW = "`Coview`"

@@ -15,12 +15,12 @@ from benchmarks.provenance import commit
 from benchmarks.quality.rows import Row, code_hash
 from benchmarks.real_data import sampled
 from coview import Coview
-from coview.views import Views
+from coview.data.views import Views
 
 TRAINING_PART = 0.7  # of the samples, if the others are new
 MOST_CLUSTERS = 12  # of the data sets on which the number is selected
 # What the rows depend on. The words of the support and of the selection have no effect on them.
-MEASURED_CODE = ("evaluate", "neighbors", "kernels", "core", "preprocess", "rows.py", "views.py")
+MEASURED_CODE = ("evaluate", "neighbors", "kernels", "core", "preprocess", "data")
 NOT_MEASURED = ("evaluate/words.py",)
 
 

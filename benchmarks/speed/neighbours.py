@@ -25,10 +25,10 @@ from time import perf_counter, process_time
 import numpy as np
 
 from benchmarks.data import load
+from coview.base.runtime import Workers
 from coview.neighbors.duplicates import Duplicates
 from coview.neighbors.exact import ExactSearch
 from coview.neighbors.nearest import nearest_neighbors
-from coview.runtime import Workers
 
 K = 10
 QUERIES = 400

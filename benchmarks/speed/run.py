@@ -30,8 +30,8 @@ import scipy.sparse as sp
 from benchmarks.markdown import ROOT, write_block
 from benchmarks.memory import reset_peak, resident_bytes
 from coview import RBF, Coview, FixedSize, TMvKSCR, read_views
+from coview.base.runtime import Workers, count_threads
 from coview.core.tiles import SymmetricTiles
-from coview.runtime import Workers, count_threads
 from tests import naive
 
 WIDTHS = (64, 225, 144, 73, 128)  # the views of NUS, the data set of the paper's table with the most views

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from coview.compose import Concat, FixedSize, PerView, Preprocessed
     from coview.core.assign import Codebook, Directions
     from coview.core.select import Entropy, KMeansRows, Stratified, Uniform
+    from coview.data.as_views import as_views, stack_views
+    from coview.data.views import Views
     from coview.errors import InputError, ModelFileError
     from coview.evaluate.coview import Coview
     from coview.io import ViewsReader, label_file, read_views
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
     from coview.methods.tsvd_msc import TSVDMSC
     from coview.persist import load, save
     from coview.summary import Summary, summarize
-    from coview.views import Views, as_views, stack_views
 
 _HOME_OF = {
     **METHODS.homes,
@@ -54,15 +55,15 @@ _HOME_OF = {
     "Preprocessed": "coview.compose",
     "Stratified": "coview.core.select",
     "Summary": "coview.summary",
-    "Views": "coview.views",
+    "Views": "coview.data.views",
     "ViewsReader": "coview.io",
-    "as_views": "coview.views",
+    "as_views": "coview.data.as_views",
     "label_file": "coview.io",
     "load": "coview.persist",
     "read_views": "coview.io",
     "save": "coview.persist",
     "stability": "coview.certainty.stability",
-    "stack_views": "coview.views",
+    "stack_views": "coview.data.as_views",
     "summarize": "coview.summary",
 }
 

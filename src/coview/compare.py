@@ -15,22 +15,24 @@ from typing import Any
 import numpy as np
 
 from coview._version import __version__
+from coview.base.html import html_table
+from coview.base.parameters import check_integer
+from coview.base.progress import ProgressParameter, reporting
+from coview.base.text import decimals
 from coview.compose import Concat, Preprocessed
+from coview.data.as_views import as_views, check_row_labels
+from coview.data.mistakes import check_classes, likely_mistakes
+from coview.data.view import Array
+from coview.data.views import Views
 from coview.errors import InputError
 from coview.evaluate.coview import Coview
-from coview.formats import decimals
-from coview.html import html_table
 from coview.kernels import RBF, kernel_per_view
-from coview.likely_mistakes import check_classes, warn_of_likely_mistakes
-from coview.methods.base import MultiViewClusterer, many_clusters, warn_if_many_clusters
-from coview.methods.nested import nested_models
 from coview.metrics import scores as truth_scores
-from coview.parameters import check_integer
+from coview.model.clusterer import Clusterer
+from coview.model.fitting import note_on_many_clusters
 from coview.preprocess.steps import parse_steps, preprocessing_per_view
-from coview.progress import ProgressParameter, reporting
 from coview.registry import IMPUTATIONS, METHODS, check_name
 from coview.summary.gather import training_silhouette
-from coview.views import Array, Views, as_views, check_row_labels
 
 __all__ = ["Comparison", "MethodResult", "compare"]
 
@@ -186,14 +188,16 @@ def compare(
     names = method_names(methods)
     checked = as_views(views, None, lambda view: True)
     if checked is not views:
-        warn_of_likely_mistakes(checked)
+        for sentence in likely_mistakes(checked):
+            warnings.warn(sentence, UserWarning, stacklevel=2)
     views = checked
     steps = _steps_per_view(preprocess, views.names)
     filled = imputation_per_view(impute, steps)
     as_views(views, None, lambda view: filled[view] != "none")  # refuses other empty cells
     if check_integer("n_clusters", n_clusters, 2) > views.n_samples:
         raise InputError(f"n_clusters={n_clusters}: expected an integer of at most n_samples={views.n_samples}")
-    warn_if_many_clusters(n_clusters, views.n_samples)
+    for note in note_on_many_clusters(n_clusters, views.n_samples):
+        warnings.warn(note.message, note.category, stacklevel=2)
     check_row_labels("truth", truth, views)
     known = None if truth is None else np.asarray(truth)
     if known is not None and known.shape != (views.n_samples,):
@@ -234,12 +238,12 @@ def method_names(methods: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(check_name("method", name, METHODS) for name in methods))
 
 
-def for_views(estimator: MultiViewClusterer, n_views: int) -> MultiViewClusterer:
+def for_views(estimator: Clusterer, n_views: int) -> Clusterer:
     """Return the estimator, wrapped as Concat if it is of one view and there are several."""
     return Concat(estimator) if n_views > 1 and "views" not in estimator.get_params(deep=False) else estimator
 
 
-def preprocessed(estimator: MultiViewClusterer, steps: Mapping[str, str]) -> MultiViewClusterer:
+def preprocessed(estimator: Clusterer, steps: Mapping[str, str]) -> Clusterer:
     """Return the estimator, wrapped as Preprocessed if any view has preprocessing."""
     names = set(steps.values())
     return estimator if names == {"none"} else Preprocessed(estimator, names.pop() if len(names) == 1 else dict(steps))
@@ -275,7 +279,7 @@ def usual_preprocessing(method: Any, names: Sequence[str]) -> dict[str, str]:
     return {name: "standard" if isinstance(kernel, RBF) else "none" for name, kernel in kernels.items()}
 
 
-def _estimator(name: str, n_clusters: int, steps: Mapping[str, str | None], random_state: int) -> MultiViewClusterer:
+def _estimator(name: str, n_clusters: int, steps: Mapping[str, str | None], random_state: int) -> Clusterer:
     kind: Any = METHODS[name]
     if kind is Coview:
         return Coview(n_clusters, random_state=random_state)
@@ -286,7 +290,7 @@ def _estimator(name: str, n_clusters: int, steps: Mapping[str, str | None], rand
 
 
 def _run_method(
-    name: str, estimator: MultiViewClusterer, views: Views, n_clusters: int, truth: Array | None
+    name: str, estimator: Clusterer, views: Views, n_clusters: int, truth: Array | None
 ) -> tuple[MethodResult, Array | None]:
     """Return the result of one method, or its error, and its labels."""
     result = MethodResult(name, " ".join(repr(estimator).split()))
@@ -304,8 +308,9 @@ def _run_method(
     labels = np.asarray(estimator.labels_)
     sizes = np.unique(labels, return_counts=True)[1]
     notes = list(dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught))
-    notes = [note for note in notes if note != many_clusters(n_clusters, views.n_samples)]  # `compare` warns once
-    if any(isinstance(model, Concat) for model in nested_models(estimator)):
+    warned = [note.message for note in note_on_many_clusters(n_clusters, views.n_samples)]  # `compare` warns once
+    notes = [note for note in notes if note not in warned]
+    if estimator.model_.seen_names != estimator.model_.names:
         notes.insert(0, "clusters one table with the columns of all views")
     if "n_clusters" not in signature(METHODS[name]).parameters:
         notes.insert(0, "finds the number of clusters itself")
@@ -315,7 +320,7 @@ def _run_method(
         seconds=seconds,
         n_found=len(sizes),
         sizes=tuple(sizes.tolist()),
-        silhouette=training_silhouette(estimator, views),
+        silhouette=training_silhouette(estimator.model_, views),
         notes=tuple(notes),
         **measures,
     )

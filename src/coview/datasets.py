@@ -8,7 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from coview.core.assign import Labels
-from coview.views import Array, Views, as_views
+from coview.data.as_views import as_views
+from coview.data.view import Array
+from coview.data.views import Views
 
 __all__ = ["digits_views", "make_synth1", "make_synth2", "make_synth2_unpaired"]
 

@@ -1,6 +1,8 @@
-"""Exceptions of coview; each message says how to fix the problem."""
+"""Exceptions and warnings of coview; each message says how to fix the problem."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 _LONGEST_MESSAGE = 2000  # characters; names in files may have any length
 
@@ -48,6 +50,13 @@ class ModelFileError(InputError):
     ...     print(error)
     missing.safetensors cannot be loaded: there is no such file
     """
+
+
+class Note(NamedTuple):
+    """A warning about a fit, which is given when the fit is complete."""
+
+    message: str
+    category: type[Warning]
 
 
 def kind_of(value: object) -> str:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from coview.core.agreement import contingency, matched
+from coview.data.view import Array
 from coview.errors import InputError
-from coview.views import Array
 
 __all__ = ["accuracy", "purity", "scores"]
 
@@ -33,11 +34,8 @@ def accuracy(truth: Any, labels: Any) -> float:
     >>> accuracy([0, 0, 1, 1], [0, 1, 2, 2])
     0.75
     """
-    from scipy.optimize import linear_sum_assignment
-
-    counts = _counts(truth, labels)
-    matched = counts[linear_sum_assignment(counts, maximize=True)]
-    return float(matched.sum() / counts.sum())
+    counts = contingency(*_aligned(truth, labels))
+    return float(counts[matched(counts)].sum() / counts.sum())
 
 
 def purity(truth: Any, labels: Any) -> float:
@@ -59,7 +57,7 @@ def purity(truth: Any, labels: Any) -> float:
     >>> purity(["cat", "cat", "dog", "dog"], [0, 0, 0, 0])
     0.5
     """
-    counts = _counts(truth, labels)
+    counts = contingency(*_aligned(truth, labels))
     return float(counts.max(axis=0).sum() / counts.sum())
 
 
@@ -89,13 +87,6 @@ def scores(truth: Any, labels: Any) -> dict[str, float]:
         "accuracy": accuracy(truth, labels),
         "purity": purity(truth, labels),
     }
-
-
-def _counts(truth: Any, labels: Any) -> Array:
-    """Return the number of samples of each class (rows) in each cluster (columns)."""
-    from sklearn.metrics.cluster import contingency_matrix
-
-    return contingency_matrix(*_aligned(truth, labels))
 
 
 def _aligned(truth: Any, labels: Any) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""Registries: the names of all methods, kernels, assigners, selectors and preprocessing steps.
+"""Registries: the names of all methods, wrappers, kernels, assigners, selectors and preprocessing steps.
 
 A class is imported at its first lookup, so the command line lists all names without importing NumPy.
 """
@@ -85,10 +85,18 @@ METHODS = Registry(
         "mvscbp": Entry("coview.methods.mvscbp:MVSCBP", "spectral clustering of graphs to m anchors", "n m"),
     }
 )
+WRAPPERS = Registry(
+    {
+        "preprocessed": Entry("coview.compose.preprocessed:Preprocessed", "preprocesses the views"),
+        "concat": Entry("coview.compose.concat:Concat", "stacks the columns of all views"),
+        "perview": Entry("coview.compose.per_view:PerView", "one model for each view"),
+        "fixedsize": Entry("coview.compose.fixed_size:FixedSize", "trains on some of the samples"),
+    }
+)
 KERNELS = Registry(
     {
         "auto": Entry("coview.kernels.auto:AutoKernel", "fuzzy graph with a metric that suits the view"),
-        "rbf": Entry("coview.kernels.products:RBF", "Gaussian kernel"),
+        "rbf": Entry("coview.kernels.rbf:RBF", "Gaussian kernel"),
         "linear": Entry("coview.kernels.products:Linear", "inner product"),
         "poly": Entry("coview.kernels.products:Polynomial", "polynomial kernel"),
         "normpoly": Entry("coview.kernels.products:NormalizedPolynomial", "normalised polynomial kernel"),
@@ -124,7 +132,7 @@ STEPS = Registry(
         "pca": Entry("coview.preprocess.steps:PrincipalComponents", "principal components"),
     }
 )
-FIGURES = Registry({"model": Entry("coview.plots:model_map", "the clusters of a fitted model")})
+FIGURES = Registry({"model": Entry("coview.plots.maps:model_map", "the clusters of a fitted model")})
 
 
 ALIGNMENTS = ("strict", "inner", "outer")  # of samples by ids: refuse, drop or keep those that are not in every view

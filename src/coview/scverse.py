@@ -4,38 +4,41 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
 
+from coview.base.extras import load_extra
+from coview.base.palette import PALETTE
+from coview.base.progress import Progress, ProgressParameter, reporting
+from coview.base.runtime import require_memory
 from coview.certainty.columns import sample_columns
-from coview.compose.wrapper import fit_with_stages, require_clusterer, require_method
+from coview.compose.wrapper import require_own
 from coview.core.assign import Labels
+from coview.data.as_views import views_of_tables
+from coview.data.table import as_table
+from coview.data.view import Array, Matrix, View, among_all
+from coview.data.views import Views
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.evaluate.coview import Coview
-from coview.extras import load_extra
-from coview.methods.base import MultiViewClusterer, Seed, labels_of
-from coview.palette import PALETTE
-from coview.plots import draw_groups, name_of_map
-from coview.progress import Progress, ProgressParameter, reporting
+from coview.model.clusterer import Clusterer, labels_of
+from coview.model.fitting import Seed
+from coview.plots.maps import draw_groups, name_of_map
 from coview.registry import check_name
-from coview.runtime import require_memory
-from coview.summary.gather import map_positions
+from coview.summary.clustering import Clustering
+from coview.summary.map import map_positions
 from coview.summary.settings import nested_name, parameters, versions
-from coview.summary.space import Nested, all_scores
-from coview.tables import Table, as_table
-from coview.views import Array, Matrix, Views, among_all, views_of_tables
 
 __all__ = ["cluster", "label_cells", "plot", "to_views"]
 
 if TYPE_CHECKING:
-    from coview.plots import Axes
+    from coview.plots.axes import Axes
 
 Modalities: TypeAlias = Mapping[str, str | None] | Sequence[str] | None
 _X = "X"
 _PCA = "X_pca"
-_OF_CELLS = ("membership", "novelty")
 
 
 def cluster(
@@ -104,15 +107,12 @@ def cluster(
     """
     _check_key(key_added)
     model = _estimator_to_fit(estimator, n_clusters, random_state)
-    found = _find_matrices(data, modalities)
+    found = _selected(data, modalities)
     target = _copied(data) if copy else data
     with reporting(progress) as report:
-        views = found.views(model._fills_cells)
-        if progress:
-            fit_with_stages(model, views, report)
-        else:
-            model.fit(views)
-        _write_results(target, key_added, found, model, views, report)
+        views = found.views(model.fills_cells)
+        model.fit_reporting(views, lambda stage, done, total: report(f"fitting: {stage}", done, total))
+        _write_results(target, key_added, found, model, model.check(views), report)
     return (target, model) if copy else model
 
 
@@ -149,12 +149,12 @@ def label_cells(
     None, or the data if copy is True
     """
     _check_key(key_added)
-    if not isinstance(model, MultiViewClusterer):
+    if not isinstance(model, Clusterer):
         raise InputTypeError(f"model is {kind_of(model)}; give the fitted model that cluster returns")
-    found = _find_matrices(data, _names_known_to(model, data) if modalities is None else modalities)
+    found = _selected(data, _names_known_to(model, data) if modalities is None else modalities)
     target = _copied(data) if copy else data
     with reporting(progress) as report:
-        views = model._views_to_predict(found.views(model._fills_cells))
+        views = model.check(found.views(model.fills_cells))
         _write_results(target, key_added, found, model, views, report)
     return target if copy else None
 
@@ -180,7 +180,7 @@ def to_views(data: Any, modalities: Modalities = None) -> Views:
     >>> to_views(AnnData(np.ones((4, 3)), obsm={"protein": np.ones((4, 2))}), {"rna": None, "protein": "protein"})
     Views(4 samples; rna: 3, protein: 2)
     """
-    return _find_matrices(data, modalities).views(lambda name: True)
+    return _selected(data, modalities).views(lambda name: True)
 
 
 def plot(data: Any, key: str = "coview", *, ax: Axes | None = None) -> Axes:
@@ -224,57 +224,37 @@ def plot(data: Any, key: str = "coview", *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-class _Matrices(NamedTuple):
-    """The matrices of the selected modalities, with a row for each of their own cells."""
+class _Selected(NamedTuple):
+    """The selected matrices, of the cells that have values in any of them."""
 
-    cells: Any  # pandas.Index of the names of all cells
-    tables: dict[str, Table]
-    places: dict[str, Array | None]  # the row of each cell, -1 if it has none; None if the rows are the cells
-    chosen: dict[str, str]  # the key of each matrix
-
-    def has_any(self) -> Array:
-        """Return which cells have a row in any matrix that is not NaN throughout."""
-        known = np.zeros(len(self.cells), dtype=bool)
-        for name, table in self.tables.items():
-            place = self.places[name]
-            matrix = table.matrix
-            dense = isinstance(matrix, np.ndarray)
-            of_rows = ~np.isnan(matrix).all(axis=1) if dense else np.ones(matrix.shape[0], dtype=bool)
-            known |= of_rows if place is None else (place >= 0) & of_rows[place]
-        return known
+    keys: dict[str, str]  # of the matrices, by view
+    tables: dict[str, View]
+    has_values: Array  # of all cells
+    names: Any  # pandas.Index of those with values
 
     def views(self, may_have_empty_cells: Callable[[str], bool]) -> Views:
-        """Return the validated views of the cells that have any of them."""
-        known = self.has_any()
-        if not known.any():
-            raise InputError(f"no cell has values in {', '.join(self.tables)}; check the names of the cells")
-        tables, present = {}, {}
-        for name, table in self.tables.items():
-            place, matrix = self.places[name], table.matrix
-            if place is None:
-                matrix = matrix if known.all() else matrix[known]
-            else:
-                place = place[known]
-                present[name] = place >= 0
-                matrix = among_all(matrix[place[present[name]]], present[name])
-            tables[name] = table._replace(matrix=matrix)
-        return views_of_tables(tables, present, self.cells[known], may_have_empty_cells)
+        return views_of_tables(self.tables, self.names, may_have_empty_cells)
 
 
-def _find_matrices(data: Any, modalities: Modalities) -> _Matrices:
-    """Return the selected matrices."""
+def _selected(data: Any, modalities: Modalities) -> _Selected:
     mudata = _check_kind(data)
-    chosen = _chosen(data, modalities, mudata)
-    if not data.obs_names.is_unique and mudata and not _same_cells(data, chosen):
-        twice = data.obs_names[data.obs_names.duplicated()][0]
-        raise InputError(f"two cells are named {twice!r}; call data.obs_names_make_unique() and data.update()")
-    found = _Matrices(data.obs_names, {}, {}, {})
-    for name, key in chosen.items():
+    keys, cells = _keys(data, modalities, mudata), data.obs_names
+    tables, has_values = {}, np.zeros(len(cells), dtype=bool)
+    for name, key in keys.items():
         home = data.mod[name] if mudata else data
-        found.tables[name] = _read_matrix(name, home, key)
-        found.places[name] = _places(data, name, home) if mudata else None
-        found.chosen[name] = key
-    return found
+        table = _read_matrix(name, home, key)
+        if not home.obs_names.equals(cells):
+            place = _places(name, home.obs_names, cells)
+            present = place >= 0
+            table = replace(table, matrix=among_all(table.matrix[place[present]], present), present=present)
+        dense = isinstance(table.matrix, np.ndarray)
+        has_values |= ~np.isnan(table.matrix).all(axis=1) if dense else True if table.present is None else table.present
+        tables[name] = table
+    if not has_values.any():
+        raise InputError(f"no cell has values in {', '.join(tables)}; check the names of the cells")
+    if not has_values.all():
+        tables = {name: table.take(has_values) for name, table in tables.items()}
+    return _Selected(keys, tables, has_values, cells[has_values])
 
 
 def _check_kind(data: Any) -> bool:
@@ -287,7 +267,7 @@ def _check_kind(data: Any) -> bool:
     raise InputTypeError(f"data is {kind_of(data)}; give a MuData or AnnData, or call an estimator with other data")
 
 
-def _chosen(data: Any, modalities: Any, mudata: bool) -> dict[str, str]:
+def _keys(data: Any, modalities: Any, mudata: bool) -> dict[str, str]:
     """Return the key of the matrix of each view."""
     if modalities is None and not mudata:
         known = [*data.obsm, *data.layers, *([_X] if data.X is not None else [])]
@@ -317,21 +297,18 @@ def _chosen(data: Any, modalities: Any, mudata: bool) -> dict[str, str]:
     return named
 
 
-def _same_cells(data: Any, names: Iterable[str]) -> bool:
-    return all(data.mod[name].obs_names.equals(data.obs_names) for name in names)
-
-
-def _places(data: Any, name: str, modality: Any) -> Array | None:
-    """Return the row in the modality of each cell of a MuData, -1 for cells without it; None if the cells are equal."""
-    if modality.obs_names.equals(data.obs_names):
-        return None
-    if not modality.obs_names.is_unique or not modality.obs_names.isin(data.obs_names).all():
+def _places(name: str, own: Any, cells: Any) -> Array:
+    """Return the row in a modality of each cell of a MuData, -1 for cells without it."""
+    if not cells.is_unique:
+        twice = cells[cells.duplicated()][0]
+        raise InputError(f"two cells are named {twice!r}; call data.obs_names_make_unique() and data.update()")
+    if not own.is_unique or not own.isin(cells).all():
         raise InputError(f"modality {name!r} has other cells than the MuData states; call data.update() after changes")
-    places: Array = modality.obs_names.get_indexer(data.obs_names)
+    places: Array = own.get_indexer(cells)
     return places
 
 
-def _read_matrix(name: str, home: Any, key: str) -> Table:
+def _read_matrix(name: str, home: Any, key: str) -> View:
     """Return X, or the entry of obsm, or else of layers, with the names of its columns."""
     if key in home.obsm:
         return as_table(f"view {name!r}", _in_memory(name, home.obsm[key]))
@@ -345,7 +322,7 @@ def _read_matrix(name: str, home: Any, key: str) -> Table:
             raise InputError(f"view {name!r} has no X; name one of {', '.join(known)}")
         check_name(f"view {name!r}: key", key, known)
     columns = tuple(map(str, home.var_names)) if home.var_names.is_unique else None
-    return as_table(f"view {name!r}", _in_memory(name, matrix))._replace(columns=columns)
+    return replace(as_table(f"view {name!r}", _in_memory(name, matrix)), columns=columns)
 
 
 def _in_memory(name: str, matrix: Any) -> Matrix:
@@ -365,8 +342,7 @@ def _estimator_to_fit(estimator: Any, n_clusters: Any, random_state: Any) -> Any
     """Return the unfitted estimator of `cluster`."""
     if estimator is None:
         return Coview(n_clusters, random_state=random_state)
-    require_clusterer(estimator)
-    require_method(estimator, "estimator needs to be one of the")
+    require_own(estimator, "estimator needs to be one of the")
     if not (isinstance(n_clusters, str) and n_clusters == "auto") or random_state != 0:
         kind = type(estimator).__name__
         raise InputError(f"set n_clusters and random_state in the estimator, as in {kind}(…, random_state=1)")
@@ -385,25 +361,28 @@ def _names_known_to(model: Any, data: Any) -> Modalities:
     return names
 
 
-def _write_results(data: Any, key: str, found: _Matrices, model: Any, views: Views, report: Progress) -> None:
+def _write_results(data: Any, key: str, found: _Selected, model: Any, views: Views, report: Progress) -> None:
     """Write the clusters, the certainty, the scores, the map and the settings."""
     report("membership", 0, 3)
-    labels, fitted = labels_of(model, views)
-    columns = sample_columns(model, views, labels, wanted=_OF_CELLS)
+    labels, of_training = labels_of(model, views)
+    columns = sample_columns(model.model_, views, labels, wanted=("membership", "novelty"))
     report("scores", 1, 3)
-    nested = Nested(model)
-    scores = all_scores(nested, views, fitted)
+    scores = Clustering(model.model_, views, labels, of_training).scores
     report("map", 2, 3)
-    _, positions = map_positions(nested, scores, labels, fitted)
-    known = found.has_any()
-    data.obs[key] = _categories(model, labels, known)
-    for name, values in columns.items():
-        _store(data.obs, f"{key}_{name}", values, known)
-    _store(data.obsm, f"X_{key}", scores, known)
-    _store(data.obsm, f"X_{key}_map", positions, known)
+    _, positions = map_positions(model.model_, scores, labels, of_training)
+    data.obs[key] = _categories(model, labels, found.has_values)
+    of_cells = {f"{key}_membership": columns.memberships, f"{key}_novelty": columns.novelties}
+    for home, results in ((data.obs, of_cells), (data.obsm, {f"X_{key}": scores, f"X_{key}_map": positions})):
+        for name, values in results.items():
+            if values is not None:
+                everything = np.full((len(found.has_values), *values.shape[1:]), np.nan, dtype=values.dtype)
+                everything[found.has_values] = values
+                home[name] = everything
+            elif name in home:  # of an earlier model
+                del home[name]
     data.uns[key] = {
         "params": {
-            "modalities": found.chosen,
+            "modalities": found.keys,
             "estimator": nested_name(model),
             "settings": json.dumps(parameters(model)),
         },
@@ -414,25 +393,14 @@ def _write_results(data: Any, key: str, found: _Matrices, model: Any, views: Vie
     report("map", 3, 3)
 
 
-def _categories(model: Any, labels: Labels, known: Array) -> Any:
-    """Return the clusters as categories, also those of the model that no cell belongs to; missing if not known."""
+def _categories(model: Any, labels: Labels, has_values: Array) -> Any:
+    """Return the clusters as categories, also those of the model that no cell belongs to."""
     import pandas as pd
 
     clusters = np.union1d(getattr(model, "labels_", labels), labels)
-    codes = np.full(len(known), -1)
-    codes[known] = np.searchsorted(clusters, labels)
+    codes = np.full(len(has_values), -1)
+    codes[has_values] = np.searchsorted(clusters, labels)
     return pd.Categorical.from_codes(codes, categories=[str(number) for number in clusters])
-
-
-def _store(home: Any, name: str, values: Array | None, known: Array) -> None:
-    """Store values of the known cells, NaN for others; without values, delete those of an earlier model."""
-    if values is None:
-        if name in home:
-            del home[name]
-        return
-    everything = np.full((len(known), *values.shape[1:]), np.nan, dtype=values.dtype)
-    everything[known] = values
-    home[name] = everything
 
 
 def _copied(data: Any) -> Any:

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from benchmarks import missing
-from coview.views import as_views
+from coview.data.as_views import as_views
 from tests.conftest import make_blobs
 
 

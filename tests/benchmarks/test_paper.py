@@ -16,7 +16,7 @@ import pytest
 from benchmarks.data import Labelled, list_datasets
 from benchmarks.markdown import reflow
 from benchmarks.sweep import KEY, read_rows
-from coview.views import as_views
+from coview.data.as_views import as_views
 
 PAPER = Path(__file__).parents[2] / "benchmarks" / "paper"
 PAGES = Path(__file__).parents[2] / "docs" / "paper"

@@ -12,7 +12,7 @@ from benchmarks.data import list_datasets
 from benchmarks.markdown import reflow
 from benchmarks.quality import baselines, numbers, page, paired, run, scores
 from benchmarks.quality.rows import Stage, code_hash
-from coview.views import as_views
+from coview.data.as_views import as_views
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "docs" / "quality.md"

@@ -136,7 +136,7 @@ def test_failures_are_rows_and_other_fits_continue(tmp_path):
 
 
 class Failing(OPMC):
-    def _fit(self, X):
+    def fit_model(self, views, report):
         raise RuntimeError
 
 
@@ -372,9 +372,9 @@ def test_memory_is_none_on_systems_that_do_not_report_it(monkeypatch):
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="only Linux reports peak memory")
 def test_memory_is_the_peak_of_a_fit():
     class Hungry(OPMC):
-        def _fit(self, X):
+        def fit_model(self, views, report):
             np.ones(5_000_000).sum()
-            super()._fit(X)
+            return super().fit_model(views, report)
 
     [row] = sweep(made(), [Experiment("hungry", Hungry())])
     assert 3.5e7 < row["memory"] < 2e8

@@ -24,10 +24,10 @@ from coview import (
     save,
     summarize,
 )
-from coview.certainty.which_view import agreements_without, best_views
-from coview.methods.nested import nested_models
-from coview.summary import Summary, contributions
-from coview.summary.words import contribution_fractions, contributions_in_words, loss_in_words
+from coview.certainty.columns import sample_columns
+from coview.certainty.which_view import agreements_without
+from coview.summary import Summary
+from coview.summary.sentences import contribution_fractions, contributions_in_words, loss_in_words
 from tests import naive
 from tests.conftest import make_blobs
 from tests.summaries import bare, make_summary
@@ -42,6 +42,10 @@ MODELS = {
 }
 
 
+def best_views(model, views):
+    return sample_columns(model.model_, views, wanted=["best_view"]).best_views
+
+
 def overlapping(n_samples=90):
     return make_blobs(n_samples, n_clusters=4, spread=1.0)[0]
 
@@ -53,7 +57,6 @@ def seeded(model):
 
 def decision_margins(model, views):
     """Half the difference of squared distances to the centre of the second cluster and to that of the own one."""
-    *_, method = nested_models(model)
     scores, membership = model.transform(views), model.predict_proba(views)
     every = np.arange(len(scores))
     own = membership.argmax(axis=1)
@@ -61,7 +64,7 @@ def decision_margins(model, views):
     membership[every, own] = -1
     second = membership.argmax(axis=1)
     directions = scores / np.linalg.norm(scores, axis=1, keepdims=True)
-    squares = ((directions[:, None] - method._assignment.centres) ** 2).sum(axis=2)
+    squares = ((directions[:, None] - model.model_.predictor.assignment.centres) ** 2).sum(axis=2)
     return (squares[every, second] - squares[every, own]) / 2
 
 
@@ -84,7 +87,7 @@ def test_contributions_are_those_of_the_reference_implementation():
     found, scores = model.view_contributions(views), model.transform(views, per_view=True)
     for i, label in enumerate(model.labels_):
         parts = [0.2 * scores["a"][i], 0.5 * scores["b"][i], 0.3 * scores["c"][i]]
-        expected = naive.view_contributions(parts, [0.2, 0.5, 0.3], model._assignment.centres, label)
+        expected = naive.view_contributions(parts, [0.2, 0.5, 0.3], model.model_.predictor.assignment.centres, label)
         assert [each[i] for each in found.values()] == pytest.approx(expected, abs=1e-9)
 
 
@@ -198,18 +201,19 @@ def test_one_view_or_no_contributions_have_no_best_view():
     views = as_views(overlapping())
     one = views.select(["a"])
     assert best_views(KSC(4).fit(one), one) is None
-    assert best_views(CoReg(4).fit(views), views) is None
+    method = CoReg(4).fit(views)
+    assert sample_columns(method.model_, views, method.labels_).best_views is None
 
 
 def test_labels_without_a_view_are_those_that_are_predicted():
     views = as_views(overlapping())
     model = TMvKSCR(4, random_state=0).fit(views)
-    found = agreements_without(model, views, model.labels_)
+    found = agreements_without(model.model_, views, model.labels_)
     for name in views:
         others = {each: x for each, x in views.items() if each != name}
         assert found[name] == pytest.approx(adjusted_rand_score(model.labels_, model.predict(others)))
-    assert agreements_without(MvKSC(4).fit(views), views, model.labels_) == {}  # needs all views
-    assert agreements_without(model, views, np.zeros(90, dtype=int)) == {}
+    assert agreements_without(MvKSC(4).fit(views).model_, views, model.labels_) == {}  # needs all views
+    assert agreements_without(model.model_, views, np.zeros(90, dtype=int)) == {}
 
 
 def test_samples_without_another_view_do_not_count_for_the_loss():
@@ -219,17 +223,17 @@ def test_samples_without_another_view_do_not_count_for_the_loss():
     model = TMvKSCR(4, random_state=0).fit(views)
     rest = {name: x[20:] for name, x in views.items() if name != "a"}
     expected = adjusted_rand_score(model.labels_[20:], model.predict(rest))
-    assert agreements_without(model, as_views(views), model.labels_)["a"] == pytest.approx(expected)
-    one_view = model._views_to_predict({"a": views["a"]})
-    assert list(agreements_without(model, one_view, model.predict(one_view))) == []
+    assert agreements_without(model.model_, as_views(views), model.labels_)["a"] == pytest.approx(expected)
+    one_view = model.check({"a": views["a"]})
+    assert list(agreements_without(model.model_, one_view, model.predict(one_view))) == []
     only_a = TMvKSCR(4, beta=[1, 0, 0], random_state=0).fit(overlapping())
-    assert list(agreements_without(only_a, as_views(overlapping()), only_a.labels_)) == ["b", "c"]
+    assert list(agreements_without(only_a.model_, as_views(overlapping()), only_a.labels_)) == ["b", "c"]
 
 
 @pytest.mark.parametrize("model", [TMvKSCR(4, random_state=0), Coview(4, random_state=0)], ids=repr)
 @pytest.mark.parametrize("lacking", [False, True])
 def test_a_summary_has_the_contributions_by_cluster(model, lacking, monkeypatch):
-    monkeypatch.setattr(contributions, "BLOCK_ROWS", 32)
+    monkeypatch.setattr("coview.certainty.columns.BLOCK_ROWS", 32)
     views = overlapping()
     if lacking:
         views["a"][:20] = np.nan
@@ -244,29 +248,29 @@ def test_a_summary_has_the_contributions_by_cluster(model, lacking, monkeypatch)
             assert cluster.contradicted[name] == pytest.approx(np.mean(known < 0), rel=1e-4)
         assert sum(contribution_fractions(cluster).values()) == pytest.approx(1)
     assert list(summary.samples.best_views) == best_views(model, as_views(views)).tolist()
-    without = agreements_without(model, as_views(views), model.labels_)
+    without = agreements_without(model.model_, as_views(views), model.labels_)
     assert {view.name: view.agreement_without for view in summary.views} == pytest.approx(without, rel=1e-4)
 
 
 def test_contributions_are_described_in_words():
     summary = make_summary(n_clusters=4)
-    assert contributions_in_words(summary) == [
+    assert [*contributions_in_words(summary)] == [
         "View pixels contributes most to clusters 0 and 3.",
         "View gradients contributes most to cluster 1.",
         "View fourier contributes most to cluster 2.",
     ]
-    assert loss_in_words(summary)[0].startswith(
+    assert next(loss_in_words(summary)).startswith(
         "The adjusted Rand index between the joint labels and the labels that the same model predicts without a view "
         "is 0.80 without gradients, 0.70 without fourier and 0.60 without pixels."
     )
     first, *rest = summary.clusters
     equal = replace(first, contributions={"pixels": 0.4, "fourier": 0.3, "gradients": 0.3})
-    assert contributions_in_words(replace(summary, clusters=(equal, *rest)))[-1] == (
+    assert [*contributions_in_words(replace(summary, clusters=(equal, *rest)))][-1] == (
         "No view contributes far more than the others to cluster 0."
     )
-    assert contributions_in_words(replace(summary, clusters=(equal,))) == [
+    assert [*contributions_in_words(replace(summary, clusters=(equal,)))] == [
         "No view contributes far more than the others to any cluster."
     ]
-    assert contributions_in_words(bare(summary)) == loss_in_words(bare(summary)) == []
+    assert [*contributions_in_words(bare(summary)), *loss_in_words(bare(summary))] == []
     negative = replace(summary.clusters[0], contributions={"pixels": -0.1, "fourier": 0.05, "gradients": 0.0})
     assert contribution_fractions(negative) == {}

@@ -38,7 +38,7 @@ from coview.certainty.stability import (
     summarize_halves,
 )
 from coview.summary import Refits, Summary
-from coview.summary.words import refits_in_words
+from coview.summary.sentences import refits_in_words
 from tests import naive
 from tests.conftest import make_blobs
 from tests.summaries import bare, make_summary
@@ -323,8 +323,8 @@ def test_the_stability_is_described_in_words():
     )
     assert words.endswith("of the models.")
     own_half = replace(summary, refits=replace(summary.refits, predicts=False))
-    assert refits_in_words(own_half)[0].endswith("of the models that label it.")
-    assert refits_in_words(bare(summary)) == []
+    assert next(refits_in_words(own_half)).endswith("of the models that label it.")
+    assert [*refits_in_words(bare(summary))] == []
 
 
 def test_views_with_categories_have_stability_and_contributions():
@@ -348,7 +348,7 @@ def test_the_stability_of_a_single_cluster_is_not_reported():
     assert found.clusters == (ClusterStability(0, 100, 1.0, 0),)
     summary = summarize(model, views, stability=found)
     assert summary.clusters[0].stability is None
-    assert refits_in_words(summary) == []
+    assert [*refits_in_words(summary)] == []
 
 
 def test_sparse_views_have_the_stability_of_dense_ones():

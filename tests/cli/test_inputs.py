@@ -164,9 +164,9 @@ def test_too_little_memory_names_the_options_that_need_less(data, tmp_path, caps
         raise raised
 
     if raised is None:
-        monkeypatch.setattr("coview.methods.kernel_clusterer.KernelClusterer._bytes_to_fit", lambda *_: 2**60)
+        monkeypatch.setattr("coview.methods.kernel_method.KernelMethod.bytes_to_fit", lambda *_: 2**60)
     else:
-        monkeypatch.setattr("coview.methods.kernel_clusterer.require_memory", fail)
+        monkeypatch.setattr("coview.methods.kernel_method.require_memory", fail)
     command = ["fit", *data["train_files"], "--ids=id", "-k3", "--method=tmvkscr", "--kernel=rbf", "-o", "run"]
     err = refused(capsys, *command, code=1)
     assert message in err

@@ -6,11 +6,11 @@ import shutil
 import numpy as np
 import pytest
 
-from coview.certainty.which_view import best_views
+from coview.certainty.columns import sample_columns
+from coview.data.as_views import as_views
 from coview.io import read_labels, write_labels
 from coview.persist import load
 from coview.summary import Summary
-from coview.views import as_views
 from tests.cli.running import call, refused
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="tables need pyarrow: pip install 'coview[io]'")
@@ -36,7 +36,7 @@ def test_labels_are_the_same_from_whole_files_and_blocks(data, fitted, tmp_path,
         "membership": membership.max(axis=1),
         "second_cluster": np.argsort(-membership, axis=1, kind="stable")[:, 1],
         "novelty": 1 - model.score_samples(data["new"]),
-        "best_view": best_views(model, as_views(data["new"])),
+        "best_view": sample_columns(model.model_, as_views(data["new"])).best_views,
     }
     write_labels(tmp_path / f"expected{ending}", expected, ids=data["new_names"], name="id", columns=columns)
     if ending == ".parquet":

@@ -35,9 +35,12 @@ from coview import (
     as_views,
     stack_views,
 )
+from coview.compose.concat import Stack
+from coview.compose.preprocessed import Preprocess
+from coview.compose.wrapper import Foreign
 from coview.core.assign import number_by_size
 from coview.core.score import ScoreMap
-from coview.methods.nested import nested_models
+from coview.model.kernel_predictor import KernelPredictor
 from coview.preprocess.steps import preprocessing_per_view
 from tests.conftest import make_blobs
 
@@ -56,10 +59,20 @@ def test_concat_is_the_estimator_on_the_stacked_views():
     np.testing.assert_array_equal(Concat(KSC(3, random_state=0)).fit(sparse).labels_, alone.labels_)
 
 
+def test_the_estimator_inside_concat_checks_the_stacked_table():
+    views, truth = make_blobs(spread=8.0)
+    constant = {"constant": np.ones((90, 2)), **views}
+    assert adjusted_rand_score(truth, Concat(Coview(3, random_state=0)).fit(constant).labels_) == 1
+    with pytest.raises(InputError, match=r"^view 'all' has the same values in all 90 samples; drop the view$"):
+        Concat(Coview(3)).fit({"constant": np.ones((90, 2)), "zero": np.zeros((90, 1))})
+    by_name = Concat(PerView({"all": KSC(3, random_state=0)})).fit(views)
+    np.testing.assert_array_equal(by_name.labels_, Concat(KSC(3, random_state=0)).fit(views).labels_)
+
+
 def test_per_view_has_every_views_own_clusters():
     views, _ = make_blobs(spread=1.0)
     model = PerView(KSC(3, random_state=0)).fit(views)
-    assert list(model.estimators_) == list(model.view_labels_) == list(model.merits_) == ["a", "b", "c"]
+    assert list(model.model_.predictor.models) == list(model.view_labels_) == list(model.merits_) == ["a", "b", "c"]
     for name, x in views.items():
         alone = KSC(3, random_state=0).fit(x)
         np.testing.assert_array_equal(model.view_labels_[name], alone.labels_)
@@ -115,7 +128,8 @@ def test_views_can_have_estimators_of_their_own():
     views, _ = make_blobs(spread=1.0)
     kernels = {"a": RBF(1.0), "b": RBF(2.0), "c": RBF(3.0)}
     model = PerView({name: KSC(3, kernel=kernel) for name, kernel in kernels.items()}).fit(views)
-    assert {name: estimator.kernel for name, estimator in model.estimators_.items()} == kernels
+    models = model.model_.predictor.models
+    assert {name: models[name].learnt["kernels_"] for name in models} == {name: {name: kernels[name]} for name in "abc"}
     with pytest.raises(InputError, match="estimator"):
         PerView({"a": KSC(3), "unknown": KSC(3)}).fit(views)
 
@@ -223,7 +237,7 @@ def test_fixed_size_numbers_clusters_by_one_rule_in_fit_and_train(estimator, mor
         assert more_rows < 1000 or (np.diff(np.bincount(model.labels_)) <= 0).all()
         np.testing.assert_array_equal(model.predict(views), model.labels_)
         if not isinstance(estimator, MVSCBP):  # which labels its training samples by another rule
-            np.testing.assert_array_equal(model.estimator_.labels_, model.labels_[model.train_rows_])
+            np.testing.assert_array_equal(model.model_.method_labels, model.labels_[model.train_rows_])
         if hasattr(model, "predict_proba"):
             np.testing.assert_array_equal(model.predict_proba(views).argmax(axis=1), model.labels_)
 
@@ -243,16 +257,16 @@ def test_training_on_many_rows_reads_no_others_without_repeats(estimator, n_repe
 @pytest.mark.parametrize("method", [OPMC(3, random_state=0), MVSCBP(3, random_state=0), Concat(KSC(3, random_state=0))])
 def test_fixed_size_labels_rows_once_although_clusters_are_numbered_afterwards(method, monkeypatch):
     labelled, renumbered = [], []
-    kind = type(method)
+    views, _ = make_blobs(1000, spread=8.0)
+    kind = type(clone(method).fit(views).model_.predictor)
 
     def recorded(name, into):
         original = getattr(kind, name)
-        monkeypatch.setattr(kind, name, lambda self, x: into.append(x) or original(self, x))
+        monkeypatch.setattr(kind, name, lambda self, x, *others: into.append(x) or original(self, x, *others))
 
-    recorded("_labels_and_ties", labelled)
-    recorded("_renumber", renumbered)
-    monkeypatch.setattr(kind, "predict", lambda self, x: pytest.fail("a row is labelled again"))
-    views, _ = make_blobs(1000, spread=8.0)
+    recorded("labels_and_ties", labelled)
+    recorded("renumbered", renumbered)
+    monkeypatch.setattr(kind, "labels", lambda self, x: pytest.fail("a row is labelled again"))
     for seed in range(4):
         FixedSize(method, n_train=30, random_state=seed).fit(views)
     assert sum(each.n_samples for each in labelled) == 4 * 1000
@@ -300,20 +314,21 @@ def test_fixed_size_learns_clusters_from_more_samples_than_its_latent_space():
     views, truth = make_blobs(900, spread=1.0)
     model = FixedSize(TMvKSCR(3, random_state=0), n_train=30, random_state=0).fit(views)
     alone = TMvKSCR(3, random_state=0).fit(as_views(views).take(model.train_rows_))
-    np.testing.assert_array_equal(model.estimator_.latent_, alone.latent_)
+    np.testing.assert_array_equal(model.model_.learnt["latent_"], alone.latent_)
     np.testing.assert_array_equal(model.transform(views), alone.transform(views))
     sizes = np.bincount(model.labels_)
     assert (np.diff(sizes) <= 0).all()  # numbered by their size among all samples, not among the training samples
     assert adjusted_rand_score(truth, model.labels_) > adjusted_rand_score(truth, alone.predict(views))
-    np.testing.assert_array_equal(model.estimator_.labels_, model.labels_[model.train_rows_])
+    np.testing.assert_array_equal(model.model_.method_labels, model.labels_[model.train_rows_])
 
 
 def test_fixed_size_has_the_fitted_attributes_of_its_estimator():
     views, _ = make_blobs(300)
     model = FixedSize(TMvKSCR(3, random_state=0), n_train=60, random_state=0).fit(views)
+    alone = TMvKSCR(3, random_state=0).fit(as_views(views).take(model.train_rows_))
     assert model.explained_variance_ratio_.shape == (2,)
-    np.testing.assert_array_equal(model.eigenvalues_, model.estimator_.eigenvalues_)
-    np.testing.assert_array_equal(model.transform(views), model.estimator_.transform(views))
+    np.testing.assert_array_equal(model.eigenvalues_, alone.eigenvalues_)
+    np.testing.assert_array_equal(model.transform(views), alone.transform(views))
     assert set(model.predict(views, per_view=True)) == {"a", "b", "c"}
     assert not hasattr(FixedSize(OPMC(3)), "transform")
     assert not hasattr(model, "nonsense_")
@@ -332,16 +347,21 @@ def test_the_number_of_training_samples_can_be_given_in_three_ways(n_train, coun
 def test_fixed_size_does_not_forward_rows_of_the_training_samples():
     views, _ = make_blobs()
     model = FixedSize(TMvKSCR(3, random_state=0), n_train=45, random_state=0).fit(views)
-    for name in ("scores_", "latent_", "view_labels_"):
-        assert hasattr(model.estimator_, name)
+    for name, instead in {
+        "scores_": r"read model_\.learnt\['scores_'\]",
+        "latent_": r"read model_\.learnt\['latent_'\]",
+        "view_labels_": r"call predict\(…, per_view=True\)",
+    }.items():
+        message = rf"{name}, which describes the 45 training samples of the method inside; {instead}"
         for wrapped in (model, Preprocessed(model).fit(views)):
-            with pytest.raises(
-                AttributeError, match=rf"{name}, .* each of the 45 training samples; read estimator_\.{name}"
-            ):
+            with pytest.raises(AttributeError, match=message):
                 getattr(wrapped, name)
-    assert model.eigenvalues_ is model.estimator_.eigenvalues_
+    for name in ("scores_", "latent_"):
+        assert len(model.model_.learnt[name]) == 45
+    assert model.eigenvalues_ is model.model_.learnt["eigenvalues_"]
     assert set(model.kernels_) == set(views)
     assert model.transform(views).shape == (90, 2)
+    assert not hasattr(model, "recluster")  # it does not label all samples again
     assert not hasattr(FixedSize(MVSCBP(3, random_state=0), n_train=45, random_state=0).fit(views), "embedding_")
 
 
@@ -354,8 +374,8 @@ def test_clusters_are_numbered_by_size_if_the_training_samples_have_other_sizes(
     assert np.bincount(kernel.labels_).tolist() == [500, 300, 200]  # clusters are learnt from all samples
     other = FixedSize(OPMC(3, random_state=0), n_train=45, select=Chosen(few), random_state=0)
     assert np.bincount(other.fit(views).labels_).tolist() == [500, 300, 200]
-    np.testing.assert_array_equal(other.labels_[other.train_rows_], other.estimator_.labels_)
-    np.testing.assert_array_equal(other.estimator_.predict(views), other.labels_)
+    np.testing.assert_array_equal(other.labels_[other.train_rows_], other.model_.method_labels)
+    np.testing.assert_array_equal(other.predict(views), other.labels_)
     np.testing.assert_array_equal(other.train(as_views(views)).predict(views), number_by_size(truth)[0])
 
 
@@ -369,23 +389,21 @@ class Chosen(Uniform):
         return self._chosen
 
 
-@pytest.mark.parametrize("wrap", [FixedSize, Preprocessed, Concat, PerView])
-def test_the_inner_model_predicts_from_the_inner_views(wrap):
-    views = as_views(make_blobs()[0])
-    model = wrap(TMvKSCR(3, random_state=0))
-    assert model.inner_model is None
-    model.fit(views)
-    assert list(nested_models(model)) == [model, model.inner_model]
-    assert isinstance(model.inner_model, TMvKSCR)
-    assert model.inner_model.inner_model is None
-    np.testing.assert_array_equal(model.inner_model.predict(model.inner_views(views)), model.predict(views))
-    assert model.inner_model.inner_views(views) is views
+@pytest.mark.parametrize("wrap", [FixedSize, Preprocessed, Concat])
+def test_the_predictor_of_the_method_sees_the_views_after_all_stages(wrap):
+    views = as_views(make_blobs(spread=1.0)[0])
+    model = wrap(TMvKSCR(3, random_state=0)).fit(views)
+    predictor = model.model_.predictor
+    assert isinstance(predictor, KernelPredictor)
+    np.testing.assert_array_equal(predictor.labels(model.model_.seen(views)), model.predict(views))
 
 
-def test_models_are_nested_from_the_wrapper_to_the_method():
+def test_a_model_has_the_stages_of_all_wrappers_from_outside_to_inside():
     views, _ = make_blobs()
     model = FixedSize(Preprocessed(Concat(KMeans(3, n_init=1, random_state=0))), n_train=45, random_state=0).fit(views)
-    assert [type(each) for each in nested_models(model)] == [FixedSize, Preprocessed, Concat, KMeans]
+    assert [type(each) for each in model.model_.stages] == [Preprocess, Stack]
+    assert isinstance(model.model_.predictor, Foreign)
+    assert model.model_.seen_names == ()  # the method sees one table
 
 
 def test_auto_grows_with_the_number_of_clusters():
@@ -505,7 +523,7 @@ def test_fixed_size_names_what_it_cannot_train():
     assert len(wrapped.labels_) == 90
 
 
-@pytest.mark.parametrize("method", [m for m in METHODS.values() if not hasattr(m, "predict")])
+@pytest.mark.parametrize("method", [m for m in METHODS.values() if not hasattr(m(), "predict")])
 def test_fixed_size_needs_a_method_that_labels_new_samples(method):
     with pytest.raises(InputError, match=f"{method.__name__} cannot label new samples"):
         FixedSize(method()).fit(make_blobs()[0])
@@ -567,7 +585,7 @@ def test_preprocessed_works_in_blocks_and_keeps_the_dtype(monkeypatch):
     views = {name: x.astype(np.float32) for name, x in views.items()}
     model = Preprocessed(TMvKSCR(3, random_state=0)).fit(views)
     whole = model.predict(views), model.transform(views), model.predict(views, per_view=True)
-    monkeypatch.setattr("coview.compose.preprocessed._BLOCK_OF_ROWS", 7)
+    monkeypatch.setattr("coview.model.model._BLOCK_ROWS", 7)
     np.testing.assert_array_equal(model.predict(views), whole[0])
     np.testing.assert_allclose(model.transform(views), whole[1], atol=1e-6)
     for name, labels in model.predict(views, per_view=True).items():
@@ -648,7 +666,7 @@ def test_columns_keep_their_names_unless_they_become_components():
     views = make_counts()
     named = {name: pd.DataFrame(x).add_prefix(name) for name, x in views.items()}
     model = Preprocessed(TMvKSCR(3, random_state=0), {"words": "pca15", "measured": "standard"}).fit(named)
-    assert model.estimator_._view_columns == {"words": None, "measured": tuple(named["measured"])}
+    assert model.model_.seen(as_views(named)).columns == {"words": None, "measured": tuple(named["measured"])}
 
 
 def test_new_samples_that_a_step_cannot_take_are_named():
@@ -661,7 +679,7 @@ def test_new_samples_that_a_step_cannot_take_are_named():
         model.predict(views)
 
 
-@pytest.mark.parametrize("kernel", [[RBF(50.0)], {"view0": RBF(50.0)}])
+@pytest.mark.parametrize("kernel", [[RBF(50.0)], {"all": RBF(50.0)}])
 def test_a_kernel_of_the_stacked_table_is_not_a_kernel_of_a_view(kernel):
     views, _ = make_blobs()
     expected = Concat(KSC(3, kernel=RBF(50.0), random_state=0))

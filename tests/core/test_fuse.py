@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from coview import RBF, Precomputed
+from coview.base.runtime import Workers
 from coview.core.eigen import top_eigenpairs
 from coview.core.fuse import fuse
 from coview.core.gram import Grams
-from coview.runtime import Workers
 from tests import naive
 
 

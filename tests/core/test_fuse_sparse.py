@@ -5,13 +5,12 @@ import pytest
 import scipy.sparse as sp
 
 from coview import RBF, NeighborGraph
+from coview.base.runtime import Workers
 from coview.core.eigen import top_eigenpairs
 from coview.core.fuse import fuse
 from coview.core.gram import Grams
-from coview.core.low_rank import PlusLowRank
-from coview.core.sparse import SymmetricSparse, row_slabs
+from coview.core.sparse import PlusLowRank, SymmetricSparse, row_slabs
 from coview.core.tiles import SymmetricTiles
-from coview.runtime import Workers
 from tests import naive
 
 N = 60

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from coview import RBF, InputError, Linear
+from coview.base.runtime import Workers
 from coview.core.gram import Centering, Grams
-from coview.runtime import Workers
 from tests import naive
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.cluster import kmeans_plusplus
 
-from coview.core.initial_centres import initial_rows
+from coview.core.assign import initial_rows
 
 
 @pytest.mark.parametrize(("n_clusters", "width"), [(1, 2), (2, 1), (3, 2), (10, 9)])

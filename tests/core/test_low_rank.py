@@ -3,7 +3,7 @@ import pytest
 
 from coview import RBF, InputError, Linear
 from coview.core.eigen import Problem, top_eigenpairs
-from coview.core.low_rank import PlusLowRank
+from coview.core.sparse import PlusLowRank
 from tests.core.test_gram import gram_of
 from tests.core.test_tiles import tiles_of
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from coview.base.runtime import Workers
 from coview.core.tiles import SymmetricTiles
-from coview.runtime import Workers
 
 
 def tiles_of(matrix, dtype=np.float64, tile_rows=7, workers=None):

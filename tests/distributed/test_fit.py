@@ -170,7 +170,7 @@ def test_workers_that_stay_paused_are_not_waited_for(client, monkeypatch):
 
 def test_gathering_says_how_much_memory_it_needs(client, views, monkeypatch):
     model = fit(TMvKSCR(3, random_state=0), in_blocks(views))
-    monkeypatch.setattr("coview.runtime.available_memory", lambda: 1000)
+    monkeypatch.setattr("coview.base.runtime.available_memory", lambda: 1000)
     with pytest.raises(MemoryError, match=r"gathering the training rows of TMvKSCR needs about .* label new samples"):
         gather(model)
 

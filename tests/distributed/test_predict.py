@@ -30,10 +30,10 @@ from coview import (
     as_views,
     stack_views,
 )
+from coview.base.runtime import count_threads
 from coview.distributed import DaskViews, fit, predict, predict_proba, score_samples, select_rows, transform
 from coview.distributed.labels import _load, _model
 from coview.distributed.tasks import sent
-from coview.runtime import count_threads
 from tests.conftest import make_blobs
 
 dask = pytest.importorskip("dask", reason='Dask is missing; run pip install "coview[dask]"')

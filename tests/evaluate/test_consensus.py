@@ -10,10 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from coview import Views
-from coview.evaluate.consensus import ConsensusModel, label_fractions, mean_fraction
+from coview.base.runtime import Workers
+from coview.evaluate.consensus import Consensus, label_fractions, mean_fraction
 from coview.evaluate.coview import Coview
 from coview.evaluate.pool import Clusterings, Pool, filled
-from coview.runtime import Workers
 from tests import naive
 from tests.conftest import make_blobs
 
@@ -334,7 +334,7 @@ def learnt_with(clusters, labels):
         pool = Pool.learn(views, 2, workers)
         members = pool.cluster([2], 0, workers).members
     of_members = np.repeat(labels[:, None], len(members), axis=1)
-    model, found = ConsensusModel.learn(pool, Clusterings((2,), members, of_members, of_members), clusters)
+    model, found = Consensus.learn(pool, Clusterings((2,), members, of_members, of_members), clusters)
     return model, found, model.membership_of(pool.samples.steps[-1], of_members)
 
 

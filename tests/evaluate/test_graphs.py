@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from coview import Views
+from coview.base.runtime import Workers
 from coview.evaluate.graphs import RepresentationGraph, Walk, weighted_sum
-from coview.runtime import Workers
 from tests import naive
 from tests.conftest import make_blobs
 

@@ -6,11 +6,11 @@ import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 
 from coview import Views
+from coview.base.runtime import Workers
 from coview.evaluate.graphs import Walk
 from coview.evaluate.members import Columns, Multiscale, Spectral, k_means_centres
 from coview.evaluate.pool import Pool, filled, n_components_for
 from coview.evaluate.representations import representations_of
-from coview.runtime import Workers
 from tests import naive
 from tests.conftest import make_blobs
 

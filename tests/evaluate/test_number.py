@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from coview import InputError
-from coview.evaluate import fit
+from coview.evaluate import fitted
 from coview.evaluate.coview import Coview
 from coview.evaluate.number import NUMBERS, numbers_for
 from tests.conftest import make_blobs
@@ -51,7 +51,7 @@ def test_several_numbers_are_selected_from(numbers, expected):
 
 @pytest.mark.parametrize("missing", [False, True])
 def test_a_number_that_is_selected_on_some_samples_is_used_for_all(monkeypatch, missing):
-    monkeypatch.setattr(fit, "MOST_COMPARED", 80)
+    monkeypatch.setattr(fitted, "MOST_COMPARED", 80)
     views, truth = make_blobs(200, spread=8.0)
     if missing:
         views["a"][:20] = np.nan
@@ -64,7 +64,7 @@ def test_a_number_that_is_selected_on_some_samples_is_used_for_all(monkeypatch, 
 
 
 def test_the_number_is_selected_on_the_same_samples_for_each_seed(monkeypatch):
-    monkeypatch.setattr(fit, "MOST_COMPARED", 120)
+    monkeypatch.setattr(fitted, "MOST_COMPARED", 120)
     views, _ = make_blobs(200, spread=8.0)
     first, second = (Coview(random_state=seed).fit(views).number_ for seed in (0, 1))
     assert first.parts[0].structure.dimension is not None

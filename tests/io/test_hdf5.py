@@ -118,7 +118,7 @@ def test_names_that_do_not_fit_in_memory_are_refused(tmp_path, monkeypatch):
         names = file.create_group("obs").create_dataset("_index", (10**9,), h5py.string_dtype(), chunks=(10**6,))
         file["obs"].attrs["_index"] = "_index"
         assert names.id.get_storage_size() == 0
-    monkeypatch.setattr("coview.runtime.available_memory", lambda: 2**33)
+    monkeypatch.setattr("coview.base.runtime.available_memory", lambda: 2**33)
     with pytest.raises(InputError, match=r"a table of 1000000000 values needs about 93\.1 GiB"):
         read_views({"x": tmp_path / "x.h5ad"})
 

@@ -16,10 +16,10 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
-import coview.runtime
+import coview.base.runtime
 from coview import InputError
+from coview.data.view import Categories
 from coview.io import ViewsReader, cells, delimited, describe_file, read_labels, read_views, write_labels
-from coview.tables import Categories
 from tests.bad_files import BAD_FILES, WHOLE, N, annotated, cut, hdf5, lines, mat, npz
 
 X = np.random.default_rng(0).normal(size=(N, 3)).round(6) * np.array([1, 1e-9, 1e12])
@@ -510,7 +510,7 @@ def test_lines_without_an_end_are_refused(tmp_path, monkeypatch):
 
 
 def test_tables_larger_than_the_memory_are_refused_while_reading(tmp_path, monkeypatch):
-    monkeypatch.setattr(coview.runtime, "available_memory", lambda: 100_000)
+    monkeypatch.setattr(coview.base.runtime, "available_memory", lambda: 100_000)
     path = tmp_path / "x.csv.gz"
     path.write_bytes(gzip.compress(b"u,v\n" + b"0,0\n" * 50_000))
     assert path.stat().st_size < 1000

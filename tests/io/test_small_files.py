@@ -16,7 +16,7 @@ COORDINATES = "%%MatrixMarket matrix coordinate real general\n"
 
 @pytest.fixture
 def two_gib(monkeypatch):
-    monkeypatch.setattr("coview.runtime.available_memory", lambda: 2 * GIB)
+    monkeypatch.setattr("coview.base.runtime.available_memory", lambda: 2 * GIB)
 
 
 def refused(path, message, read=read_views):
@@ -77,7 +77,7 @@ def test_batches_of_arrow_are_counted_before_they_are_decompressed(tmp_path, mon
     assert [size.n_rows for size in sizes] == [0, 200_000, 200_000, 100_000]
     assert 12 * 500_000 <= sum(size.n_bytes for size in sizes) < 13 * 500_000
     assert read_views({"a": path}).views.n_features == {"a": 2}
-    monkeypatch.setattr("coview.runtime.available_memory", lambda: 10**7)
+    monkeypatch.setattr("coview.base.runtime.available_memory", lambda: 10**7)
     refused(path, r"a table of \d+ values needs about 0.0 GiB")
 
 
@@ -95,7 +95,7 @@ def test_damaged_metadata_of_arrow_are_refused(tmp_path, change):
 def test_text_cells_are_counted(tmp_path, monkeypatch):
     rows = "".join(f"{'x' * 300}{i},{i}\n" for i in range(20_000))
     (tmp_path / "x.csv").write_text("name,value\n" + rows)
-    monkeypatch.setattr("coview.runtime.available_memory", lambda: 4 * 10**6)
+    monkeypatch.setattr("coview.base.runtime.available_memory", lambda: 4 * 10**6)
     refused(tmp_path / "x.csv", r"a table of \d+ x 2 values needs about")
 
 
@@ -107,7 +107,7 @@ def test_equal_text_cells_are_one_string(tmp_path):
 
 
 def test_cells_of_long_lines_are_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr("coview.runtime.available_memory", lambda: 10**8)
+    monkeypatch.setattr("coview.base.runtime.available_memory", lambda: 10**8)
     (tmp_path / "x.csv.gz").write_bytes(gzip.compress(b"," * 2_000_000 + b"\n"))
     refused(tmp_path / "x.csv.gz", "a table of 2000001 values needs about 0.2 GiB")
 

@@ -139,4 +139,4 @@ def test_the_graph_of_a_sparse_view_is_that_of_the_dense_table(metric):
 def test_no_matrix_of_all_pairs_is_formed():
     views, _ = make_blobs(3000, widths=(3, 12))
     model = TMvKSCR(3, kernel=FuzzyGraph(), random_state=0).fit(views)
-    assert all(each.similarity.gram.nnz < 3000 * 31 for each in model._score_maps.values())
+    assert all(each.similarity.gram.nnz < 3000 * 31 for each in model.model_.predictor.score_maps.values())

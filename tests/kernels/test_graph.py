@@ -241,7 +241,7 @@ def test_an_invalid_graph_is_not_saved(tmp_path, kind):
         (lambda gram: 100 * gram, "expected a number at most 1"),
     ):
         model = KSC(3, kernel=kind(), random_state=0).fit(x)
-        similarity = model._score_maps["view0"].similarity
+        similarity = model.model_.predictor.score_maps["view0"].similarity
         vars(similarity)["gram"] = change(similarity.gram)
         with pytest.raises(InputError, match=message):
             save(model, tmp_path / "model.safetensors")
@@ -258,7 +258,7 @@ def test_labels_do_not_depend_on_the_number_of_threads(kind, metric):
 @KINDS
 def test_a_model_with_scales_of_other_columns_is_not_saved(tmp_path, kind):
     model = KSC(3, kernel=kind(metric="seuclidean"), random_state=0).fit(make_blobs(40)[0]["a"])
-    similarity = model._score_maps["view0"].similarity
+    similarity = model.model_.predictor.score_maps["view0"].similarity
     vars(similarity)["scales"] = np.ones(3)
     with pytest.raises(InputError, match="expected 1 or 4 scales, got 3"):
         save(model, tmp_path / "model.safetensors")
@@ -362,7 +362,7 @@ def test_as_many_neighbours_as_there_are_rows_give_a_full_graph(kind):
     views, truth = make_blobs(60)
     for near in (59, 60, 1000):
         model = TMvKSCR(3, kernel=kind(near), random_state=0).fit(views)
-        assert model._score_maps["a"].similarity.gram.nnz == 60**2
+        assert model.model_.predictor.score_maps["a"].similarity.gram.nnz == 60**2
         assert adjusted_rand_score(truth, model.labels_) == 1
 
 

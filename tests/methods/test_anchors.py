@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse as sp
 
 from coview import InputError
-from coview import rows as row_operations
+from coview.data import rows as row_operations
 from coview.methods.anchors import AnchorPoints, NearestAnchors
 
 FORMS = pytest.mark.parametrize("form", [np.asarray, sp.csr_array, np.float32, np.asfortranarray])

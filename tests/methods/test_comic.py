@@ -4,11 +4,12 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from coview import InputError, runtime
+from coview import InputError
+from coview.base import runtime
 from coview.core.linalg import coordinates
+from coview.data.rows import l2_normalize
 from coview.methods.comic import COMIC, Matcher, is_steady, largest_eigenvalue, neighbour_graph
 from coview.methods.comic_graph import cosine_neighbors, linked_by_majority, mutual_edges
-from coview.rows import l2_normalize
 from tests.conftest import make_blobs
 from tests.golden import golden, inputs, load, needs_golden
 

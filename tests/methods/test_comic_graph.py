@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from coview.data.rows import l2_normalize
 from coview.methods.comic_graph import cosine_neighbors, linked_by_majority, mutual_edges, squared_lengths
-from coview.rows import l2_normalize
 from tests.conftest import make_blobs
 
 

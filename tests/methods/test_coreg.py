@@ -272,7 +272,7 @@ def test_invalid_parameters_are_refused(setting, message):
 
 @pytest.mark.filterwarnings("ignore:the views .* have the same values")
 def test_memory_for_all_views_is_checked_before_it_is_allocated(monkeypatch):
-    monkeypatch.setattr("coview.runtime.available_memory", lambda: 9 * 2**20)
+    monkeypatch.setattr("coview.base.runtime.available_memory", lambda: 9 * 2**20)
     x = np.random.default_rng(0).normal(size=(900, 2))
     CoReg(2, random_state=0).fit([x])
     with pytest.raises(

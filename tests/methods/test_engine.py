@@ -87,7 +87,7 @@ def test_auto_uses_float32_only_if_it_is_safe():
 
     def precision(kernel, rows, assigner="directions"):
         model = KSC(2, kernel=kernel, assigner=assigner, random_state=0).fit(rows)
-        return model._score_maps["view0"].similarity.dtype
+        return model.model_.predictor.score_maps["view0"].similarity.dtype
 
     assert precision(RBF(), x) == np.float32
     assert precision(RBF(), x[:2000]) == np.float64  # little to gain
@@ -258,7 +258,7 @@ def test_one_outlier_in_a_sparse_view_does_no_harm():
 
 
 def test_a_fit_that_exceeds_the_memory_is_refused(monkeypatch):
-    monkeypatch.setattr("coview.runtime.available_memory", lambda: 2**20)
+    monkeypatch.setattr("coview.base.runtime.available_memory", lambda: 2**20)
     x = np.random.default_rng(0).normal(size=(600, 2))
     with pytest.raises(MemoryError, match=r"fitting 600 samples in float64 needs about .* or set dtype='float32'"):
         KSC(2).fit(x)

@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from coview import METHODS, Coview
-from coview import rows as row_operations
+from coview.data import rows as row_operations
 
 N, V, D = 1500, 3, 10
 SQUARE = 8 * N * N

@@ -151,7 +151,7 @@ def test_what_a_sample_has_in_the_place_of_a_view_that_it_lacks_does_not_count()
     models[0].fit(Views(other, present={"b": mask}))
     models[1].fit(lacking)
     np.testing.assert_array_equal(models[0].scores_, models[1].scores_)
-    assert models[0]._fingerprint == models[1]._fingerprint
+    assert models[0].model_.fingerprint == models[1].model_.fingerprint
 
 
 def test_sparse_views_have_masks():

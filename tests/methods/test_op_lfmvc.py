@@ -300,8 +300,8 @@ def test_invalid_parameters_are_refused(setting, message):
 @pytest.mark.filterwarnings("ignore:the views .* have the same values")
 def test_memory_does_not_grow_with_the_views_and_is_checked_before_it_is_allocated(monkeypatch):
     x = np.random.default_rng(0).normal(size=(900, 2))
-    monkeypatch.setattr("coview.runtime.available_memory", lambda: 12 * 2**20)
+    monkeypatch.setattr("coview.base.runtime.available_memory", lambda: 12 * 2**20)
     OPLFMVC(2, random_state=0).fit([x, x, x])
-    monkeypatch.setattr("coview.runtime.available_memory", lambda: 10 * 2**20)
+    monkeypatch.setattr("coview.base.runtime.available_memory", lambda: 10 * 2**20)
     with pytest.raises(MemoryError, match=r"fitting 900 samples needs .* use fewer samples"):
         OPLFMVC(2).fit([x])

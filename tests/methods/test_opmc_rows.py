@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from coview import rows as row_operations
+from coview.data import rows as row_operations
+from coview.data.rows import row_blocks
 from coview.methods.opmc_rows import ColumnScaling, learn_scaling
-from coview.rows import row_blocks
 
 NORMALIZE = pytest.mark.parametrize("normalize", ["feature", "sample", None])
 

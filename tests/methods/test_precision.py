@@ -63,7 +63,7 @@ def on_edges(model, views, n=300):
 def any_number_of_rows():
     """Score also single rows in float32."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("coview.methods.kernel_clusterer._FEWEST_ROWS", 1)
+        patch.setattr("coview.model.kernel_predictor._FEWEST_ROWS", 1)
         yield
 
 
@@ -110,8 +110,9 @@ def test_labels_on_edges_between_clusters_are_those_of_float64(assigner, kernel)
     single = np.concatenate([auto.predict([x[[i]] for x in edges]) for i in range(0, len(expected), 10)])
     np.testing.assert_array_equal(single, expected[::10])
     # Without the second pass they differ.
-    scores = sum(auto._score_maps[f"view{v}"].in_float32()(x)[0] / 3 for v, x in enumerate(edges))
-    assert (auto._assignment.assign(scores) != expected).any()
+    predictor = auto.model_.predictor
+    scores = sum(predictor.score_maps[f"view{v}"].in_float32()(x)[0] / 3 for v, x in enumerate(edges))
+    assert (predictor.labels_of_scores(scores) != expected).any()
 
 
 @ASSIGNER
@@ -182,7 +183,7 @@ def test_a_given_precision_is_used_for_all_rows(dtype, float64_rows):
 
 
 def test_few_rows_are_scored_in_float64(float64_rows, monkeypatch):
-    monkeypatch.setattr("coview.methods.kernel_clusterer._FEWEST_ROWS", 50)
+    monkeypatch.setattr("coview.model.kernel_predictor._FEWEST_ROWS", 50)
     views, new = samples(100, spread=5.0), samples(60, seed=1, spread=5.0)
     model = KSC(4, kernel=RBF(), random_state=0).fit(views[0])
     float64_rows.clear()

@@ -4,12 +4,13 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from coview import InputError, runtime
+from coview import InputError
+from coview.base import runtime
+from coview.base.runtime import Workers
+from coview.data.rows import l2_normalize
 from coview.datasets import digits_views
 from coview.methods import tsvd_msc
 from coview.methods.tsvd_msc import TSVDMSC, Dictionary, self_representations, shrink_columns
-from coview.rows import l2_normalize
-from coview.runtime import Workers
 from tests.conftest import make_blobs
 from tests.golden import GOLDEN, golden, inputs, load, needs_golden
 from tests.methods.test_tsvd_msc_tensor import slow_shrink

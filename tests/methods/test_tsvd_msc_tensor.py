@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from coview.base.runtime import Workers
 from coview.methods.tsvd_msc_tensor import shrink
-from coview.runtime import Workers
 
 
 def slow_shrink(tensor, threshold, twice=()):

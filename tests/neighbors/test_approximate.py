@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coview.base.runtime import Workers
 from coview.neighbors import approximate, nearest
-from coview.neighbors.cells import Cells
 from coview.neighbors.duplicates import Duplicates
 from coview.neighbors.exact import ExactSearch
-from coview.runtime import Workers
+from coview.neighbors.partition import Cells
 from tests import naive
 
 

@@ -25,6 +25,7 @@ from coview import (
     Coview,
     FixedSize,
     FuzzyGraph,
+    InputError,
     Linear,
     MvKSC,
     NeighborGraph,
@@ -193,7 +194,7 @@ def results(name: str) -> dict[str, Any]:
     for method in ("predict", "score_samples"):
         try:
             of_views = getattr(model, method)(new, per_view=True)
-        except (AttributeError, TypeError):
+        except (AttributeError, TypeError, InputError):  # some have none
             continue
         found |= {f"{method} per view/{view}": x for view, x in of_views.items()}
     return found

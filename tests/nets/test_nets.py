@@ -15,6 +15,8 @@ from tests.nets.interface import interface
 from tests.nets.store import INTERFACE, NUMBERS, TEXTS
 
 STORED = dict(np.load(NUMBERS))
+# The memory of an earlier fit is used again, and sums over it depend on its alignment.
+UP_TO_ROUNDING = {"tmvkscr missing rbf"}
 SAME_ARITHMETIC = np.array_equal(STORED.pop("arithmetic"), settings.arithmetic())
 
 
@@ -24,10 +26,10 @@ def test_numbers_are_those_that_are_stored(name):
         warnings.simplefilter("ignore")  # some settings find fewer clusters than requested
         found = settings.results(name)
     expected = {key.removeprefix(f"{name}: "): x for key, x in STORED.items() if key.startswith(f"{name}: ")}
-    assert sorted(found) == sorted(expected)
+    assert {*expected} <= {*found}  # there may be further attributes
     for key, value in expected.items():
         assert found[key].dtype == value.dtype, key
-        if SAME_ARITHMETIC or value.dtype.kind != "f":
+        if (SAME_ARITHMETIC and name not in UP_TO_ROUNDING) or value.dtype.kind != "f":
             np.testing.assert_array_equal(found[key], value, err_msg=key)
         else:  # eigenvectors of close eigenvalues have errors far above those of single operations
             np.testing.assert_allclose(found[key], value, rtol=1e-4, atol=1e-5, err_msg=key)

@@ -1,38 +1,24 @@
-"""The codec: values to JSON and back by type hints, and methods that are saved because they declare their state."""
+"""The codec: values to JSON and arrays, and back; and which classes a file can name."""
 
 import json
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.cluster import KMeans
 
-from coview import METHODS, FixedSize, InputError, Linear
-from coview.compose import Preprocessed
-from coview.kernels import Kernel
-from coview.methods.base import MultiViewClusterer, ViewWeights
-from coview.persist import describe_model, load, save
-from coview.persist.codec import converter, record_from_json, record_to_json
+from coview import METHODS, RBF, FixedSize, InputError, Linear, Preprocessed, TMvKSCR, load, save
+from coview.base.records import StateError
+from coview.data.view import Array, Categories
+from coview.model.clusterer import PREDICTS, Clusterer
+from coview.model.model import Model, Predictor
+from coview.persist import describe_model
+from coview.persist.codec import read_value, write_value
 from coview.persist.file import Tensors
-from coview.persist.parameters import concrete_classes
 from coview.registry import Entry
-from coview.state import (
-    OPTIONAL,
-    PARAMETER,
-    ByView,
-    DenseOrSparse,
-    FloatArray,
-    IntegerArray,
-    Range,
-    Size,
-    Sizes,
-    SparseMatrix,
-    StateError,
-    require,
-)
-from coview.views import Array, Matrix
 from tests.persist.test_models import positive_views, same
 
 
@@ -40,198 +26,271 @@ class Rule(ABC):
     """An abstract part of a method."""
 
     @abstractmethod
-    def nearest(self, x): ...
+    def distances(self, x): ...
 
 
 @dataclass(frozen=True)
-class NearestMean(Rule):
-    means: Annotated[Array, FloatArray("clusters", "features")]
+class ToFirstRows(Rule):
+    means: Array
 
-    def nearest(self, x):
+    def distances(self, x):
         return ((x[:, None] - self.means) ** 2).sum(axis=2)
 
 
 @dataclass(frozen=True)
-class Nothing(Rule):
-    def nearest(self, x):
-        return np.zeros((len(x), 1))
+class NearestFirstRows(Predictor):
+    rules: dict[str, Rule]
+    trace: tuple[float, ...]
+    note: str | None = None
+
+    @property
+    def n_clusters(self):
+        return len(next(iter(self.rules.values())).means)
+
+    def labels_and_ties(self, views):
+        distances = np.sum([self.rules[name].distances(x) for name, x in views.items()], axis=0)
+        return np.column_stack([distances.argmin(axis=1), np.zeros(len(distances), dtype=int)])
 
 
-class NearestMeans(MultiViewClusterer):
+class FirstRows(Clusterer):
     """A small method: the first samples are the means of the clusters."""
 
-    view_weights_: ViewWeights
-    kernel_: Annotated[Kernel, PARAMETER]
-    _rules: ByView[Rule]
-    _trace: tuple[float, ...]
-    _note: Annotated[str, OPTIONAL]
+    abilities = PREDICTS
 
     def __init__(self, n_clusters=2, *, views=None, random_state=None):
         self.n_clusters = n_clusters
         self.views = views
         self.random_state = random_state
 
-    def _fit(self, X):
-        views = self._views_to_fit(X)
-        self.view_weights_ = dict.fromkeys(views, 1.0)
-        self.kernel_ = Linear()
-        self._rules = {name: NearestMean(x[: self.n_clusters].copy()) for name, x in views.items()}
-        self._trace = (2.0, 1.0)
-        self.labels_ = self.predict(views)
-
-    def predict(self, X):
-        distances = [self._rules[name].nearest(x) for name, x in self._views_to_predict(X).items()]
-        return np.argmin(np.sum(distances, axis=0), axis=1)
-
-    def _check_state(self, sizes):
-        super()._check_state(sizes)
-        require(sizes.known("clusters") == self.n_clusters, "expected one mean for each cluster")
+    def fit_model(self, views, report):
+        rules = {name: ToFirstRows(x[: self.n_clusters].copy()) for name, x in views.items()}
+        predictor = NearestFirstRows(rules, (2.0, -np.inf))
+        return Model(predictor.labels(views), {"view_weights_": dict.fromkeys(views, 1.0)}, predictor)
 
 
 @pytest.fixture
 def registered():
-    METHODS["nearestmeans"] = Entry("tests.persist.test_codec:NearestMeans", "nearest of the first samples")
-    yield NearestMeans(3)
-    del METHODS["nearestmeans"]
+    METHODS["firstrows"] = Entry("tests.persist.test_codec:FirstRows", "nearest of the first samples")
+    yield FirstRows(3)
+    del METHODS["firstrows"]
 
 
-def test_a_registered_method_that_declares_its_state_is_saved(registered, tmp_path):
+def test_a_registered_method_is_saved_with_the_dataclasses_in_its_file(registered, tmp_path):
     views = positive_views()
-    for model in (registered, Preprocessed(registered), FixedSize(registered, n_train=30, random_state=0)):
-        model.fit(views)
-        loaded = load(save(model, tmp_path / "model"))
+    for model in (Preprocessed(registered), FixedSize(registered, n_train=30, random_state=0), registered):
+        loaded = load(save(model.fit(views), tmp_path / "model"))
+        assert same(loaded, model)
         assert same(loaded.predict(views), model.predict(views))
-        assert describe_model(tmp_path / "model")["method"] == "NearestMeans"
-    loaded = load(save(registered.fit(views), tmp_path / "model"))
-    assert loaded._trace == (2.0, 1.0)
-    assert "_note" not in vars(loaded)
-    assert isinstance(loaded._rules["a"], NearestMean)
+        assert describe_model(tmp_path / "model")["method"] == "FirstRows"
+    predictor = loaded.model_.predictor
+    assert (predictor.trace, predictor.note) == ((2.0, -np.inf), None)
+    assert isinstance(predictor.rules["a"], ToFirstRows)
 
 
-def test_a_method_is_refused_unless_it_is_registered(tmp_path):
-    with pytest.raises(InputError, match="NearestMeans cannot be saved; only classes of coview and METHODS"):
-        save(NearestMeans().fit(positive_views()), tmp_path / "model")
+def test_a_method_is_refused_unless_it_is_registered(registered, tmp_path):
+    save(registered.fit(positive_views()), tmp_path / "model")
+    entry = METHODS.entries.pop("firstrows")
+    with pytest.raises(InputError, match="FirstRows cannot be saved; only classes of coview and registered ones"):
+        save(registered, tmp_path / "other")
+    with pytest.raises(InputError, match="class: expected a class of coview or a registered one, got FirstRows"):
+        load(tmp_path / "model")
+    METHODS["firstrows"] = entry
 
 
-def test_a_method_checks_its_own_state(registered, tmp_path):
-    model = registered.fit(positive_views()).set_params(n_clusters=2)
-    with pytest.raises(InputError, match="expected one mean for each cluster"):
-        save(model, tmp_path / "model")
-
-
-def test_abstract_classes_stand_for_the_concrete_ones_of_their_package():
-    assert list(concrete_classes(Rule)) == ["NearestMean", "Nothing"]
-    assert list(concrete_classes(Nothing)) == ["Nothing"]
-
-    @dataclass(frozen=True)
-    class Foreign(Linear):
-        pass
-
-    assert Foreign not in concrete_classes(Kernel).values()
-
-
-@dataclass(frozen=True)
-class Part:
-    name: str
-    size: int
-    share: float | None
-
-
-@dataclass(frozen=True)
-class Whole:
-    parts: tuple[Part, ...]
-    rows: tuple[tuple[float, ...], ...]
-    by_name: dict[str, Part]
-    names: tuple[str, ...]
-    flag: bool
-    unit: Literal["m", "km"]
-    other: dict[str, Any]
-
-
-WHOLE = Whole((Part("a", 1, None), Part("b", 2, 0.5)), ((1.0,), ()), {"c": Part("c", 3, 1.0)}, ("x",), True, "m", {})
-
-
-def test_dataclasses_of_plain_values_come_back():
-    node = record_to_json(WHOLE)
-    assert node["parts"][1] == {"name": "b", "size": 2, "share": 0.5}
-    assert record_from_json(Whole, json.loads(json.dumps(node)), "whole") == WHOLE
-
-
-def test_numbers_of_numpy_are_written_as_plain_numbers():
-    node = record_to_json(Part("a", np.int64(3), np.float32(0.5)))
-    assert [type(value) for value in node.values()] == [str, int, float]
+def written_and_read(value):
+    tensors = Tensors()
+    node = json.loads(json.dumps(write_value(value, tensors), allow_nan=False))
+    return read_value(node, Tensors(tensors.arrays))
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    "value",
     [
-        ({"parts": [{"name": "a", "size": 1}]}, r"whole\.parts\[0\]: missing: 'share'"),
-        ({"parts": [{"name": "a", "size": 1.0, "share": None}]}, r"parts\[0\]\.size: expected an integer, got float"),
-        ({"rows": [[1.0], [True]]}, r"whole\.rows\[1\]\[0\]: expected a finite number, got bool"),
-        ({"rows": [[float("inf")]]}, r"rows\[0\]\[0\]: expected a finite number within"),
-        ({"by_name": {"c": 3}}, r"whole\.by_name\.c: expected an object, got int"),
-        ({"names": ["x", None]}, r"whole\.names\[1\]: expected a string, got NoneType"),
-        ({"flag": 1}, "whole.flag: expected true or false, got int"),
-        ({"unit": "mm"}, "whole.unit: expected one of m, km, got mm"),
-        ({"other": {"x": [float("nan")]}}, r"whole\.other\.x\[0\]: expected a finite number"),
-        ({"extra": 1}, "whole: unknown: 'extra'"),
+        None,
+        True,
+        2**127,
+        -0.0,
+        5e-324,
+        np.inf,
+        -np.inf,
+        "",
+        "é\ud800\0",
+        [1, [2.0, ["x"]], ()],
+        (1, (2,), [3]),
+        {"a": {"b": (1,)}, 3: None, "value": {"class": "RBF", "fields": {}}},
+        slice(None, -1, 2),
+        range(5, 2**20),
+        np.float32,
+        np.zeros((0, 3)),
+        np.array(3.0),
+        np.arange(6, dtype=np.int8).reshape(2, 3),
+        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        np.arange(20.0)[::3],
+        np.array([np.nan, np.inf, -0.0], dtype=np.float32),
+        np.array([True, False]),
+        np.array(["é", "", "long \U0010ffff"]),
+        np.array([], dtype="U3"),
+        np.array([], dtype=object),
+        np.array([None, "x", 1, 2.5], dtype=object),
+        sp.csr_array(np.eye(3, 5, dtype=np.float32)),
+        sp.csr_array((3, 2**40)),
+        RBF(2.0),
+        Categories(("low", "high"), ordered=True),
+    ],
+    ids=repr,
+)
+def test_values_come_back_with_their_types(value):
+    assert same(written_and_read(value), value)
+
+
+def test_nan_comes_back():
+    assert np.isnan(written_and_read([np.nan])[0])
+
+
+def test_estimators_come_back_unfitted():
+    model = FixedSize(TMvKSCR(3, kernel=[RBF(), "linear", "cosine"]), n_train=0.5).fit(positive_views())
+    copy = written_and_read(model)
+    assert repr(copy) == repr(model)
+    assert not hasattr(copy, "model_")
+
+
+class TwiceLinear(Linear):
+    pass
+
+
+TwiceLinear.__name__ = "Linear"  # as one of the classes of the library
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (print, "builtin_function_or_method cannot be saved; a file holds no code"),
+        ({1.5: 1}, "dict cannot be saved"),
+        ({"a": {1, 2}}, "^a: set cannot be saved"),
+        ((1, [object()]), r"^\[1\]: object cannot be saved"),
+        (2**128, "int cannot be saved"),
+        (np.array([1j]), "ndarray cannot be saved"),
+        (np.array(["2020-01-01"], dtype="datetime64[D]"), "ndarray cannot be saved"),
+        (np.array([[1, "x"]], dtype=object), "ndarray cannot be saved"),
+        (np.array([print], dtype=object), "ndarray cannot be saved"),
+        (np.ma.masked_array([1.0]), "MaskedArray cannot be saved"),
+        (sp.csc_array(np.eye(2)), "csc_array cannot be saved"),
+        (range(10**30), "range cannot be saved"),
+        (RBF, "ABCMeta cannot be saved; a file holds no code"),
+        (TwiceLinear(), "Linear cannot be saved; only the classes of coview can be, because a file holds no code"),
+        (Entry("os:system", ""), "Entry cannot be saved; only the classes of coview can be"),
+        (KMeans(3), "KMeans cannot be saved; only estimators of coview can be saved, because a file holds no code"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_values_without_a_form_in_files_are_refused(value, message):
+    with pytest.raises(StateError, match=message):
+        write_value(value, Tensors())
+
+
+SPARSE = {"sparse": [[3, 3], {"tensor": "data"}, {"tensor": "indices"}, {"tensor": "indptr"}]}
+PARTS = {"data": np.ones(3), "indices": np.arange(3, dtype=np.int32), "indptr": np.arange(4, dtype=np.int32)}
+
+
+@pytest.mark.parametrize(
+    ("node", "message"),
+    [
+        ({"lambda": "x: x"}, "expected one of the tags numbers, sparse"),
+        ({"tuple": [], "dict": []}, "expected one of the tags"),
+        ({}, "expected one of the tags"),
+        (2**128, r"expected a number below 2\*\*128"),
+        ({"value": {"class": "RBF"}}, "missing: 'fields'"),
+        ({"value": {"class": "RBF", "fields": {}}}, "missing: 'sigma2'"),
+        ({"value": {"class": "RBF", "fields": {"sigma2": -1.0}}}, "RBF.sigma2=-1.0: expected"),
+        ({"value": {"class": ["RBF"], "fields": {}}}, "class: expected a class of coview"),
+        ({"value": {"class": "Foreign", "fields": {"estimator": 1, "found": []}}}, "class: expected a class of coview"),
+        ({"estimator": {"class": "KMeans", "parameters": {}}}, "class: expected a class of coview or a registered one"),
+        ({"estimator": {"class": "KSC", "parameters": {"n_clusters": 2}}}, "parameters: missing: .*'kernel'"),
+        ({"float": "1e999"}, "expected float"),
+        ({"dtype": "O"}, "expected dtype"),
+        ({"slice": [1, 2, 3, 4]}, "expected slice"),
+        ({"range": [0, 5, 0]}, "expected range"),
+        ({"range": [0, 10**30, 1]}, "expected at most 1048576 numbers"),
+        ({"dict": [["a", 1], ["a", 2]]}, "expected each key once"),
+        ({"dict": [[1.5, 1]]}, "a string or an integer"),
+        ({"objects": [[]]}, "expected a list of plain values"),
+        ({"objects": "text"}, "expected a list of plain values"),
+        ({"strings": {"tensor": "data"}}, "expected code points"),
+        ({"strings": {"tensor": "beyond"}}, "expected code points"),
+        ({"numbers": {"tensor": "other"}}, "expected the name of a tensor in this file"),
+        ({"numbers": {"tensor": "data", "by_columns": False}}, "expected a known layout"),
     ],
     ids=str,
 )
-def test_changed_records_say_what_was_expected(change, message):
-    with pytest.raises(InputError, match=message):
-        record_from_json(Whole, {**record_to_json(WHOLE), **change}, "whole")
-
-
-def convert(hint, value, sizes=None):
-    return converter(hint)(value, Tensors(), sizes or Sizes({"a": 2, "b": 3}))
+def test_nodes_that_no_value_has_are_refused(node, message):
+    tensors = Tensors({**PARTS, "beyond": np.full((2, 1), 0x110000, np.uint32)})
+    with pytest.raises(StateError, match=message):
+        read_value(node, tensors)
 
 
 @pytest.mark.parametrize(
-    ("hint", "value", "message"),
+    "change",
     [
-        (Annotated[Array, FloatArray("n")], np.zeros((2, 2)), "expected ndim=1, got ndim=2"),
-        (Annotated[Array, FloatArray("n")], np.zeros(2, int), "expected float32 or float64, got int64"),
-        (Annotated[Array, FloatArray("n")], np.array([1.0, np.nan]), "expected numbers, got NaN"),
-        (Annotated[Array, FloatArray("n")], np.array([1.0, np.inf]), "expected finite numbers"),
-        (Annotated[Array, FloatArray("n")], np.zeros(0), "expected at least 1 for size 'n', got 0"),
-        (Annotated[Array, FloatArray("n", least=0)], np.array([-1.0]), "expected a number at least 0, got -1"),
-        (Annotated[Array, FloatArray("n", above=0)], np.array([0.0]), "expected a number above 0, got 0"),
-        (Annotated[Array, FloatArray("n", most=1)], np.array([2.0]), "expected a number at most 1, got 2"),
-        (Annotated[Array, FloatArray("n", "n")], np.zeros((2, 3)), "expected 2 for size 'n', got 3"),
-        (Annotated[Array, IntegerArray("n", below="n")], np.array([0, 2]), "expected numbers below 2"),
-        (Annotated[Array, IntegerArray("n", increasing=True)], np.array([1, 1]), "expected increasing numbers"),
-        (Annotated[Matrix, SparseMatrix("n", "m")], np.zeros((2, 2)), "expected a csr_array, got ndarray"),
-        (Annotated[Matrix, DenseOrSparse("n", "m")], sp.csc_array(np.eye(2)), "expected a csr_array, got csc_array"),
-        (Annotated[Matrix, SparseMatrix("n", "m", least=0)], sp.csr_array(-np.eye(2)), "expected a number at least 0"),
-        (Annotated[int, Size("views")], 3, "expected 2 for size 'views', got 3"),
-        (Annotated[tuple[str, ...], Size("views")], ("a",), "expected 2 for size 'views', got 1"),
-        (Annotated[int, Range(0, 15)], 16, "expected a number at most 15, got 16"),
-        (ByView[float], {"b": 1.0, "a": 1.0}, "expected the views a, b, got b, a"),
-        (ByView[Annotated[Array, FloatArray("features")]], {"a": np.zeros(2), "b": np.zeros(2)}, "b: expected 3 for"),
-        (Annotated[Kernel, PARAMETER], "linear", "expected Kernel, got str"),
-        (Array, np.zeros(3), "the type hint .* does not say what to save"),
+        {"indptr": np.array([0, 1, 3], np.int32)},
+        {"indptr": np.array([0, 1, -1, 3], np.int32)},
+        {"indptr": np.array([0, 2, 1, 3], np.int32)},
+        {"indptr": np.array([0, 1, 2, 4], np.int32)},
+        {"indices": np.array([0, 1, 3], np.int32)},
+        {"indices": np.array([0, 1, -1], np.int32)},
+        {"indices": np.array([0, 1], np.int32)},
+        {"data": np.ones(4)},
+        {"data": np.ones((3, 1))},
+    ],
+    ids=str,
+)
+def test_sparse_matrices_that_would_be_read_beyond_their_end_are_refused(change):
+    assert same(read_value(SPARSE, Tensors(PARTS)), sp.csr_array(np.eye(3)))
+    with pytest.raises(StateError, match=r"expected sparse|expected one index for each value"):
+        read_value(SPARSE, Tensors({**PARTS, **change}))
+
+
+def test_a_false_shape_takes_no_memory():
+    for shape in ([2**60, 3], [3, 3, 3], [-3, 3], [3.0, 3], []):
+        with pytest.raises(StateError, match="expected sparse"):
+            read_value({"sparse": [shape, *SPARSE["sparse"][1:]]}, Tensors(PARTS))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "Popen",
+            "os.system",
+            "Path",
+            "eval",
+            "__import__",
+            "partial",
+            "KMeans",
+            "Registry",
+            "Entry",
+            "Kernel",
+            "KSC",
+        ),
+        *(
+            "Foreign",
+            "InputFile",
+            "Entry",
+            "ViewInputs",
+            "RunFolder",
+            "Terminal",
+            "ClusterGrams",
+            "Summary",
+            "ToFirstRows",
+        ),
+        *("RBF.__init__", "__class__", ""),
     ],
 )
-def test_values_that_differ_from_their_declaration_are_refused(hint, value, message):
-    with pytest.raises(StateError, match=message):
-        convert(hint, value)
+def test_a_file_names_only_classes_of_what_is_learnt(name):
+    import coview.cli.commands
+    import coview.distributed.graphs
+    import coview.summary  # noqa: F401 - so that their classes could be found
 
-
-def test_sizes_of_a_view_are_its_own_and_those_of_the_model_are_shared():
-    rows = ByView[Annotated[Array, FloatArray("train", "_columns")]]
-    convert(rows, {"a": np.zeros((5, 1)), "b": np.zeros((5, 2))})
-    with pytest.raises(StateError, match="b: expected 5 for size 'train', got 4"):
-        convert(rows, {"a": np.zeros((5, 1)), "b": np.zeros((4, 1))})
-
-
-def test_damaged_sparse_matrices_are_refused():
-    hint = Annotated[Matrix, SparseMatrix("n", "m")]
-    tensors = Tensors()
-    node = converter(hint)(sp.csr_array(np.eye(3)), tensors, Sizes({}))
-    for part, values in [("1", [0, 1, 3]), ("1", [0, 1, -1]), ("2", [0, 2, 1, 3]), ("2", [0, 1, 2, 4]), ("2", [0, 3])]:
-        arrays = {**tensors.arrays, part: np.array(values, np.int32)}
-        with pytest.raises(StateError, match=r"expected increasing indptr|expected column indices below 3"):
-            converter(hint)(node, Tensors(arrays), Sizes({}))
-    with pytest.raises(StateError, match="expected int32 or int64 as indices"):
-        converter(hint)(node, Tensors({**tensors.arrays, "1": np.zeros(3)}), Sizes({}))
+    known = set(sys.modules)
+    with pytest.raises(StateError, match="class: expected a class of coview"):
+        read_value({"value": {"class": name, "fields": {}}}, Tensors())
+    assert set(sys.modules) == known

@@ -1,4 +1,4 @@
-"""Model files that are foreign, damaged or forged give an error or a model that works."""
+"""Model files that are foreign or damaged give one error, and forged files run no code and take little memory."""
 
 import hashlib
 import json
@@ -6,9 +6,7 @@ import pickle
 import random
 import re
 import tracemalloc
-import warnings
 from copy import deepcopy
-from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -27,7 +25,6 @@ from coview import (
     Concat,
     Coview,
     FixedSize,
-    FuzzyGraph,
     InputError,
     Linear,
     MvKSC,
@@ -93,7 +90,6 @@ def saved(tmp_path_factory):
         Coview("auto", random_state=0).fit(positive_views(60)),
         KSC(2, kernel=NeighborGraph(), random_state=0).fit(dense["a"]),
     ]
-    models[0].view_labels_  # noqa: B018 - computes them
     return [(save(model, folder / f"{i}.safetensors"), model) for i, model in enumerate(models)]
 
 
@@ -154,12 +150,13 @@ def test_huge_foreign_files_are_not_read(path):
 
 def test_newer_formats_ask_for_an_update(saved, path):
     document, arrays = taken_apart(saved[0][0])
-    forge(path, {**document, "format": 2, "coview": "7.1.0", "more": 1}, arrays)
+    forge(path, {**document, "format": 3, "coview": "7.1.0", "more": 1}, arrays)
     with pytest.raises(ModelFileError, match=r"was made by coview 7\.1\.0, in a newer format; update coview"):
         load(path)
-    forge(path, {**document, "format": 0}, arrays)
-    with pytest.raises(ModelFileError, match="unknown format"):
-        load(path)
+    for earlier in (0, 1, True, "2", None):
+        forge(path, {**document, "format": earlier}, arrays)
+        with pytest.raises(ModelFileError, match="unknown format"):
+            load(path)
 
 
 @pytest.mark.parametrize(
@@ -248,6 +245,15 @@ def changed(which, change, target):
     return target
 
 
+def nodes(tree):
+    """Yield every object of a JSON tree."""
+    if isinstance(tree, dict):
+        yield tree
+    if isinstance(tree, (dict, list)):
+        for inner in tree.values() if isinstance(tree, dict) else tree:
+            yield from nodes(inner)
+
+
 def replaced(*keys, by):
     def change(model, arrays):
         for key in keys[:-1]:
@@ -257,152 +263,42 @@ def replaced(*keys, by):
     return change
 
 
-def other_graph(*keys, by):
-    kernel = {"value": {"class": type(by).__name__, "parameters": asdict(by)}}
-
-    def change(model, arrays):
-        for key in keys:
-            model = model[key]
-        for name, score_map in model["learnt"]["_score_maps"].items():
-            model["learnt"]["kernels_"][name] = score_map["similarity"]["kernel"] = kernel
-
-    return change
-
-
-def other_neighbours(model, arrays):
-    kernel = {"value": {"class": "NeighborGraph", "parameters": asdict(NeighborGraph())}}
-    model["learnt"]["model_"]["graphs"][0]["similarity"]["kernel"] = kernel
-
-
-GRAPH, WALK, MEMBER = (("learnt", "model_", part, 0) for part in ("graphs", "walks", "members"))
-STEPS_OF_A = ("learnt", "preprocessing_", "a", "preprocessing", "steps")
+LEARNT = ("learnt", "value", "fields")
+POPEN = {"value": {"class": "Popen", "fields": {"args": "ls"}}}
 
 
 @pytest.mark.parametrize(
-    ("number", "change", "message"),
+    ("change", "message"),
     [
-        (0, replaced("class", by="Popen"), "class: expected a class of coview or METHODS, got Popen"),
-        (
-            0,
-            replaced("parameters", "kernel", by={"value": {"class": "Popen", "parameters": {}}}),
-            "parameters.kernel: class: expected a class of coview",
-        ),
-        (
-            0,
-            replaced("parameters", "kernel", by={"value": {"class": "RBF", "parameters": {"sigma2": -1.0}}}),
-            r"RBF.sigma2=-1.0: expected",
-        ),
-        (0, replaced("parameters", "rho", by={"lambda": "x: x"}), "rho: expected one of the tags float, tuple"),
-        (0, replaced("parameters", "rho", by=10**40), "rho: expected a number below 2\\*\\*128"),
-        (0, replaced("learnt", "more", by=1), "unknown: 'more'"),
-        (0, replaced("learnt", "view_n_features_", by={}), "view_n_features_: expected at least one view"),
-        (
-            0,
-            replaced("learnt", "_assignment", "class", by="Popen"),
-            "_assignment: expected CodeWords or Centres, got Popen",
-        ),
-        (
-            0,
-            replaced("learnt", "kernels_", "a", by={"value": {"class": "RBF", "parameters": {"sigma2": None}}}),
-            "kernels_.a: expected a bandwidth",
-        ),
-        (
-            0,
-            replaced("learnt", "kernels_", "a", by={"value": {"class": "Linear", "parameters": {}}}),
-            "one kernel for view 'a', got two",
-        ),
-        (0, replaced("learnt", "_n_features_out", by=3), "_n_features_out: expected 2 for size 'components', got 3"),
-        (0, replaced("learnt", "_n_features_out", by=True), "_n_features_out: expected an integer, got bool"),
-        (0, replaced("learnt", "_beta", "a", by=1), "_beta.a: expected a finite number, got int"),
-        (
-            0,
-            replaced("learnt", "_sklearn_output_config", by={"transform": "exec"}),
-            "_sklearn_output_config.transform: expected one of default, pandas, polars, got exec",
-        ),
-        (3, replaced("learnt", "_view_scores", by={}), "expected the scores and the closeness of view 'view0'"),
-        (3, replaced("learnt", "_closeness", by={}), "expected the scores and the closeness of view 'view0'"),
-        (5, replaced("learnt", "n_iter_", by=77), "n_iter_: expected .* for size 'iterations', got 77"),
-        (6, replaced("learnt", "_n_votes", by=999), "at most one vote per anchor"),
-        (7, replaced("parameters", "estimator", by=None), "expected an estimator that can predict"),
-        (8, replaced("learnt", "n_features_in_", by=10**400), "n_features_in_: expected an integer within"),
-        (9, replaced("learnt", "best_view_", by="x"), "expected one of the views as best_view_, got x"),
-        (10, replaced(*STEPS_OF_A, by=["total", "pca2"]), r"preprocessing_\.a: expected the steps total\+pca2"),
-        (10, replaced(*STEPS_OF_A, by=["exec"]), r"preprocessing_\.a: .*'exec' is unknown"),
-        (10, replaced(*STEPS_OF_A, 0, by=3), r"preprocessing\.steps\[0\]: expected a string, got int"),
-        (10, replaced("learnt", "preprocessing_", "a", "steps", by=3), "a.steps: expected a list, got int"),
-        (10, replaced("learnt", "preprocessing_", "b", "steps", 1, by={"class": "Popen"}), "Standardize.*, got Popen"),
-        (
-            10,
-            replaced("learnt", "preprocessing_", "a", "steps", 0, "total", by=0.0),
-            "total: expected a number above 0",
-        ),
-        (10, replaced("parameters", "steps", by="l2"), "preprocessing_ differs from steps"),
-        (10, replaced("parameters", "steps", by=None), "steps=None"),
-        (11, replaced("learnt", "n_clusters_", by=7), "clusters, not n_clusters_=7"),
-        (11, replaced("learnt", "reason_", by=7), "reason_: expected a string, got int"),
-        (11, replaced("learnt", "number_", by=7), "number_: expected an object, got int"),
-        (
-            11,
-            replaced("learnt", "number_", "parts", 0, "size", by=0),
-            r"number_\.parts\[0\]\.size: expected a number at",
-        ),
-        (11, replaced("learnt", "number_", "secret", by=1), "number_: unknown: 'secret'"),
-        (11, replaced("learnt", "support_", "valleys", 0, by="x"), r"valleys\[0\]: expected a finite number, got str"),
-        (
-            11,
-            replaced(*MEMBER, "coordinates", "class", by="Popen"),
-            r"members\[0\].*: expected .*Columns.*, got Popen",
-        ),
-        (11, replaced(*MEMBER, "coordinates", "place", by=-1), r"coordinates\.place: expected a number at least 0"),
-        (11, replaced("learnt", "number_", "n_clusters", by=4), "number_: expected parts with 4 clusters, got 3"),
-        (11, replaced("learnt", "number_", "votes", 0, by=[3]), "number_: votes: expected pairs"),
-        (11, replaced("learnt", "support_", "valleys", by=[]), "support_: expected a valley and a nearest cluster for"),
-        (
-            11,
-            replaced("learnt", "support_", "nearest", 0, by=9),
-            "support_: nearest: expected labels of these clusters",
-        ),
-        (11, replaced("learnt", "support_", "groups", 0, "clusters", by=[]), "support_: groups: expected each cluster"),
-        (11, replaced(*GRAPH, "n_training", by=59), r"graphs\[0\]\.n_training: expected 60 for size 'train', got 59"),
-        (11, other_neighbours, r"similarity\.kernel: expected FuzzyGraph, got NeighborGraph"),
-        (11, replaced(*WALK, "weights", by=[1.0]), r"walks\[0\]\.weights: expected \d for size 'graphs', got 1"),
-        (11, replaced(*MEMBER, "coordinates", "place", by=99), r"members\[0\]: expected one of \d graphs, got 99"),
-        (11, replaced(*MEMBER, "coordinates", "place", by=0), r"members\[0\]: expected centres with 4 coordinates"),
-        (0, other_graph(by=NeighborGraph()), "kernel: expected FuzzyGraph, got NeighborGraph"),
-        (12, other_graph(by=FuzzyGraph()), "kernel: expected NeighborGraph, got FuzzyGraph"),
+        (replaced("class", by="Popen"), "class: expected a class of coview or a registered one, got Popen"),
+        (replaced("class", by="__import__('os')"), "class: expected a class of coview or a registered one"),
+        (replaced("class", by=["KSC"]), "class: expected a class of coview or a registered one"),
+        (replaced("parameters", "kernel", by=POPEN), "parameters.kernel: class: expected a class of coview, got Popen"),
+        (replaced("parameters", "rho", by={"lambda": "x: x"}), "rho: expected one of the tags"),
+        (replaced("parameters", "rho", by=10**40), r"rho: expected a number below 2\*\*128"),
+        (replaced("parameters", "more", by=1), "parameters: unknown: 'more'"),
+        (replaced("parameters", by=3), "parameters: expected an object, got int"),
+        (replaced("learnt", by=POPEN), "class: expected a class of coview, got Popen"),
+        (replaced("learnt", by=None), "expected a model that can predict"),
+        (replaced("learnt", by={"value": {"class": "RBF", "fields": {"sigma2": 1.0}}}), "a model that can predict"),
+        (replaced(*LEARNT, "predictor", by=None), "expected a model that can predict"),
+        (replaced(*LEARNT, "predictor", by=POPEN), "predictor: class: expected a class of coview, got Popen"),
+        (replaced(*LEARNT, "schema", by=None), "expected a model that can predict"),
+        (replaced(*LEARNT, "schema", by=3), "it is inconsistent"),
+        (replaced(*LEARNT, "stages", by={"tuple": [POPEN]}), "class: expected a class of coview, got Popen"),
+        (replaced(*LEARNT, "learnt", by=3), "it is inconsistent"),
+        (replaced(*LEARNT, "more", by=1), "unknown: 'more'"),
+        (replaced("beside", by={"dict": [["fit", 3]]}), "missing: 'n_features_in_'"),
+        (replaced("beside", by={"dict": [["n_features_in_", 13], ["fit", 3]]}), "unknown: 'fit'"),
+        (replaced("more", by=1), "unknown: 'more'"),
     ],
 )
-def test_forged_files_say_what_is_wrong(number, change, message, saved, path):
-    changed(saved[number][0], change, path)
-    with pytest.raises(ModelFileError, match=message):
-        load(path)
-
-
-def test_each_step_has_the_columns_that_the_step_before_returns(saved, path):
-    def shorten(model, arrays):
-        weights = model["learnt"]["preprocessing_"]["b"]["steps"][0]["weights"]["tensor"]
-        arrays[weights] = arrays[weights][:-1]
-
-    changed(saved[10][0], shorten, path)
-    with pytest.raises(
-        ModelFileError, match=r"preprocessing_\.b\.steps\[0\]\.weights: expected 6 for size 'features', got 5"
-    ):
-        load(path)
-
-    def narrow(model, arrays):
-        directions = model["learnt"]["preprocessing_"]["a"]["steps"][2]["directions"]["tensor"]
-        arrays[directions] = arrays[directions][:1]
-
-    changed(saved[10][0], narrow, path)
-    with pytest.raises(ModelFileError, match=r"estimator_ expects views with \{'a': 2"):
-        load(path)
-
-
-def test_descriptions_of_forged_files_are_refused(saved, path):
-    for change in (replaced("parameters", by=3), replaced("learnt", "view_n_features_", by=3)):
-        changed(saved[0][0], change, path)
-        with pytest.raises(ModelFileError, match=r"inconsistent|view_n_features_: expected an object, got int"):
-            describe_model(path)
+def test_forged_files_name_no_other_classes(change, message, saved, path):
+    changed(saved[0][0], change, path)
+    for read in (load, describe_model):
+        with pytest.raises(ModelFileError, match=message) as refusal:
+            read(path)
+        assert "\n" not in str(refusal.value)
 
 
 def test_deep_nesting_is_refused(saved, path):
@@ -414,30 +310,24 @@ def test_deep_nesting_is_refused(saved, path):
         load(path)
 
 
-def test_a_layout_of_nested_estimators_is_refused_without_representing_it(saved, path):
+def test_a_layout_of_nested_estimators_is_loaded_without_representing_it(saved, path):
     """The representation takes twice as long for each level: 84 seconds for 12, and hours for these 20."""
     nested = None
     for _ in range(20):
         nested = {"estimator": {"class": "Concat", "parameters": {"estimator": None, "views": nested}}}
     changed(saved[8][0], replaced("parameters", "views", by=nested), path)
-    with pytest.raises(ModelFileError, match="views: expected a layout of columns, got a Concat"):
-        load(path)
+    assert isinstance(load(path).views, Concat)
+    assert describe_model(path)["parameters"]["views"]["class"] == "Concat"
 
 
-def test_a_long_range_of_columns_is_not_expanded(saved, path):
-    layout = {"dict": [["x", {"range": [0, 10**12, 1]}], ["y", {"range": [6, 13, 1]}]]}
-    changed(saved[8][0], replaced("parameters", "views", by=layout), path)
-    with pytest.raises(InputError, match="view 'x' selects columns outside the 13 columns of X"):
-        load(path).predict(stack_views(positive_views(24))[0])
-
-
-def test_centroids_too_large_to_compute_with_are_refused(saved, path):
-    document, arrays = taken_apart(saved[4][0])
-    name = document["model"]["learnt"]["_centroids"][0]["tensor"]
-    arrays[name] = np.full_like(arrays[name], 1e200)
-    forge(path, document, arrays)
-    with pytest.raises(ModelFileError, match=r"expected centroids below 1e\+150 in size, got 1e\+200"):
-        load(path)
+@pytest.mark.parametrize(
+    "place", [("parameters", "views"), (*LEARNT, "notes"), (*LEARNT, "schema", "value", "fields", "n_features")]
+)
+def test_a_long_range_is_not_expanded(place, saved, path):
+    changed(saved[8][0], replaced(*place, by={"range": [0, 10**12, 1]}), path)
+    for read in (load, describe_model):
+        with pytest.raises(ModelFileError, match="expected at most 1048576 numbers"):
+            read(path)
 
 
 def test_arrays_with_many_sides_are_refused(saved, path):
@@ -469,47 +359,32 @@ def test_models_with_too_many_names_or_levels_are_not_saved(path, monkeypatch):
         save(model, path)
 
 
-def test_numbers_too_large_to_compute_with_give_an_input_error(saved, path):
-    def enlarge(model, arrays):
-        factor = model["learnt"]["_score_maps"]["a"]["similarity"]["factor"]["tensor"]
-        arrays[factor][:] = 1e308
+def test_false_sizes_take_no_memory(saved, path):
+    """Of a sparse view with a number of columns that no array has."""
 
-    model = load(changed(saved[2][0], enlarge, path))
-    new = rows_like(model)
-    for ask in (lambda: model.predict(new, per_view=True), lambda: model.view_labels_, lambda: model.predict(new)):
-        with pytest.raises(InputError, match="too large to compute with"), np.errstate(all="ignore"):
-            ask()
-
-
-def test_a_false_number_of_features_takes_no_memory(saved, path):
     def widen(model, arrays):
-        model["learnt"]["_score_maps"]["b"]["similarity"]["factor"]["shape"][1] = 2**50
-        model["learnt"]["view_n_features_"]["b"] = 2**50
+        for node in nodes(model):
+            if "sparse" in node:
+                node["sparse"][0][1] = 2**50
 
-    changed(saved[1][0], widen, path)  # view b is sparse and has a polynomial kernel
+    changed(saved[1][0], widen, path)
     tracemalloc.start()
     try:
-        model = load(path)
+        load(path)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert model.view_n_features_["b"] == 2**50
     assert peak < 20 * path.stat().st_size
 
 
-# Two thousand damaged and forged files.
+# Many damaged and forged files.
 
 ODD = [None, True, -1, 0, 1, 3, 2**31, 2**60, 10**40, 1.5, -0.5, 0.0, 1e308, 5e-324, "", "a", "0", "RBF", "KSC"]
 ODD += [[], {}, [[[[[]]]]], {"class": "Codebook"}, {"tensor": "0"}, {"tensor": "1", "by_columns": True}]
-ODD += [{"float": "nan"}, {"float": "inf"}, {"type": "float32"}, {"dtype": "int8"}, {"scalar": ["int32", 2**40]}]
-ODD += [
-    {"slice": [0, 3, None]},
-    {"range": [0, 9, 1]},
-    {"tuple": [1]},
-    {"dict": [["a", 1]]},
-    {"generator": [1, 2, 3, 4]},
-]
-ODD += [{"array": {"numbers": {"tensor": "2"}}}, {"value": {"class": "RBF", "parameters": {"sigma2": 1.0}}}]
+ODD += [{"float": "nan"}, {"float": "inf"}, {"dtype": "float32"}, {"numbers": {"tensor": "2"}}]
+ODD += [{"strings": {"tensor": "1"}}, {"objects": [1, "a", None]}, {"sparse": [[2, 2], {"tensor": "0"}]}]
+ODD += [{"slice": [0, 3, None]}, {"range": [0, 10**12, 1]}, {"tuple": [1]}, {"dict": [["a", 1]]}]
+ODD += [{"value": {"class": "RBF", "fields": {"sigma2": 1.0}}}, {"estimator": {"class": "KSC", "parameters": {}}}]
 
 
 def flipped(content, rng):
@@ -550,7 +425,7 @@ def edit(document, rng):
             elif kind == 1:
                 holder[key], other_holder[other_key] = other_holder[other_key], holder[key]
             elif kind == 2 and isinstance(holder, dict):
-                holder[rng.choice(["a", "b", "class", "tensor", "labels_", "x"])] = holder.pop(key)
+                holder[rng.choice(["a", "b", "class", "tensor", "fields", "value", "dict"])] = holder.pop(key)
             elif kind == 3 and isinstance(holder, list):
                 holder.append(holder[key])
             elif kind == 4 and isinstance(holder[key], (int, float)):
@@ -603,31 +478,24 @@ def test_damaged_files_give_the_same_model_or_an_error(saved, path):
     assert refused > 990
 
 
-def test_forged_files_give_a_model_that_works_or_an_error(saved, path):
+def test_forged_files_give_a_model_or_one_error(saved, path):
+    """The model may be useless: shapes, for example, are not compared, and predictions are then errors of NumPy."""
     rng = random.Random(0)
     originals = [taken_apart(original) for original, _ in saved]
     refused = 0
-    for i in range(1000):
+    for i in range(500):
         document, arrays = deepcopy(originals[i % len(saved)])
         if rng.random() < 0.6:
             edit(document["model"], rng)
         else:
             disturb(arrays, rng)
         forge(path, document, arrays)
-        try:
-            loaded = load(path)
-        except ModelFileError:
-            refused += 1
-            continue
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore", RuntimeWarning)
+        messages = []
+        for read in (load, describe_model):
             try:
-                labels = loaded.predict(rows_like(loaded))
-                assert labels.shape == (3,)
-                if hasattr(loaded, "predict_proba"):
-                    membership, usual = loaded.predict_proba(rows_like(loaded)), loaded.score_samples(rows_like(loaded))
-                    assert (len(membership), usual.shape) == (3, (3,))
-            except InputError:
-                continue
-        assert isinstance(describe_model(path), dict)
-    assert 600 < refused < 990
+                read(path)
+            except ModelFileError as error:
+                messages.append(str(error))
+        assert not any("\n" in message for message in messages)
+        refused += len(messages) > 0
+    assert 150 < refused < 400

@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import GridSearchCV, train_test_split
 
-import coview.runtime
+import coview.base.runtime
 from coview import (
     RBF,
     Concat,
@@ -34,8 +34,8 @@ from coview import (
     stack_views,
     summarize,
 )
+from coview.data.view import Categories
 from coview.preprocess.encode import Encoding, encoded
-from coview.tables import Categories
 from tests import naive
 
 pd = pytest.importorskip("pandas")
@@ -338,7 +338,7 @@ def test_training_tables_that_cannot_be_encoded_are_refused(monkeypatch):
         model.predict({"a": twice})
     with pytest.raises(InputError, match="view 'clinic' has categories in the column 'colour', which a table of num"):
         stack_views({"clinic": clinic})
-    monkeypatch.setattr(coview.runtime, "available_memory", lambda: 1000)
+    monkeypatch.setattr(coview.base.runtime, "available_memory", lambda: 1000)
     with pytest.raises((InputError, MemoryError), match="view 'clinic' with its categories encoded as 6 columns of 90"):
         TMvKSCR(3).fit({"clinic": clinic})
 
@@ -448,7 +448,7 @@ def test_stacked_views_are_not_standardised_again():
     clinic, _ = cohort()
     views = {"clinic": clinic, "other": clinic[["stage", "age"]]}
     model = Concat(TMvKSCR(3, random_state=0)).fit(views)
-    assert model.estimator_.kernels_["all"].metric == "euclidean"
+    assert model.kernels_["all"].metric == "euclidean"
     np.testing.assert_array_equal(model.predict(views), model.labels_)
     assert len(Concat(KMeans(3, n_init=1)).fit({"clinic": clinic}).labels_) == 90
 

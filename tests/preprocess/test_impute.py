@@ -16,9 +16,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 from coview import KSC, OPMC, Concat, Coview, FixedSize, InputError, Preprocessed, TMvKSCR, load, save, summarize
+from coview.data.as_views import as_views
 from coview.preprocess.impute import FillNearest
 from coview.preprocess.steps import parse_steps
-from coview.views import as_views
 from tests.cli.running import call, refused
 from tests.conftest import make_blobs
 

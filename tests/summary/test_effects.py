@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from coview import rows as row_operations
+from coview.data import rows as row_operations
 from coview.summary import effects as module
 from coview.summary.effects import LARGEST, effects, effects_of_columns
 

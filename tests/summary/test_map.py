@@ -8,7 +8,9 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from coview import OPMC, Concat, CoReg, Coview, FixedSize, InputError, TMvKSCR, load, save
-from coview.summary import SampleMap, Summary, gather, summarize
+from coview.summary import SampleMap, Summary, summarize
+from coview.summary import map as sample_map
+from coview.summary.gather import Given, summarize_with_positions
 from coview.summary.map import arrange, place
 from tests import naive
 from tests.conftest import make_blobs
@@ -125,14 +127,14 @@ MODELS = {
 @pytest.fixture
 def few(monkeypatch):
     """Arrange few samples, so that most are placed by these."""
-    monkeypatch.setattr(gather, "ARRANGED", 40)
+    monkeypatch.setattr(sample_map, "ARRANGED", 40)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_summaries_have_a_map_that_shows_the_clusters(name, blobs, few):
     views, _ = blobs
     model = MODELS[name].fit(views)
-    summary, positions = gather.summarize_with_positions(model, views)
+    summary, positions = summarize_with_positions(model, model.check(views), Given())
     assert len(summary.map.rows) == len(summary.map.positions) == 40
     np.testing.assert_allclose(np.array(summary.points.positions), positions, atol=1e-4)  # five digits
     distances = np.linalg.norm(positions[:, None] - positions, axis=2)
@@ -174,7 +176,8 @@ def test_samples_that_lack_views_have_a_place():
 
 def test_methods_without_scores_have_no_map(blobs):
     views, _ = blobs
-    summary, positions = gather.summarize_with_positions(OPMC(3, random_state=0).fit(views), views)
+    model = OPMC(3, random_state=0).fit(views)
+    summary, positions = summarize_with_positions(model, model.check(views), Given())
     assert summary.map is positions is None
     assert summary.points.positions == ()
 
@@ -183,7 +186,7 @@ def test_the_map_of_another_model_is_refused(blobs):
     views, _ = blobs
     model = TMvKSCR(3, random_state=0).fit(views)
     with pytest.raises(InputError, match="on_map is not a map of this model"):
-        summarize(model, views, on_map=SampleMap(model._fingerprint, (10**6,), ((0.0, 0.0),)))
+        summarize(model, views, on_map=SampleMap(model.model_.fingerprint, (10**6,), ((0.0, 0.0),)))
 
 
 def test_a_changed_map_is_refused(blobs):

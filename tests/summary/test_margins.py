@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from coview import rows as row_operations
+from coview.data import rows as row_operations
 from coview.summary.margins import margins, shortened_directions
 
 

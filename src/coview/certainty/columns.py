@@ -1,52 +1,105 @@
-"""What a model says of each sample, as the columns of a label file."""
+"""The columns of samples: what a model finds for each sample, as label files, summaries and annotated data have it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
+from sklearn.utils import gen_batches
 
-from coview.certainty.which_view import best_views
 from coview.core.assign import Labels
-from coview.errors import InputError, InputTypeError
+from coview.data.view import Array
+from coview.data.views import Views
+from coview.errors import InputTypeError
+from coview.model.model import Model, concatenated
 from coview.registry import CLUSTER_COLUMN, LABEL_COLUMNS, check_name
-from coview.views import Array, Views
 
 Columns: TypeAlias = dict[str, Array | None]  # a value for each sample, by name; None if there are none
-_OF_MEMBERSHIP = ("membership", "second_cluster")
+BLOCK_ROWS = 4096  # that are taken at a time, because views may be files
+_DECIMALS = 6  # contributions are rounded before they are compared, so that equal views are a tie in any batch
+
+
+@dataclass(frozen=True)
+class SampleColumns:
+    """What a model finds for each sample, arrays of shape (n_samples,); None if it has no such values."""
+
+    labels: Labels
+    memberships: Array | None = None  # in the cluster of the label
+    second_clusters: Labels | None = None  # of the second largest membership; None for a single cluster
+    novelties: Array | None = None  # NaN if no training sample has a view of the sample
+    # By view, NaN for samples that lack it: how usual the sample is, and the contribution of the view to the label, if
+    # there are several views and clusters.
+    usualness: Mapping[str, Array] = field(default_factory=dict)
+    contributions: Mapping[str, Array] = field(default_factory=dict)
+
+    @property
+    def best_views(self) -> Array | None:
+        """The view that contributes most to each label, the first of equal ones."""
+        if not self.contributions:
+            return None
+        table = np.round(np.array(list(self.contributions.values())), _DECIMALS)
+        return np.array(list(self.contributions))[np.nan_to_num(table, nan=-np.inf).argmax(axis=0)]
+
+    def take(self, rows: Any) -> SampleColumns:
+        """Return the columns of some of the samples."""
+
+        def some(values: Any) -> Any:
+            if isinstance(values, Mapping):
+                return {name: each[rows] for name, each in values.items()}
+            return None if values is None else values[rows]
+
+        return SampleColumns(**{name: some(values) for name, values in vars(self).items()})
+
+    def in_file(
+        self, wanted: Collection[str] = tuple(LABEL_COLUMNS), stability: Sequence[float | None] | None = None
+    ) -> Columns:
+        """Return the wanted `LABEL_COLUMNS`, with the values of `stability` if they are known."""
+        found: Columns = {
+            CLUSTER_COLUMN: self.labels,
+            "membership": self.memberships,
+            "second_cluster": self.second_clusters,
+            "novelty": self.novelties,
+            "best_view": self.best_views,
+            "stability": None if stability is None else np.array(stability, dtype=float),
+        }
+        return {name: found[name] for name in LABEL_COLUMNS if name in wanted}
 
 
 def sample_columns(
-    model: Any,
-    views: Views,
-    labels: Labels | None = None,
-    stability: Sequence[float | None] | None = None,
-    wanted: Collection[str] = tuple(LABEL_COLUMNS),
-) -> Columns:
-    """Return the values of the wanted `LABEL_COLUMNS` for these samples; None for those that the model does not have.
+    model: Model, views: Views, labels: Labels | None = None, wanted: Collection[str] = tuple(LABEL_COLUMNS)
+) -> SampleColumns:
+    """Return the columns of validated samples, those that the wanted `LABEL_COLUMNS` need.
 
-    The labels are those of the training samples, if these are the samples; by default they are predicted. `stability`
-    has the values of that column, if they are known.
+    The labels are those of training samples, if these are the samples; by default they are predicted.
     """
-    columns: Columns = dict.fromkeys(name for name in LABEL_COLUMNS if name in wanted)
-    membership = None
-    if hasattr(model, "predict_proba") and not {*_OF_MEMBERSHIP}.isdisjoint(columns):
-        membership = np.array(model.predict_proba(views))
+    memberships = second = novelties = None
+    table = np.array(model.membership(views)) if model.can("membership") and _OF_MEMBERSHIP & {*wanted} else None
     if labels is None:
-        labels = predicted_labels(model, views) if membership is None else membership.argmax(axis=1)
-    found: Columns = {CLUSTER_COLUMN: labels, "stability": None if stability is None else np.array(stability, float)}
-    if membership is not None:
+        labels = model.predict(views) if table is None else table.argmax(axis=1)
+    if table is not None:
         own = np.arange(len(labels)), labels
-        found["membership"] = membership[own]
-        if membership.shape[1] > 1:
-            membership[own] = -1.0
-            found["second_cluster"] = membership.argmax(axis=1)
-    if "novelty" in columns and hasattr(model, "score_samples"):
-        found["novelty"] = 1 - model.score_samples(views)
-    if "best_view" in columns:
-        found["best_view"] = best_views(model, views)
-    return {name: found.get(name) for name in columns}
+        memberships = table[own]
+        table[own] = -1.0
+        second = table.argmax(axis=1) if table.shape[1] > 1 else None
+    usualness = model.usualness(views) if model.can("usualness") and "novelty" in wanted else {}
+    if usualness:
+        novelties = 1 - model.joint_usualness(usualness)
+    several = model.can("contributions") and len(model.seen_names) > 1 and model.predictor.n_clusters > 1
+    contributions = model.contributions(views) if several and "best_view" in wanted else {}
+    return SampleColumns(labels, memberships, second, novelties, usualness, contributions)
+
+
+_OF_MEMBERSHIP = {"membership", "second_cluster"}
+
+
+def columns_of_rows(model: Model, views: Views, labels: Labels, rows: Array) -> SampleColumns:
+    """Return the columns of some of the samples, given the labels of all."""
+    parts = [rows[part] for part in gen_batches(len(rows), BLOCK_ROWS)]
+    blocks = [vars(sample_columns(model, views.take(part), labels[part])) for part in parts]
+    known = [name for name, values in blocks[0].items() if values is not None]
+    return SampleColumns(**{name: concatenated([block[name] for block in blocks]) for name in known})
 
 
 def check_columns(parameter: str, wanted: Any) -> tuple[str, ...]:
@@ -58,14 +111,3 @@ def check_columns(parameter: str, wanted: Any) -> tuple[str, ...]:
         raise InputTypeError(f"{parameter}={wanted!r}: expected a list of columns, such as [{wanted!r}]")
     chosen = {check_name(parameter, name, known) for name in wanted} | {CLUSTER_COLUMN}
     return tuple(name for name in known if name in chosen)
-
-
-def predicted_labels(model: Any, views: Views) -> Labels:
-    """Return the labels that any model predicts, after a check that there is an integer for each sample."""
-    labels = np.asarray(model.predict(views))
-    if labels.shape != (views.n_samples,) or labels.dtype.kind not in "iu":
-        raise InputError(
-            f"{type(model).__name__}.predict returned {labels.dtype} of shape {labels.shape} for {views.n_samples} "
-            "rows; expected one integer per row"
-        )
-    return labels

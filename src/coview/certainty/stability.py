@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -9,32 +10,29 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
-from coview.certainty.refits import labels_by_part, without_warnings
-from coview.compose import FixedSize, PerView
-from coview.compose.wrapper import OneEstimator
-from coview.core.agreement import jaccard_indices
+from coview.base.html import html_table
+from coview.base.parameters import check_integer
+from coview.base.progress import ProgressParameter, reporting
+from coview.base.runtime import Workers
+from coview.base.text import MOST_DECIMALS, decimals, plural
+from coview.certainty.refits import labels_by_part
+from coview.core.agreement import jaccard_indices, matched
 from coview.core.assign import Labels
 from coview.core.select import Stratified
+from coview.data.view import Array
 from coview.errors import InputError, InputTypeError, kind_of
-from coview.evaluate.coview import Coview
 from coview.evaluate.linkage import LEAST_SAMPLES
-from coview.formats import MOST_DECIMALS, decimals, plural
-from coview.html import html_table
-from coview.kernels import Kernel, Precomputed, kernel_per_view
-from coview.methods.base import MultiViewClusterer, Seed, as_generator, labels_of
-from coview.methods.nested import nested_models
-from coview.parameters import check_integer, is_integer
-from coview.progress import ProgressParameter, reporting
-from coview.runtime import Workers
-from coview.views import Array
+from coview.kernels import Kernel, Precomputed
+from coview.model.clusterer import Clusterer, labels_of
+from coview.model.fitting import Seed, as_generator
 
 # Hennig: lower bounds of the mean Jaccard index of clusters that are doubtful, and of those that are stable.
 READING_BOUNDS = DOUBTFUL, STABLE = 0.6, 0.75
 READINGS = ("stable", "doubtful", "not to be trusted")
 DISSOLVED = 0.5  # Hennig: up to this Jaccard index, a cluster is not found again
 
+HEADER = ("cluster", "samples", "Jaccard index", "dissolved", "reading")
 _LISTED = 20
 
 # The rows that a model of half of the samples labels, and their labels.
@@ -114,14 +112,18 @@ class Stability:
 
     def _repr_html_(self) -> str:
         """Return the clusters as a small table for notebooks."""
-        rows = [
-            (str(label), f"{size:,}", decimals(jaccard, bounds=READING_BOUNDS), str(dissolved), reading)
-            for label, size, jaccard, dissolved, reading in map(dict.values, self.table()[:_LISTED])
-        ]
         hidden = len(self.clusters) - _LISTED
         more = f"<p>… and {hidden} more clusters</p>" if hidden > 0 else ""
-        header = ("cluster", "size", "mean Jaccard index", "dissolved", "reading")
-        return f"<p><b>Stability in {self._models()}</b></p>{html_table(header, rows)}{more}"
+        rows = stability_rows((each.label, each.size, each.jaccard, each.dissolved) for each in self.clusters[:_LISTED])
+        return f"<p><b>Stability in {self._models()}</b></p>{html_table(HEADER, rows)}{more}"
+
+
+def stability_rows(clusters: Iterable[tuple[int, int, float | None, int]]) -> list[tuple[str, ...]]:
+    """Return the cells of a table with this header, from label, size, Jaccard index and models without each cluster."""
+    return [
+        (str(label), f"{size:,}", decimals(jaccard, bounds=READING_BOUNDS), str(dissolved), hennig_reading(jaccard))
+        for label, size, jaccard, dissolved in clusters
+    ]
 
 
 def stability(
@@ -188,28 +190,27 @@ def stability(
     >>> min(found.samples)
     1.0
     """
-    if not isinstance(model, MultiViewClusterer):
+    if not isinstance(model, Clusterer):
         raise InputTypeError(f"model is {kind_of(model)}; give a fitted method or wrapper of this library")
-    checked = model._views_to_predict(views)
+    checked = model.check(views)
     n_repeats = check_integer("n_repeats", n_repeats, 1)
     rng = as_generator(random_state)
     for name in checked:
         if not checked.n_present(name):
             raise InputError(f"no sample has the view {name!r}, and stability fits the model again; give all its views")
     labels, is_training = labels_of(model, checked)
-    n, kernels = checked.n_samples, _kernels_by_view(model)
+    n, kernels = checked.n_samples, model.model_.kernels
     if not is_training:
         _refuse_new_samples(model, kernels)
     tasks = [(half, int(rng.integers(2**31))) for half in _halves(n, n_repeats, rng)]
-    predicts = hasattr(model, "predict")
+    predicts = model.model_.predictor is not None
     done, lock = count(1), Lock()
 
     def fit(task: tuple[Array, int]) -> HalfLabels | ValueError:
         half, seed = task
         shared = np.arange(n) if predicts else half
         try:
-            with without_warnings(model):  # about halves of the samples
-                found = labels_by_part(_unfitted_on(model, half, seed), checked, kernels, half, shared)
+            found = labels_by_part(model.of_part(model.model_, half, seed), checked, kernels, half, shared)
         except ValueError as error:  # also of methods of other libraries
             return error
         finally:
@@ -217,7 +218,9 @@ def stability(
                 report("stability", next(done), n_repeats)
         return shared, found
 
-    with reporting(progress) as report, Workers(n_jobs) as workers:
+    # Warnings are about halves of the samples. The filters belong to the process, so they are set before all threads.
+    with reporting(progress) as report, warnings.catch_warnings(), Workers(n_jobs) as workers:
+        warnings.simplefilter("ignore")
         results = workers.map(fit, tasks)
     fitted = [each for each in results if not isinstance(each, ValueError)]
     if not fitted:
@@ -232,7 +235,7 @@ def _refuse_new_samples(model: Any, kernels: Mapping[str, Kernel]) -> None:
     """Raise an InputError if parameters of the model have an entry for each training sample."""
     precomputed = [name for name, kernel in kernels.items() if isinstance(kernel, Precomputed)]
     parameter = f"kernel of view {precomputed[0]!r}" if precomputed else ""
-    if any(isinstance(getattr(each, "select", None), Stratified) for each in nested_models(model)):
+    if any(isinstance(value, Stratified) for value in model.get_params().values()):
         parameter = "select=Stratified(…)"
     if parameter:
         raise InputError(f"the {parameter} is given for the training samples; give these for their stability")
@@ -242,8 +245,6 @@ def summarize_halves(
     labels: Labels, halves: Sequence[HalfLabels]
 ) -> tuple[tuple[ClusterStability, ...], tuple[float | None, ...]]:
     """Return the stability of each cluster, and for each sample the fraction of models in which it stays."""
-    from scipy.optimize import linear_sum_assignment
-
     names, numbers, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     best, stays, labelled = [], np.zeros(len(labels)), np.zeros(len(labels))
     for rows, found in halves:
@@ -251,23 +252,17 @@ def summarize_halves(
         indices = jaccard_indices(numbers[rows], theirs, len(names))
         best.append(indices.max(axis=1))
         match = np.full(len(names), -1)  # also of clusters that are matched to none, because the model has fewer
-        ours, matched = linear_sum_assignment(np.nan_to_num(indices), maximize=True)
-        match[ours] = matched
+        ours, columns = matched(np.nan_to_num(indices))
+        match[ours] = columns
         labelled[rows] += 1
         stays[rows] += match[numbers[rows]] == theirs
-    by_cluster = [[float(index) for index in each if not np.isnan(index)] for each in zip(*best, strict=True)]
-    clusters = [
-        ClusterStability(
-            label=int(name),
-            size=int(size),
-            jaccard=float(np.mean(indices)) if indices else None,
-            dissolved=sum(index <= DISSOLVED for index in indices),
-        )
-        for name, size, indices in zip(names, sizes, by_cluster, strict=True)
-    ]
-    fractions = (stays / np.maximum(labelled, 1)).tolist()
-    known = (labelled > 0).tolist()
-    return tuple(clusters), tuple(each if has else None for each, has in zip(fractions, known, strict=True))
+    known = [of_cluster[~np.isnan(of_cluster)] for of_cluster in np.array(best).T]
+    clusters = tuple(
+        ClusterStability(int(name), int(size), float(each.mean()) if len(each) else None, int(sum(each <= DISSOLVED)))
+        for name, size, each in zip(names, sizes, known, strict=True)
+    )
+    fractions = (stayed / n if n else None for stayed, n in zip(stays.tolist(), labelled.tolist(), strict=True))
+    return clusters, tuple(fractions)
 
 
 def large_clusters_only(clusters: Iterable[ClusterStability]) -> tuple[ClusterStability, ...]:
@@ -282,35 +277,3 @@ def _halves(n_samples: int, n_repeats: int, rng: np.random.Generator) -> list[Ar
         order = rng.permutation(n_samples)
         halves += [np.sort(order[::2]), np.sort(order[1::2])]
     return halves[:n_repeats]
-
-
-def _unfitted_on(model: Any, rows: Array, seed: int) -> Any:
-    """Return an estimator with the settings of a fitted model for some of the rows, silent, in one thread and seeded.
-
-    A `Coview` has the number of clusters that it has selected. A `FixedSize` trains on no more samples than there are.
-    """
-    copy = clone(model)
-    own = copy.get_params(deep=False)
-    fixed = {"random_state": seed, "n_jobs": 1, "progress": None, "verbose": 0}
-    changed: dict[str, Any] = {name: value for name, value in fixed.items() if name in own}
-    if isinstance(model, Coview):
-        changed["n_clusters"] = model.n_clusters_
-    elif isinstance(model, PerView):
-        changed["estimator"] = {name: _unfitted_on(each, rows, seed) for name, each in model.estimators_.items()}
-    elif isinstance(model, OneEstimator):
-        changed["estimator"] = _unfitted_on(model.estimator_, rows, seed)
-    if isinstance(model, FixedSize):
-        if is_integer(model.n_train):
-            changed["n_train"] = min(int(model.n_train), len(rows))
-        if isinstance(model.select, Stratified):
-            changed["select"] = Stratified(np.asarray(model.select.groups)[rows])
-    return copy.set_params(**changed)
-
-
-def _kernels_by_view(model: Any) -> dict[str, Kernel]:
-    """Return the kernels that a model was given for its views, some of which may be precomputed."""
-    if isinstance(model, PerView):
-        return {name: kernel for each in model.estimators_.values() for name, kernel in _kernels_by_view(each).items()}
-    if isinstance(model, MultiViewClusterer) and hasattr(model, "kernel"):
-        return kernel_per_view(model.kernel, model.view_names_)
-    return {}

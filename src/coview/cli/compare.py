@@ -6,14 +6,14 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
-from coview.atomic import write_complete
+from coview.base.atomic import write_complete
+from coview.base.text import percent
 from coview.cli.folder import claimed_folder
 from coview.cli.inputs import LabelledInputs
 from coview.cli.options import MODEL, OUTPUT, Force, Impute, Preprocess, Seed, option, written_path
 from coview.cli.output import draw_report, print_address
 from coview.cli.parse import parse_imputation, parse_integer, parse_preprocessing
 from coview.cli.terminal import Terminal
-from coview.formats import percent
 from coview.registry import METHODS, check_name
 
 COMPARISON_FILES = ("comparison.json", "comparison.html")

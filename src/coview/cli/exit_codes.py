@@ -11,11 +11,11 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from coview.base.text import visible
 from coview.cli.folder import completed
 from coview.cli.spelling import INSTEAD, in_options
 from coview.cli.terminal import print_errors
 from coview.errors import InputError
-from coview.formats import visible
 
 # The base class of all usage errors; its module differs between versions of typer.
 _UsageError: Any = typer.BadParameter.__base__

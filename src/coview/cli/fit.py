@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from coview.base.text import percent
 from coview.cli.folder import claimed_files, claimed_folder
 from coview.cli.inputs import LabelledInputs
 from coview.cli.model import ModelOptions
@@ -25,7 +26,6 @@ from coview.cli.output import (
 from coview.cli.run import RUN_FILES, RunFolder, brief, run, run_files
 from coview.cli.terminal import Terminal
 from coview.errors import InputError
-from coview.formats import percent
 
 if TYPE_CHECKING:
     from coview.summary import Summary

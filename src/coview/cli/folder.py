@@ -32,7 +32,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 
-from coview.atomic import FULL_DISK, Locked, lock
+from coview.base.atomic import FULL_DISK, Locked, lock
 from coview.errors import InputError
 
 completed: list[Path] = []  # what a command has written; later errors and Ctrl-C do not change it

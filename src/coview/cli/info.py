@@ -43,7 +43,7 @@ def methods_command(terminal: Terminal) -> None:
 
     Example: coview methods --json
     """
-    predicts = {name: hasattr(method, "predict") for name, method in METHODS.items()}
+    predicts = {name: "predict" in method.abilities for name, method in METHODS.items()}
     rows = [(name, e.summary, "yes" if predicts[name] else "no", e.cost) for name, e in METHODS.entries.items()]
     terminal.table("Methods", ("name", "summary", "new samples", "time"), rows)
     terminal.line("Without --method, coview fit uses coview.")

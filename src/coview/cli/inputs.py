@@ -145,8 +145,8 @@ class LabelledInputs(ViewInputs):
 
     def read_truth(self, loaded: Any) -> tuple[tuple[str, ...] | None, list[str]]:
         """Return the known class of each sample, if --truth is given, and notes."""
+        from coview.data.mistakes import check_classes, classes_among_features
         from coview.io.labels import read_classes
-        from coview.likely_mistakes import check_classes, classes_among_features
 
         if self.truth is None:
             return None, []

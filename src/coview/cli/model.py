@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any
 
+from coview.base.progress import Progress
 from coview.cli.options import (
     MODEL,
     Clusters,
@@ -30,12 +31,11 @@ from coview.cli.parse import (
     parse_weights,
 )
 from coview.errors import InputError
-from coview.progress import Progress
 from coview.registry import ASSIGNERS, KERNELS, METHODS, SELECTORS, check_name
 
 if TYPE_CHECKING:
     from coview.certainty.stability import Stability
-    from coview.views import Views
+    from coview.data.views import Views
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class ModelOptions:
         steps = {view: parse_steps(f"{filled[view]}+{each}").name for view, each in steps.items()}
         if estimator is not method:
             notes.insert(0, f"{name} takes one view: the columns of all views are concatenated (Concat)")
-        if self.n_train is not None and not hasattr(method, "predict"):
+        if self.n_train is not None and "predict" not in method.abilities:
             raise InputError(f"the method {name} cannot label new samples, which --n-train needs; leave it out")
         return self._with_n_train(preprocessed(estimator, steps)), tuple(notes)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from coview.base.text import decimals, percent, plural, shortened_apart
 from coview.cli.terminal import Terminal
 from coview.errors import InputError
-from coview.formats import decimals, percent, shortened_apart
 
 if TYPE_CHECKING:
     from coview.compare import Comparison
@@ -26,22 +26,19 @@ def print_support(terminal: Terminal, summary: Summary) -> None:
 
 def print_stability(terminal: Terminal, summary: Summary) -> None:
     """Print the stability of the clusters, if it was measured with --stability."""
-    from coview.certainty.stability import READING_BOUNDS, hennig_reading
-    from coview.summary.words import refits_in_words
+    from coview.certainty.stability import HEADER, stability_rows
+    from coview.summary.sentences import refits_in_words
 
     if summary.refits is not None and summary.n_clusters > 1:
-        shown = [decimals(each.stability, bounds=READING_BOUNDS) for each in summary.clusters]
-        rows = [
-            (str(each.label), str(each.size), stable, str(dissolved), hennig_reading(each.stability))
-            for each, stable, dissolved in zip(summary.clusters, shown, summary.refits.dissolved, strict=True)
-        ]
-        terminal.table("Stability", ("cluster", "samples", "Jaccard index", "dissolved", "reading"), rows)
+        each = zip(summary.clusters, summary.refits.dissolved, strict=True)
+        rows = stability_rows((cluster.label, cluster.size, cluster.stability, gone) for cluster, gone in each)
+        terminal.table("Stability", HEADER, rows)
         terminal.line(" ".join(refits_in_words(summary)))
 
 
 def print_contributions(terminal: Terminal, summary: Summary) -> None:
     """Print which views contribute most to which clusters, and what is lost without each view."""
-    from coview.summary.words import contributions_in_words, loss_in_words
+    from coview.summary.sentences import contributions_in_words, loss_in_words
 
     for sentence in (*contributions_in_words(summary), *loss_in_words(summary)):
         terminal.line(sentence)
@@ -67,7 +64,7 @@ def print_clusters(terminal: Terminal, summary: Summary) -> None:
         terminal.line(f"Adjusted Rand index between each view's labels and the joint labels: {by_view}")
     if summary.truth is not None:
         terminal.line(describe_truth(summary.truth))
-    views = "1 view" if len(summary.views) == 1 else f"{len(summary.views)} views"
+    views = plural(len(summary.views), "view")
     terminal.line(f"{summary.n_samples} samples, {views}; fitted in {summary.seconds['fit']:.2f} s")
 
 

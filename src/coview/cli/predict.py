@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from coview.base.text import percent, plural
 from coview.cli.folder import claimed_files
 from coview.cli.inputs import ViewInputs
 from coview.cli.options import OUTPUT, option
@@ -17,14 +18,13 @@ from coview.cli.output import check_report, draw_report, print_address
 from coview.cli.parse import match_views
 from coview.cli.terminal import Terminal
 from coview.errors import InputError
-from coview.formats import percent, plural
-from coview.registry import CLUSTER_COLUMN
+from coview.registry import CLUSTER_COLUMN, LABEL_COLUMNS
 
 if TYPE_CHECKING:
     from coview.certainty.columns import Columns
+    from coview.data.views import Views
     from coview.io import ViewsReader
-    from coview.summary import Summary
-    from coview.views import Views
+    from coview.summary import SampleMap
 
 _IN_MEMORY = 2**29  # bytes of views up to which files are read whole, because that reads more formats and aligns ids
 
@@ -87,12 +87,14 @@ def predict_command(
             raise InputError(f"{file} exists; name another file, or replace it with --force")
     sizes: Counter[int] = Counter()
     novel: dict[str, Any] = {}
+    labelled: list[Any] = []  # the samples of the last block, all for a report, and their columns
+    needed = wanted if report is None else tuple(LABEL_COLUMNS)
     with claimed_files(files, force=force) as written_to, terminal.working() as progress:
         progress("reading the model", 0, 1)
         path = model / "model.safetensors" if model.is_dir() else model
         known = {view["name"]: view for view in describe_model(path)["views"]}
         trained: Any = load(path)
-        match_views(inputs.files, tuple(known), may_lack=trained._samples_may_lack_views)
+        match_views(inputs.files, tuple(known), may_lack=trained.may_lack_views)
         absent = [name for name in known if name not in inputs.files]
         if absent:
             terminal.note(f"the samples lack the views of the model that are not given: {', '.join(absent)}")
@@ -108,7 +110,7 @@ def predict_command(
             n_samples, blocks = reader.n_samples, reader._blocks()
         else:
             progress("reading the files", 0, 1)
-            loaded = inputs.read(trained_on, categories, [name for name in known if trained._fills_cells(name)])
+            loaded = inputs.read(trained_on, categories, [name for name in known if trained.fills_cells(name)])
             terminal.note(*loaded.notes)
             _check_widths(inputs.files, loaded.views, widths)
             progress("labelling", 0, 1)
@@ -118,8 +120,11 @@ def predict_command(
         def counted() -> Iterator[tuple[Any, Columns]]:
             lacking: set[str] = set()
             for views, ids in blocks:
-                block = sample_columns(trained, views, wanted=wanted)
-                novel.update({name: novel.get(name, 0) + x for name, x in count_novel(trained, views).items()})
+                checked = trained.check(views)
+                found = sample_columns(trained.model_, checked, wanted=needed)
+                labelled[:] = checked, found
+                block, counts = found.in_file(wanted), count_novel(trained.model_, checked, found)
+                novel.update({name: novel.get(name, 0) + count for name, count in counts.items()})
                 terminal.note(*notes_on_formulas(output, ids))
                 blank = {name for name in columns or () if block[name] is None}
                 if blank - lacking:
@@ -134,8 +139,13 @@ def predict_command(
         terminal.note(*notes_on_novelty(novel))
         write_description(written_to[0], ids_name, wanted)
         if report is not None:
+            from coview.summary.gather import Given, summarize_with_positions
+
             progress("report", 0, 1)
-            summary = _summary_on_map(trained, loaded, path, terminal, shlex.join(context.obj))
+            on_map = _map_beside(path, trained.model_.fingerprint, terminal)
+            given = Given(loaded.ids, notes=terminal.notes, command=shlex.join(context.obj), on_map=on_map)
+            checked, found = labelled
+            summary, _ = summarize_with_positions(trained, checked, given, found)
             draw_report(summary, written_to[-1], terminal)
         written = [file for file, place in zip(files, written_to, strict=True) if place.exists()]
     total = sizes.total()
@@ -148,20 +158,22 @@ def predict_command(
     terminal.print_json({"n_samples": total, "sizes": by_label, "files": list(map(str, written))})
 
 
-def _summary_on_map(trained: Any, loaded: Any, path: Path, terminal: Terminal, command: str) -> Summary:
-    """Return the summary of new samples, on the map in the summary.json beside the model if there is one."""
-    from coview.summary import Summary, summarize
+def _map_beside(path: Path, fingerprint: str, terminal: Terminal) -> SampleMap | None:
+    """Return the map in the summary.json beside a model, if there is one of this model."""
+    from coview.summary import Summary
 
-    beside, on_map = path.with_name("summary.json"), None
-    if beside.is_file():
-        try:
-            on_map = Summary.from_json(beside.read_bytes()).map
-        except InputError:
-            terminal.note(f"{beside} is not a summary of this version, so the map is computed again from the model")
-        if on_map is not None and on_map.fingerprint != trained._fingerprint:
-            terminal.note(f"{beside} is the summary of another model, so the map is computed again from the model")
-            on_map = None
-    return summarize(trained, loaded.views, ids=loaded.ids, notes=tuple(terminal.notes), command=command, on_map=on_map)
+    beside = path.with_name("summary.json")
+    if not beside.is_file():
+        return None
+    try:
+        found = Summary.from_json(beside.read_bytes()).map
+    except InputError:
+        terminal.note(f"{beside} is not a summary of this version, so the map is computed again from the model")
+        return None
+    if found is not None and found.fingerprint != fingerprint:
+        terminal.note(f"{beside} is the summary of another model, so the map is computed again from the model")
+        return None
+    return found
 
 
 def _check_output(output: Path, files: Mapping[str, str]) -> None:

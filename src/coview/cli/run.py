@@ -8,20 +8,21 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
-from coview.atomic import complete_or_absent, write_complete
+from coview.base.atomic import complete_or_absent, write_complete
+from coview.base.progress import Progress
 from coview.cli.folder import claimed_folder
 from coview.cli.inputs import LabelledInputs
 from coview.cli.model import ModelOptions
 from coview.cli.options import OUTPUT, Force, RunPath, option
 from coview.cli.output import draw_report
 from coview.cli.terminal import Terminal
-from coview.progress import Progress
-from coview.registry import CLUSTER_COLUMN, check_name
+from coview.registry import check_name
 
 if TYPE_CHECKING:
     from coview.core.assign import Labels
+    from coview.data.view import Array
+    from coview.data.views import Views
     from coview.summary import Summary
-    from coview.views import Array, Views
 
 LABEL_FORMATS = ("csv", "parquet")
 # All files that a run may write: one of the two files of labels and its description, and map.csv of
@@ -62,7 +63,7 @@ def run_files(
     with claimed_folder(folder.output, RUN_FILES, force=folder.force) as written_to, terminal.working() as progress:
         progress("reading the files", 0, 4)
         start = perf_counter()
-        loaded = inputs.read(empty_cells=[name for name in inputs.files if estimator._fills_cells(name)])
+        loaded = inputs.read(empty_cells=[name for name in inputs.files if estimator.fills_cells(name)])
         classes, truth_notes = inputs.read_truth(loaded)
         terminal.note(*notes, *loaded.notes, *truth_notes)
         return run(
@@ -98,15 +99,13 @@ def run(
 ) -> tuple[Summary, list[str]]:
     """Fit, summarise and write to the folder; return the summary and the names of the files."""
     from coview.certainty.columns import sample_columns
-    from coview.compose.wrapper import fit_with_stages
     from coview.io.labels import notes_on_formulas, write_description, write_labels
-    from coview.methods.nested import nested_models
     from coview.persist import save
-    from coview.summary.gather import summarize_with_positions
+    from coview.summary.gather import Given, summarize_with_positions
 
     seconds, start = dict(seconds or {}), perf_counter()
     progress("fitting", 1, 4)
-    model = fit_with_stages(estimator, views, progress)
+    model = estimator.fit_reporting(views, lambda stage, done, total: progress(f"fitting: {stage}", done, total))
     seconds["fit"] = perf_counter() - start
     stability = None
     if measure_stability is not None:
@@ -114,29 +113,21 @@ def run(
         stability = measure_stability(model, views, progress)
         seconds["stability"] = perf_counter() - start
     progress("summary", 2, 4)
-    of_samples = None if stability is None else stability.samples
-    name, columns = ids_name or "sample", sample_columns(model, views, model.labels_, of_samples)
+    name, views = ids_name or "sample", model.check(views)
+    columns = sample_columns(model.model_, views, model.labels_)
     labels = folder / f"labels.{options.labels_format}"
-    write_description(write_labels(labels, columns[CLUSTER_COLUMN], ids, name=name, columns=columns), name)
+    in_file = columns.in_file(stability=None if stability is None else stability.samples)
+    write_description(write_labels(labels, columns.labels, ids, name=name, columns=in_file), name)
     terminal.note(*notes_on_formulas(labels, ids))
-    if hasattr(model, "predict"):
+    if "predict" in model.abilities:
         save(model, folder / "model.safetensors")
     else:
-        *_, method = nested_models(model)
-        terminal.note(f"{type(method).__name__} cannot label new samples, so no model is saved")
-    summary, positions = summarize_with_positions(
-        model,
-        views,
-        ids=ids,
-        truth=truth,
-        seconds=seconds,
-        notes=tuple(terminal.notes),
-        command=command,
-        stability=stability,
-    )
+        terminal.note(f"{type(model.method).__name__} cannot label new samples, so no model is saved")
+    given = Given(ids, truth, seconds, tuple(terminal.notes), command, stability=stability)
+    summary, positions = summarize_with_positions(model, views, given, columns)
     write_complete(folder / "summary.json", summary.to_json().encode())
     if positions is not None:
-        _write_map(folder / "map.csv", ids_name or "sample", ids, positions, model.labels_)
+        _write_map(folder / "map.csv", name, ids, positions, columns.labels)
     if options.draw:
         progress("report", 3, 4)
         draw_report(summary, folder / "report.html", terminal)

@@ -11,11 +11,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+from coview.base.progress import Progress, progress_bar, reporting
+from coview.base.text import visible
 from coview.cli.folder import completed
 from coview.cli.options import OUTPUT, option
 from coview.cli.spelling import in_options
-from coview.formats import visible
-from coview.progress import Progress, progress_bar, reporting
 
 _BAR_DELAY = 1.0  # seconds before a progress bar appears
 

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, Self
+from dataclasses import replace
+from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import clone
 
-from coview.compose.wrapper import Wrapper, setting
+from coview.base.parameters import check_integer, is_integer, is_number
+from coview.base.progress import Progress, reporting
+from coview.compose.wrapper import Wrapper, learn
 from coview.core.agreement import mean_agreements
 from coview.core.assign import Labels, number_by_size
 from coview.core.select import Rows, RowSource, Selector, Stratified, as_selector, draw_rows
-from coview.errors import InputError, InputTypeError, kind_of
-from coview.methods.base import Seed
-from coview.methods.coverage import least_samples
-from coview.parameters import check_integer, is_integer, is_number
+from coview.data.as_views import Layout
+from coview.data.view import Array
+from coview.data.views import Views
+from coview.errors import InputError, InputTypeError, Note, kind_of
+from coview.kernels import Kernel
+from coview.model.clusterer import SCORES
+from coview.model.fitting import Seed, as_generator, least_samples, note_on_fewer
+from coview.model.model import Model
+from coview.model.schema import Schema
 from coview.preprocess.encode import Encoding, encoded
-from coview.state import OPTIONAL, FloatArray, IntegerArray, Sizes, require
-from coview.views import Array, Layout, Views
 
 _MORE_ROWS = 10_000
-_MOST_TIMES = 10  # as many rows as these; beyond, labelling these again costs less than copying the others
+_MOST_TIMES = 10  # the labelled rows; above, copying the remaining rows costs more than labelling all again
 _ONE_ROW_PER_TRAINING_SAMPLE = ("scores_", "latent_", "view_labels_", "embedding_")
 
 
@@ -52,9 +57,9 @@ class FixedSize(Wrapper):
 
     Attributes
     ----------
-    estimator_ : clusterer
-        The fitted estimator. Its fitted attributes are also attributes of this object, as in model.eigenvalues_,
-        except those with one row per training sample, such as model.estimator_.scores_.
+    model_ : Model
+        What is learnt. The attributes of the method are also attributes of this object, as in model.eigenvalues_,
+        except those with one row per training sample, such as model.model_.learnt["scores_"].
     train_rows_ : array of shape (n_train,)
         Row numbers of the training samples, in increasing order.
     labels_ : array of shape (n_samples,)
@@ -82,9 +87,9 @@ class FixedSize(Wrapper):
     ((5000,), (300,), (5000, 2))
     """
 
-    labels_: Annotated[Labels, IntegerArray("samples", least=0, below="samples"), OPTIONAL]
-    train_rows_: Annotated[Rows, IntegerArray("train", least=0, increasing=True)]
-    agreements_: Annotated[Array, FloatArray("repeats")]
+    kept_abilities = SCORES  # not "recluster", which learns the clusters without labelling all samples
+    train_rows_: Rows
+    agreements_: Array
 
     def __init__(
         self,
@@ -103,53 +108,33 @@ class FixedSize(Wrapper):
         self.views = views
         self.random_state = random_state
 
-    def __getattr__(self, name: str) -> Any:
-        """Return what the fitted estimator has learnt, except what has one row per training sample."""
-        if name in _ONE_ROW_PER_TRAINING_SAMPLE and "estimator_" in self.__dict__:
-            raise AttributeError(
-                f"FixedSize has no {name}, which has one row for each of the {len(self.train_rows_)} training samples; "
-                f"read estimator_.{name}, whose rows are train_rows_, or call transform or predict(…, per_view=True)"
+    def check_views(self, views: Views) -> tuple[Note, ...]:
+        self.require_method("trains", views.names)
+        if not {"predict"} <= self.abilities:
+            raise InputError(
+                f"{type(self.estimator).__name__} cannot label new samples; FixedSize needs a method that can, such as "
+                "TMvKSCR, MvKSC, OPMC or MVSCBP"
             )
-        return super().__getattr__(name)
+        return ()  # the estimator checks the training samples
 
-    def _fit(self, X: Any) -> None:
+    def fit_model(self, views: Views, report: Progress) -> Model:
+        model, rows, of_rows = self._trained(views, views.names, report)
+        return replace(model, labels=_completed(model, rows, of_rows, views))
+
+    def fit_reporting(self, X: Any, report: Progress) -> Self:
         if _is_source(X) and not isinstance(X, Views):
             raise InputTypeError(
                 f"X is {kind_of(X)}, whose rows may not fit into memory; call train, which does not label all rows"
             )
-        views = self._views_to_fit(X)
-        self.labels_ = self._completed(*self._train(views), views)
+        return super().fit_reporting(X, report)
 
-    def _completed(self, rows: Rows, of_rows: Labels, views: Views) -> Labels:
-        """Return the labels of all samples, given those of some rows, which are not scored again."""
-        n = views.n_samples
-        if n > _MOST_TIMES * len(rows):
-            return np.asarray(self.estimator_.predict(views), dtype=np.int64)
-        labels = np.empty(n, dtype=np.int64)
-        labels[rows] = of_rows
-        for some in self._blocks(np.setdiff1d(np.arange(n), rows)):
-            labels[some] = self.estimator_.predict(views.take(some))
-        return labels
-
-    def _numbered(self, views: Views, labels: Labels, tied: Labels) -> Labels:
-        """Number the clusters by their size among these samples; return the labels of the samples."""
-        while True:
-            numbered, order = number_by_size(labels)
-            if np.array_equal(order, np.arange(len(order))) or not self.estimator_._renumber(order):
-                return labels
-            labels = numbered
-            # Of equally near clusters a sample is in that with the lower number, which may be another one now. It can
-            # only move to a larger cluster, so this ends.
-            for some in self._blocks(np.flatnonzero(tied)):
-                labels[some] = self.estimator_.predict(views.take(some))
-
-    def _renumber(self, order: Labels) -> bool:
-        return False  # the numbers are those of all samples
-
-    @staticmethod
-    def _blocks(rows: Rows) -> list[Rows]:
-        """Return the rows in blocks, because a copy of all of them may not fit into memory."""
-        return [rows[start : start + _MORE_ROWS] for start in range(0, len(rows), _MORE_ROWS)]
+    def of_part(self, found: Model, rows: Array, seed: int) -> Self:
+        copy = super().of_part(found, rows, seed)
+        if is_integer(self.n_train):
+            copy.set_params(n_train=min(int(self.n_train), len(rows)))
+        if isinstance(self.select, Stratified):
+            copy.set_params(select=Stratified(np.asarray(self.select.groups)[rows]))
+        return copy
 
     def train(self, source: RowSource) -> Self:
         """Train on rows of a source without labelling the others: there is no labels_ afterwards, use predict.
@@ -169,50 +154,65 @@ class FixedSize(Wrapper):
             raise InputTypeError(
                 f"source is {kind_of(source)}; give Views, a ViewsReader or DaskViews, or call fit with tables"
             )
-        before = self.__dict__.copy()
-        try:
-            self.__dict__.pop("labels_", None)
-            if hasattr(source, "filled_by"):
-                source = source.filled_by(self)
-            some = source.take(np.arange(1))
-            if some.categories:  # whose encoding is learnt from more rows
-                some = source.take(draw_rows(source.n_samples, _MORE_ROWS, self._generator()))
-            self._views_to_fit(some)
-            self._train(_EncodedRows(source, self._encodings) if self._encodings else source)
-        except BaseException:
-            self.__dict__ = before
-            raise
+        if hasattr(source, "filled_by"):
+            source = source.filled_by(self)
+        some = source.take(np.arange(1))
+        if some.categories:  # whose encoding is learnt from more rows
+            some = source.take(draw_rows(source.n_samples, _MORE_ROWS, as_generator(self.random_state)))
+        self.check_missing(some)
+        schema, views = Schema.learn(some, self.fills_cells, self.may_lack_views)
+        notes = self.check_views(views)
+        rows = _EncodedRows(source, schema.encodings) if schema.encodings else source
+        with reporting(None) as report:
+            model = self._trained(rows, views.names, report)[0]
+        self._check_stacked_columns(some, some, reset=True)
+        self.publish(replace(model, schema=schema, labels=np.zeros(0, np.int64), notes=(*notes, *model.notes)))
         return self
 
-    def _train(self, source: RowSource) -> tuple[Rows, Labels]:
-        """Train, number the clusters, and return some rows whose labels are known, with these labels."""
-        self._require_method("trains")
-        if not hasattr(self.estimator, "predict"):
-            raise InputError(
-                f"{type(self.estimator).__name__} cannot label new samples; FixedSize needs a method that can, such as "
-                "TMvKSCR, MvKSC, OPMC or MVSCBP"
-            )
+    def _trained(self, source: RowSource, names: tuple[str, ...], report: Progress) -> tuple[Model, Rows, Labels]:
+        """Return the model with numbered clusters, and some rows whose labels are known, with these labels."""
         n_repeats = check_integer("n_repeats", self.n_repeats, 1)
-        count, rng, selector = self._n_selected(source.n_samples), self._generator(), as_selector(self.select)
-        trained = []
+        rng, selector = as_generator(self.random_state), as_selector(self.select)
+        count, kernels, trained = self._n_selected(source.n_samples), self.kernels(names), []
         for _ in range(n_repeats):
-            rows, views = self._selected(source, count, rng, selector)
-            trained.append((rows, clone(self.estimator).fit(views)))
+            rows, views = self._selected(source, count, rng, selector, kernels)
+            notes = super().check_views(views)
+            trained.append((rows, learn(self.estimator, views, report).with_notes(*notes)))
         if n_repeats == 1 and count > _MORE_ROWS:  # the clusters are learnt and numbered
-            self.agreements_, (self.train_rows_, self.estimator_) = np.ones(1), trained[0]
-            return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.int64)
-        more = hasattr(self.estimator, "recluster") and count < min(source.n_samples, _MORE_ROWS)
+            no_rows = np.zeros(0, dtype=np.intp)
+            return self._described(trained[0][1], trained[0][0], np.ones(1)), no_rows, no_rows.astype(np.int64)
+        more = "recluster" in self.estimator.abilities and count < min(source.n_samples, _MORE_ROWS)
         known = draw_rows(source.n_samples, _MORE_ROWS, rng)
-        some = source.take(known)
-        found = [(each._recluster if more else each._labels_and_ties)(some) for _, each in trained]
-        self.agreements_ = mean_agreements([labels for labels, _ in (each.T for each in found)])
-        best = int(self.agreements_.argmax())
-        self.train_rows_, self.estimator_ = trained[best]
-        labels, tied = np.ascontiguousarray(found[best].T)
-        return known, labels if count > _MORE_ROWS else self._numbered(some, labels, tied)
+        some, models, found = source.take(known), [], []
+        for _, model in trained:
+            if more:
+                model, labels = model.reclustered(some, as_generator(self.method.random_state))
+                model = model.with_notes(*note_on_fewer(model.predictor.n_clusters, int(self.method.n_clusters)))
+            else:
+                labels = model.labels_and_ties(some)
+            models.append(model)
+            found.append(labels)
+        agreements = mean_agreements([labels for labels, _ in (each.T for each in found)])
+        best = int(agreements.argmax())
+        model, (labels, tied) = models[best], np.ascontiguousarray(found[best].T)
+        if count <= _MORE_ROWS:
+            model, labels = _numbered(model, some, labels, tied)
+        return self._described(model, trained[best][0], agreements), known, labels
+
+    def _described(self, model: Model, rows: Rows, agreements: Array) -> Model:
+        """Return the model with the attributes of this wrapper, whose method has fewer samples."""
+        learnt = {**model.learnt, "train_rows_": rows, "agreements_": agreements}
+        known = {*learnt, *(["view_labels_"] if model.can("labels_by_view") else [])}
+        hidden = tuple(name for name in _ONE_ROW_PER_TRAINING_SAMPLE if name in known)
+        return replace(model, learnt=learnt, method_labels=model.trained_labels, unpublished=hidden)
 
     def _selected(
-        self, source: RowSource, count: int, rng: np.random.Generator, selector: Selector
+        self,
+        source: RowSource,
+        count: int,
+        rng: np.random.Generator,
+        selector: Selector,
+        kernels: Mapping[str, Kernel],
     ) -> tuple[Rows, Views]:
         """Return the training rows and their views.
 
@@ -220,9 +220,9 @@ class FixedSize(Wrapper):
         samples among them, its rows are found in one pass, and rows that have it are exchanged for others.
         """
         if isinstance(source, Views) and not (source.complete or isinstance(selector, Stratified)):
-            rows = self._selected_in_memory(source, count, rng, selector)
+            rows = self._selected_in_memory(source, count, rng, selector, kernels)
             return rows, source.take(rows)
-        rows = selector.rows(source, count, rng, self._kernels())
+        rows = selector.rows(source, count, rng, kernels)
         views = source.take(rows)
         least = self._least_samples_of_a_view()
         rare = [name for name in views.present if views.n_present(name) < least]
@@ -233,10 +233,17 @@ class FixedSize(Wrapper):
             known = rows_with(name)
             rows = np.union1d(rows, known[draw_rows(len(known), least, rng)])
         views = source.take(rows)
-        kept = self._selected_in_memory(views, count, rng, selector)
+        kept = self._selected_in_memory(views, count, rng, selector, kernels)
         return rows[kept], views.take(kept)
 
-    def _selected_in_memory(self, source: Views, count: int, rng: np.random.Generator, selector: Selector) -> Rows:
+    def _selected_in_memory(
+        self,
+        source: Views,
+        count: int,
+        rng: np.random.Generator,
+        selector: Selector,
+        kernels: Mapping[str, Kernel],
+    ) -> Rows:
         """Return the training rows among samples of which some lack views.
 
         Half of the rows are among the samples with all views, which relate the views to each other. The others are
@@ -246,7 +253,7 @@ class FixedSize(Wrapper):
         wanted = min(len(complete), max(count // 2, count - (source.n_samples - len(complete))))
         chosen = np.zeros(source.n_samples, dtype=bool)
         if wanted:
-            chosen[complete[selector.rows(source.take(complete), wanted, rng, self._kernels())]] = True
+            chosen[complete[selector.rows(source.take(complete), wanted, rng, kernels)]] = True
         for name in sorted(source.present, key=source.n_present):
             has = source.present[name]
             needed = max(0, self._least_samples_of_a_view() - int((chosen & has).sum()))
@@ -254,18 +261,13 @@ class FixedSize(Wrapper):
         chosen[_draw_among(~chosen, count - int(chosen.sum()), rng)] = True
         return np.flatnonzero(chosen)
 
-    def _check_state(self, sizes: Sizes) -> None:
-        super()._check_state(sizes)
-        n_labels = len(vars(self.estimator_).get("labels_", self.train_rows_))
-        require(n_labels == len(self.train_rows_), f"expected an estimator of {len(self.train_rows_)} training samples")
-
     def _n_clusters(self) -> int:
-        n_clusters = setting(self.estimator, "n_clusters", 1)
+        n_clusters = getattr(self.method, "n_clusters", 1)
         return int(n_clusters) if is_integer(n_clusters) else 1  # the method itself refuses other values
 
     def _least_samples_of_a_view(self) -> int:
         """Return how many training samples need to have a view, for the largest of several numbers of clusters."""
-        wanted = setting(self.estimator, "n_clusters", 2)
+        wanted: Any = getattr(self.method, "n_clusters", 2)
         several = isinstance(wanted, Iterable) and not isinstance(wanted, str)
         return least_samples(max(int(k) for k in [2, *(wanted if several else [wanted])] if is_integer(k)))
 
@@ -282,6 +284,37 @@ class FixedSize(Wrapper):
                 "fraction of the samples within these bounds"
             )
         return count
+
+
+def _completed(model: Model, rows: Rows, of_rows: Labels, views: Views) -> Labels:
+    """Return the labels of all samples, given those of some rows, which are not scored again."""
+    n = views.n_samples
+    if n > _MOST_TIMES * len(rows):
+        return np.asarray(model.predict(views), dtype=np.int64)
+    labels = np.empty(n, dtype=np.int64)
+    labels[rows] = of_rows
+    for some in _blocks(np.setdiff1d(np.arange(n), rows)):
+        labels[some] = model.predict(views.take(some))
+    return labels
+
+
+def _numbered(model: Model, views: Views, labels: Labels, tied: Labels) -> tuple[Model, Labels]:
+    """Number the clusters by their size among these samples; return the labels of the samples as well."""
+    while True:
+        numbered, order = number_by_size(labels)
+        changed = None if np.array_equal(order, np.arange(len(order))) else model.renumbered(order)
+        if changed is None:
+            return model, labels
+        model, labels = changed, numbered
+        # Of equally near clusters a sample is in that with the lower number, which may be another one now. It can
+        # only move to a larger cluster, so this ends.
+        for some in _blocks(np.flatnonzero(tied)):
+            labels[some] = model.predict(views.take(some))
+
+
+def _blocks(rows: Rows) -> list[Rows]:
+    """Return the rows in blocks, because a copy of all of them may not fit into memory."""
+    return [rows[start : start + _MORE_ROWS] for start in range(0, len(rows), _MORE_ROWS)]
 
 
 class _EncodedRows:

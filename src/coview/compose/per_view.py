@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, overload
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone
 
-from coview.compose.wrapper import (
-    has_own,
-    inner_has,
-    prediction_settings,
-    require_clusterer,
-    require_safe_range,
-    warn_for_other_libraries,
-)
+from coview.base.progress import Progress
+from coview.compose.wrapper import Wrapper, check_views_of, learn, part_of
 from coview.core.agreement import mean_agreements, size_entropy
 from coview.core.assign import Labels
+from coview.data.as_views import Layout
+from coview.data.view import Array
+from coview.data.views import Views
+from coview.errors import Note
 from coview.kernels import by_view_name
-from coview.methods.base import MultiViewClusterer, TrainingLabels, ViewWeights
-from coview.state import FITTED, ByView, Sizes, require
-from coview.views import Array, Layout, Views
+from coview.model.clusterer import Clusterer
+from coview.model.model import Model, Predictor
 
 
-class PerView(MultiViewClusterer):
+class PerView(Wrapper):
     """Cluster each view separately, and select the view whose clusters agree best with those of the others.
 
     No known classes are used. The merit of a view is the mean adjusted Rand index between its clusters and those of
@@ -40,8 +37,8 @@ class PerView(MultiViewClusterer):
 
     Attributes
     ----------
-    estimators_ : dict
-        The fitted estimator of each view.
+    model_ : Model
+        What is learnt; `model_.predictor.models` has the model of each view.
     view_labels_ : dict
         Clusters of the training samples by each view.
     merits_ : dict
@@ -67,132 +64,113 @@ class PerView(MultiViewClusterer):
     ('height', array([0, 0, 0, 1, 1]))
     """
 
-    estimators_: ByView[Annotated[Any, FITTED]]
-    view_labels_: ByView[TrainingLabels]
-    merits_: ViewWeights
+    kept_abilities = frozenset({"predict", "predict_proba", "score_samples"})
+    may_lack_views = False
+    merits_: dict[str, float]
     best_view_: str
 
     def __init__(self, estimator: Any, *, views: Layout = None) -> None:
         self.estimator = estimator
         self.views = views
 
-    @property
-    def inner_model(self) -> Any:
-        """The fitted estimator of the best view; None before fit."""
-        return self.estimators_[self.best_view_] if hasattr(self, "best_view_") else None
+    def check_views(self, views: Views) -> tuple[Note, ...]:
+        notes = [check_views_of(each, views.select([name])) for name, each in self._estimators(views.names).items()]
+        return notes[0] if notes else ()
 
-    def inner_views(self, views: Views) -> Views:
-        # The best view.
-        return views.select([self.best_view_])
-
-    def _check_n_clusters(self, views: Views) -> None:
-        """The wrapped estimators check it; those of other libraries do not warn."""
-        estimators = self.estimator.values() if isinstance(self.estimator, Mapping) else [self.estimator]
-        warn_for_other_libraries(estimators, views)
-
-    def _check_state(self, sizes: Sizes) -> None:
-        super()._check_state(sizes)
-        require(self.best_view_ in self.view_names_, f"expected one of the views as best_view_, got {self.best_view_}")
-        for name, estimator in self.estimators_.items():
-            fits = estimator.view_n_features_ == {name: self.view_n_features_[name]}
-            require(fits, f"expected an estimator of view {name!r}, got one of {', '.join(estimator.view_names_)}")
-
-    def _fit(self, X: Any) -> None:
-        views = self._views_to_fit(X)
-        estimators = dict.fromkeys(views, self.estimator)
-        if isinstance(self.estimator, Mapping):
-            estimators = by_view_name("estimator", self.estimator, views.names)
-        for estimator in estimators.values():
-            require_clusterer(estimator)
-        self.estimators_ = {name: clone(estimators[name]) for name in views}
-        self.view_labels_ = {
-            name: e.fit_predict(_one(views, name, e, to_fit=True)) for name, e in self.estimators_.items()
+    def fit_model(self, views: Views, report: Progress) -> Model:
+        models = {
+            name: learn(estimator, views.select([name]), report)
+            for name, estimator in self._estimators(views.names).items()
         }
-        most = max(len(np.unique(labels)) for labels in self.view_labels_.values())
-        size_entropies = {name: size_entropy(labels, most) for name, labels in self.view_labels_.items()}
+        labels = {name: model.labels for name, model in models.items()}
+        most = max(len(np.unique(each)) for each in labels.values())
+        size_entropies = {name: size_entropy(each, most) for name, each in labels.items()}
         # Agreement below chance counts as none: otherwise a larger size entropy would lower the merit.
-        agreements = np.maximum(mean_agreements(list(self.view_labels_.values())), 0.0)
-        self.merits_ = {name: float(a * size_entropies[name]) for name, a in zip(views, agreements, strict=True)}
-        self.best_view_ = max(views, key=lambda name: (self.merits_[name], size_entropies[name]))
-        self.labels_ = self.view_labels_[self.best_view_]
+        agreements = np.maximum(mean_agreements(list(labels.values())), 0.0)
+        merits = {name: float(a * size_entropies[name]) for name, a in zip(views, agreements, strict=True)}
+        best = max(views, key=lambda name: (merits[name], size_entropies[name]))
+        predicts = all(model.predictor is not None for model in models.values())
+        own = {"view_labels_": labels, "merits_": merits, "best_view_": best}
+        of_best = models[best].learnt
+        notes = tuple(note for model in models.values() for note in model.notes)
+        predictor = BestView(models, best) if predicts else None
+        return Model(
+            labels[best],
+            {**of_best, **own},
+            predictor,
+            notes=notes,
+            method_labels=models[best].method_labels,
+            unpublished=tuple(name for name in of_best if name not in own),
+        )
 
-    @overload
-    def predict(self, X: Any, per_view: Literal[False] = False, novel_below: float | None = None) -> Labels: ...
+    def of_part(self, found: Model, rows: Array, seed: int) -> Self:
+        models = dict.fromkeys(found.learnt["merits_"], found)
+        models |= {} if found.predictor is None else found.predictor.models
+        estimators = self._estimators(tuple(models))
+        parts = {name: part_of(each, models[name], rows, seed) for name, each in estimators.items()}
+        return Clusterer.of_part(self, found, rows, seed).set_params(estimator=parts)
 
-    @overload
-    def predict(self, X: Any, per_view: Literal[True], novel_below: float | None = None) -> dict[str, Labels]: ...
-
-    @overload
-    def predict(self, X: Any, per_view: bool, novel_below: float | None = None) -> Labels | dict[str, Labels]: ...
-
-    @inner_has("predict")
-    def predict(self, X: Any, per_view: bool = False, novel_below: float | None = None) -> Labels | dict[str, Labels]:
-        """Return the cluster of each sample by the best view.
-
-        Parameters
-        ----------
-        X : views, as in `as_views`
-        per_view : bool
-            Return the labels by every view instead.
-        novel_below : float in [0, 1], optional
-            Samples whose `score_samples` in the view is below this have the label -1, if the estimator has these
-            scores.
-
-        Returns
-        -------
-        array of shape (n_samples,), or a dictionary of such arrays by view
-        """
-        return self._by_views("predict", X, per_view, novel_below=novel_below)
-
-    @overload
-    def score_samples(self, X: Any, per_view: Literal[False] = False) -> Array: ...
-
-    @overload
-    def score_samples(self, X: Any, per_view: Literal[True]) -> dict[str, Array]: ...
-
-    @inner_has("score_samples", has_own)  # others have log-likelihoods
-    def score_samples(self, X: Any, per_view: bool = False) -> Array | dict[str, Array]:
-        """Return how usual each sample is among the training samples in the best view.
-
-        Parameters
-        ----------
-        X : views, as in `as_views`
-        per_view : bool
-            Return the score in every view instead.
-
-        Returns
-        -------
-        array of shape (n_samples,), or a dictionary of such arrays by view
-        """
-        scores: Array | dict[str, Array] = self._by_views("score_samples", X, per_view)
-        return scores
-
-    def _by_views(self, method: str, X: Any, per_view: bool, novel_below: float | None = None) -> Any:
-        """Return what a method of the estimator of the best view returns, or of all by name."""
-        views, found = self._views_to_predict(X), {}
-        for name in views.names if per_view else [self.best_view_]:
-            estimator = self.estimators_[name]
-            settings = prediction_settings(estimator, per_view=False, novel_below=novel_below)
-            found[name] = getattr(estimator, method)(_one(views, name, estimator, to_fit=False), **settings)
-        return found if per_view else found[self.best_view_]
-
-    @inner_has("predict_proba")
-    def predict_proba(self, X: Any) -> Array:
-        """Return the membership of each sample in each cluster of the best view.
-
-        Parameters
-        ----------
-        X : views, as in `as_views`
-
-        Returns
-        -------
-        array of shape (n_samples, n_clusters)
-        """
-        return np.asarray(self._by_views("predict_proba", X, per_view=False))
+    def _estimators(self, names: tuple[str, ...]) -> dict[str, Any]:
+        """Return the estimator of each view."""
+        if isinstance(self.estimator, Mapping):
+            return by_view_name("estimator", self.estimator, names)
+        return dict.fromkeys(names, self.estimator)
 
 
-def _one(views: Views, name: str, estimator: Any, *, to_fit: bool) -> Any:
-    """Return one view, under its name if the estimator knows views, because its messages then name the view."""
-    one = views.select([name])
-    require_safe_range(estimator, one, to_fit=to_fit)
-    return one if isinstance(estimator, MultiViewClusterer) else one[name]
+@dataclass(frozen=True)
+class BestView(Predictor):
+    """A model of each view; the best one answers, or each for its view."""
+
+    models: Mapping[str, Model]
+    best: str
+
+    @property
+    def n_clusters(self) -> int:
+        return int(self.models[self.best].predictor.n_clusters)
+
+    @property
+    def of_best(self) -> Predictor:
+        """The predictor of the best view."""
+        found: Predictor = self.models[self.best].predictor
+        return found
+
+    def words(self, view: str) -> list[str]:
+        model, seen, found = self.models[view], view, list[str]()
+        for stage in model.stages:
+            found, seen = found + stage.words(seen), stage.inner_name(seen)
+        return found + model.predictor.words(seen)
+
+    def can(self, question: str) -> bool:
+        if question == "labels_by_view":
+            return True
+        return super().can(question) and all(model.can(question) for model in self.models.values())
+
+    def labels_and_ties(self, views: Views) -> Labels:
+        labels = self.labels(views)
+        return np.column_stack([labels, np.ones_like(labels)])
+
+    def labels(self, views: Views) -> Labels:
+        return self.models[self.best].predict(views.select([self.best]))
+
+    def labels_by_view(self, views: Views) -> dict[str, Labels]:
+        """Return the labels by the model of each view."""
+        return {name: model.predict(views.select([name])) for name, model in self.models.items()}
+
+    def scores(self, views: Views) -> Array:
+        """Return the scores in the best view."""
+        return np.asarray(self.models[self.best].scores(views.select([self.best])))
+
+    def membership(self, views: Views) -> Array:
+        """Return the membership in the clusters of the best view."""
+        return self.models[self.best].membership(views.select([self.best]))
+
+    def usualness(self, views: Views) -> dict[str, Array]:
+        """Return how usual the samples are in each view."""
+        found = {}
+        for name, model in self.models.items():
+            found[name] = model.joint_usualness(model.usualness(views.select([name])))
+        return found
+
+    def joint_usualness(self, of_views: Mapping[str, Array]) -> Array:
+        """Return how usual the samples are in the best view."""
+        return of_views[self.best]

@@ -1,73 +1,124 @@
-"""What wrappers share: the estimators that they accept, and how the fitted estimator answers for its wrapper."""
+"""Wrapper: an estimator around another one, whose model it changes; and estimators of other libraries."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Annotated, Any, Literal, TypeVar, overload
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
+from sklearn.base import clone
 
+from coview.base.parameters import is_integer
+from coview.base.progress import Progress, reporting
 from coview.core.assign import Labels
-from coview.errors import InputError, InputTypeError
+from coview.data.rows import SAFE_EXPONENT, largest_value, safe_unit
+from coview.data.view import Array
+from coview.data.views import Views
+from coview.errors import InputError, InputTypeError, Note
 from coview.kernels import RBF, Kernel, Precomputed, kernel_per_view
-from coview.methods.base import MultiViewClusterer, warn_if_many_clusters
-from coview.parameters import is_integer
-from coview.progress import Progress
-from coview.rows import SAFE_EXPONENT, largest_value, safe_unit
-from coview.state import FITTED, Sizes, require
-from coview.views import Array, Views
+from coview.model.clusterer import Clusterer
+from coview.model.fitting import note_on_many_clusters
+from coview.model.model import Model, Predictor
 
-Method = TypeVar("Method", bound=Callable[..., Any])
+_ABILITIES = frozenset({"predict", "transform", "fit_transform", "predict_proba"})  # of other libraries
 
 
-def fit_with_stages(estimator: Any, views: Views, progress: Progress) -> Any:
-    """Fit an estimator and return it; its stages are reported if it has a parameter `progress`."""
+class Wrapper(Clusterer):
+    """Base class of estimators around another one; it can do what the estimator inside can do."""
 
-    def stage(name: str, done: int, total: int) -> None:
-        progress(f"fitting: {name}", done, total)
+    estimator: Any
+    kept_abilities: ClassVar[frozenset[str] | None] = None  # those that remain; None for all
 
-    before = _progress_parameters(estimator)
-    estimator.set_params(**dict.fromkeys(before, stage))
-    try:
-        estimator.fit(views)
-    finally:
-        for model in _all_models(estimator):  # they are kept without the function, which cannot be pickled
-            model.set_params(**dict.fromkeys(_progress_parameters(model)))
-        estimator.set_params(**before)
-    return estimator
+    @property
+    def abilities(self) -> frozenset[str]:  # type: ignore[override]
+        """What the estimator inside can do."""
+        inner = self.estimator.values() if isinstance(self.estimator, Mapping) else [self.estimator]
+        found = frozenset.intersection(*map(_abilities_of, inner)) if inner else frozenset()
+        return found if self.kept_abilities is None else found & self.kept_abilities
+
+    @property
+    def may_lack_views(self) -> bool:  # type: ignore[override]
+        """Whether samples need not have all views."""
+        return isinstance(self.estimator, Clusterer) and self.estimator.may_lack_views
+
+    def fills_cells(self, view: str) -> bool:
+        return isinstance(self.estimator, Clusterer) and self.estimator.fills_cells(view)
+
+    @property
+    def method(self) -> Any:
+        """The method inside wrappers, as it was given."""
+        return self.estimator.method if isinstance(self.estimator, Clusterer) else self.estimator
+
+    def check_views(self, views: Views) -> tuple[Note, ...]:
+        return check_views_of(self.estimator, views)
+
+    def check_missing(self, views: Views) -> None:
+        if isinstance(self.estimator, Clusterer) and not self.estimator.may_lack_views:
+            self.estimator.check_missing(views)  # the command wraps methods, whose names are those that users know
+        else:
+            super().check_missing(views)
+
+    def of_part(self, found: Model, rows: Array, seed: int) -> Self:
+        return super().of_part(found, rows, seed).set_params(estimator=part_of(self.estimator, found, rows, seed))
+
+    def __getattr__(self, name: str) -> Any:
+        """Explain why what the method has learnt is no attribute of this estimator."""
+        model = vars(self).get("model_")
+        if model is None or name not in model.unpublished:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise AttributeError(
+            f"{type(self).__name__} has no {name}, which describes the {len(model.trained_labels)} training samples of "
+            "the method inside; "
+            + (f"read model_.learnt[{name!r}]" if name in model.learnt else "call predict(…, per_view=True)")
+        )
+
+    def require_method(self, purpose: str, names: tuple[str, ...]) -> None:
+        """Raise an error, which starts with what this wrapper does, unless it is around a method of this library."""
+        require_own(self.estimator, f"{type(self).__name__} {purpose}")
+        if any(isinstance(kernel, Precomputed) for kernel in self.kernels(names).values()):
+            raise InputError(
+                f"{type(self).__name__} needs views of features; with kernel='precomputed' fit the method itself"
+            )
+
+    def kernels(self, names: tuple[str, ...]) -> dict[str, Kernel]:
+        """Return the kernels that the method inside was given for these views."""
+        kernel = getattr(self.method, "kernel", RBF())
+        if isinstance(kernel, (Mapping, list, tuple)) and len(kernel) == 1:
+            # The kernel of the one view that the method sees, which inside Concat is not one of these views.
+            (kernel,) = kernel.values() if isinstance(kernel, Mapping) else kernel
+        return kernel_per_view(kernel, names)
 
 
-def _progress_parameters(estimator: Any) -> dict[str, Any]:
-    found = estimator.get_params().items()
-    return {key: value for key, value in found if key == "progress" or key.endswith("__progress")}
+def learn(estimator: Any, views: Views, report: Progress) -> Model:
+    """Return the model of an estimator inside a wrapper, which may be of another library, on these views."""
+    if isinstance(estimator, Clusterer):
+        own = getattr(estimator, "progress", None)
+        with reporting(own) as own_report:
+            return estimator.fit_model(views, own_report if own else report)
+    require_safe_range(estimator, views, to_fit=True)
+    fitted = clone(estimator)
+    labels = np.asarray(fitted.fit_predict(next(iter(views.values()))))
+    return Model(labels, {}, Foreign(fitted, tuple(np.unique(labels).tolist())))
 
 
-def _all_models(model: Any) -> Iterator[Any]:
-    """Yield an estimator and all estimators inside it, also those of single views."""
-    yield model
-    if isinstance(model, MultiViewClusterer):
-        fitted = vars(model)
-        for each in [fitted.get("estimator_"), *fitted.get("estimators_", {}).values()]:
-            if each is not None:
-                yield from _all_models(each)
+def check_views_of(estimator: Any, views: Views) -> tuple[Note, ...]:
+    """Return warnings about the views of an estimator inside a wrapper, or raise an InputError."""
+    require_clusterer(estimator)
+    if isinstance(estimator, Clusterer):
+        return estimator.check_views(views)
+    number: Any = getattr(estimator, "n_clusters", None)
+    return note_on_many_clusters(int(number) if is_integer(number) else 0, views.n_samples)
 
 
-def inner_has(method: str, has: Callable[[Any, str], bool] = hasattr) -> Callable[[Method], Method]:
-    """Return a decorator that offers a method only if the wrapped estimators have it."""
-
-    def check(wrapper: Any) -> bool:
-        inner = wrapper.estimator
-        return all(has(e, method) for e in (inner.values() if isinstance(inner, Mapping) else [inner]))
-
-    offer: Callable[[Method], Method] = available_if(check)
-    return offer
-
-
-def has_own(estimator: Any, method: str) -> bool:
-    """Return whether an estimator of this library has a method, which may mean something else in other libraries."""
-    return isinstance(estimator, MultiViewClusterer) and hasattr(estimator, method)
+def part_of(estimator: Any, found: Model, rows: Array, seed: int) -> Any:
+    """Return an estimator inside a wrapper with its settings for some of the samples; see `Clusterer.of_part`."""
+    if isinstance(estimator, Clusterer):
+        return estimator.of_part(found, rows, seed)
+    copy = clone(estimator)
+    fixed = {"random_state": seed, "n_jobs": 1, "verbose": 0}
+    own = copy.get_params(deep=False)
+    return copy.set_params(**{name: value for name, value in fixed.items() if name in own})
 
 
 def require_clusterer(estimator: Any) -> None:
@@ -79,18 +130,19 @@ def require_clusterer(estimator: Any) -> None:
         raise InputTypeError(f"estimator={estimator!r}: expected a clusterer such as KSC(3)")
 
 
-def require_method(estimator: Any, purpose: str) -> None:
+def require_own(estimator: Any, purpose: str) -> None:
     """Raise an error, which starts with what methods are needed for, if this clusterer is of another library."""
-    if not isinstance(estimator, MultiViewClusterer):
+    require_clusterer(estimator)
+    if not isinstance(estimator, Clusterer):
         kind = type(estimator).__name__
         raise InputTypeError(f"{purpose} methods of this library; wrap {kind}, as in Concat({kind}(…))")
 
 
-def warn_for_other_libraries(estimators: Iterable[Any], views: Views) -> None:
-    """Warn, as the methods of this library do, if other estimators have more clusters than half of the samples."""
-    foreign = [each for each in estimators if not isinstance(each, MultiViewClusterer)]
-    numbers = [getattr(each, "n_clusters", None) for each in foreign]
-    warn_if_many_clusters(max((int(n) for n in numbers if n is not None and is_integer(n)), default=0), views.n_samples)
+def _abilities_of(estimator: Any) -> frozenset[str]:
+    if isinstance(estimator, Clusterer):
+        return estimator.abilities
+    # Their `score_samples` are log-likelihoods, not novelty.
+    return frozenset(name for name in _ABILITIES if hasattr(estimator, name))
 
 
 def require_safe_range(estimator: Any, views: Views, *, to_fit: bool) -> None:
@@ -98,8 +150,6 @@ def require_safe_range(estimator: Any, views: Views, *, to_fit: bool) -> None:
 
     Small values do no harm in new samples.
     """
-    if isinstance(estimator, MultiViewClusterer):
-        return
     sizes = {name: largest_value(x) for name, x in views.items()}
     largest = max(views, key=sizes.__getitem__)
     limit = 2.0 ** SAFE_EXPONENT[views.dtype]
@@ -111,230 +161,43 @@ def require_safe_range(estimator: Any, views: Views, *, to_fit: bool) -> None:
         )
 
 
-def setting(estimator: Any, name: str, default: Any) -> Any:
-    """Return a parameter of an estimator or, if it is a wrapper without that parameter, of the estimator inside."""
-    while not hasattr(estimator, name) and isinstance(getattr(estimator, "estimator", None), MultiViewClusterer):
-        estimator = estimator.estimator
-    return getattr(estimator, name, default)
-
-
-def _by_view(per_view: bool) -> dict[str, Any]:
-    return {"per_view": True} if per_view else {}  # not all methods have this parameter
-
-
-def prediction_settings(estimator: Any, per_view: bool, novel_below: float | None) -> dict[str, Any]:
-    """Return the further arguments of the predict of a fitted estimator, which not all methods have."""
-    if novel_below is None:
-        return _by_view(per_view)
-    if not has_own(estimator, "score_samples"):
-        kind = type(estimator).__name__
-        raise InputError(
-            f"novel_below={novel_below}: {kind} has no novelty scores; leave it out, or use TMvKSCR or Coview"
-        )
-    return {**_by_view(per_view), "novel_below": novel_below}
-
-
-class OneEstimator(MultiViewClusterer):
-    """A wrapper around one estimator, which has `transform` if the estimator has."""
+@dataclass(frozen=True)
+class Foreign(Predictor):
+    """A fitted estimator of another library, which sees one table and keeps its numbers of clusters."""
 
     estimator: Any
-    estimator_: Annotated[Any, FITTED]
+    found: tuple[int, ...]  # the labels of the training samples
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        if hasattr(self.estimator, "transform"):
-            tags.transformer_tags = get_tags(self.estimator).transformer_tags
-        return tags
+    not_saved: ClassVar[str] = "only estimators of coview can be saved, because a file holds no code"
 
     @property
-    def inner_model(self) -> Any:
-        """The fitted estimator; None before fit."""
-        return vars(self).get("estimator_")
-
-    @inner_has("transform")
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Fit, and return the score variables of all samples.
-
-        Parameters
-        ----------
-        X : views, as in `as_views`
-        y : ignored
-
-        Returns
-        -------
-        array of shape (n_samples, n_components)
-        """
-        model: Any = self.fit(X)
-        return model.transform(X)
-
-    def _ask(self, method: str, views: Views, **settings: Any) -> Any:
-        """Return what a method of the fitted estimator returns for these samples."""
-        return getattr(self.estimator_, method)(self.inner_views(views), **settings)
-
-    def _labels_and_ties(self, X: Any) -> Labels:
-        if not isinstance(self.estimator_, MultiViewClusterer):
-            return super()._labels_and_ties(X)
-        return np.asarray(self._ask("_labels_and_ties", self._views_to_predict(X)))
-
-    def _renumber(self, order: Labels) -> bool:
-        if not (isinstance(self.estimator_, MultiViewClusterer) and self.estimator_._renumber(order)):
-            return False
-        self.labels_ = self.estimator_.labels_
-        return True
-
-    @inner_has("predict_proba")
-    def predict_proba(self, X: Any) -> Array:
-        """Return the membership of each sample in each cluster, as the fitted estimator computes it.
-
-        Parameters
-        ----------
-        X : views, as in `as_views`
-
-        Returns
-        -------
-        array of shape (n_samples, n_clusters)
-        """
-        membership: Array = self._ask("predict_proba", self._views_to_predict(X))
-        return membership
-
-
-class Wrapper(OneEstimator):
-    """A wrapper that predicts, transforms and has the fitted attributes as its fitted estimator does."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        if isinstance(getattr(self, "estimator", None), MultiViewClusterer):
-            inner = get_tags(self.estimator).input_tags
-            tags.input_tags.allow_nan, tags.input_tags.sparse = inner.allow_nan, inner.sparse
-        return tags
+    def n_clusters(self) -> int:
+        return len(self.found)
 
     @property
-    def _samples_may_lack_views(self) -> bool:
-        return isinstance(self.estimator, MultiViewClusterer) and self.estimator._samples_may_lack_views
+    def n_components(self) -> int:
+        """The number of columns of `transform`."""
+        return len(self.estimator.get_feature_names_out())
 
-    def _fills_cells(self, view: str) -> bool:
-        return isinstance(self.estimator, MultiViewClusterer) and self.estimator._fills_cells(view)
+    def can(self, question: str) -> bool:
+        methods = {"labels": "predict", "scores": "transform", "membership": "predict_proba"}
+        return question in methods and hasattr(self.estimator, methods[question])
 
-    def _check_n_clusters(self, views: Views) -> None:
-        """The wrapped estimator checks it."""
+    def labels(self, views: Views) -> Labels:
+        return np.asarray(self._ask("predict", views))
 
-    def _check_state(self, sizes: Sizes) -> None:
-        super()._check_state(sizes)
-        inner, widths = self.estimator_.view_n_features_, self._inner_n_features()
-        require(inner == widths, f"estimator_ expects views with {inner} features, not {widths}")
+    def labels_and_ties(self, views: Views) -> Labels:
+        labels = self.labels(views)
+        return np.column_stack([labels, np.ones_like(labels)])
 
-    def _inner_n_features(self) -> dict[str, int]:
-        """Return the number of features of each view that the wrapped estimator sees."""
-        return self.view_n_features_
+    def scores(self, views: Views) -> Array:
+        """Return what `transform` returns."""
+        return np.asarray(self._ask("transform", views))
 
-    def _require_method(self, purpose: str) -> None:
-        require_clusterer(self.estimator)
-        require_method(self.estimator, f"{type(self).__name__} {purpose}")
-        if any(isinstance(kernel, Precomputed) for kernel in self._kernels().values()):
-            raise InputError(
-                f"{type(self).__name__} needs views of features; with kernel='precomputed' fit the method itself"
-            )
+    def membership(self, views: Views) -> Array:
+        """Return what `predict_proba` returns."""
+        return np.asarray(self._ask("predict_proba", views))
 
-    def _kernels(self) -> dict[str, Kernel]:
-        """Return the kernels of the method inside one or more wrappers."""
-        kernel = setting(self.estimator, "kernel", RBF())
-        if isinstance(kernel, (Mapping, list, tuple)) and len(kernel) == 1:
-            # The kernel of the one view that the method sees, which inside Concat is not one of these views.
-            (kernel,) = kernel.values() if isinstance(kernel, Mapping) else kernel
-        return kernel_per_view(kernel, self.view_names_)
-
-    def __getattr__(self, name: str) -> Any:
-        """Return what the fitted estimator has learnt, except labels_, which may belong to some of the samples."""
-        if name.endswith("_") and not name.startswith("_") and name != "labels_" and "estimator_" in self.__dict__:
-            return getattr(self.estimator_, name)
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-
-    @overload
-    def predict(self, X: Any, per_view: Literal[False] = False, novel_below: float | None = None) -> Labels: ...
-
-    @overload
-    def predict(self, X: Any, per_view: Literal[True], novel_below: float | None = None) -> dict[str, Labels]: ...
-
-    @overload
-    def predict(self, X: Any, per_view: bool, novel_below: float | None = None) -> Labels | dict[str, Labels]: ...
-
-    @inner_has("predict")
-    def predict(self, X: Any, per_view: bool = False, novel_below: float | None = None) -> Labels | dict[str, Labels]:
-        """Return the cluster of each sample, as the fitted estimator predicts it.
-
-        Parameters
-        ----------
-        X : views, as in `as_views`
-        per_view : bool
-            Return labels by each view's own scores instead, if the estimator can.
-        novel_below : float in [0, 1], optional
-            Samples whose `score_samples` is below this have the label -1, if the estimator has these scores.
-
-        Returns
-        -------
-        array of shape (n_samples,), or a dictionary of such arrays by view
-        """
-        views = self._views_to_predict(X)
-        return self._ask("predict", views, **prediction_settings(self.estimator_, per_view, novel_below))
-
-    @overload
-    def score_samples(self, X: Any, per_view: Literal[False] = False) -> Array: ...
-
-    @overload
-    def score_samples(self, X: Any, per_view: Literal[True]) -> dict[str, Array]: ...
-
-    @inner_has("score_samples")
-    def score_samples(self, X: Any, per_view: bool = False) -> Array | dict[str, Array]:
-        """Return how usual each sample is among the training samples, as the fitted estimator computes it.
-
-        Parameters
-        ----------
-        X : views, as in `as_views`
-        per_view : bool
-            Return the score in each view instead.
-
-        Returns
-        -------
-        array of shape (n_samples,), or a dictionary of such arrays by view
-        """
-        scores: Array | dict[str, Array] = self._ask("score_samples", self._views_to_predict(X), **_by_view(per_view))
-        return scores
-
-    @overload
-    def transform(self, X: Any, per_view: Literal[True]) -> dict[str, Array]: ...
-
-    @overload
-    def transform(self, X: Any, per_view: bool = False) -> Any: ...  # an array, or a data frame after `set_output`
-
-    @inner_has("transform")
-    def transform(self, X: Any, per_view: bool = False) -> Any:
-        """Return the score variables of these samples, as the fitted estimator computes them.
-
-        Parameters
-        ----------
-        X : views, as in `as_views`
-        per_view : bool
-            Return each view's own scores instead of their weighted sum.
-
-        Returns
-        -------
-        array of shape (n_samples, n_components), or a dictionary of such arrays by view
-        """
-        return self._ask("transform", self._views_to_predict(X), **_by_view(per_view))
-
-    @inner_has("view_contributions")
-    def view_contributions(self, X: Any) -> dict[str, Array]:
-        """Return how much each view contributes to the cluster of each sample, as the fitted estimator computes it.
-
-        Parameters
-        ----------
-        X : views, as in `as_views`
-
-        Returns
-        -------
-        dict
-            Arrays of shape (n_samples,) by view name: negative for views that contradict the label, NaN for samples
-            that lack the view.
-        """
-        contributions: dict[str, Array] = self._ask("view_contributions", self._views_to_predict(X))
-        return contributions
+    def _ask(self, method: str, views: Views) -> Any:
+        require_safe_range(self.estimator, views, to_fit=False)
+        return getattr(self.estimator, method)(next(iter(views.values())))

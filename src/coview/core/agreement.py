@@ -1,22 +1,36 @@
-"""Agreement between clusterings of the same samples or between their clusters, and the entropy of cluster sizes."""
+"""Agreement between labels of the same samples: contingency table, matching, indices, and entropy of cluster sizes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from coview.core.assign import Labels
-from coview.views import Array
+from coview.data.view import Array
+
+
+def contingency(a: Labels, b: Labels, shape: tuple[int, int] | None = None) -> Array:
+    """Return how many samples have each label of `a` (rows) and each label of `b` (columns); labels are 0, 1, …"""
+    shape = shape or (int(a.max()) + 1, int(b.max()) + 1)
+    return np.bincount(np.ravel_multi_index((a, b), shape), minlength=shape[0] * shape[1]).reshape(shape)
+
+
+def matched(counts: Any) -> tuple[Array, Array]:
+    """Return rows of a table, and the columns that they match one to one with the largest sum of entries."""
+    from scipy.optimize import linear_sum_assignment
+
+    rows, columns = linear_sum_assignment(counts, maximize=True)
+    return rows, columns
 
 
 def adjusted_rand(a: Labels, b: Labels) -> float:
     """Return the adjusted Rand index of integer labels; scikit-learn's function takes any labels and is slower."""
     if len(a) < 2:
         return 1.0
-    table = np.zeros((np.ptp(a) + 1, np.ptp(b) + 1))
-    np.add.at(table, (a - a.min(), b - b.min()), 1)
+    table = contingency(a - a.min(), b - b.min())
     together, in_a, in_b = _pairs(table), _pairs(table.sum(axis=1)), _pairs(table.sum(axis=0))
     expected, largest = in_a * in_b / (len(a) * (len(a) - 1) / 2), (in_a + in_b) / 2
     return (together - expected) / (largest - expected) if largest > expected else 1.0
@@ -32,8 +46,7 @@ def jaccard_indices(a: Labels, b: Labels, n_clusters: int) -> Array:
     It is the number of samples in both clusters over the number in any of the two. Rows of clusters without samples are
     NaN.
     """
-    both = np.zeros((n_clusters, b.max() + 1))
-    np.add.at(both, (a, b), 1)
+    both = contingency(a, b, (n_clusters, int(b.max()) + 1))
     of_a, of_b = both.sum(axis=1, keepdims=True), both.sum(axis=0)
     indices: Array = np.where(of_a > 0, both / np.maximum(of_a + of_b - both, 1), np.nan)
     return indices

@@ -8,8 +8,8 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from coview.progress import report_iteration
-from coview.views import Array
+from coview.base.progress import report_iteration
+from coview.data.view import Array
 
 State = TypeVar("State")
 

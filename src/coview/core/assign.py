@@ -10,18 +10,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, TypeVar
+from math import log
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coview.core.initial_centres import initial_rows
-from coview.parameters import check_integer
+from coview.base.parameters import check_integer
+from coview.base.runtime import one_sklearn_thread
+from coview.data.rows import l2_normalize, l2_norms, squared_norms
+from coview.data.view import Array
 from coview.registry import ASSIGNERS, as_instance
-from coview.rows import l2_normalize, l2_norms, squared_norms
-from coview.runtime import one_sklearn_thread
-from coview.state import PARAMETER, FloatArray, Range
-from coview.views import Array
 
 Labels = NDArray[np.int64]
 Learnt = TypeVar("Learnt", bound="Assignment")
@@ -46,8 +45,8 @@ class Assigner(ABC):
 class Assignment(ABC):
     """Learnt clusters, with centres of shape (n_clusters, n_components)."""
 
-    centres: Annotated[Array, FloatArray("_clusters", "components")]
-    decimals: Annotated[int, Range(0, 15)]
+    centres: Array
+    decimals: int
 
     # If the nearness of a sample to its cluster is larger by this than to all others, its membership is about 1 / 2 for
     # any number k of clusters: (k + 1) / 2k. The values are those with calibrated memberships: see docs/certainty.md.
@@ -158,7 +157,7 @@ class Codebook(Assigner):
 class CodeWords(Assignment):
     """A codebook: sign patterns of shape (n_clusters, n_components); the centres are mean directions of members."""
 
-    words: Annotated[Array, FloatArray("_clusters", "components")]
+    words: Array
 
     undecided = 0.5
 
@@ -248,10 +247,10 @@ class Centres(Assignment):
 class Deferred:
     """An assigner with all of its arguments except the scores, for clusters that are learnt on demand."""
 
-    assigner: Annotated[Assigner, PARAMETER]
-    n_clusters: Annotated[int, Range(least=1)]
-    decimals: Annotated[int, Range(0, 15)]
-    seed: Annotated[int, Range(least=0)]
+    assigner: Assigner
+    n_clusters: int
+    decimals: int
+    seed: int
 
     def fit(self, scores: Array) -> Assignment:
         """Return the clusters of these training scores; equal scores give equal clusters."""
@@ -302,3 +301,29 @@ def reordered(assignment: Learnt, order: Labels) -> Learnt:
         name: value[order] for name, value in vars(assignment).items() if isinstance(value, np.ndarray)
     }
     return replace(assignment, **arrays)
+
+
+def initial_rows(x: Array, n_clusters: int, n_init: int, seed: int) -> NDArray[np.intp]:
+    """Return the rows of x that greedy k-means++ draws as initial centres, of shape (n_init, n_clusters).
+
+    These are the rows that `KMeans` of scikit-learn draws with this seed, up to rounding errors. All initialisations
+    are drawn together, because each one takes many short calls on small arrays.
+    """
+    n, n_trials, norms = len(x), 2 + int(log(n_clusters)), squared_norms(x)
+    uniform = np.random.RandomState(seed).random_sample((n_init, 1 + (n_clusters - 1) * n_trials))
+    starts = np.arange(n_init)
+
+    def squared_distances(rows: Array) -> Array:
+        return np.maximum(norms[rows][..., None] - 2 * (x[rows] @ x.T) + norms, 0)
+
+    drawn = np.empty((n_init, n_clusters), np.intp)
+    drawn[:, 0] = uniform[:, 0] * n
+    nearest = squared_distances(drawn[:, 0])
+    for c in range(1, n_clusters):
+        sums = nearest.cumsum(axis=1)
+        draws = uniform[:, 1 + (c - 1) * n_trials : 1 + c * n_trials] * sums[:, -1:]
+        trials = np.array([np.searchsorted(*pair) for pair in zip(sums, draws, strict=True)]).clip(max=n - 1)
+        distances = np.minimum(nearest[:, None], squared_distances(trials))
+        best = distances.sum(axis=2).argmin(axis=1)
+        drawn[:, c], nearest = trials[starts, best], distances[starts, best]
+    return drawn

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from coview.core.assign import Assignment, Labels
-from coview.rows import divide_rows, l2_norms, squared_norms
-from coview.views import Array
+from coview.data.rows import divide_rows, l2_norms, squared_norms
+from coview.data.view import Array
 
 
 def first_and_second(assignment: Assignment, scores: Array) -> tuple[Labels, Labels]:

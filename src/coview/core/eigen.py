@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.linalg
 from sklearn.exceptions import ConvergenceWarning
 
-from coview.parts import warn
-from coview.runtime import Map, serial_map
-from coview.views import Array
+from coview.base.runtime import Map, serial_map
+from coview.data.view import Array
+from coview.errors import Note
 
 # Residuals relative to the largest eigenvalue. Products in float32 have errors of about 1e-7, so less is not reached.
 _TOLERANCE = {np.float64: 1e-11, np.float32: 1e-6}
@@ -25,6 +25,8 @@ _RATE_PASSES = 12  # over which the rate is measured
 _SMALL = 700  # rows up to which LAPACK is faster
 _DENSE_FALLBACK = 4000  # rows up to which LAPACK solves a problem that has not converged
 _BLOCK_ROWS = 8192  # of vectors; with fewer, threads wait for each other
+
+_Solution: TypeAlias = tuple[Array, Array, tuple[Note, ...]]  # values, vectors as columns, warnings
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ class Eigenpairs:
     vectors: Array
     explained_variance_ratio: Array
     further_values: Array
+    notes: tuple[Note, ...] = ()  # if they have not converged
 
 
 def top_eigenpairs(problem: Problem, k: int, start: Array | None = None, n_further: int = 0) -> Eigenpairs:
@@ -73,7 +76,7 @@ def top_eigenpairs(problem: Problem, k: int, start: Array | None = None, n_furth
     """
     n = problem.size
     small = n <= _SMALL or n <= min(20 * k, 3000) or n <= 2 * _BASIS * (k + _EXTRA)
-    found, vectors = _solve_dense(problem, k) if small else _block_krylov(problem, k, start)
+    found, vectors, notes = _solve_dense(problem, k) if small else _block_krylov(problem, k, start)
     values, further = found[:k], found[k : k + n_further]
     if n_further and k < n <= _SMALL:
         # In a second call, because the vectors of the first one would change if they were computed with more of them.
@@ -83,7 +86,8 @@ def top_eigenpairs(problem: Problem, k: int, start: Array | None = None, n_furth
     vectors = with_fixed_signs(vectors)
     vectors *= np.abs(values) > _ZERO[problem.matrix.dtype.type] * np.abs(values).max()
     with np.errstate(over="ignore"):
-        return Eigenpairs(np.ldexp(values, problem.exponent), vectors, ratio, np.ldexp(further, problem.exponent))
+        scaled, further = np.ldexp(values, problem.exponent), np.ldexp(further, problem.exponent)
+    return Eigenpairs(scaled, vectors, ratio, further, notes)
 
 
 def with_fixed_signs(vectors: Array) -> Array:
@@ -104,7 +108,7 @@ def dominant_rows(vectors: Array, least: float) -> Array:
     return np.flatnonzero((masses[:, few] * least > 1).any(axis=1))
 
 
-def _solve_dense(problem: Problem, k: int) -> tuple[Array, Array]:
+def _solve_dense(problem: Problem, k: int) -> _Solution:
     n, matrix = problem.size, problem.matrix.to_dense()
     try:
         values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[n - k, n - 1], check_finite=False)
@@ -112,7 +116,7 @@ def _solve_dense(problem: Problem, k: int) -> tuple[Array, Array]:
         values = vectors = np.empty((0, 0))
     if len(values) < k:  # LAPACK's subset solver loses some of many equal eigenvalues, or fails
         values, vectors = scipy.linalg.eigh(matrix, driver="evd", check_finite=False)
-    return values[: -k - 1 : -1], vectors[:, : -k - 1 : -1]
+    return values[: -k - 1 : -1], vectors[:, : -k - 1 : -1], ()
 
 
 class _Rows:
@@ -142,7 +146,7 @@ class _Rows:
         return result
 
 
-def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array, Array]:
+def _block_krylov(problem: Problem, k: int, start: Array | None) -> _Solution:
     """Return eigenpairs by Rayleigh-Ritz on a basis that grows by the residuals of all requested pairs at once.
 
     The values are those of the k pairs, followed by a few more.
@@ -175,7 +179,7 @@ def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array,
         residuals = rows.combine(basis, of_block * values[:width], minus=rows.combine(image, of_block))
         errors = _norms(residuals) / max(np.abs(values).max(), np.finfo(np.float64).tiny)
         if (errors[:k] <= tolerance).all():
-            return values[: k + _EXTRA], rows.combine(basis, rotation[:, :k])
+            return values[: k + _EXTRA], rows.combine(basis, rotation[:, :k]), ()
         worst.append(float(errors[:k].max()))
         if n <= _DENSE_FALLBACK and _will_not_converge(worst, tolerance):
             break
@@ -189,13 +193,11 @@ def _block_krylov(problem: Problem, k: int, start: Array | None) -> tuple[Array,
     if n <= _DENSE_FALLBACK:
         return _solve_dense(problem, k)
     advice = f"; a larger {problem.bandwidth} may separate them" if problem.bandwidth else ""
-    warn(
+    sentence = (
         f"the {k} largest eigenvalues are nearly equal to others (relative residual {worst[-1]:.0e} after {_PASSES} "
-        f"passes); kept the approximation{advice}",
-        ConvergenceWarning,
-        stacklevel=3,
+        f"passes); kept the approximation{advice}"
     )
-    return values[: k + _EXTRA], rows.combine(basis, rotation[:, :k])
+    return values[: k + _EXTRA], rows.combine(basis, rotation[:, :k]), (Note(sentence, ConvergenceWarning),)
 
 
 def _will_not_converge(worst: list[float], tolerance: float) -> bool:

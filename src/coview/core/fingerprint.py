@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from coview.rows import row_blocks
-from coview.views import Array, Views
+from coview.data.rows import row_blocks
+from coview.data.view import Array
+from coview.data.views import Views
 
 _MOST_VALUES = 2**24  # hashed per view, which takes a few hundredths of a second
 

@@ -11,7 +11,7 @@ from coview.core.eigen import Problem
 from coview.core.fuse_sparse import SparseFusion
 from coview.core.fuse_tiles import TiledFusion, WeightedSum, exponent_above
 from coview.core.gram import Centering, Gram, Grams
-from coview.views import Array
+from coview.data.view import Array
 
 # The low-rank part of a sparse fusion has 2^views columns; with more views, tiles are as cheap. It has 3^views columns
 # if samples lack views and there is a product.

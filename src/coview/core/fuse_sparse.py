@@ -12,10 +12,9 @@ import scipy.sparse as sp
 
 from coview.core.eigen import Problem
 from coview.core.gram import Centering, Gram, Grams
-from coview.core.low_rank import PlusLowRank
-from coview.core.sparse import SymmetricSparse
-from coview.rows import row_of_entries
-from coview.views import Array, Matrix
+from coview.core.sparse import PlusLowRank, SymmetricSparse
+from coview.data.rows import row_of_entries
+from coview.data.view import Array, Matrix
 
 # The weight of a view in the sum, its sparse Gram matrix and its centring.
 _SparseView: TypeAlias = tuple[float, SymmetricSparse, Centering]

@@ -11,7 +11,7 @@ import scipy.linalg
 from coview.core.eigen import Problem
 from coview.core.gram import Centering, Gram, Grams
 from coview.core.tiles import SymmetricTiles
-from coview.views import Array
+from coview.data.view import Array
 
 # The largest entry of the running product is kept below 2^60: float32 then has room for one more view.
 _LARGEST_EXPONENT = 60

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from coview.base.runtime import Workers
 from coview.core.sparse import SymmetricSparse
 from coview.core.tiles import SymmetricTiles
+from coview.data.rows import stored_for_products
+from coview.data.view import Array, Matrix
+from coview.data.views import Views
 from coview.errors import InputError
 from coview.kernels import GraphSimilarity, Kernel, Similarity, kernel_for
-from coview.rows import stored_for_products
-from coview.runtime import Workers
-from coview.views import Array, Matrix, Views
 
 # Centred entries below this multiple of the rounding error of the largest entry count as zero.
 _ROUNDING_ERRORS = 64

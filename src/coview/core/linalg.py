@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from coview.rows import as_array
-from coview.views import Array, Matrix
+from coview.data.rows import as_array
+from coview.data.view import Array, Matrix
 
 
 def polar(x: Array) -> Array:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from coview.views import Array
+from coview.data.view import Array
 
 _FEWEST = 20  # training samples with all views of a sample; with fewer, those that have any of these views count
 _SAME_MEAN = 1e-6  # relative difference of means over the views that counts as none

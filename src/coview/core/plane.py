@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coview.core.eigen import with_fixed_signs
-from coview.views import Array
+from coview.data.view import Array
 
 _BINS = 50  # columns of samples, if there is one component
 

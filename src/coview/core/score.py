@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
 
 import numpy as np
 
+from coview.base.runtime import Map, serial_map
 from coview.core.gram import Centering
+from coview.data.view import Array, Matrix
+from coview.data.views import Views
+from coview.errors import InputError
 from coview.kernels import Float32Products, Similarity, in_float32, sum_error
-from coview.runtime import Map, serial_map
-from coview.state import FloatArray, Range
-from coview.views import Array, Matrix
 
 _TERMS = 512  # similarities that are summed in float32; their sums are summed in float64
 _COLUMNS = 16  # products with a multiple of 16 columns are the fastest
 _LARGEST = 1.3  # no bounded similarity is larger in float32
 _SPARSE_TERMS = 16.0  # rounding errors of a sum of about ten similarities
+_LEAST_LOADING = 1e-3  # of a view that is unrelated to the ensemble
 
 
 @dataclass(frozen=True)
@@ -24,10 +26,10 @@ class ScoreMap:
     """Scores Ω_c(x) H of rows x of one view, with the centring folded into coefficients and bias."""
 
     similarity: Similarity  # to the training samples
-    coefficients: Annotated[Array, FloatArray("_observed", "components")]
-    bias: Annotated[Array, FloatArray("components")]
-    largest: Annotated[float, Range(least=0)]  # the largest absolute similarity of training samples
-    tolerance: Annotated[Array, FloatArray("components", least=0)]  # the rounding error of a score
+    coefficients: Array
+    bias: Array
+    largest: float  # the largest absolute similarity of training samples
+    tolerance: Array  # the rounding error of a score
 
     @classmethod
     def learn(cls, similarity: Similarity, centering: Centering, latent: Array) -> ScoreMap:
@@ -139,3 +141,58 @@ def zero_within(scores: Array, tolerance: Array) -> Array:
     """Set scores below their rounding error to zero, in place, because their signs would depend on the batch."""
     scores[np.abs(scores) <= tolerance] = 0.0
     return scores
+
+
+def ensemble_scores(
+    views: Views, of_views: Mapping[str, tuple[Array, Array]], beta: Mapping[str, float], n_components: int
+) -> tuple[Array, Array]:
+    """Return Σ_v beta_v e_v over the views of each sample, and the rounding errors."""
+    scores = np.zeros((views.n_samples, n_components))
+    error = np.zeros(1 if views.complete else scores.shape)
+    for name, (of_view, tolerance) in of_views.items():
+        if beta[name] == 0:  # the errors may be infinite
+            continue
+        rows = views.present.get(name, slice(None))
+        scores[rows] += beta[name] * of_view
+        if views.complete:
+            error = error + beta[name] * tolerance
+        else:
+            error[rows] += beta[name] * tolerance
+    return scores, error
+
+
+def divided(scores: Array, error: Array, divisors: Array | None) -> tuple[Array, Array]:
+    """Return scores and errors of samples that lack views divided by `divisors`; the scores are changed in place."""
+    if divisors is None:
+        return scores, error
+    scores /= divisors
+    return scores, np.broadcast_to(error, scores.shape) / divisors
+
+
+def divisors_of(views: Views, beta: Mapping[str, float], loadings: Mapping[str, float]) -> Array:
+    """Return the sum of beta times loading over the views of each sample, 1 for all views, (n_samples, 1)."""
+    total, weight = np.zeros(views.n_samples), np.zeros(views.n_samples)
+    for name in views:
+        rows = views.present.get(name, slice(None))
+        total[rows] += beta[name] * loadings[name]
+        weight[rows] += beta[name]
+    if not weight.all():
+        without = np.flatnonzero(weight == 0)
+        raise InputError(
+            f"{len(without)} of {views.n_samples} samples (first: row {without[0]}) have only views with beta 0; "
+            "drop them, or give one of their views a positive beta"
+        )
+    divisors: Array = np.where(views.has_all(), 1.0, np.maximum(total, _LEAST_LOADING))[:, None]
+    return divisors
+
+
+def loadings_of(of_views: Mapping[str, Array], beta: Mapping[str, float]) -> dict[str, float]:
+    """Return for each view <e_v, e> / <e, e>, with e the ensemble scores of training samples with all views.
+
+    The loadings times beta sum to 1, up to a lower bound of a loading. They are equal if there are no such samples.
+    """
+    if not of_views:
+        return dict.fromkeys(beta, 1 / sum(beta.values()))
+    ensemble = np.sum([beta[name] * scores for name, scores in of_views.items()], axis=0)
+    squares = float((ensemble**2).sum()) or 1.0
+    return {name: max(float((scores * ensemble).sum()) / squares, _LEAST_LOADING) for name, scores in of_views.items()}

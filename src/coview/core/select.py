@@ -11,13 +11,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from coview.base.parameters import check_integer
+from coview.base.runtime import one_sklearn_thread
+from coview.data.rows import column_statistics, in_safe_unit
+from coview.data.view import Array
+from coview.data.views import Views
 from coview.errors import InputError
 from coview.kernels import Kernel, kernel_for
-from coview.parameters import check_integer
 from coview.registry import SELECTORS, as_instance
-from coview.rows import column_statistics, in_safe_unit
-from coview.runtime import one_sklearn_thread
-from coview.views import Array, Views
 
 Rows = NDArray[np.int64]
 

@@ -10,8 +10,8 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from coview.runtime import Workers
-from coview.views import Array, Matrix
+from coview.base.runtime import Workers
+from coview.data.view import Array, Matrix
 
 _SLAB_ROWS = 4096
 _SLABS = 64
@@ -85,3 +85,45 @@ def _row_slab(matrix: Matrix, rows: slice) -> Matrix:
     first, last = matrix.indptr[rows.start], matrix.indptr[rows.stop]
     parts = (matrix.data[first:last], matrix.indices[first:last], matrix.indptr[rows.start : rows.stop + 1] - first)
     return sp.csr_array(parts, shape=(rows.stop - rows.start, matrix.shape[1]))
+
+
+class PlusLowRank:
+    """The symmetric matrix S + F C Fᵀ, with S in tiles or sparse, F of shape (n, few), and C = I by default."""
+
+    def __init__(self, matrix: Any, factor: Array, form: Array | None = None) -> None:
+        self.matrix = matrix
+        self.factor = factor
+        self.form = np.eye(factor.shape[1]) if form is None else form
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.factor), len(self.factor)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.matrix.dtype
+
+    @property
+    def workers(self) -> Workers:
+        workers: Workers = self.matrix.workers
+        return workers
+
+    def diagonal(self) -> Array:
+        """Return the diagonal in float64."""
+        return self.matrix.diagonal() + ((self.factor @ self.form) * self.factor).sum(axis=1)
+
+    def __matmul__(self, x: Array) -> Array:
+        slabs = row_slabs(len(self.factor))
+        parts = self.workers.map(lambda rows: self.factor[rows].T @ x[rows], slabs)
+        inner = self.form @ sum(parts, start=np.zeros_like(parts[0]))
+        product: Array = self.matrix @ x
+
+        def add(rows: slice) -> None:
+            product[rows] += self.factor[rows] @ inner
+
+        self.workers.map(add, slabs)
+        return product
+
+    def to_dense(self) -> Array:
+        """Return the whole matrix in float64."""
+        return self.matrix.to_dense() + self.factor @ self.form @ self.factor.T

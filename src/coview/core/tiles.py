@@ -9,8 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from coview.runtime import Workers
-from coview.views import Array
+from coview.base.runtime import Workers
+from coview.data.view import Array
 
 # A tile of 1.3 MB in float32 stays in the cache of one core during several operations.
 _TILE_ROWS = 576

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated
 
 import numpy as np
 
+from coview.core.agreement import contingency, matched
 from coview.core.assign import Labels
-from coview.state import Range
-from coview.views import Array
 
 
 @dataclass(frozen=True)
 class Branch:
     """The samples of one cluster that are in one cluster of the next larger number of clusters."""
 
-    n_clusters: Annotated[int, Range(least=1)]
-    cluster: Annotated[int, Range(least=0)]
-    next_n_clusters: Annotated[int, Range(least=1)]
-    next_cluster: Annotated[int, Range(least=0)]
-    size: Annotated[int, Range(least=1)]  # samples
+    n_clusters: int
+    cluster: int
+    next_n_clusters: int
+    next_cluster: int
+    size: int  # samples
 
 
 def cluster_tree(labels: Mapping[int, Labels], known: int) -> tuple[Branch, ...]:
@@ -41,24 +39,22 @@ def cluster_tree(labels: Mapping[int, Labels], known: int) -> tuple[Branch, ...]
     return tuple(
         Branch(k, i, more, j, size)
         for k, more in pairwise(numbers)
-        for (i, j), size in zip(*_pairs_with_counts(named[k], named[more]), strict=True)
+        for i, j, size in _common_samples(named[k], named[more])
     )
 
 
 def _relabelled(labels: Labels, reference: Labels) -> Labels:
     """Return labels with the numbers of the reference clusters that they match, and further numbers for the others."""
-    from scipy.optimize import linear_sum_assignment
-
     theirs, column = np.unique(reference, return_inverse=True)
     own, row = np.unique(labels, return_inverse=True)
-    counts = np.zeros((len(own), len(theirs)), dtype=np.int64)
-    np.add.at(counts, (row, column), 1)
-    matched = dict(zip(*linear_sum_assignment(counts, maximize=True), strict=True))
+    found = dict(zip(*matched(contingency(row, column)), strict=True))
     unused = (number for number in range(len(own) + int(theirs[-1]) + 1) if number not in theirs)
-    names = [theirs[matched[each]] if each in matched else next(unused) for each in range(len(own))]
+    names = [theirs[found[each]] if each in found else next(unused) for each in range(len(own))]
     return np.array(names, dtype=np.int64)[row]
 
 
-def _pairs_with_counts(a: Labels, b: Labels) -> tuple[list[list[int]], list[int]]:
-    pairs: tuple[Array, Array] = np.unique(np.column_stack([a, b]), axis=0, return_counts=True)
-    return pairs[0].tolist(), pairs[1].tolist()
+def _common_samples(a: Labels, b: Labels) -> Iterator[tuple[int, int, int]]:
+    """Yield each pair of clusters that have common samples, and the number of these."""
+    counts = contingency(a, b)
+    for i, j in np.argwhere(counts).tolist():
+        yield i, j, int(counts[i, j])

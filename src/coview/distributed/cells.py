@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from coview.base.runtime import Map
+from coview.data.view import Array
 from coview.distributed.cluster import Future, RowBlocks
 from coview.distributed.exact import ClusterSearch, frame_of
 from coview.neighbors.approximate import (
@@ -29,11 +31,9 @@ from coview.neighbors.approximate import (
     refined_until_found,
     sample_rows,
 )
-from coview.neighbors.cells import ROWS_PER_BLOCK
 from coview.neighbors.duplicates import Integers
 from coview.neighbors.exact import ExactSearch, Frame, Pairs, rank_in_group
-from coview.runtime import Map
-from coview.views import Array
+from coview.neighbors.partition import ROWS_PER_BLOCK
 
 
 class Settings(NamedTuple):

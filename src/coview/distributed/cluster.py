@@ -9,10 +9,10 @@ from uuid import uuid4
 
 import numpy as np
 
+from coview.base.runtime import Workers
+from coview.data.view import Array, Matrix
 from coview.errors import InputError
 from coview.neighbors.duplicates import Integers
-from coview.runtime import Workers
-from coview.views import Array, Matrix
 
 Future: TypeAlias = Any  # of `distributed`, which has no types
 _SECONDS_BETWEEN_CHECKS = 5.0  # while results are awaited

@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 
 from coview.core.sparse import slab_places
+from coview.data.view import Array
 from coview.distributed.cluster import Future, RowBlocks, take_rows
 from coview.neighbors.duplicates import Duplicates
 from coview.neighbors.exact import (
@@ -22,8 +23,7 @@ from coview.neighbors.exact import (
     rank_in_group,
     sort_pairs,
 )
-from coview.neighbors.tree import MOST_COLUMNS, TreeSearch
-from coview.views import Array
+from coview.neighbors.kd_tree import MOST_COLUMNS, TreeSearch
 
 
 def distinct_rows(rows: RowBlocks, duplicates: Duplicates) -> RowBlocks:

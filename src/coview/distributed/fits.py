@@ -9,6 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from coview.base.parameters import check_integer
+from coview.base.progress import reporting
+from coview.base.runtime import require_memory
 from coview.compose import FixedSize
 from coview.core.fuse import fuses_sparse
 from coview.core.score import ScoreMap
@@ -18,10 +21,8 @@ from coview.distributed.graphs import OnCluster, ViewsOnCluster
 from coview.distributed.views import DaskViews, as_dask_views
 from coview.errors import InputError, InputTypeError
 from coview.kernels import RBF, AutoKernel, Graph, Kernel, kernel_per_view
-from coview.methods.kernel_clusterer import KernelClusterer
-from coview.parameters import check_integer
-from coview.runtime import require_memory
-from coview.views import Views
+from coview.methods.kernel_method import KernelMethod
+from coview.model.schema import Schema
 
 Model = TypeVar("Model", bound=Any)
 
@@ -81,19 +82,14 @@ def fit(model: Model, views: DaskViews | Mapping[str, Any]) -> Model:
     if isinstance(model, FixedSize):
         return model.train(as_dask_views(views))
     kind = getattr(model, "__name__", type(model).__name__)
-    if not (isinstance(model, KernelClusterer) and model._fuses_sparse):
+    if not (isinstance(model, KernelMethod) and model.fuses_sparse):
         raise InputTypeError(
             f"{kind} needs all samples in memory; FixedSize({kind}(…), n_train=1000) trains on some of them"
         )
     views = as_dask_views(views)
     _check_kernels(kind, kernel_per_view(model.kernel, views.names))
     cluster = DaskCluster.active(kind)
-    learnt = vars(model).copy()
-    try:
-        _fit_on_cluster(model, views.in_large_blocks(), cluster)
-    except BaseException:
-        model.__dict__ = learnt
-        raise
+    _fit_on_cluster(model, views.in_large_blocks(), cluster)
     return model
 
 
@@ -113,17 +109,17 @@ def gather(model: Model) -> Model:
         The same object.
     """
     check_is_fitted(model)
-    maps: dict[str, ScoreMap] = getattr(model, "_score_maps", {})
+    predictor = model.model_.predictor
+    maps: dict[str, ScoreMap] = dict(getattr(predictor, "score_maps", {}))
     remote = {name: each.similarity for name, each in maps.items() if isinstance(each.similarity, OnCluster)}
     require_memory(
         sum(similarity.nbytes for similarity in remote.values()),
         f"gathering the training rows of {type(model).__name__}",
         "label new samples while the cluster exists, or fit FixedSize(…), whose model is small",
     )
-    model._score_maps = {
-        name: replace(each, similarity=remote[name].gathered()) if name in remote else each
-        for name, each in maps.items()
-    }
+    if remote:
+        maps |= {name: replace(maps[name], similarity=each.gathered()) for name, each in remote.items()}
+        model.publish(replace(model.model_, predictor=replace(predictor, score_maps=maps)))
     return model
 
 
@@ -142,10 +138,19 @@ def _check_kernels(kind: str, kernels: Mapping[str, Kernel]) -> None:
         )
 
 
-def _fit_on_cluster(model: KernelClusterer, views: DaskViews, cluster: DaskCluster) -> None:
+def _fit_on_cluster(model: KernelMethod, views: DaskViews, cluster: DaskCluster) -> None:
     on_cluster = ViewsOnCluster(views.on(cluster))
     fingerprint = on_cluster.fingerprint()
     # The shapes without values, which the checks of a fit in memory need.
-    shapes = {name: np.broadcast_to(x[:, :1], (views.n_samples, x.shape[1])) for name, x in views.example.items()}
-    model._fit(Views.trusted(shapes, views.example.columns), on_cluster.grams)
-    model._fingerprint = fingerprint
+    shapes = views.example.map(
+        lambda name, view: replace(
+            view, matrix=np.broadcast_to(view.matrix[:, :1], (views.n_samples, view.matrix.shape[1]))
+        )
+    )
+    schema, given = Schema.learn(shapes, model.fills_cells, model.may_lack_views)
+    notes = model.check_views(given)
+    with reporting(model.progress) as report:
+        found = model.fit_model(given, report, on_cluster.grams)
+    model.n_features_in_ = sum(given.n_features.values())
+    notes = (*notes, *found.notes)
+    model.publish(replace(found, schema=schema, fingerprint=fingerprint, notes=notes))

@@ -9,8 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from coview.base.runtime import Map, Workers, serial_map
 from coview.core.fingerprint import block_checksum, fingerprint_of_blocks, hashed_rows
 from coview.core.gram import Grams
+from coview.data.rows import column_squares, column_sums, positive_or_one, row_blocks, safe_unit, standard_deviation
+from coview.data.view import Array, Matrix
+from coview.data.views import Views
 from coview.distributed.cluster import Future, RowBlocks
 from coview.distributed.exact import ClusterSearch
 from coview.distributed.matrix import ClusterSparse
@@ -22,9 +26,6 @@ from coview.kernels.graph import TrainingGraph, last_distances, reciprocal_devia
 from coview.kernels.self_tuning import NeighborSimilarity
 from coview.neighbors.duplicates import Duplicates, Integers, fingerprints
 from coview.preprocess.profile import ViewProfile, sampled_rows
-from coview.rows import column_squares, column_sums, positive_or_one, row_blocks, safe_unit, standard_deviation
-from coview.runtime import Map, Workers, serial_map
-from coview.views import Array, Matrix, Views
 
 
 class ViewsOnCluster:

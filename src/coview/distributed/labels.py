@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from coview.base.runtime import Workers
+from coview.data.view import Array
 from coview.distributed.cluster import active_client, submit
 from coview.distributed.tasks import sent
 from coview.distributed.views import DaskArray, DaskViews, as_dask_views, checked, compute_block
 from coview.errors import InputError
-from coview.runtime import Workers
-from coview.views import Array
 
 
 def predict(model: Any, views: DaskViews | Mapping[str, Any]) -> DaskArray:

@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
+from coview.base.runtime import Workers
 from coview.core.sparse import SlabFunction, SymmetricSparse, slab_diagonal
+from coview.data.view import Array, Matrix
 from coview.distributed.cluster import DaskCluster, Future, take_rows
 from coview.neighbors.duplicates import Integers
-from coview.runtime import Workers
-from coview.views import Array, Matrix
 
 
 class ClusterSparse(SymmetricSparse):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from coview.base.runtime import Map, serial_map
 from coview.distributed.cells import approximate_pairs
 from coview.distributed.cluster import Future, RowBlocks
 from coview.distributed.exact import distinct_rows, exact_pairs
 from coview.neighbors.duplicates import Duplicates, Integers
+from coview.neighbors.kd_tree import MOST_COLUMNS
 from coview.neighbors.nearest import Neighbors, as_lists, is_approximate, without_itself
-from coview.neighbors.tree import MOST_COLUMNS
-from coview.runtime import Map, serial_map
 
 
 def neighbor_lists(

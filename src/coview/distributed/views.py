@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from itertools import accumulate, pairwise
 from operator import getitem
 from typing import Any, NamedTuple, TypeAlias
@@ -11,14 +12,15 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from coview.blocks import BlocksOfViews, checked_block, rows_with_values
+from coview.base.extras import load_extra
 from coview.core.select import Rows
 from coview.core.sparse import slab_places
+from coview.data.source import BlocksOfViews, checked_block, rows_with_values
+from coview.data.view import Array, Matrix
+from coview.data.views import Views
 from coview.distributed.cluster import DaskCluster, RowBlocks
 from coview.distributed.tasks import sent
 from coview.errors import InputError, InputTypeError, kind_of
-from coview.extras import load_extra
-from coview.views import Array, Matrix, Views
 
 _FEWEST_ROWS = 8192  # smaller blocks are merged: they take more time to schedule than to label
 
@@ -72,10 +74,7 @@ class DaskViews(BlocksOfViews):
                 )
         if len(arrays[first]) == 0:
             raise InputError(f"view {first!r} has 0 samples while a minimum of 1 is required.")
-        self._example = Views.trusted(
-            {name: example[name] for name, (_, example) in opened.items()},
-            {name: example.columns[name] for name, (_, example) in opened.items()},
-        )
+        self._example = Views.of({name: example.tables[name] for name, (_, example) in opened.items()})
         self._heights = _common_heights([array.chunks[0] for array in arrays.values()])
         self._tasks = [
             _ViewTasks.of(name, array.rechunk((self._heights, array.shape[1:]), method="tasks"))
@@ -125,8 +124,8 @@ class DaskViews(BlocksOfViews):
         pieces = self._computed(name, tasks)
         gathered = {view: _stack([piece[v] for piece in pieces]) for v, view in enumerate(self.names)}
         checked = Views(gathered, may_have_empty_cells=self._empty_cells.__contains__)
-        views = Views.trusted(checked, self._example.columns, present=checked.present, empty_cells=checked.empty_cells)
-        return views.take(places)
+        columns = self._example.columns
+        return checked.map(lambda name, view: replace(view, columns=columns[name])).take(places)
 
     @property
     def example(self) -> Views:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated
+from typing import Any
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from coview.core.assign import Labels, new_numbers, number_by_size
 from coview.core.novelty import joint_quantiles, quantiles
+from coview.data.rows import evenly_spaced
+from coview.data.view import Array, Matrix
+from coview.data.views import Views
 from coview.evaluate.graphs import RepresentationGraph, Walk
 from coview.evaluate.linkage import Tree
 from coview.evaluate.members import Located, Member, Multiscale
 from coview.evaluate.pool import Clusterings, Pool, filled, n_components_for
-from coview.neighbors.cells import evenly_spaced
-from coview.state import OWN_SIZES, IntegerArray, Size, Sizes, inside, require
-from coview.views import Array, Matrix, Views
+from coview.model.model import Renumbered, Scorer, concatenated
 
 _DECIMALS = 9  # of memberships, so that rounding errors do not decide between equal ones
+_BLOCK_ROWS = 8192
 _MOST_ROUNDS = 100  # of numbering clusters by size
 _MOST_REFERENCE = 1000  # training samples with which the novelty of others is compared
 
@@ -58,7 +61,7 @@ def mean_fraction(fractions: list[Array], labels: Labels) -> Array:
 
 
 @dataclass(frozen=True)
-class ConsensusModel:
+class Consensus(Scorer):
     """The graphs and walks of the training samples, the members, and the clusters that they agree on.
 
     A sample belongs to the clusters of its neighbours in the walk on all graphs, and to the clusters whose samples have
@@ -66,27 +69,15 @@ class ConsensusModel:
     has so few samples that it would be lost, the neighbours do not count.
     """
 
-    graphs: Annotated[tuple[RepresentationGraph, ...], OWN_SIZES, Size("graphs")]
+    graphs: tuple[RepresentationGraph, ...]
     walks: tuple[Walk, ...]
-    members: Annotated[tuple[Member, ...], OWN_SIZES, Size("members")]
-    member_labels: Annotated[Labels, IntegerArray("train", "members", least=-1)]  # -1 if a member has none
-    clusters: Annotated[Labels, IntegerArray("train", least=0)]  # of the training samples
+    members: tuple[Member, ...]
+    member_labels: Labels  # -1 if a member has none
+    clusters: Labels  # of the training samples
     neighbours_vote: bool
 
-    def _check_state(self, sizes: Sizes) -> None:
-        require(self.graphs and self.walks and self.members, "expected graphs, walks and members")
-        require({*self._places_of_views} == {*sizes.views}, "expected graphs of each view alone")
-        for i, (member, labels) in enumerate(zip(self.members, self.member_labels.T, strict=True)):
-            with inside(f"members[{i}]"):
-                width = member.coordinates.width(self.graphs, self.walks)
-                found = member.centres.shape[1]
-                require(found == width, f"expected centres with {width} coordinates, got {found}")
-                require(labels.max() < len(member.centres), f"expected labels below {len(member.centres)}")
-        counts = np.bincount(self.clusters)
-        require(counts.all(), f"clusters: expected samples in all {len(counts)} clusters")
-
     @classmethod
-    def learn(cls, pool: Pool, members: Clusterings, clusters: Labels) -> tuple[ConsensusModel, Labels]:
+    def learn(cls, pool: Pool, members: Clusterings, clusters: Labels) -> tuple[Consensus, Labels]:
         """Return the consensus with these clusters, and its labels of the training samples, by decreasing size."""
         walks = tuple(walk.first(n_components_for(max(members.numbers))) for walk in pool.walks)
         model = cls(pool.graphs.graphs, walks, members.members, members.own_labels, clusters, neighbours_vote=True)
@@ -110,39 +101,62 @@ class ConsensusModel:
         return int(self.clusters.max()) + 1
 
     @cached_property
-    def labels(self) -> Labels:
+    def training_labels(self) -> Labels:
         """The labels of the training samples."""
         steps = self.walks[-1].steps([graph.training_similarities() for graph in self.graphs])
         labels = filled(self.member_labels, self.member_labels, steps)
         found: Labels = self.membership_of(steps, labels).argmax(axis=1)
         return found
 
-    def renumbered(self, order: Labels) -> ConsensusModel:
-        """Return the model in which the clusters `order` have the numbers 0, 1, …."""
+    def words(self, view: str) -> list[str]:
+        learnt = [graph.representation.preprocessing for graph in self.graphs]
+        # Without the last step, for stacked views.
+        found = [each[view].preprocessing.description.rsplit(", ", 1)[0] for each in learnt if view in each]
+        return ["; ".join(dict.fromkeys(found))]
+
+    def renumbered(self, order: Labels, labels: Labels, learnt: Mapping[str, Any]) -> Renumbered:
         numbers = new_numbers(order, self.n_clusters)[1]
-        return replace(self, clusters=numbers[self.clusters])
+        changed, support = replace(self, clusters=numbers[self.clusters]), learnt["support_"]
+        return Renumbered(changed, changed.training_labels, {"support_": support and support.renumbered(numbers)})
 
     def level(self, n_clusters: int) -> Labels:
         """Return the clusters of the training samples for another number: a level of the tree with the labels.
 
-        Levels are nested. Fewer clusters are unions of the clusters by `labels`, and more divide them.
+        Levels are nested. Fewer clusters are unions of the clusters by `training_labels`, and more divide them.
         """
         level = self._tree.cut(n_clusters)
-        for cluster in np.unique(self.labels[level < 0]):  # samples whose labels are too rare for the tree
-            inside = self.labels == cluster
+        for cluster in np.unique(self.training_labels[level < 0]):  # samples whose labels are too rare for the tree
+            inside = self.training_labels == cluster
             level[inside & (level < 0)] = np.bincount(level[inside & (level >= 0)]).argmax()
         return level
 
     @cached_property
     def _tree(self) -> Tree:
-        return Tree.learn(self.member_labels, self.labels)
+        return Tree.learn(self.member_labels, self.training_labels)
 
     def located(self, views: Views) -> Located:
         """Return samples in all representations and walks."""
         return Located.of([graph.of(views) for graph in self.graphs], self.walks)
 
-    def membership(self, samples: Located) -> Array:
+    def _of_blocks(self, function: Callable[[Located], Any], views: Views) -> Any:
+        """Return a function of all samples, computed in blocks of rows."""
+        blocks = map(views.take, gen_batches(views.n_samples, _BLOCK_ROWS))
+        return concatenated([function(self.located(block)) for block in blocks])
+
+    def labels(self, views: Views) -> Labels:
+        labels: Labels = self.membership(views).argmax(axis=1)
+        return labels
+
+    def labels_and_ties(self, views: Views) -> Labels:
+        memberships = self.membership(views)
+        tied = (memberships == memberships.max(axis=1, keepdims=True)).sum(axis=1) > 1
+        return np.column_stack([memberships.argmax(axis=1), tied])
+
+    def membership(self, views: Views) -> Array:
         """Return the membership of each sample in each cluster; rows sum to 1."""
+        return np.asarray(self._of_blocks(self._membership, views))
+
+    def _membership(self, samples: Located) -> Array:
         labels = np.column_stack([member.labels(samples) for member in self.members])
         return self.membership_of(samples.steps[-1], filled(labels, self.member_labels, samples.steps[-1]))
 
@@ -167,14 +181,26 @@ class ConsensusModel:
     def _fractions(self) -> list[Array]:
         return label_fractions(self.clusters, self.member_labels, self.members)
 
-    def scores(self, samples: Located) -> Array:
+    @property
+    def n_components(self) -> int:
+        return len(self.walks[-1].eigenvalues)
+
+    def scores(self, views: Views) -> Array:
         """Return the coordinates of each sample in the latent space: the components of the walk on all graphs."""
+        return np.asarray(self._of_blocks(self._scores, views))
+
+    def _scores(self, samples: Located) -> Array:
         space = Multiscale.learn(len(self.walks) - 1, self.walks[-1])
         scores = np.zeros((len(samples.rows[0].present), len(space.weights)))
         scores[space.known(samples)] = space.of(samples)
         return scores
 
-    def votes_by_view(self, samples: Located) -> dict[str, Array]:
+    def labels_by_view(self, views: Views) -> dict[str, Labels]:
+        """Return the labels by the neighbours in each view alone; -1 for samples that lack the view."""
+        found = self._of_blocks(self._votes_by_view, views)
+        return {name: _first_largest(votes) for name, votes in found.items()}
+
+    def _votes_by_view(self, samples: Located) -> dict[str, Array]:
         """Return the votes of the neighbours in each view alone; NaN for samples that lack the view."""
         found: dict[str, Array] = {}
         for name, places in self._places_of_views.items():
@@ -185,20 +211,28 @@ class ConsensusModel:
             found[name] = votes
         return found
 
-    def contributions(self, samples: Located) -> dict[str, Array]:
+    def contributions(self, views: Views) -> dict[str, Array]:
         """Return the part of the neighbours in each view that is in the sample's cluster, minus that in the next one.
 
         The next cluster is the one with the second largest membership.
         """
-        order = np.argsort(-self.membership(samples), axis=1, kind="stable")
+        found: dict[str, Array] = self._of_blocks(self._contributions, views)
+        return found
+
+    def _contributions(self, samples: Located) -> dict[str, Array]:
+        order = np.argsort(-self._membership(samples), axis=1, kind="stable")
         rows = np.arange(len(order))
         second = order[:, min(1, order.shape[1] - 1)]
         return {
-            name: votes[rows, order[:, 0]] - votes[rows, second] for name, votes in self.votes_by_view(samples).items()
+            name: votes[rows, order[:, 0]] - votes[rows, second] for name, votes in self._votes_by_view(samples).items()
         }
 
-    def usualness(self, samples: Located) -> dict[str, Array]:
+    def usualness(self, views: Views) -> dict[str, Array]:
         """Return the fraction of training samples that are farther from the others than each sample, in each view."""
+        found: dict[str, Array] = self._of_blocks(self._usualness, views)
+        return found
+
+    def _usualness(self, samples: Located) -> dict[str, Array]:
         found = {}
         for name, places in self._places_of_views.items():
             similarity, rows = self.graphs[places[0]].similarity, samples.rows[places[0]]
@@ -236,3 +270,8 @@ class ConsensusModel:
             if len(graph.views) == 1:
                 places.setdefault(graph.views[0], []).append(place)
         return places
+
+
+def _first_largest(votes: Array) -> Labels:
+    """Return the cluster with the most votes, the first of several; -1 for samples that lack the view."""
+    return np.where(np.isnan(votes[:, 0]), -1, np.nan_to_num(votes).argmax(axis=1))

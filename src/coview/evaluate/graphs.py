@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.exceptions import ConvergenceWarning
 
+from coview.base.runtime import Workers
 from coview.core.eigen import Problem, top_eigenpairs
-from coview.core.low_rank import PlusLowRank
-from coview.core.sparse import SymmetricSparse
+from coview.core.sparse import PlusLowRank, SymmetricSparse
+from coview.data.view import Array, Matrix
+from coview.data.views import Views
 from coview.evaluate.representations import Representation
 from coview.kernels import FuzzyGraph
 from coview.kernels.fuzzy import FuzzySimilarity
-from coview.runtime import Workers
-from coview.state import FloatArray, IntegerArray, Range, Size, Sizes, require
-from coview.views import Array, Matrix, Views
 
 _TOLERANCE = 1e-2  # of components, which k-means reads
 _LEAST_EIGENVALUE = 0.05  # in a division: components of smaller eigenvalues are not determined by neighbours
@@ -39,8 +36,8 @@ class RepresentationGraph:
 
     representation: Representation
     similarity: FuzzySimilarity
-    training_rows: Annotated[Array, IntegerArray("_observed", least=0, below="train", increasing=True)]
-    n_training: Annotated[int, Range(least=1), Size("train")]
+    training_rows: Array
+    n_training: int
 
     @classmethod
     def learn(cls, views: Views, steps: Mapping[str, str], workers: Workers) -> RepresentationGraph:
@@ -55,12 +52,6 @@ class RepresentationGraph:
         others.eliminate_zeros()
         rows = np.flatnonzero(representation.has(views))
         return cls(representation, replace(similarity, gram=others), rows, views.n_samples)
-
-    def _check_state(self, sizes: Sizes) -> None:
-        require(self.views, "expected at least one view")
-        widths = [each.width(sizes.views[name]) for name, each in self.representation.preprocessing.items()]
-        width = self.similarity.rows.shape[1]
-        require(width == sum(widths), f"similarity: expected rows of {sum(widths)} columns, got {width}")
 
     @property
     def views(self) -> tuple[str, ...]:
@@ -104,12 +95,9 @@ class Walk:
     The eigenvector of the eigenvalue 1 that is constant is left out.
     """
 
-    weights: Annotated[tuple[Annotated[float, Range(least=0)], ...], Size("graphs")]
-    eigenvalues: Annotated[Array, FloatArray("components", most=1.001)]
-    vectors: Annotated[Array, FloatArray("train", "components")]  # in units in which the constant vector has entries 1
-
-    def _check_state(self, sizes: Sizes) -> None:
-        require(any(self.weights), "expected weights with a positive sum")
+    weights: tuple[float, ...]
+    eigenvalues: Array
+    vectors: Array  # in units in which the constant vector has entries 1
 
     @classmethod
     def learn(
@@ -124,10 +112,8 @@ class Walk:
         constant = roots / np.sqrt(degrees.sum())
         # Its eigenvalue becomes -1, the least: of several of 1, as in a graph of several parts, any could be first.
         matrix = PlusLowRank(SymmetricSparse.of(graph.astype(np.float32), workers), constant[:, None], -2 * np.eye(1))
-        with warnings.catch_warnings():
-            # The last of many components are not determined if eigenvalues are nearly equal, and any of them will do.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            pairs = top_eigenpairs(Problem.of(matrix, tolerance=_TOLERANCE), min(n_components, len(degrees) - 1))
+        # The last of many components are not determined if eigenvalues are nearly equal, and any of them will do.
+        pairs = top_eigenpairs(Problem.of(matrix, tolerance=_TOLERANCE), min(n_components, len(degrees) - 1))
         vectors = pairs.vectors * (reciprocal * np.sqrt(degrees.sum()))[:, None]
         return cls(tuple(weights), pairs.values, vectors)
 

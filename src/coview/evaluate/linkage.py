@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from coview.core.assign import Labels
-from coview.views import Array
+from coview.data.view import Array
 
 _MOST_TUPLES = 4000  # the distances between these take 128 MB, and as much again for a moment
 _NEARLY_ALL = 0.9  # of the clusterings

@@ -5,18 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from coview.base.runtime import one_sklearn_thread
 from coview.core.assign import Labels
 from coview.core.select import draw_rows
-from coview.evaluate.graphs import RepresentationGraph, Rows, Walk
+from coview.data.rows import as_float64, l2_normalize, squared_norms
+from coview.data.view import Array, Matrix
+from coview.evaluate.graphs import Rows, Walk
 from coview.preprocess.steps import PrincipalComponents
-from coview.rows import as_float64, l2_normalize, squared_norms
-from coview.runtime import one_sklearn_thread
-from coview.state import FloatArray, Range, require
-from coview.views import Array, Matrix
 
 _MOST_COLUMNS = 100  # of a table; above, its first principal components
 _NEAR_ONE = 1.02  # instead of 1 in λ / (1 - λ), the sum over walks of all lengths, which is infinite for λ = 1
@@ -50,16 +49,12 @@ class Coordinates(ABC):
     def of(self, samples: Located) -> Array:
         """Return the coordinates of the samples that have them."""
 
-    @abstractmethod
-    def width(self, graphs: Sequence[RepresentationGraph], walks: Sequence[Walk]) -> int:
-        """Return the number of coordinates, or raise a StateError if there is no such graph or walk."""
-
 
 @dataclass(frozen=True)
 class OfWalk(Coordinates, ABC):
     """Directions of components of a walk; samples without an edge in its graphs have none."""
 
-    walk: Annotated[int, Range(least=0)]
+    walk: int
 
     def known(self, samples: Located) -> Array:
         return np.diff(samples.steps[self.walk].indptr) > 0
@@ -71,33 +66,22 @@ class OfWalk(Coordinates, ABC):
     def _weighted(self, components: Array) -> Array:
         """Return the components that are used, with weights."""
 
-    def width(self, graphs: Sequence[RepresentationGraph], walks: Sequence[Walk]) -> int:
-        require(self.walk < len(walks), f"expected one of {len(walks)} walks, got {self.walk}")
-        return self._width(len(walks[self.walk].eigenvalues))
-
-    @abstractmethod
-    def _width(self, n_components: int) -> int:
-        """Return the number of coordinates, given that of the components of the walk."""
-
 
 @dataclass(frozen=True)
 class Spectral(OfWalk):
     """The first components, as many as clusters. The constant one is among them: it keeps small groups apart."""
 
-    n_components: Annotated[int, Range(least=1)]
+    n_components: int
 
     def _weighted(self, components: Array) -> Array:
         return np.column_stack([np.ones(len(components)), components[:, : self.n_components - 1]])
-
-    def _width(self, n_components: int) -> int:
-        return 1 + min(self.n_components - 1, n_components)
 
 
 @dataclass(frozen=True)
 class Multiscale(OfWalk):
     """Many components without the constant one, weighted by walks of all lengths."""
 
-    weights: Annotated[Array, FloatArray("_components")]
+    weights: Array
 
     @classmethod
     def learn(cls, place: int, walk: Walk) -> Multiscale:
@@ -107,16 +91,12 @@ class Multiscale(OfWalk):
     def _weighted(self, components: Array) -> Array:
         return components[:, : len(self.weights)] * self.weights
 
-    def _width(self, n_components: int) -> int:
-        require(len(self.weights) <= n_components, f"expected weights of at most {n_components} components")
-        return len(self.weights)
-
 
 @dataclass(frozen=True)
 class Columns(Coordinates):
     """The columns of a representation; if there are many, their first principal components."""
 
-    place: Annotated[int, Range(least=0)]  # of the representation
+    place: int  # of the representation
     axes: PrincipalComponents | None
 
     @classmethod
@@ -132,18 +112,13 @@ class Columns(Coordinates):
         table = samples.rows[self.place].table
         return as_float64(table if self.axes is None else self.axes(table))
 
-    def width(self, graphs: Sequence[RepresentationGraph], walks: Sequence[Walk]) -> int:
-        require(self.place < len(graphs), f"expected one of {len(graphs)} graphs, got {self.place}")
-        n_features = graphs[self.place].similarity.rows.shape[1]
-        return n_features if self.axes is None else self.axes.width(n_features)
-
 
 @dataclass(frozen=True)
 class Member:
     """One clustering: centres in a space, of which the nearest one is the label."""
 
     coordinates: Coordinates
-    centres: Annotated[Array, FloatArray("_centres", "_coordinates")]
+    centres: Array
 
     @classmethod
     def learn(cls, coordinates: Coordinates, samples: Located, n_clusters: int, n_starts: int, seed: int) -> Member:

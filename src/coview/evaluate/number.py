@@ -6,19 +6,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
 
 import numpy as np
 
+from coview.base.runtime import Workers
 from coview.core.assign import Labels
+from coview.data.views import Views
 from coview.evaluate.consensus import clusters_of_tree
 from coview.evaluate.linkage import LEAST_SAMPLES
 from coview.evaluate.pool import Clusterings, Pool, numbers_of_members
 from coview.evaluate.structure import Structure, communities, structure_of
 from coview.evaluate.valleys import Valleys, clusters_of
-from coview.runtime import Workers
-from coview.state import Range, Sizes, require
-from coview.views import Views
 
 NUMBERS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 25, 30)
 _STARTS = 3  # of k-means: there are hundreds of clusterings
@@ -41,9 +39,9 @@ class Part:
         The clusters that it is divided into.
     """
 
-    size: Annotated[int, Range(least=1)]
+    size: int
     structure: Structure
-    n_clusters: Annotated[int, Range(least=1)]
+    n_clusters: int
 
 
 @dataclass(frozen=True)
@@ -64,17 +62,11 @@ class ClusterNumber:
         The largest number of clusters that is compared.
     """
 
-    n_clusters: Annotated[int, Range(least=1)]
-    chosen: Annotated[int, Range(least=1)]
+    n_clusters: int
+    chosen: int
     parts: tuple[Part, ...]
     votes: tuple[tuple[int, ...], ...]
-    largest: Annotated[int, Range(least=1)]
-
-    def _check_state(self, sizes: Sizes) -> None:
-        found = sum(part.n_clusters for part in self.parts)
-        require(found == self.n_clusters, f"expected parts with {self.n_clusters} clusters, got {found}")
-        require(all(len(vote) == 2 and min(vote) >= 1 for vote in self.votes), "votes: expected pairs of numbers")
-        require(len(self.parts) in {vote[0] for vote in self.votes}, "votes: expected votes for the number of parts")
+    largest: int
 
     @property
     def at_limit(self) -> bool:

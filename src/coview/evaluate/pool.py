@@ -10,12 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from coview.base.runtime import Workers
 from coview.core.assign import Labels
+from coview.data.view import Matrix
+from coview.data.views import Views
 from coview.evaluate.graphs import RepresentationGraph, Walk, weighted_sum
 from coview.evaluate.members import Columns, Coordinates, Located, Member, Multiscale, Spectral
 from coview.evaluate.representations import representations_of
-from coview.runtime import Workers
-from coview.views import Matrix, Views
 
 _LEAST_COMPONENTS, _MORE_COMPONENTS = 20, 5  # at least, and more than clusters
 _LEAST_COMPLETE = 0.5  # fraction of samples with all views, for members of all views side by side

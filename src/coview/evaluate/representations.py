@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from coview.data.view import Array, Matrix
+from coview.data.views import Views
 from coview.preprocess.profile import ViewProfile
 from coview.preprocess.steps import FittedPreprocessing, parse_steps
-from coview.state import SomeViews
-from coview.views import Array, Matrix, Views
 
 _DIRECTIONS, _COLUMNS = "l2+block", "standard+block"  # "block": stacked views have the same weight in distances
 _COUNTS = "total+log1p"  # first, for counts: the fraction of each column, on a logarithmic scale
@@ -23,7 +23,7 @@ _FEW_COLUMNS = 8
 class Representation:
     """Views side by side, each after its own preprocessing; samples that lack one of the views are not represented."""
 
-    preprocessing: SomeViews[FittedPreprocessing]
+    preprocessing: dict[str, FittedPreprocessing]
 
     @classmethod
     def learn(cls, views: Views, steps: Mapping[str, str]) -> Representation:

@@ -10,11 +10,12 @@ import scipy.sparse as sp
 
 from coview.core.assign import Labels
 from coview.core.select import draw_rows
+from coview.data.rows import as_float64, l2_normalize
+from coview.data.view import Array, Matrix
+from coview.data.views import Views
 from coview.kernels import FuzzyGraph
 from coview.preprocess.profile import ViewProfile
 from coview.preprocess.steps import PrincipalComponents
-from coview.rows import as_float64, l2_normalize
-from coview.views import Array, Matrix, Views
 
 _AXES = 50  # principal components of each view
 _SHAPED = 20  # principal components of all views that get a unimodal distribution

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Annotated
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
+from coview.base.runtime import Workers
 from coview.core.assign import Labels
 from coview.core.drawn import draw_by_cluster
+from coview.data.views import Views
 from coview.evaluate.linkage import LEAST_SAMPLES
 from coview.evaluate.pool import Graphs
 from coview.evaluate.structure import Structure, structure_of
 from coview.evaluate.valleys import DEEP, Valleys, clusters_of
-from coview.runtime import Workers
-from coview.state import Range, Sizes, require
-from coview.views import Views
 
 MOST_COMPARED = 2000  # samples
 LEVELS = ("none", "weak", "moderate", "strong")
@@ -38,7 +36,7 @@ class ClusterGroup:
     """
 
     clusters: tuple[int, ...]
-    size: Annotated[int, Range(least=1)]
+    size: int
     structure: Structure | None
 
 
@@ -63,19 +61,11 @@ class Support:
         A cluster of fewer than 5 samples is in the group of the cluster with which it has most edges.
     """
 
-    n_samples: Annotated[int, Range(least=1)]
+    n_samples: int
     clusters: tuple[int, ...]
-    valleys: tuple[Annotated[float, Range(least=0)] | None, ...]
+    valleys: tuple[float | None, ...]
     nearest: tuple[int | None, ...]
     groups: tuple[ClusterGroup, ...]
-
-    def _check_state(self, sizes: Sizes) -> None:
-        n, known = len(self.clusters), {*self.clusters}
-        require(n == len(known) > 0, "clusters: expected different labels")
-        require(len(self.valleys) == len(self.nearest) == n, "expected a valley and a nearest cluster for each cluster")
-        require({*self.nearest} <= {None, *known}, "nearest: expected labels of these clusters")
-        grouped = [label for group in self.groups for label in group.clusters]
-        require(sorted(grouped) == sorted(known), "groups: expected each cluster in one group")
 
     @property
     def level(self) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coview.core.assign import Labels
-from coview.views import Array, Matrix
+from coview.data.view import Array, Matrix
 
 DEEP = 0.4  # largest ratio of a valley
 CUT_GAUSSIAN = 0.7  # least ratio of a Gaussian, a gradient or a curve that is cut in two

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from coview.evaluate.number import ClusterNumber, Part
+from coview.base.text import decimals, listed, plural
+from coview.evaluate.number import ClusterNumber
 from coview.evaluate.structure import LEAST_DIMENSION, Structure
 from coview.evaluate.support import ClusterGroup, Support
 from coview.evaluate.valleys import CUT_GAUSSIAN, DEEP
-from coview.formats import decimals, listed, plural
 
 NO_STRUCTURE = "No cluster structure found"
 _MOST_LISTED = 6  # clusters or parts; more are counted
@@ -34,7 +34,7 @@ def support_in_words(support: Support) -> list[str]:
     if level == "weak":
         return [
             "The support for these clusters is weak: there is no valley between them "
-            f"({_VALLEY}), but {_structure_in_words(groups[0])}."
+            f"({_VALLEY}), but {_structure_in_words(groups[0].structure)}."
         ]
     if len(support.clusters) == 1:
         return [f"{NO_STRUCTURE}: the neighbour graph of all views has no valley, and {_absence(groups[0].structure)}."]
@@ -59,7 +59,7 @@ def number_in_words(number: ClusterNumber) -> str:
     ]
     divided = [part for part in number.parts if part.n_clusters > 1]
     if n_parts == 1:
-        sentences.append(f"It is divided because {_structure_in_words(number.parts[0])}.")
+        sentences.append(f"It is divided because {_structure_in_words(number.parts[0].structure)}.")
     elif divided:
         sentences.append(
             f"{plural(len(divided), 'part')} {'is' if len(divided) == 1 else 'are'} divided further because of "
@@ -80,20 +80,24 @@ def _group_in_words(group: ClusterGroup) -> str:
     names, n_more = [str(label) for label in group.clusters[:_MOST_LISTED]], len(group.clusters) - _MOST_LISTED
     named = listed(names if n_more <= 0 else [*names, f"{n_more} more"])
     found = group.structure is not None and group.structure.is_found
-    words = _structure_in_words(group) if found else _absence(group.structure)
+    words = _structure_in_words(group.structure) if found else _absence(group.structure)
     return f"Clusters {named}: {words}."
 
 
-def _structure_in_words(found_in: ClusterGroup | Part) -> str:
-    excess = "" if found_in.structure is None else _excess(found_in.structure)
-    return f"the samples have more structure than data of the same covariance without groups{excess}"
+def _structure_in_words(structure: Structure | None) -> str:
+    return f"the samples have more structure than data of the same covariance without groups{_excess(structure)}"
 
 
-def _excess(structure: Structure) -> str:
-    excess, needed = structure.excess, structure.needed
-    if excess is None or needed is None:
+def _excess(structure: Structure | None) -> str:
+    if structure is None or structure.excess is None or structure.needed is None:
         return ""
-    return f" (excess modularity {decimals(excess, bounds=(needed,))}, at least {decimals(needed)} is needed)"
+    return f" ({excess_in_words(structure.excess, structure.needed)})"
+
+
+def excess_in_words(excess: float, needed: float) -> str:
+    """Return the excess modularity and the least one that is structure, with the digits that tell them apart."""
+    shown = decimals(excess, bounds=(needed,)), decimals(needed, bounds=(excess,))
+    return f"excess modularity {shown[0]}, at least {shown[1]} is needed"
 
 
 def _absence(structure: Structure | None) -> str:

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from coview.data.view import Array
 from coview.errors import InputError, InputTypeError
 from coview.io.features import Rows, listing
 from coview.io.identifiers import names_ids
 from coview.io.table import InputFile, RawTable
 from coview.registry import suggestion
-from coview.views import Array
 
 Ids = tuple[str, ...]
 

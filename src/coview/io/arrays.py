@@ -9,9 +9,9 @@ from zipfile import ZipFile
 import numpy as np
 import scipy.sparse as sp
 
+from coview.data.view import Matrix
 from coview.errors import InputError
 from coview.io.table import EXACT, TOO_LARGE, AsStrings, InputFile, RawTable, check_names, shape_text
-from coview.views import Matrix
 
 _SPARSE = {"matrix": "sparse"}  # one matrix, which SciPy stores as several arrays
 

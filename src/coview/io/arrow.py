@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from coview.extras import load_extra
+from coview.base.extras import load_extra
+from coview.data.table import as_string, category_order
 from coview.io.ipc import batch_sizes
 from coview.io.table import EXACT, STRING_BYTES, TOO_LARGE, AsStrings, InputFile, RawTable, check_names
-from coview.tables import as_string, category_order
 
 
 def read_parquet(source: InputFile, as_strings: AsStrings) -> RawTable:

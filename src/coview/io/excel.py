@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 from zipfile import ZipFile
 
+from coview.base.extras import load_extra
 from coview.errors import InputError
-from coview.extras import load_extra
 from coview.io.cells import CellRows, from_cells
 from coview.io.table import AsStrings, InputFile, RawTable
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from coview.data.table import MOST_CATEGORIES, encoded_cells, look_like_names
+from coview.data.together import places_of
+from coview.data.view import Array, Matrix, View
 from coview.errors import InputError
 from coview.io.table import InputFile, RawTable
 from coview.registry import suggestion
-from coview.tables import MOST_CATEGORIES, Table, encoded_cells, look_like_names
-from coview.views import Array, Matrix, places_of
 
 Rows = NDArray[np.intp]
 _DATE = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{4}/\d\d/\d\d")
@@ -67,7 +69,7 @@ class Features:
         self._others, self._orders = dict(table.others), table.categories
         self._n_columns = len(self._names) + len(self._strings) + len(self._others)
 
-    def all(self, is_categorical: Callable[[str], bool]) -> Table:
+    def all(self, is_categorical: Callable[[str], bool]) -> View:
         """Return all columns; empty ones are dropped, and strings are refused unless they are categories."""
         if self._others:
             name, what = next(iter(self._others.items()))
@@ -94,14 +96,14 @@ class Features:
             verb = "is" if len(constant) == 1 else "are"
             named = listing("column", [columns[j] for j in constant[:_LISTED]], total=len(constant))
             self.notes.append(f"{self._source.where}: {named} {verb} constant")
-        return table._replace(columns=None) if isinstance(columns, _Positions) else table
+        return replace(table, columns=None) if isinstance(columns, _Positions) else table
 
-    def chosen(self, wanted: Sequence[str], is_categorical: Callable[[str], bool]) -> Table:
+    def chosen(self, wanted: Sequence[str], is_categorical: Callable[[str], bool]) -> View:
         """Return the columns that a model was trained on, by name if the columns have names."""
         self._of_model = True
         if not self._named and self._numbers.shape[1] == len(wanted):
             self._check(self._numbers, wanted)
-            return Table(self._numbers, tuple(wanted))
+            return View(self._numbers, tuple(wanted))
         if not self._named and not any(name in self._names for name in wanted):
             raise self._error(
                 f"has {self._numbers.shape[1]} columns, but the model was trained on {len(wanted)}; give the file with "
@@ -133,7 +135,7 @@ class Features:
 
     def _with_categories(
         self, numbers: Matrix, names: Sequence[str], strings: Mapping[str, Sequence[str | None]]
-    ) -> Table:
+    ) -> View:
         """Return a table of numbers, followed by the codes of columns of strings."""
         self._source.require_memory((numbers.shape[0], numbers.shape[1] + 2 * len(strings)))  # separate, then stacked
         codes, categories = {}, {}
@@ -144,7 +146,7 @@ class Features:
             names = (*names, *codes)
         self._check(numbers, names)
         columns: Any = names  # a tuple, or positions, which `all` removes
-        return Table(numbers, columns, categories)
+        return View(numbers, columns, categories)
 
     def _check(self, numbers: Matrix, names: Sequence[str]) -> None:
         """Refuse empty matrices and values that are not finite."""

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from coview.data.table import as_string
 from coview.errors import InputError
 from coview.io.arrays import from_array
 from coview.io.features import check_numbers
 from coview.io.hdf5_reader import Group, opened_hdf5
 from coview.io.table import AsStrings, InputFile, RawTable, check_names, shape_text
-from coview.tables import as_string
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 

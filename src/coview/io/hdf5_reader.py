@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
+from coview.base.extras import load_extra
+from coview.data.view import Array
 from coview.errors import InputError
-from coview.extras import load_extra
 from coview.io.table import STRING_BYTES, InputFile
-from coview.views import Array
 
 _SECONDS = 30.0  # without an answer
 _BYTES_PER_SECOND = 10**7  # of a block; slow disks and compressed files are faster

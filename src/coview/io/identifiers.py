@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from coview.data.view import Array
 from coview.errors import InputError
 from coview.io.table import RawTable
-from coview.views import Array
 
 _IDS = {"id", "ids", "identifier", "uid", "uuid", "guid", "idx", "barcode"}
 _SAMPLES = {"sample", "patient", "subject", "participant", "donor", "individual", "person", "cell", "specimen", "case"}

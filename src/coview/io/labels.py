@@ -18,7 +18,9 @@ from typing import IO, Any, Literal, TypeAlias
 
 import numpy as np
 
-from coview.atomic import complete_or_absent, write_complete
+from coview.base.atomic import complete_or_absent, write_complete
+from coview.data.table import as_string
+from coview.data.view import Array
 from coview.errors import InputError
 from coview.io.align import Ids, check_ids, refuse_duplicates, take_ids
 from coview.io.arrow import load_arrow
@@ -28,8 +30,6 @@ from coview.io.formats import find, read_class_table
 from coview.io.identifiers import names_ids
 from coview.io.table import InputFile, RawTable
 from coview.registry import CLUSTER_COLUMN, LABEL_COLUMNS
-from coview.tables import as_string
-from coview.views import Array
 
 # Ids of some samples, as a list or an Arrow array, and their values by column; None for columns without values.
 LabelBlocks: TypeAlias = Iterable[tuple[Any, Mapping[str, Array | None]]]

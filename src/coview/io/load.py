@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from coview.data.as_views import views_of_tables
+from coview.data.mistakes import likely_mistakes
+from coview.data.table import as_table
+from coview.data.view import View, among_all
+from coview.data.views import Views
 from coview.errors import InputError, InputTypeError
 from coview.io.align import Ids, by_ids, by_order, check_ids, row_names_of_all, take_ids
 from coview.io.features import Features, check_numbers, with_columns
@@ -13,10 +18,7 @@ from coview.io.formats import find, read_table
 from coview.io.identifiers import notes_on_identifiers, refuse_identifiers
 from coview.io.table import reading
 from coview.io.transpose import check_orientation, transposed
-from coview.likely_mistakes import likely_mistakes
 from coview.registry import ALIGNMENTS, CATEGORIES, check_name
-from coview.tables import Table, as_table
-from coview.views import Views, among_all, views_of_tables
 
 
 @dataclass(frozen=True)
@@ -175,7 +177,7 @@ def read_views(
         raise InputError(f"align={align!r} matches samples by their ids; name the column of the ids (ids=…)")
     else:
         aligned = by_order(found, tables, compare=ids is None)
-    chosen: dict[str, Table] = {}
+    chosen: dict[str, View] = {}
     notes = aligned.notes + beside
     for name, source in found.items():
         with reading(source.where):
@@ -187,8 +189,8 @@ def read_views(
             table = features.all(is_categorical) if wanted is None else features.chosen(wanted, is_categorical)
             notes += features.notes
             matrix = as_table(source.where, table.matrix).matrix  # of floats
-            if name in aligned.present:
-                matrix = among_all(matrix, aligned.present[name])
-            chosen[name] = table._replace(matrix=matrix)
-    views = views_of_tables(chosen, aligned.present, may_have_empty_cells=empty_cells.__contains__)
+            present = aligned.present.get(name)
+            whole = matrix if present is None else among_all(matrix, present)
+            chosen[name] = replace(table, matrix=whole, present=present)
+    views = views_of_tables(chosen, may_have_empty_cells=empty_cells.__contains__)
     return Loaded(views, aligned.ids, (*notes, *likely_mistakes(views)))

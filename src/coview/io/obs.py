@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from coview.data.table import as_string
 from coview.errors import InputError
 from coview.io.features import listing
 from coview.io.hdf5 import open_hdf5, read_index
 from coview.io.table import InputFile, RawTable
 from coview.registry import suggestion
-from coview.tables import as_string
 
 
 def read_obs(source: InputFile, column: str | None) -> RawTable:

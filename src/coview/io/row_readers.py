@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coview.base.extras import load_extra
+from coview.data.table import as_string, is_part_of_order
+from coview.data.view import Array, Categories
 from coview.errors import InputError, InputTypeError, kind_of
-from coview.extras import load_extra
 from coview.io.arrow import index_columns, load_arrow, numbered_categories
 from coview.io.ipc import batch_sizes
 from coview.io.table import check_names, reading, refuse_url
-from coview.tables import Categories, as_string, is_part_of_order
-from coview.views import Array
 
 RowBlock = tuple[Array, Any]  # rows of one view, and their ids as an Arrow array or None
 

@@ -10,8 +10,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from coview.blocks import BlocksOfViews, checked_block, rows_with_values
+from coview.base.parameters import check_integer
 from coview.certainty.columns import check_columns, sample_columns
+from coview.data.source import BlocksOfViews, checked_block, rows_with_values
+from coview.data.views import Views
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.io.align import check_counts, check_ids, notes_on_order
 from coview.io.arrow import load_arrow
@@ -19,8 +21,6 @@ from coview.io.identifiers import notes_on_identifiers, refuse_identifiers
 from coview.io.labels import check_label_path, columns_in, write_description, write_label_blocks
 from coview.io.row_readers import RowBlock, RowReader, open_rows
 from coview.io.table import RawTable, reading
-from coview.parameters import check_integer
-from coview.views import Views
 
 _HEAD_ROWS = 256  # enough to see that values are different or number the rows
 
@@ -272,7 +272,10 @@ def label_file(
         raise InputError(f"{path} is one of the sources; write the labels to another file")
     ids_name, wanted = reader.ids or "sample", columns_in(path, check_columns("columns", columns))
     views_and_ids = reader.filled_by(model)._blocks()
-    blocks = ((ids, sample_columns(model, views, wanted=wanted)) for views, ids in views_and_ids)
+    blocks = (
+        (ids, sample_columns(model.model_, model.check(views), wanted=wanted).in_file(wanted))
+        for views, ids in views_and_ids
+    )
     write_label_blocks(path, ids_name, reader.n_samples, blocks)
     write_description(path, ids_name, wanted)
     return path

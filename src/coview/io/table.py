@@ -12,9 +12,9 @@ from math import prod
 from pathlib import Path
 from typing import IO
 
+from coview.base.runtime import require_memory
+from coview.data.view import Matrix
 from coview.errors import InputError
-from coview.runtime import require_memory
-from coview.views import Matrix
 
 AsStrings = Callable[[str], bool]  # whether the column of this name is read as strings
 EXACT = 2**53  # larger integers are rounded when they become floats

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from coview.base.runtime import Map, serial_map
+from coview.data.view import Matrix
 from coview.kernels.base import Kernel, Similarity
 from coview.kernels.fuzzy import FuzzyGraph
 from coview.kernels.graph import check_search_parameters
 from coview.preprocess.profile import ViewProfile
-from coview.runtime import Map, serial_map
-from coview.views import Matrix
 
 
 @dataclass(frozen=True)

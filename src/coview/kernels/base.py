@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from coview.base.parameters import check_integer
+from coview.base.runtime import Map, serial_map
+from coview.data.as_views import as_views
+from coview.data.view import Array, Matrix
+from coview.data.views import Views
 from coview.errors import InputError
 from coview.neighbors.duplicates import Integers
-from coview.parameters import check_integer
-from coview.runtime import Map, serial_map
-from coview.views import Array, Matrix, as_views
+from coview.registry import KERNELS, as_instance
 
 _MOST_SIMILAR = 10  # training rows of which a row has the mean similarity
 _BLOCK_ROWS = 512
@@ -165,3 +169,36 @@ def _one_view(label: str, x: Any) -> Matrix:
     if len(views) > 1:
         raise InputError(f"{label} holds {len(views)} views; give the rows of one view")
     return next(iter(views.values()))
+
+
+KernelParameter: TypeAlias = Kernel | str | Sequence[Kernel | str] | Mapping[str, Kernel | str]
+
+
+def kernel_per_view(kernel: Any, names: tuple[str, ...]) -> dict[str, Kernel]:
+    """Return the kernel of every view, from one kernel or name for all, a list of these, or a mapping by view name."""
+    if isinstance(kernel, Mapping):
+        kernels = by_view_name("kernel", kernel, names)
+    elif isinstance(kernel, (list, tuple)):
+        if len(kernel) != len(names):
+            raise InputError(
+                f"kernel lists {len(kernel)} kernels for {len(names)} views ({', '.join(names)}); give one for each"
+            )
+        kernels = dict(zip(names, kernel, strict=True))
+    else:
+        kernels = dict.fromkeys(names, kernel)
+    return {name: as_instance("kernel", each, Kernel, KERNELS, "RBF(0.5)") for name, each in kernels.items()}
+
+
+def kernel_for(kernel: Kernel, views: Views, name: str) -> Kernel:
+    """Return the kernel for one of the views; the columns of an encoded view are not standardised again."""
+    return kernel.on_common_scale() if name in views.encoded else kernel
+
+
+def by_view_name(parameter: str, values: Mapping[Any, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the values of a parameter that is given by view name, in the order of the views."""
+    given = {str(name): value for name, value in values.items()}
+    if set(given) != set(names):
+        raise InputError(
+            f"{parameter} names the views {', '.join(given)}, but the views are {', '.join(names)}; name each view once"
+        )
+    return {name: given[name] for name in names}

@@ -24,9 +24,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from coview.kernels.products import RBF, Cosine, GaussianProducts, NormalizedPolynomial, Products
-from coview.rows import column
-from coview.views import Array, Matrix
+from coview.data.rows import column
+from coview.data.view import Array, Matrix
+from coview.kernels.products import Cosine, NormalizedPolynomial, Products
+from coview.kernels.rbf import RBF, GaussianProducts
 
 _UNIT = 2.0**-24
 _FUNCTION = 16 * _UNIT  # relative error of exp and power: NumPy computes them to 4 units in the last place, of 2 u each

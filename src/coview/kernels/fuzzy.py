@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log2
-from typing import Annotated
 
 import numpy as np
 import scipy.sparse as sp
 
+from coview.data.view import Array, Matrix
 from coview.kernels.graph import Graph, GraphSimilarity, NearPairs, TrainingGraph, directed_graph
 from coview.neighbors.nearest import Neighbors
-from coview.state import PARAMETER, FloatArray
-from coview.views import Array, Matrix
 
 _BISECTIONS = 30
 _LEAST_BANDWIDTH = 1e-3  # in units of the distance to the last neighbour
@@ -100,10 +98,10 @@ class FuzzyGraph(Graph):
 class FuzzySimilarity(GraphSimilarity):
     """The similarity to training rows with offsets, bandwidths and degrees."""
 
-    kernel: Annotated[FuzzyGraph, PARAMETER]
-    offsets: Annotated[Array, FloatArray("_observed", least=0)]
-    bandwidths: Annotated[Array, FloatArray("_observed", above=0)]
-    degrees: Annotated[Array, FloatArray("_observed", least=1)]
+    kernel: FuzzyGraph
+    offsets: Array
+    bandwidths: Array
+    degrees: Array
 
     def _values(self, pairs: NearPairs, n_new: int) -> Array:
         new, training = pairs.new, pairs.training

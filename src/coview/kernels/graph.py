@@ -5,21 +5,20 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from coview.base.parameters import check_above
+from coview.base.runtime import Map, serial_map
+from coview.data.rows import as_array, column_statistics, l2_normalize, largest_value, safe_unit, stored_like
+from coview.data.view import Array, Matrix
 from coview.errors import InputError
 from coview.kernels.base import Kernel, Similarity, check_integer_parameter
 from coview.neighbors.duplicates import Duplicates, Integers, fingerprints
 from coview.neighbors.exact import ExactSearch, rank_in_group, sort_pairs
 from coview.neighbors.nearest import Neighbors, nearest_neighbors
-from coview.parameters import check_above
-from coview.rows import as_array, column_statistics, l2_normalize, largest_value, safe_unit, stored_like
-from coview.runtime import Map, serial_map
-from coview.state import PARAMETER, DenseOrSparse, FloatArray, Sizes, SparseMatrix, require
-from coview.views import Array, Matrix
 
 _METRICS = ("euclidean", "cosine", "seuclidean")
 _SAME_DIRECTION = 1e-12  # 1 less a cosine: a smaller difference may be a rounding error
@@ -172,12 +171,12 @@ class NearPairs(NamedTuple):
 class GraphSimilarity(Similarity):
     """The training rows with the distances to their last neighbours, and the Gram matrix."""
 
-    kernel: Annotated[Graph, PARAMETER]
-    rows: Annotated[Matrix, DenseOrSparse("_observed", "features")]
-    scales: Annotated[Array, FloatArray("_scales", least=0)]  # factors of the columns, one for all or for each
-    radii: Annotated[Array, FloatArray("_observed", least=0)]
-    gram: Annotated[Matrix, SparseMatrix("_observed", "_observed", least=0, most=1)]
-    own_closeness: Annotated[Array, FloatArray("_observed", least=0, most=1)]  # of the training rows to the others
+    kernel: Graph
+    rows: Matrix
+    scales: Array  # factors of the columns, one for all or for each
+    radii: Array
+    gram: Matrix
+    own_closeness: Array  # of the training rows to the others
 
     nonnegative = True
     bounded = True
@@ -190,10 +189,6 @@ class GraphSimilarity(Similarity):
     @property
     def informative(self) -> bool:  # type: ignore[override]
         return len(self._duplicates) > 1
-
-    def _check_state(self, sizes: Sizes) -> None:
-        count, width = len(self.scales), self.rows.shape[1]
-        require(count in (1, width), f"expected 1 or {width} scales, got {count}")
 
     @abstractmethod
     def _values(self, pairs: NearPairs, n_new: int) -> Array:

@@ -7,13 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from coview.base.runtime import Map, serial_map
+from coview.data.rows import as_array, largest_value
+from coview.data.view import Array, Matrix
 from coview.errors import InputError
 from coview.kernels.base import Kernel, Similarity, mean_of_largest, refuse_underflow
 from coview.neighbors.duplicates import Integers
-from coview.rows import as_array, largest_value
-from coview.runtime import Map, serial_map
-from coview.state import Sizes, require
-from coview.views import Array, Matrix
 
 
 @dataclass(frozen=True)
@@ -59,9 +58,6 @@ class PrecomputedSimilarity(Similarity):
 
     gram: Matrix | None = None
     dtype: type[np.floating[Any]] = np.float64
-
-    def _check_state(self, sizes: Sizes) -> None:
-        require(self.gram is None, "expected no Gram matrix")
 
     def __call__(self, x: Matrix) -> Array:
         return as_array(x).astype(self.dtype, copy=False)

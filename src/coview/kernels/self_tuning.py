@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
 import numpy as np
 import scipy.sparse as sp
 
+from coview.data.view import Array, Matrix
 from coview.kernels.base import check_integer_parameter
 from coview.kernels.graph import Graph, GraphSimilarity, NearPairs, TrainingGraph, directed_graph
 from coview.neighbors.nearest import Neighbors
-from coview.state import PARAMETER, FloatArray
-from coview.views import Array, Matrix
 
 
 @dataclass(frozen=True)
@@ -103,8 +101,8 @@ class NeighborGraph(Graph):
 class NeighborSimilarity(GraphSimilarity):
     """The similarity to training rows with local bandwidths."""
 
-    kernel: Annotated[NeighborGraph, PARAMETER]
-    bandwidths: Annotated[Array, FloatArray("_observed", above=0)]
+    kernel: NeighborGraph
+    bandwidths: Array
 
     def _values(self, pairs: NearPairs, n_new: int) -> Array:
         bandwidths = local_bandwidths(pairs.to_nearest, self.kernel.scale_neighbor)

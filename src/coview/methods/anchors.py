@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from coview.data.rows import as_array, as_float64, row_blocks, squared_norms
+from coview.data.view import Array, Matrix
 from coview.errors import InputError
-from coview.rows import as_array, as_float64, row_blocks, squared_norms
-from coview.state import DenseOrSparse, FloatArray, Range, Sizes, require
-from coview.views import Array, Matrix
 
 _DISTANT = 1e3  # squared distance of the points from the origin, in units of their spread, that costs three digits
 _GRAIN = 2.0**-36  # far above the rounding error of a distance, so that ties are equal; far below real differences
@@ -29,6 +30,7 @@ class NearestAnchors(NamedTuple):
         return sp.csr_array((weights.ravel(), self.anchors.ravel(), starts), shape=(n, n_anchors))
 
 
+@dataclass(frozen=True, eq=False)
 class AnchorPoints:
     """The anchors of one view.
 
@@ -38,29 +40,30 @@ class AnchorPoints:
     """
 
     name: str  # of the view
-    points: Annotated[Matrix, DenseOrSparse("anchors", "features")]
-    unit: Annotated[float, Range(above=0)]  # of distances: a power of 2 near the largest entry
-    _origin: Annotated[Array, FloatArray("features")] | None
-    _points: Annotated[Matrix, DenseOrSparse("anchors", "features")]
-    _lengths: Annotated[Array, FloatArray("anchors", least=0)]
+    points: Matrix
 
-    def __init__(self, name: str, points: Matrix) -> None:
-        self.name = name
-        self.points = points
-        largest = float(np.abs(points.data if sp.issparse(points) else points).max(initial=0.0))
-        self.unit = float(np.ldexp(0.5, np.frexp(largest)[1])) if largest > 0 else 1.0
+    @cached_property
+    def unit(self) -> float:
+        """The unit of distances: a power of 2 near the largest entry."""
+        points = self.points.data if sp.issparse(self.points) else self.points
+        largest = float(np.abs(points).max(initial=0.0))
+        return float(np.ldexp(0.5, np.frexp(largest)[1])) if largest > 0 else 1.0
+
+    @cached_property
+    def _origin(self) -> Array | None:
         # Far from the origin the digits of a distance cancel, so the median of the points becomes the origin: a mean
         # would follow a single distant point. Sparse points lose their zeros, and are moved only if necessary.
-        origin = _median(points / self.unit) * self.unit
-        self._origin = None if sp.issparse(points) and _is_near(points / self.unit, origin / self.unit) else origin
-        self._points = self._moved(points)
-        self._lengths = squared_norms(self._points)
+        origin: Array = _median(self.points / self.unit) * self.unit
+        stays = sp.issparse(self.points) and _is_near(self.points / self.unit, origin / self.unit)
+        return None if stays else origin
 
-    def _check_state(self, sizes: Sizes) -> None:
-        # Distances are computed in the unit of the points, so that sums of squares stay within the range of floats.
-        moved = self._points.data if sp.issparse(self._points) else self._points
-        require(np.abs(moved).max(initial=0.0) <= 8, "expected points in their unit")
-        require(self._lengths.max() <= 64 * self._points.shape[1], "expected the squared norms of the points")
+    @cached_property
+    def _points(self) -> Matrix:
+        return self._moved(self.points)
+
+    @cached_property
+    def _lengths(self) -> Array:
+        return squared_norms(self._points)
 
     def __len__(self) -> int:
         return int(self.points.shape[0])

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.exceptions import ConvergenceWarning
 
 from coview.core.assign import Labels
 from coview.core.eigen import Problem, top_eigenpairs
+from coview.data.view import Array, Matrix
 from coview.methods.anchors import AnchorPoints
-from coview.views import Array, Matrix
 
 _MOST_GROUPS = 1000  # groups among which all pairs are compared
 
@@ -53,11 +51,9 @@ def leading_triplets(z: Matrix, k: int, start: Array | None = None) -> Triplets:
     """
     k_found = min(k, z.shape[1])
     problem = Problem(_ColumnProducts(z), exponent=0, trace=float(np.square(z.data).sum()))
-    with warnings.catch_warnings():
-        # A graph may have eigenvalues close to the k-th one. With up to 4000 anchors LAPACK separates them; with more,
-        # vectors that mix them to some digits are accurate enough.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        pairs = top_eigenpairs(problem, k_found, start)
+    # A graph may have eigenvalues close to the k-th one. With up to 4000 anchors LAPACK separates them; with more,
+    # vectors that mix them to some digits are accurate enough.
+    pairs = top_eigenpairs(problem, k_found, start)
     values = np.sqrt(np.maximum(pairs.values, 0.0))
     left = z @ (pairs.vectors / np.where(values > 0, values, 1.0))
     missing = k - k_found

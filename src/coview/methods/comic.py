@@ -12,16 +12,27 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
+from coview.base.parameters import check_above, check_choice, check_integer, check_number
+from coview.base.progress import Progress
+from coview.base.runtime import Workers, require_memory
 from coview.core.alternate import alternate
 from coview.core.linalg import coordinates
-from coview.errors import InputError
-from coview.methods.base import MultiViewClusterer, Seed
+from coview.data.as_views import Layout
+from coview.data.rows import l2_normalize
+from coview.data.view import Array, Matrix
+from coview.data.views import Views
+from coview.errors import InputError, Note
 from coview.methods.comic_graph import Numbers, cosine_neighbors, linked_by_majority, mutual_edges, squared_lengths
-from coview.parameters import check_above, check_choice, check_integer, check_number
-from coview.parts import warn
-from coview.rows import l2_normalize
-from coview.runtime import Workers, require_memory
-from coview.views import Array, Layout, Matrix, Views
+from coview.model.clusterer import Clusterer
+from coview.model.fitting import (
+    Seed,
+    as_generator,
+    check_iteration_limits,
+    model_of_labels,
+    note_on_convergence,
+    objective_of,
+)
+from coview.model.model import Model
 
 _SMOOTHING = 1e-5  # the authors add this to the square of every coordinate of an edge
 _SHORT = 1e-2  # times the root of the number of features; shorter edges count as the longest, as in their program
@@ -176,7 +187,7 @@ def is_steady(tol: float, trace: Sequence[float]) -> bool:
     return len(last) > _STEADY_ITERATIONS and bool((np.abs(np.diff(last)) <= tol).all())
 
 
-class COMIC(MultiViewClusterer):
+class COMIC(Clusterer):
     """Cluster several views without a given number of clusters.
 
     With W_v the weighted neighbour graph of view v, L2-normalised samples x and μ_v the square of its longest edge, the
@@ -264,15 +275,14 @@ class COMIC(MultiViewClusterer):
         self.tol = tol
         self.random_state = random_state
 
-    def _fit(self, X: Any) -> None:
-        views = self._views_to_fit(X)
-        self._check_iteration_limits()
+    def fit_model(self, views: Views, report: Progress) -> Model:
+        check_iteration_limits(self)
         check_integer("n_neighbors", self.n_neighbors, 1)
         check_above("threshold", self.threshold, 0)
         check_above("pair_rate", self.pair_rate, 0, 1)
         check_number("consistency", self.consistency, 0)
         check_choice("distance_test", self.distance_test, ("paper", "program"))
-        self._generator()
+        as_generator(self.random_state)
         n = views.n_samples
         widths = [min(d, n) for d in views.n_features.values()]
         wide = any(d > n for d in views.n_features.values())
@@ -288,25 +298,23 @@ class COMIC(MultiViewClusterer):
             loop = alternate(matcher.iterate, matcher.start(), max_iter=self.max_iter, settled=settled)
             reaches = [(self.threshold * graph.reach) ** power for graph in matcher.graphs]
             labels = linked_by_majority(loop.state.representations, reaches)
-        self._store_objective(loop)
-        self.n_clusters_ = len(self._store_labels(labels))
-        if 2 * self.n_clusters_ > n:
-            warn(
-                f"found {self.n_clusters_} clusters for {n} samples, so some clusters have only one sample; a "
-                f"threshold above {self.threshold:g} gives fewer clusters",
-                ConvergenceWarning,
-                stacklevel=3,
+        found = len(np.unique(labels))
+        notes = note_on_convergence(self, loop)
+        if 2 * found > n:
+            sentence = (
+                f"found {found} clusters for {n} samples, so some clusters have only one sample; a threshold above "
+                f"{self.threshold:g} gives fewer clusters"
             )
+            notes = (*notes, Note(sentence, ConvergenceWarning))
+        return model_of_labels(labels, found, {**objective_of(loop), "n_clusters_": found}, *notes)
 
     def _graph(self, x: Matrix) -> CoordinateGraph:
         samples = l2_normalize(x)
         edges = mutual_edges(*cosine_neighbors(samples, self.n_neighbors))
         return neighbour_graph(coordinates(samples), samples.shape[1], edges, self.pair_rate)
 
-    def _check_n_clusters(self, views: Views) -> None:
-        """Check the number of samples only: the number of clusters is a result."""
+    def check_views(self, views: Views) -> tuple[Note, ...]:
+        # The number of clusters is a result.
         if views.n_samples < 2:
             raise InputError(f"n_samples={views.n_samples} is too few to have neighbours; give at least 2")
-
-    def _warn_if_fewer(self, found: int, wanted: int | None = None) -> None:
-        """Do not warn, because no number of clusters is requested."""
+        return ()

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from coview.core.assign import Labels
-from coview.rows import as_array
-from coview.views import Array, Matrix
+from coview.data.rows import as_array
+from coview.data.view import Array, Matrix
 
 Numbers = NDArray[np.int64]
 

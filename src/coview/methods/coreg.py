@@ -9,18 +9,32 @@ from typing import Any
 
 import numpy as np
 
+from coview.base.parameters import check_choice, is_integer, is_number
+from coview.base.progress import Progress
+from coview.base.runtime import Workers, require_memory
 from coview.core.alternate import alternate, steady
 from coview.core.assign import Directions
-from coview.core.eigen import Problem, top_eigenpairs
+from coview.core.eigen import Eigenpairs, Problem, top_eigenpairs
 from coview.core.gram import Grams
-from coview.core.low_rank import PlusLowRank
+from coview.core.sparse import PlusLowRank
 from coview.core.tiles import SymmetricTiles
-from coview.errors import InputError
+from coview.data.as_views import Layout
+from coview.data.view import Array
+from coview.data.views import Views
+from coview.errors import InputError, Note
 from coview.kernels import RBF, Kernel, KernelParameter, kernel_per_view
-from coview.methods.base import MultiViewClusterer, Seed, WeightsParameter, weights_per_view
-from coview.parameters import check_choice, is_integer, is_number
-from coview.runtime import Workers, require_memory
-from coview.views import Array, Layout, Views
+from coview.model.clusterer import Clusterer
+from coview.model.fitting import (
+    Seed,
+    WeightsParameter,
+    as_generator,
+    check_iteration_limits,
+    model_of_labels,
+    note_on_convergence,
+    objective_of,
+    weights_per_view,
+)
+from coview.model.model import Model
 
 _ZERO = 1e-7  # singular values below count as zero, relative to the largest
 
@@ -31,44 +45,51 @@ class Embeddings:
 
     views: Array
     eigenvalue_sums: Array
+    notes: tuple[Note, ...]  # of the last sweep
 
-    def then(self, views: Array, sums: Array) -> Embeddings:
-        """Return the embeddings after one more sweep."""
-        return Embeddings(views, np.column_stack([self.eigenvalue_sums, sums]))
+    def then(self, pairs: Sequence[Eigenpairs]) -> Embeddings:
+        """Return the embeddings after one more sweep, given those of each view."""
+        sums = np.array([each.values.sum() for each in pairs])
+        return Embeddings(
+            np.stack([each.vectors for each in pairs]),
+            np.column_stack([self.eigenvalue_sums, sums]),
+            tuple(note for each in pairs for note in each.notes),
+        )
 
 
 def embed_each(similarities: Sequence[SymmetricTiles], k: int, bandwidth: str = "") -> Embeddings:
     """Return every view's own spectral embedding, the start of both schemes."""
     pairs = [top_eigenpairs(Problem.of(similarity, bandwidth=bandwidth), k) for similarity in similarities]
-    return Embeddings(np.stack([p.vectors for p in pairs]), np.array([[p.values.sum()] for p in pairs]))
+    return Embeddings(np.empty(0), np.empty((len(pairs), 0)), ()).then(pairs)
 
 
 def pairwise_sweep(
     similarities: Sequence[SymmetricTiles], coupling: float, state: Embeddings
 ) -> tuple[Embeddings, float]:
     """Return new embeddings: U_v holds the leading eigenvectors of L_v + λ Σ_{u≠v} U_u U_uᵀ."""
-    views, sums, pulled = state.views.copy(), np.empty(len(similarities)), 0.0
+    views, found, pulled = state.views.copy(), dict[int, Eigenpairs](), 0.0
     for v in [*range(1, len(views)), 0]:  # the authors' order: the first view is updated last
         pull = np.sqrt(coupling) * side_by_side(np.delete(views, v, axis=0))
-        pairs = top_eigenpairs(Problem.of(PlusLowRank(similarities[v], pull)), views.shape[2], start=views[v])
-        views[v], sums[v] = pairs.vectors, pairs.values.sum()
+        found[v] = top_eigenpairs(Problem.of(PlusLowRank(similarities[v], pull)), views.shape[2], start=views[v])
+        views[v] = found[v].vectors
         pulled += np.square(pull.T @ views[v]).sum()
     # The eigenvalue sums contain tr(U_vᵀ L_v U_v) and the agreement with the other views at the time of the update.
     agreement = sum(np.square(views[u].T @ views[v]).sum() for v in range(len(views)) for u in range(v))
-    return state.then(views, sums), float(sums.sum() - pulled + coupling * agreement)
+    after = state.then([found[v] for v in range(len(views))])
+    return after, float(after.eigenvalue_sums[:, -1].sum() - pulled + coupling * agreement)
 
 
 def centroid_sweep(
     similarities: Sequence[SymmetricTiles], weights: Array, state: Embeddings
 ) -> tuple[Embeddings, float]:
     """Return new embeddings: U_v holds the leading eigenvectors of L_v + λ_v U* U*ᵀ, with the consensus U*."""
-    views, sums = state.views.copy(), np.empty(len(similarities))
-    shared = consensus_embedding(views, weights)
+    shared = consensus_embedding(state.views, weights)
+    pairs = []
     for v, weight in enumerate(weights):
         problem = Problem.of(PlusLowRank(similarities[v], np.sqrt(weight) * shared))
-        pairs = top_eigenpairs(problem, views.shape[2], start=views[v])
-        views[v], sums[v] = pairs.vectors, pairs.values.sum()
-    return state.then(views, sums), float(sums.sum())  # the objective
+        pairs.append(top_eigenpairs(problem, state.views.shape[2], start=state.views[v]))
+    after = state.then(pairs)
+    return after, float(after.eigenvalue_sums[:, -1].sum())  # the objective
 
 
 def consensus_embedding(views: Array, weights: Array) -> Array:
@@ -84,7 +105,7 @@ def side_by_side(views: Array) -> Array:
     return np.moveaxis(views, 0, 1).reshape(views.shape[1], -1)
 
 
-class CoReg(MultiViewClusterer):
+class CoReg(Clusterer):
     """Cluster several views by co-regularised spectral embeddings.
 
     With L_v = D_v^{-1/2} K_v D_v^{-1/2} the normalised similarity of view v and orthonormal U_v, the method maximises
@@ -154,6 +175,8 @@ class CoReg(MultiViewClusterer):
     array([20, 20, 20])
     """
 
+    objective_: Array
+    n_iter_: int
     embeddings_: dict[str, Array]
     consensus_: Array
     eigenvalue_sums_: Array
@@ -184,11 +207,10 @@ class CoReg(MultiViewClusterer):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _fit(self, X: Any) -> None:
-        views = self._views_to_fit(X)
-        self._check_iteration_limits()
-        weights, chosen = self._weights(views), self._chosen(views)
-        kernels, n, rng = kernel_per_view(self.kernel, views.names), views.n_samples, self._generator()
+    def fit_model(self, views: Views, report: Progress) -> Model:
+        check_iteration_limits(self)
+        weights, chosen, k = self._weights(views), self._chosen(views), int(self.n_clusters)
+        kernels, n, rng = kernel_per_view(self.kernel, views.names), views.n_samples, as_generator(self.random_state)
         require_memory(
             len(views) * SymmetricTiles.nbytes(n, np.float64) + 8 * n * sum(views.n_features.values()),
             f"keeping the similarities of {n} samples in {len(views)} views",
@@ -201,18 +223,22 @@ class CoReg(MultiViewClusterer):
                 sweep = partial(pairwise_sweep, similarities, weights[0])
             else:
                 sweep = partial(centroid_sweep, similarities, weights)
-            start = embed_each(similarities, self._k, grams.bandwidth)
+            start = embed_each(similarities, k, grams.bandwidth)
             loop = alternate(sweep, start, max_iter=self.max_iter, settled=steady(self.tol))
             embeddings = loop.state.views
             # The authors take the labels from the U* at the start of the last sweep; this is the U* of its result.
             pairwise = self.scheme == "pairwise"
-            self.consensus_ = side_by_side(embeddings) if pairwise else consensus_embedding(embeddings, weights)
-        self._store_objective(loop)
-        self.kernels_ = dict(grams.kernels)
-        self.eigenvalue_sums_ = loop.state.eigenvalue_sums
-        self.embeddings_ = dict(zip(views, embeddings, strict=True))
-        rows = self.consensus_ if chosen is None else embeddings[chosen]
-        self._store_labels(Directions().fit(rows, self._k, rng).assign(rows))
+            consensus = side_by_side(embeddings) if pairwise else consensus_embedding(embeddings, weights)
+        learnt = {
+            **objective_of(loop),
+            "kernels_": dict(grams.kernels),
+            "eigenvalue_sums_": loop.state.eigenvalue_sums,
+            "embeddings_": dict(zip(views, embeddings, strict=True)),
+            "consensus_": consensus,
+        }
+        rows = consensus if chosen is None else embeddings[chosen]
+        labels = Directions().fit(rows, k, rng).assign(rows)
+        return model_of_labels(labels, k, learnt, *start.notes, *loop.state.notes, *note_on_convergence(self, loop))
 
     def _weights(self, views: Views) -> Array:
         """Return the coupling of each view, after the scheme is checked."""

@@ -6,10 +6,10 @@ import numpy as np
 
 from coview.core.fuse import fuse
 from coview.core.gram import Grams
-from coview.methods.kernel_clusterer import LatentSpace, OneViewKernelClusterer, solve_shared
+from coview.methods.kernel_method import LatentSpace, OneViewKernelMethod, Weights, solve_shared
 
 
-class KPCA(OneViewKernelClusterer):
+class KPCA(OneViewKernelMethod):
     """Cluster one view in its leading kernel principal components: Ω H = H Λ with Ω the centred Gram matrix.
 
     The method is KSC without degrees. It finds clusters only if they dominate the variance.
@@ -69,7 +69,7 @@ class KPCA(OneViewKernelClusterer):
     array([0, 0, 0, 1, 1])
     """
 
-    def _latent_space(self, grams: Grams, n_components: int) -> LatentSpace:
+    def latent_space(self, grams: Grams, weights: Weights, n_components: int) -> LatentSpace:
         kappa = dict.fromkeys(grams.similarities, 1.0)
         fused = fuse(grams, kappa, rho=1.0, degree_of=lambda gram: np.ones(grams.n_samples))
-        return solve_shared(fused, n_components, self._beta)
+        return solve_shared(fused, n_components, weights.beta)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from coview.core.fuse import fuse
 from coview.core.gram import Grams
-from coview.methods.kernel_clusterer import LatentSpace, OneViewKernelClusterer, solve_shared
+from coview.methods.kernel_method import LatentSpace, OneViewKernelMethod, Weights, solve_shared
 
 
-class KSC(OneViewKernelClusterer):
+class KSC(OneViewKernelMethod):
     """Cluster one view by weighted kernel PCA, D⁻¹ Ω H = H Λ with Ω the Gram matrix centred with weights D⁻¹.
 
     TMvKSCR with one view is the same method.
@@ -68,6 +68,6 @@ class KSC(OneViewKernelClusterer):
     array([0, 0, 0, 1, 1])
     """
 
-    def _latent_space(self, grams: Grams, n_components: int) -> LatentSpace:
+    def latent_space(self, grams: Grams, weights: Weights, n_components: int) -> LatentSpace:
         fused = fuse(grams, kappa=dict.fromkeys(grams.similarities, 1.0), rho=1.0)
-        return solve_shared(fused, n_components, self._beta)
+        return solve_shared(fused, n_components, weights.beta)

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from coview.base.progress import ProgressParameter
 from coview.core.assign import Assigner
 from coview.core.eigen import Problem, top_eigenpairs
 from coview.core.gram import Centering, Gram, Grams
 from coview.core.tiles import SymmetricTiles
+from coview.data.as_views import Layout
+from coview.data.rows import narrowed
+from coview.data.view import Array
+from coview.data.views import Views
 from coview.kernels import RBF, KernelParameter
-from coview.methods.base import Seed, ViewWeights, WeightsParameter, weights_per_view
-from coview.methods.kernel_clusterer import KernelClusterer, LatentSpace
+from coview.methods.kernel_method import KernelMethod, LatentSpace, Weights
 from coview.methods.mvksc_eigen import CoupledPairs, coupled_eigenpairs
-from coview.progress import ProgressParameter
-from coview.rows import narrowed
-from coview.state import ByView, FloatArray
-from coview.views import Array, Layout, Views
+from coview.model.fitting import Seed, WeightsParameter, weights_per_view
 
 
-class MvKSC(KernelClusterer):
+class MvKSC(KernelMethod):
     """Cluster several views by kernel spectral clustering of each, with scores that are coupled between views.
 
     The hidden features α_v of view v are leading eigenvectors of the coupled problem
@@ -99,9 +100,8 @@ class MvKSC(KernelClusterer):
     array([0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1])
     """
 
-    _fuses_sparse = False
-    latent_: ByView[Annotated[Array, FloatArray("train", "components")]]
-    _gamma: ViewWeights
+    fuses_sparse = False
+    latent_: dict[str, Array]
 
     def __init__(
         self,
@@ -130,16 +130,14 @@ class MvKSC(KernelClusterer):
         self.progress = progress
         self.random_state = random_state
 
-    def _views_to_fit(self, X: Any) -> Views:
-        views = super()._views_to_fit(X)
-        self._gamma = weights_per_view("gamma", self.gamma, views.names, default=1.0, unnamed=1.0, may_vanish=True)
-        self._beta = weights_per_view("beta", self.beta, views.names, default=1 / len(views))
-        return views
+    def view_weights(self, names: tuple[str, ...]) -> Weights:
+        gamma = weights_per_view("gamma", self.gamma, names, default=1.0, unnamed=1.0, may_vanish=True)
+        return Weights(weights_per_view("beta", self.beta, names, default=1 / len(names)), gamma)
 
-    def _n_matrices(self, views: Views) -> int:
+    def n_matrices(self, views: Views) -> int:
         return len(views)
 
-    def _latent_space(self, grams: Grams, n_components: int) -> LatentSpace:
+    def latent_space(self, grams: Grams, weights: Weights, n_components: int) -> LatentSpace:
         matrices, centerings, roots, informative = [], {}, {}, []
         for v, gram in enumerate(grams.kept()):
             degree = gram.positive_degrees()
@@ -151,16 +149,16 @@ class MvKSC(KernelClusterer):
         if len(informative) <= 1:
             pairs = _solve_one_view(matrices, informative[0] if informative else 0, n_components, grams.bandwidth)
         else:
-            shrink = np.array([self._gamma[name] / grams.n_samples for name in centerings])
+            shrink = np.array([weights.own[name] / grams.n_samples for name in centerings])
             pairs = coupled_eigenpairs(matrices, shrink, n_components, grams.bandwidth)
         images = zip(roots.items(), pairs.images, strict=True)
-        scores = np.sum([self._beta[name] * root * image for (name, root), image in images], axis=0)
+        scores = np.sum([weights.beta[name] * root * image for (name, root), image in images], axis=0)
         latent = {name: u / root for (name, root), u in zip(roots.items(), pairs.vectors, strict=True)}
         # A graph scores training samples as new samples, so that duplicate rows have equal scores.
-        return LatentSpace(pairs.values, latent, centerings, None if grams.n_sparse else scores)
+        return LatentSpace(pairs.values, latent, centerings, None if grams.n_sparse else scores, notes=pairs.notes)
 
-    def _store_latent(self, space: LatentSpace, dtype: Any) -> None:
-        self.latent_ = {name: narrowed(alpha, dtype) for name, alpha in space.latent.items()}
+    def published_space(self, space: LatentSpace, dtype: Any) -> dict[str, Any]:
+        return {"latent_": {name: narrowed(alpha, dtype) for name, alpha in space.latent.items()}}
 
 
 def _centred_and_normalised(gram: Gram, centering: Centering, informative: bool) -> SymmetricTiles:
@@ -180,4 +178,4 @@ def _solve_one_view(
     pairs = top_eigenpairs(Problem.of(matrices[informative], bandwidth=bandwidth), n_components)
     vectors = np.zeros((len(matrices), *pairs.vectors.shape))
     vectors[informative] = pairs.vectors
-    return CoupledPairs(pairs.values, vectors, vectors * pairs.values)
+    return CoupledPairs(pairs.values, vectors, vectors * pairs.values, pairs.notes)

@@ -12,9 +12,8 @@ import scipy.linalg
 from sklearn.exceptions import ConvergenceWarning
 
 from coview.core.tiles import SymmetricTiles
-from coview.errors import InputError
-from coview.parts import warn
-from coview.views import Array
+from coview.data.view import Array
+from coview.errors import InputError, Note
 
 _TOLERANCE = {np.float64: 1e-10, np.float32: 1e-5}  # residuals relative to the largest eigenvalue
 _LEAST = {np.float64: 2e-13, np.float32: 1e-6}  # squared norms in the inner product that count as zero
@@ -38,6 +37,7 @@ class CoupledPairs:
     values: Array
     vectors: Array
     images: Array
+    notes: tuple[Note, ...] = ()  # if they have not converged
 
 
 def coupled_eigenpairs(matrices: Sequence[SymmetricTiles], shrink: Array, k: int, bandwidth: str = "") -> CoupledPairs:
@@ -47,7 +47,7 @@ def coupled_eigenpairs(matrices: Sequence[SymmetricTiles], shrink: Array, k: int
 
     The matrices G_v are positive semi-definite, and c_v (`shrink`) times the largest eigenvalue of G_v is below 1.
     """
-    values, images = _solve(matrices, shrink, k, bandwidth)
+    values, images, notes = _solve(matrices, shrink, k, bandwidth)
     missing = max(0, k - len(values))
     values = np.pad(values[:k], (0, missing))
     images = np.pad(images[:, :, :k], ((0, 0), (0, 0), (0, missing)))
@@ -58,27 +58,28 @@ def coupled_eigenpairs(matrices: Sequence[SymmetricTiles], shrink: Array, k: int
     # One sign for all views of a pair.
     largest = np.abs(_flat(vectors)).argmax(axis=0)
     vectors *= np.where(_flat(vectors)[largest, np.arange(k)] < 0, -1.0, 1.0)
-    return CoupledPairs(values, vectors, _multiply(matrices, vectors))
+    return CoupledPairs(values, vectors, _multiply(matrices, vectors), notes)
 
 
-def _solve(matrices: Sequence[SymmetricTiles], shrink: Array, k: int, bandwidth: str) -> tuple[Array, Array]:
-    """Return at least k eigenvalues in decreasing order (fewer if fewer exist) and their images."""
+def _solve(
+    matrices: Sequence[SymmetricTiles], shrink: Array, k: int, bandwidth: str
+) -> tuple[Array, Array, tuple[Note, ...]]:
+    """Return at least k eigenvalues in decreasing order (fewer if fewer exist), their images, and warnings."""
     rows = len(matrices) * matrices[0].shape[0]
     if rows <= _DENSE_ROWS:
-        return _solve_coupled_dense(matrices, shrink)
+        return *_solve_coupled_dense(matrices, shrink), ()
     values, images, error = _coupled_krylov(matrices, shrink[:, None, None], k)
     if error <= _TOLERANCE[matrices[0].dtype.type]:
-        return values, images
+        return values, images, ()
     dense = rows <= _DENSE_FALLBACK_ROWS
     outcome = "used the dense solver" if dense else "kept the approximation"
     advice = f"; another {bandwidth} may separate them" if bandwidth else ""
-    warn(
+    sentence = (
         f"the {k} largest coupled eigenvalues are nearly equal to others or to zero (relative residual "
-        f"{error:.0e}); {outcome}{advice}",
-        ConvergenceWarning,
-        stacklevel=4,
+        f"{error:.0e}); {outcome}{advice}"
     )
-    return _solve_coupled_dense(matrices, shrink) if dense else (values, images)
+    solution = _solve_coupled_dense(matrices, shrink) if dense else (values, images)
+    return *solution, (Note(sentence, ConvergenceWarning),)
 
 
 def _coupled_krylov(matrices: Sequence[SymmetricTiles], c: Array, k: int) -> tuple[Array, Array, float]:

@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Annotated, Any, Literal, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
+from coview.base.parameters import check_above, check_choice, check_integer, is_integer
+from coview.base.progress import Progress
+from coview.base.runtime import Workers, one_sklearn_thread
 from coview.core.alternate import Alternation, alternate, steady
-from coview.core.assign import Directions, Labels, label_and_tie, new_numbers
+from coview.core.assign import Directions, Labels, label_and_tie, new_numbers, number_by_size
+from coview.data.as_views import Layout
+from coview.data.rows import l2_normalize, largest_value, safe_unit
+from coview.data.view import Array, Matrix
+from coview.data.views import Views
 from coview.errors import InputError
 from coview.methods.anchors import AnchorPoints, NearestAnchors
-from coview.methods.base import MultiViewClusterer, Seed, ViewWeights
 from coview.methods.bipartite import Triplets, leading_triplets, weighted_graph
-from coview.parameters import check_above, check_choice, check_integer, is_integer
-from coview.rows import l2_normalize, largest_value, safe_unit
-from coview.runtime import Workers, one_sklearn_thread
-from coview.state import ByView, DenseOrSparse, FloatArray, IntegerArray, ListByView, Range, Size, Sizes, require
-from coview.views import Array, Layout, Matrix, Views
+from coview.model.clusterer import PREDICTS, Clusterer
+from coview.model.fitting import (
+    Seed,
+    as_generator,
+    check_iteration_limits,
+    note_on_convergence,
+    note_on_fewer,
+    objective_of,
+)
+from coview.model.model import Model, Predictor, Renumbered
 
 _ROWS_PER_POINT = 10  # samples of k-means for each salient point; more cost much and change little
 _SMALLEST = 1e-12  # traces and degrees below are replaced by this value
@@ -163,7 +174,7 @@ def vote(nearest: Sequence[NearestAnchors], spreads: Sequence[float], anchor_lab
     return label_and_tie(np.where(most, -np.round(distances, _DECIMALS), -np.inf))
 
 
-class MVSCBP(MultiViewClusterer):
+class MVSCBP(Clusterer):
     """Cluster many samples of several views through sparse graphs between the samples and a few salient points.
 
     The salient points (anchors) are centres of k-means on all views. In every view v, edges link each sample to its
@@ -237,16 +248,13 @@ class MVSCBP(MultiViewClusterer):
     True
     """
 
-    objective_: Annotated[Array, FloatArray("iterations")]
-    n_iter_: Annotated[int, Size("iterations")]
-    view_weights_: ViewWeights
-    embedding_: Annotated[Array, FloatArray("train", "dimensions")]
-    anchors_: ByView[Annotated[Matrix, DenseOrSparse("anchors", "features")]]
-    anchor_labels_: Annotated[Labels, IntegerArray("anchors", least=0, below="anchors")]
-    _anchors: ListByView[AnchorPoints]
-    _spreads: ListByView[Annotated[float, Range(above=0)]]
-    _n_links: Annotated[int, Range(least=1)]
-    _n_votes: Annotated[int, Range(least=1)]
+    abilities = PREDICTS
+    objective_: Array
+    n_iter_: int
+    view_weights_: dict[str, float]
+    embedding_: Array
+    anchors_: dict[str, Matrix]
+    anchor_labels_: Labels
 
     def __init__(
         self,
@@ -271,71 +279,39 @@ class MVSCBP(MultiViewClusterer):
         self.tol = tol
         self.random_state = random_state
 
-    def _fit(self, X: Any) -> None:
-        views, rng = self._views_to_fit(X), self._generator()
-        self._check_iteration_limits()
+    def fit_model(self, views: Views, report: Progress) -> Model:
+        k, rng = int(self.n_clusters), as_generator(self.random_state)
+        check_iteration_limits(self)
         check_integer("n_neighbors", self.n_neighbors, 1)
         check_above("weight_exponent", self.weight_exponent, 1)
         check_choice("weighting", self.weighting, WEIGHTINGS)
         points = salient_points(views, self._count_anchors(views.n_samples), rng)
         weighting = WEIGHTINGS[self.weighting]
         with Workers(1):  # many small products, for which BLAS is faster in one thread
-            self._anchors, nearest = link(views, points, self.n_neighbors)
-            self._spreads = [a.mean_distance(x) or 1.0 for a, x in zip(self._anchors, views.values(), strict=True)]
-            graphs = [salient_graph(*view, len(self._anchors[0])) for view in zip(nearest, self._spreads, strict=True)]
-            loop = learn_embedding(
-                graphs, self._k, self.weight_exponent, weighting, max_iter=self.max_iter, tol=self.tol
-            )
-        self._store_objective(loop)
-        self.view_weights_ = dict(zip(views.names, loop.state.weights.tolist(), strict=True))
-        self.embedding_, _, anchor_embedding = loop.state.embedding
-        clusters = Directions().fit(np.vstack([self.embedding_, anchor_embedding]), self._k, rng)
-        order = self._store_labels(clusters.assign(self.embedding_))
+            anchors, nearest = link(views, points, self.n_neighbors)
+            spreads = [each.mean_distance(x) or 1.0 for each, x in zip(anchors, views.values(), strict=True)]
+            graphs = [salient_graph(*view, len(anchors[0])) for view in zip(nearest, spreads, strict=True)]
+            loop = learn_embedding(graphs, k, self.weight_exponent, weighting, max_iter=self.max_iter, tol=self.tol)
+        embedding, _, anchor_embedding = loop.state.embedding
+        clusters = Directions().fit(np.vstack([embedding, anchor_embedding]), k, rng)
+        labels, order = number_by_size(clusters.assign(embedding))
         # Anchors and new samples are assigned only to clusters that have training samples.
-        self.anchor_labels_ = replace(clusters, centres=clusters.centres[order]).assign(anchor_embedding)
+        anchor_labels = replace(clusters, centres=clusters.centres[order]).assign(anchor_embedding)
         # With more votes than a cluster has anchors, other clusters would outvote it even at its centre.
-        self._n_links = nearest[0].anchors.shape[1]
-        self._n_votes = min(self._n_links, int(np.unique(self.anchor_labels_, return_counts=True)[1].min()))
-        self.anchors_ = {anchors.name: anchors.points for anchors in self._anchors}
-
-    def _renumber(self, order: Labels) -> bool:
-        numbers = new_numbers(order, 1 + int(max(self.anchor_labels_.max(), self.labels_.max())))[1]
-        self.anchor_labels_, self.labels_ = numbers[self.anchor_labels_], numbers[self.labels_]
-        return True
-
-    def predict(self, X: Any) -> Labels:
-        """Return the most frequent cluster among each sample's nearest anchors.
-
-        A sample gets the same label alone and in any batch. Samples are read in blocks of rows.
-
-        Parameters
-        ----------
-        X : views, as in `as_views`
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
-        return np.ascontiguousarray(self._labels_and_ties(X)[:, 0])
-
-    def _labels_and_ties(self, X: Any) -> Labels:
-        views = self._views_to_predict(X)
-        found = np.empty((views.n_samples, 2), dtype=np.int64)
-        for start in range(0, views.n_samples, _PREDICT_ROWS):
-            rows = slice(start, start + _PREDICT_ROWS)
-            block = views.take(rows).values()
-            nearest = [a.nearest(x, self._n_votes) for a, x in zip(self._anchors, block, strict=True)]
-            found[rows] = vote(nearest, self._spreads, self.anchor_labels_)
-        return found
-
-    def _check_state(self, sizes: Sizes) -> None:
-        super()._check_state(sizes)
-        named = tuple(anchors.name for anchors in self._anchors) == self.view_names_
-        require(named, "expected the anchors of each view, in the order of the views")
-        require(self._n_votes <= len(self.anchor_labels_), "expected at most one vote per anchor")
+        n_votes = min(nearest[0].anchors.shape[1], int(np.unique(anchor_labels, return_counts=True)[1].min()))
+        learnt = {
+            **objective_of(loop),
+            "view_weights_": dict(zip(views.names, loop.state.weights.tolist(), strict=True)),
+            "embedding_": embedding,
+            "anchor_labels_": anchor_labels,
+            "anchors_": {each.name: each.points for each in anchors},
+        }
+        predictor = AnchorPredictor(tuple(anchors), tuple(spreads), anchor_labels, n_votes)
+        notes = (*note_on_convergence(self, loop), *note_on_fewer(len(order), k))
+        return Model(labels, learnt, predictor, notes=notes)
 
     def _count_anchors(self, n_samples: int) -> int:
-        least = min(self._k + 1, n_samples)
+        least = min(int(self.n_clusters) + 1, n_samples)
         if isinstance(self.n_anchors, str) and self.n_anchors == "auto":
             return max(least, min(int(5 * np.sqrt(n_samples)), n_samples // 2, 1000))
         if not (is_integer(self.n_anchors) and least <= self.n_anchors <= n_samples):
@@ -344,3 +320,31 @@ class MVSCBP(MultiViewClusterer):
                 f"n_samples={n_samples}"
             )
         return int(self.n_anchors)
+
+
+@dataclass(frozen=True)
+class AnchorPredictor(Predictor):
+    """The most frequent cluster among the nearest anchors of a sample in all views."""
+
+    anchors: tuple[AnchorPoints, ...]
+    spreads: tuple[float, ...]
+    anchor_labels: Labels
+    n_votes: int
+
+    @property
+    def n_clusters(self) -> int:
+        return 1 + int(self.anchor_labels.max())
+
+    def labels_and_ties(self, views: Views) -> Labels:
+        found = np.empty((views.n_samples, 2), dtype=np.int64)
+        for start in range(0, views.n_samples, _PREDICT_ROWS):
+            rows = slice(start, start + _PREDICT_ROWS)
+            block = views.take(rows).values()
+            nearest = [each.nearest(x, self.n_votes) for each, x in zip(self.anchors, block, strict=True)]
+            found[rows] = vote(nearest, self.spreads, self.anchor_labels)
+        return found
+
+    def renumbered(self, order: Labels, labels: Labels, learnt: Mapping[str, Any]) -> Renumbered:
+        numbers = new_numbers(order, 1 + int(max(self.anchor_labels.max(), labels.max())))[1]
+        changed = numbers[self.anchor_labels]
+        return Renumbered(replace(self, anchor_labels=changed), numbers[labels], {"anchor_labels_": changed})

@@ -4,22 +4,33 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
+from coview.base.parameters import check_boolean
+from coview.base.progress import Progress
+from coview.base.runtime import Workers, require_memory
 from coview.core.alternate import Alternation, alternate, steady
 from coview.core.assign import Directions, Labels
 from coview.core.eigen import Problem, top_eigenpairs
 from coview.core.gram import Centering, Gram, Grams
 from coview.core.linalg import polar
 from coview.core.tiles import SymmetricTiles
-from coview.errors import InputError
+from coview.data.as_views import Layout
+from coview.data.view import Array
+from coview.data.views import Views
+from coview.errors import InputError, Note
 from coview.kernels import RBF, Kernel, KernelParameter, kernel_per_view
-from coview.methods.base import MultiViewClusterer, Seed
-from coview.parameters import check_boolean
-from coview.runtime import Workers, require_memory
-from coview.views import Array, Layout
+from coview.model.clusterer import Clusterer
+from coview.model.fitting import (
+    Seed,
+    as_generator,
+    check_iteration_limits,
+    model_of_labels,
+    note_on_convergence,
+    objective_of,
+)
+from coview.model.model import Model
 
 
 @dataclass(frozen=True)
@@ -56,21 +67,23 @@ def unit_diagonal(gram: Gram, center: bool = True) -> SymmetricTiles:
     return matrix.scale_both_sides(scale)
 
 
-def base_partitions(grams: Grams, k: int, center: bool) -> tuple[Array, Array]:
-    """Return H_p of every view, (views, samples, k), and that of the views' average kernel.
+def base_partitions(grams: Grams, k: int, center: bool) -> tuple[Array, Array, tuple[Note, ...]]:
+    """Return H_p of every view, (views, samples, k), that of the views' average kernel, and warnings.
 
     Each holds k leading eigenvectors, the solution of relaxed kernel k-means.
     """
     total = SymmetricTiles(grams.n_samples, grams.dtype, grams.workers)
     for tile in total.tiles:
         tile.fill(0)
-    partitions = []
+    pairs = []
     for gram in grams:
         kernel = unit_diagonal(gram, center)
-        partitions.append(top_eigenpairs(Problem.of(kernel, bandwidth=grams.bandwidth), k).vectors)
+        pairs.append(top_eigenpairs(Problem.of(kernel, bandwidth=grams.bandwidth), k))
         for summed, tile in zip(total.tiles, kernel.tiles, strict=True):
             summed += tile
-    return np.stack(partitions), top_eigenpairs(Problem.of(total, bandwidth=grams.bandwidth), k).vectors
+    pairs.append(top_eigenpairs(Problem.of(total, bandwidth=grams.bandwidth), k))
+    *partitions, average = (each.vectors for each in pairs)
+    return np.stack(partitions), average, tuple(note for each in pairs for note in each.notes)
 
 
 def aligned_start(partitions: Array, average: Array, k: int, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -120,7 +133,7 @@ def late_fusion(
     return alternate(partial(update_partitions, partitions), start, max_iter=max_iter, settled=steady(tol, at_least=3))
 
 
-class OPLFMVC(MultiViewClusterer):
+class OPLFMVC(Clusterer):
     """Cluster several views by late fusion of their kernel k-means partitions; the fusion gives the labels.
 
     With H_p the leading eigenvectors of view p's kernel matrix, centred and scaled to unit diagonal, the method
@@ -186,6 +199,8 @@ class OPLFMVC(MultiViewClusterer):
     array([20, 20, 20])
     """
 
+    objective_: Array
+    n_iter_: int
     view_weights_: dict[str, float]
     partitions_: dict[str, Array]
     consensus_: Array
@@ -212,11 +227,11 @@ class OPLFMVC(MultiViewClusterer):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _fit(self, X: Any) -> None:
-        views = self._views_to_fit(X)
-        self._check_iteration_limits()
+    def fit_model(self, views: Views, report: Progress) -> Model:
+        check_iteration_limits(self)
         check_boolean("center", self.center)
-        kernels, n, rng = kernel_per_view(self.kernel, views.names), views.n_samples, self._generator()
+        k = int(self.n_clusters)
+        kernels, n, rng = kernel_per_view(self.kernel, views.names), views.n_samples, as_generator(self.random_state)
         require_memory(
             2 * SymmetricTiles.nbytes(n, np.float64) + 8 * n * sum(views.n_features.values()),
             f"fitting {n} samples",
@@ -224,12 +239,14 @@ class OPLFMVC(MultiViewClusterer):
         )
         with Workers(self.n_jobs) as workers:
             grams = Grams.learn(views, kernels, np.float64, rng, workers)
-            partitions, average = base_partitions(grams, self._k, self.center)
-        rotations, centres = aligned_start(partitions, average, self._k, rng)
+            partitions, average, notes = base_partitions(grams, k, self.center)
+        rotations, centres = aligned_start(partitions, average, k, rng)
         loop = late_fusion(partitions, rotations, centres, max_iter=self.max_iter, tol=self.tol)
-        self._store_objective(loop)
-        self.kernels_ = dict(grams.kernels)
-        self.partitions_ = dict(zip(views, partitions, strict=True))
-        self.view_weights_ = dict(zip(views, loop.state.weights.tolist(), strict=True))
-        self.consensus_ = loop.state.partition
-        self._store_labels(loop.state.labels)
+        learnt = {
+            **objective_of(loop),
+            "kernels_": dict(grams.kernels),
+            "partitions_": dict(zip(views, partitions, strict=True)),
+            "view_weights_": dict(zip(views, loop.state.weights.tolist(), strict=True)),
+            "consensus_": loop.state.partition,
+        }
+        return model_of_labels(loop.state.labels, k, learnt, *notes, *note_on_convergence(self, loop))

@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from coview.base.parameters import check_boolean, check_choice, check_integer
+from coview.base.progress import Progress
 from coview.core.alternate import Alternation, alternate, steady
-from coview.core.assign import Labels, new_numbers
+from coview.core.assign import Labels, new_numbers, number_by_size
 from coview.core.linalg import polar
+from coview.data.as_views import Layout
+from coview.data.rows import row_blocks, squared_norms
+from coview.data.view import Array
+from coview.data.views import Views
 from coview.errors import InputError
-from coview.methods.base import MultiViewClusterer, Seed, ViewWeights
 from coview.methods.opmc_rows import SCALINGS, Scaling, StandardisedRows, learn_scaling
-from coview.parameters import check_boolean, check_choice, check_integer
-from coview.rows import row_blocks, squared_norms
-from coview.state import ByView, FloatArray, ListByView, Size, Sizes, require
-from coview.views import Array, Layout, Views
+from coview.model.clusterer import PREDICTS, Clusterer
+from coview.model.fitting import (
+    Seed,
+    as_generator,
+    check_iteration_limits,
+    note_on_convergence,
+    note_on_fewer,
+    objective_of,
+)
+from coview.model.model import Model, Predictor, Renumbered
 
 # Squared distances are equal if they differ by less than this fraction of their terms, which is far above rounding
 # errors and far below real differences. So ties are the same in any batch, and a row gets the same label alone.
-_LARGEST_CENTROID = 1e150  # whose square is finite, as that of the rows of a fit
 _TIE = 1e-12
 
 
@@ -180,7 +190,7 @@ STARTS: Mapping[str, Callable[[Sequence[StandardisedRows], int, np.random.Genera
 }
 
 
-class OPMC(MultiViewClusterer):
+class OPMC(Clusterer):
     """Cluster several views, also with many samples, by joint labels and centroids in a subspace of each view.
 
     The labels Y (one-hot rows) and, for each view, centroids C_v in a latent space of n_clusters dimensions with
@@ -249,13 +259,11 @@ class OPMC(MultiViewClusterer):
     array([0, 0])
     """
 
-    objective_: Annotated[Array, FloatArray("iterations")]
-    n_iter_: Annotated[int, Size("iterations")]
-    view_weights_: ViewWeights
-    centroids_: ByView[Annotated[Array, FloatArray("clusters", "features")]]
-    _scalings: ByView[Scaling]
-    _weights: Annotated[Array, FloatArray("views", least=0)]
-    _centroids: ListByView[Annotated[Array, FloatArray("clusters", "features")]]
+    abilities = PREDICTS
+    objective_: Array
+    n_iter_: int
+    view_weights_: dict[str, float]
+    centroids_: dict[str, Array]
 
     def __init__(
         self,
@@ -280,48 +288,35 @@ class OPMC(MultiViewClusterer):
         self.tol = tol
         self.random_state = random_state
 
-    def _fit(self, X: Any) -> None:
-        views = self._views_to_fit(X)
-        self._check_iteration_limits()
+    def fit_model(self, views: Views, report: Progress) -> Model:
+        check_iteration_limits(self)
         check_choice("normalize", self.normalize, SCALINGS)
         check_choice("init", self.init, STARTS)
         check_integer("n_init", self.n_init, 1)
         check_boolean("learn_weights", self.learn_weights)
-        rng = self._generator()
-        self._scalings = {name: learn_scaling(x, self.normalize) for name, x in views.items()}
-        best = self._best_start(self._standardised(views), rng)
-        self._store_objective(best)
-        order = self._store_labels(best.state.labels)
-        self._centroids = [centroids[order] for centroids in best.state.centroids]
-        self._weights = best.state.weights
-        self.view_weights_ = dict(zip(views.names, self._weights.tolist(), strict=True))
-        self.centroids_ = {
-            name: self._scalings[name].restore(centroids)
-            for name, centroids in zip(views.names, self._centroids, strict=True)
+        rng = as_generator(self.random_state)
+        scalings = {name: learn_scaling(x, self.normalize) for name, x in views.items()}
+        best = self._best_start(standardised(scalings, views), rng)
+        labels, order = number_by_size(best.state.labels)
+        centroids = dict(zip(views, (each[order] for each in best.state.centroids), strict=True))
+        learnt = {
+            **objective_of(best),
+            "view_weights_": dict(zip(views.names, best.state.weights.tolist(), strict=True)),
+            "centroids_": {name: scalings[name].restore(each) for name, each in centroids.items()},
         }
-
-    def _check_state(self, sizes: Sizes) -> None:
-        super()._check_state(sizes)
-        largest = max(float(np.abs(centroids).max(initial=0.0)) for centroids in self._centroids)
-        require(largest < _LARGEST_CENTROID, f"expected centroids below {_LARGEST_CENTROID:g} in size, got {largest:g}")
-
-    def _standardised(self, views: Views) -> list[StandardisedRows]:
-        with np.errstate(over="ignore", invalid="ignore"):
-            standardised = [self._scalings[name](x) for name, x in views.items()]
-            for name, x in zip(views.names, standardised, strict=True):
-                if not np.isfinite(x.squared_norms).all():
-                    raise InputError(f"view {name!r} has numbers too large to compute distances with; scale it down")
-        return standardised
+        predictor = CentroidPredictor(scalings, centroids, best.state.weights)
+        k = int(self.n_clusters)
+        return Model(labels, learnt, predictor, notes=(*note_on_convergence(self, best), *note_on_fewer(len(order), k)))
 
     def _best_start(self, views: list[StandardisedRows], rng: np.random.Generator) -> Alternation[Pass]:
-        totals = np.array([x.squared_norms.sum() for x in views])
+        totals, k = np.array([x.squared_norms.sum() for x in views]), int(self.n_clusters)
         equal = np.full(len(views), 1 / len(views))
         weigh = partial(learnt_weights, totals=totals) if self.learn_weights else lambda losses: equal
         # The authors draw C_v at random; the centroids after the first pass do not depend on it.
-        latent_centroids = [np.eye(self._k)] * len(views)
+        latent_centroids = [np.eye(k)] * len(views)
 
         def start() -> Alternation[Pass]:
-            labels = STARTS[self.init](views, self._k, rng)
+            labels = STARTS[self.init](views, k, rng)
             return refine(views, labels, latent_centroids, weigh, max_iter=self.max_iter, tol=self.tol)
 
         best = start()
@@ -332,31 +327,40 @@ class OPMC(MultiViewClusterer):
                 best = other
         return best
 
-    def _renumber(self, order: Labels) -> bool:
-        order, numbers = new_numbers(order, len(self._centroids[0]))
-        self._centroids = [centroids[order] for centroids in self._centroids]
-        self.centroids_ = {name: centroids[order] for name, centroids in self.centroids_.items()}
-        self.labels_ = numbers[self.labels_]
-        return True
 
-    def predict(self, X: Any) -> Labels:
-        """Return the cluster whose centroids are nearest; a sample gets the same label alone and in any batch.
+@dataclass(frozen=True)
+class CentroidPredictor(Predictor):
+    """The nearest centroids of standardised rows; of a cluster that has no training samples there are none."""
 
-        Parameters
-        ----------
-        X : views, as in `as_views`
+    scalings: Mapping[str, Scaling]
+    centroids: Mapping[str, Array]  # C_v W_v, (n_clusters, n_features)
+    weights: Array
 
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
-        return np.ascontiguousarray(self._labels_and_ties(X)[:, 0])
+    @property
+    def n_clusters(self) -> int:
+        return len(next(iter(self.centroids.values())))
 
-    def _labels_and_ties(self, X: Any) -> Labels:
-        views = self._views_to_predict(X)
+    def labels_and_ties(self, views: Views) -> Labels:
         found = np.empty((views.n_samples, 2), dtype=np.int64)
-        width = self._k * len(views) + sum(x.shape[1] for x in views.values() if not sp.issparse(x))
+        width = self.n_clusters * len(views) + sum(x.shape[1] for x in views.values() if not sp.issparse(x))
+        centroids = list(self.centroids.values())
         for rows in row_blocks(views.n_samples, width):
-            some = self._standardised(views.take(rows))
-            found[rows, 0], _, found[rows, 1] = nearest_centroids(some, self._centroids, self._weights)
+            some = standardised(self.scalings, views.take(rows))
+            found[rows, 0], _, found[rows, 1] = nearest_centroids(some, centroids, self.weights)
         return found
+
+    def renumbered(self, order: Labels, labels: Labels, learnt: Mapping[str, Any]) -> Renumbered:
+        order, numbers = new_numbers(order, self.n_clusters)
+        changed = {name: centroids[order] for name, centroids in self.centroids.items()}
+        in_units = {name: centroids[order] for name, centroids in learnt["centroids_"].items()}
+        return Renumbered(replace(self, centroids=changed), numbers[labels], {"centroids_": in_units})
+
+
+def standardised(scalings: Mapping[str, Scaling], views: Views) -> list[StandardisedRows]:
+    """Return the rows of each view as they are clustered."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = [scalings[name](x) for name, x in views.items()]
+        for name, x in zip(views.names, found, strict=True):
+            if not np.isfinite(x.squared_norms).all():
+                raise InputError(f"view {name!r} has numbers too large to compute distances with; scale it down")
+    return found

@@ -5,12 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated
 
 import numpy as np
 import scipy.sparse as sp
 
-from coview.rows import (
+from coview.data.rows import (
     as_array,
     column_statistics,
     largest_along,
@@ -20,8 +19,7 @@ from coview.rows import (
     statistics_of_entries,
     with_entries,
 )
-from coview.state import FloatArray
-from coview.views import Array, Matrix
+from coview.data.view import Array, Matrix
 
 SCALINGS = ("feature", "sample", None)
 
@@ -81,8 +79,8 @@ class Scaling(ABC):
 class ColumnScaling(Scaling):
     """Subtracts the training mean of each column and divides by its spread, which is infinite if it is constant."""
 
-    centre: Annotated[Array, FloatArray("features")]
-    spread: Annotated[Array, FloatArray("features", above=0, infinite=True)]
+    centre: Array
+    spread: Array
 
     def __call__(self, x: Matrix) -> StandardisedRows:
         if sp.issparse(x):

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from coview.base.parameters import check_integer
+from coview.base.progress import Progress
+from coview.base.runtime import Workers
 from coview.core.alternate import Alternation, alternate, steady
 from coview.core.assign import Labels
+from coview.data.as_views import Layout
+from coview.data.rows import in_safe_unit, row_of_entries
+from coview.data.view import Array, Matrix
+from coview.data.views import Views
 from coview.errors import InputError
 from coview.methods.anchors import AnchorPoints
-from coview.methods.base import MultiViewClusterer, Seed
 from coview.methods.bipartite import components, join_nearest, leading_triplets, n_components, normalise, weighted_graph
 from coview.methods.sfmc_simplex import project_segments, smallest_on_simplex
-from coview.parameters import check_integer
-from coview.rows import in_safe_unit, row_of_entries
-from coview.runtime import Workers
-from coview.views import Array, Layout, Matrix, Views
+from coview.model.clusterer import Clusterer
+from coview.model.fitting import Seed, as_generator, check_iteration_limits, model_of_labels, objective_of
+from coview.model.model import Model
 
 _INNER = 50  # changes of the penalty until the graph has the right number of components
 _PENALTY = 0.1
@@ -148,7 +152,7 @@ def learn_graph_weights(graphs: Sequence[Matrix], n_clusters: int, *, max_iter: 
     return alternate(step, equal, max_iter=max_iter, settled=steady(tol))
 
 
-class SFMC(MultiViewClusterer):
+class SFMC(Clusterer):
     """Cluster several views by one bipartite graph of samples and anchors that has n_clusters components.
 
     Every view v has a graph B_v between its samples and their nearest anchors, which are samples as well. The graph P
@@ -233,32 +237,35 @@ class SFMC(MultiViewClusterer):
         self.tol = tol
         self.random_state = random_state
 
-    def _fit(self, X: Any) -> None:
-        views = self._views_to_fit(X)
-        self._check_iteration_limits()
-        self._generator()
+    def fit_model(self, views: Views, report: Progress) -> Model:
+        check_iteration_limits(self)
+        as_generator(self.random_state)
         check_integer("n_neighbors", self.n_neighbors, 1)
-        self.anchor_indices_ = self._choose_anchors(views)
+        k, anchors = int(self.n_clusters), self._choose_anchors(views)
         with Workers(1):  # many small products, for which BLAS is faster in one thread
-            graphs = bipartite_graphs(views, self.anchor_indices_, self.n_neighbors)
-            loop = learn_graph_weights(graphs, self._k, max_iter=self.max_iter, tol=self.tol)
-            self.graph_ = structured_graph(weighted_graph(graphs, loop.state), self._k)
-        self.view_weights_ = dict(zip(views.names, loop.state.tolist(), strict=True))
+            graphs = bipartite_graphs(views, anchors, self.n_neighbors)
+            loop = learn_graph_weights(graphs, k, max_iter=self.max_iter, tol=self.tol)
+            graph = structured_graph(weighted_graph(graphs, loop.state), k)
+        learnt = {
+            **objective_of(loop),
+            "view_weights_": dict(zip(views.names, loop.state.tolist(), strict=True)),
+            "anchor_indices_": anchors,
+            "graph_": graph,
+        }
         # No warning if the weights have not converged: ten iterations are the published method, and more do not help.
-        self.objective_, self.n_iter_ = loop.objective, len(loop.objective)
-        self._store_labels(join_nearest(components(self.graph_), views, self._k))
+        return model_of_labels(join_nearest(components(graph), views, k), k, learnt)
 
     def _choose_anchors(self, views: Views) -> Labels:
-        given, n = np.asarray(self.anchors), views.n_samples
+        given, n, k = np.asarray(self.anchors), views.n_samples, int(self.n_clusters)
         if given.ndim == 0 and given.dtype.kind == "f" and 0 < given <= 1:
-            return alternate_sampling(salience(views), max(int(given * n), self._k))
-        if given.ndim == 0 and given.dtype.kind in "iu" and self._k <= given <= n:
+            return alternate_sampling(salience(views), max(int(given * n), k))
+        if given.ndim == 0 and given.dtype.kind in "iu" and k <= given <= n:
             return alternate_sampling(salience(views), int(given))
-        if given.ndim == 1 and given.dtype.kind in "iu" and len(given) >= self._k:
+        if given.ndim == 1 and given.dtype.kind in "iu" and len(given) >= k:
             anchors = np.unique(given).astype(np.int64)
             if len(anchors) == len(given) and anchors[0] >= 0 and anchors[-1] < n:
                 return anchors
         raise InputError(
             f"anchors={self.anchors!r}: expected a fraction above 0 and at most 1, an integer from n_clusters="
-            f"{self._k} to n_samples={n}, or as many different sample numbers"
+            f"{k} to n_samples={n}, or as many different sample numbers"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coview.views import Array
+from coview.data.view import Array
 
 _RIDGE = 1e-10
 _OPTIMAL = 1e-13

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
 from numpy.typing import DTypeLike
 
+from coview.base.parameters import check_number
+from coview.base.progress import ProgressParameter
 from coview.core.assign import Assigner
 from coview.core.fuse import fuse
 from coview.core.gram import Gram, Grams
+from coview.data.as_views import Layout
+from coview.data.view import Array
+from coview.data.views import Views
+from coview.errors import Note
 from coview.kernels import RBF, KernelParameter, kernel_per_view
-from coview.methods.base import Seed, ViewWeights, WeightsParameter, weights_per_view
-from coview.methods.coverage import check_coverage
-from coview.methods.kernel_clusterer import KernelClusterer, LatentSpace, solve_shared
-from coview.parameters import check_number
-from coview.progress import ProgressParameter
-from coview.state import FloatArray, Range
-from coview.views import Array, Layout, Views
+from coview.methods.kernel_method import KernelMethod, LatentSpace, Weights, solve_shared
+from coview.model.fitting import Seed, WeightsParameter, check_coverage, weights_per_view
 
 
-class TMvKSCR(KernelClusterer):
+class TMvKSCR(KernelMethod):
     """Cluster several views through one shared latent space and one eigendecomposition.
 
     The latent space H holds the leading eigenvectors of
@@ -85,6 +86,8 @@ class TMvKSCR(KernelClusterer):
         Kernels with their data-driven parameters, by view name.
     regularization_ : float
         The regularization that is used.
+    kappa_ : dict
+        Weights of the views in the sum, by view name.
     dominant_rows_ : tuple of int
         Row numbers of the samples that dominate an eigenvector without regularization, mostly outliers: the
         eigenvector u has fewer than m = n / (10 n_clusters) effective samples (1 / Σ u⁴), and these have u² > 1 / m.
@@ -115,11 +118,12 @@ class TMvKSCR(KernelClusterer):
     True
     """
 
-    latent_: Annotated[Array, FloatArray("train", "components")]
-    explained_variance_ratio_: Annotated[Array, FloatArray("components")]
-    regularization_: Annotated[float, Range(least=0)]
-    dominant_rows_: tuple[Annotated[int, Range(least=0)], ...]
-    _kappa: ViewWeights
+    may_lack_views = True
+    latent_: Array
+    explained_variance_ratio_: Array
+    regularization_: float
+    kappa_: dict[str, float]
+    dominant_rows_: tuple[int, ...]
 
     def __init__(
         self,
@@ -183,35 +187,35 @@ class TMvKSCR(KernelClusterer):
         """
         return cls(n_clusters, kernel=kernel, rho=rho, assigner=assigner, regularization=0, **parameters)
 
-    @property
-    def _samples_may_lack_views(self) -> bool:
-        return True
+    def check_views(self, views: Views) -> tuple[Note, ...]:
+        found = super().check_views(views)
+        check_coverage(views, int(self.n_clusters), kernel_per_view(self.kernel, views.names))
+        return found
 
-    def _views_to_fit(self, X: Any) -> Views:
-        views = super()._views_to_fit(X)
-        check_coverage(views, self._k, kernel_per_view(self.kernel, views.names))
+    def view_weights(self, names: tuple[str, ...]) -> Weights:
         check_number("rho", self.rho, 0, 1, or_else=" (0: product of the views, 1: sum of the views)")
-        self._kappa = weights_per_view("kappa", self.kappa, views.names, default=1.0, unnamed=1.0)
-        self._beta = weights_per_view("beta", self.beta, views.names, default=1 / len(views))
+        kappa = weights_per_view("kappa", self.kappa, names, default=1.0, unnamed=1.0)
+        beta = weights_per_view("beta", self.beta, names, default=1 / len(names))
         if not (isinstance(self.regularization, str) and self.regularization == "auto"):
             check_number("regularization", self.regularization, 0, or_else=", or 'auto'")
-        return views
+        return Weights(beta, kappa)
 
-    def _n_matrices(self, views: Views) -> int:
+    def n_matrices(self, views: Views) -> int:
         return 2 if len(views) == 1 or self.rho == 1 else 3  # and their product
 
-    def _latent_space(self, grams: Grams, n_components: int) -> LatentSpace:
+    def latent_space(self, grams: Grams, weights: Weights, n_components: int) -> LatentSpace:
         auto = self.regularization == "auto"
-        self.regularization_ = 0.0 if auto else float(self.regularization)
-        space = self._solved(grams, n_components)
-        self.dominant_rows_ = tuple(space.dominant_rows.tolist())
-        if auto and len(space.dominant_rows):
-            self.regularization_ = 1.0
-            space = self._solved(replace(grams, report=lambda stage: None), n_components)
-        return space
+        regularization = 0.0 if auto else float(self.regularization)
+        space = self._solved(grams, weights, regularization, n_components)
+        dominant = tuple(space.dominant_rows.tolist())
+        if auto and dominant:
+            regularization = 1.0
+            space = self._solved(replace(grams, report=lambda stage: None), weights, regularization, n_components)
+        learnt = {"regularization_": regularization, "dominant_rows_": dominant, "kappa_": weights.own}
+        return replace(space, learnt={**space.learnt, **learnt})
 
-    def _solved(self, grams: Grams, n_components: int) -> LatentSpace:
+    def _solved(self, grams: Grams, weights: Weights, regularization: float, n_components: int) -> LatentSpace:
         def regularized(gram: Gram) -> Array:
-            return gram.regularized(self.regularization_)
+            return gram.regularized(regularization)
 
-        return solve_shared(fuse(grams, self._kappa, float(self.rho), regularized), n_components, self._beta)
+        return solve_shared(fuse(grams, weights.own, float(self.rho), regularized), n_components, weights.beta)

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from coview.base.parameters import check_above, check_boolean
+from coview.base.progress import Progress
+from coview.base.runtime import Workers, require_memory
 from coview.core.alternate import Alternation, alternate
 from coview.core.assign import Directions
 from coview.core.eigen import Problem, top_eigenpairs
 from coview.core.linalg import coordinates
 from coview.core.tiles import SymmetricTiles
-from coview.methods.base import MultiViewClusterer, Seed
+from coview.data.as_views import Layout
+from coview.data.rows import l2_normalize
+from coview.data.view import Array, Matrix
+from coview.data.views import Views
 from coview.methods.tsvd_msc_tensor import shrink
-from coview.parameters import check_above, check_boolean
-from coview.rows import l2_normalize
-from coview.runtime import Workers, require_memory
-from coview.views import Array, Layout, Matrix
+from coview.model.clusterer import Clusterer
+from coview.model.fitting import (
+    Seed,
+    as_generator,
+    check_iteration_limits,
+    model_of_labels,
+    note_on_convergence,
+    objective_of,
+)
+from coview.model.model import Model
 
 _FIRST_PENALTY, _LAST_PENALTY = 1e-4, 1e11
 _BLOCK = 256  # columns, or features, at a time
@@ -165,7 +176,7 @@ def normalised(graph: Array, workers: Workers) -> SymmetricTiles:
     return tiles
 
 
-class TSVDMSC(MultiViewClusterer):
+class TSVDMSC(Clusterer):
     """Cluster by self-representations of the samples, which form a low-rank tensor over all views.
 
     With X_v the samples of view v as L2-normalised columns, the method minimises
@@ -227,6 +238,8 @@ class TSVDMSC(MultiViewClusterer):
     array([20, 20, 20])
     """
 
+    objective_: Array
+    n_iter_: int
     affinity_: Array
 
     def __init__(
@@ -250,12 +263,11 @@ class TSVDMSC(MultiViewClusterer):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _fit(self, X: Any) -> None:
-        views = self._views_to_fit(X)
-        self._check_iteration_limits()
+    def fit_model(self, views: Views, report: Progress) -> Model:
+        check_iteration_limits(self)
         check_above("error_weight", self.error_weight, 0)
         check_boolean("shuffle", self.shuffle)
-        n, rng = views.n_samples, self._generator()
+        n, k, rng = views.n_samples, int(self.n_clusters), as_generator(self.random_state)
         widths = [min(d, n) for d in views.n_features.values()]
         require_memory(
             8 * n * (n * (3 * len(views) + 4) + 10 * sum(widths)),
@@ -271,7 +283,8 @@ class TSVDMSC(MultiViewClusterer):
             total, back = np.zeros((n, n)), np.argsort(order)
             for z in loop.state.representation:
                 total += np.abs(z)
-            self.affinity_ = (total + total.T)[np.ix_(back, back)]
-            vectors = top_eigenpairs(Problem.of(normalised(self.affinity_, workers)), self._k).vectors
-        self._store_objective(loop)
-        self._store_labels(Directions().fit(vectors, self._k, rng).assign(vectors))
+            affinity = (total + total.T)[np.ix_(back, back)]
+            pairs = top_eigenpairs(Problem.of(normalised(affinity, workers)), k)
+        labels = Directions().fit(pairs.vectors, k, rng).assign(pairs.vectors)
+        learnt = {**objective_of(loop), "affinity_": affinity}
+        return model_of_labels(labels, k, learnt, *pairs.notes, *note_on_convergence(self, loop))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from coview.runtime import Workers
-from coview.views import Array
+from coview.base.runtime import Workers
+from coview.data.view import Array
 
 _BLOCK_COLUMNS = 128  # of every matrix at a time, so that a block fits into the cache
 

@@ -8,12 +8,12 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from coview.neighbors.cells import ROWS_PER_BLOCK, Cells, evenly_spaced
+from coview.base.runtime import Map, serial_map
+from coview.data.rows import evenly_spaced, squared_norms
+from coview.data.view import Array
 from coview.neighbors.duplicates import Integers
 from coview.neighbors.exact import BLOCK_ROWS, ExactSearch, Pairs, take
-from coview.rows import squared_norms
-from coview.runtime import Map, serial_map
-from coview.views import Array
+from coview.neighbors.partition import ROWS_PER_BLOCK, Cells
 
 _QUERIES = 400  # rows that are searched exactly
 _SAMPLE_ROWS_PER_CELL = 16

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from coview.rows import as_float64
-from coview.views import Array, Matrix
+from coview.data.rows import as_float64
+from coview.data.view import Array, Matrix
 
 Integers = NDArray[np.int64]
 

@@ -10,10 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from coview.neighbors.cells import evenly_spaced
+from coview.data.rows import append_columns, as_array, as_float64, evenly_spaced, row_of_entries, squared_norms
+from coview.data.view import Array, Matrix
 from coview.neighbors.duplicates import Integers
-from coview.rows import append_columns, as_array, as_float64, row_of_entries, squared_norms
-from coview.views import Array, Matrix
 
 BLOCK_ROWS = 256
 _TILE = 2**18  # squared distances at a time: in float32 they stay in the cache of one core

@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from coview.base.runtime import Map, serial_map
+from coview.data.view import Array, Matrix
 from coview.neighbors.approximate import approximate_neighbors
 from coview.neighbors.duplicates import Duplicates, Integers
 from coview.neighbors.exact import BLOCK_ROWS, NO_PAIRS, ExactSearch, Pairs, sort_pairs
-from coview.neighbors.tree import MOST_COLUMNS, TreeSearch
-from coview.runtime import Map, serial_map
-from coview.views import Array, Matrix
+from coview.neighbors.kd_tree import MOST_COLUMNS, TreeSearch
 
 EXACT_ROWS = 10_000
 _ROWS_PER_NEIGHBOUR = 40  # with fewer rows for each neighbour the search is exact

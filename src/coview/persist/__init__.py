@@ -4,16 +4,40 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
+
+from coview.base.records import Json, StateError, entries, require
+from coview.core.assign import Labels
 from coview.errors import InputError, InputTypeError, kind_of
-from coview.methods.base import FittedModel, MultiViewClusterer
-from coview.persist.codec import convert_model, converter, state_hints, view_widths
-from coview.persist.file import Json, Tensors, open_file, read_arrays, read_document, write_file
-from coview.state import Sizes, StateError
+from coview.model.clusterer import Clusterer
+from coview.model.model import Model
+from coview.persist.codec import read_estimator, read_value, write_estimator, write_value
+from coview.persist.file import Tensors, open_file, read_arrays, read_document, write_file
 
 __all__ = ["describe_model", "load", "save"]
+
+
+class FittedModel(Protocol):
+    """What every saved model has; `isinstance` with a class of this library narrows it for a type checker."""
+
+    @property
+    def labels_(self) -> Labels: ...
+
+    @property
+    def view_names_(self) -> tuple[str, ...]: ...
+
+    @property
+    def view_n_features_(self) -> dict[str, int]: ...
+
+    @property
+    def n_features_in_(self) -> int: ...
+
+    def predict(self, X: Any) -> Labels: ...
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> Path:
@@ -50,18 +74,18 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     >>> same.predict(x)
     array([0, 0, 0, 1, 1])
     """
-    if not isinstance(model, MultiViewClusterer):
+    if not isinstance(model, Clusterer):
         raise InputTypeError(
             f"model is {kind_of(model)}; give a fitted estimator of coview and then the path, as in save(model, path)"
         )
     path, name = Path(path), type(model).__name__
-    if not hasattr(model, "predict"):
+    if "predict" not in model.abilities:
         raise InputError(f"{name} cannot label new samples, so a saved model has no use; save its labels_ instead")
-    if "view_names_" not in vars(model):
+    if "model_" not in vars(model):
         raise InputError(f"{name} is not fitted; call fit before saving it")
     tensors = Tensors()
     try:
-        write_file(path, convert_model(model, tensors), tensors.arrays)
+        write_file(path, _written(model, tensors), tensors.arrays)
     except StateError as error:
         raise InputError(f"{name} cannot be saved: {error}") from None
     return path
@@ -102,7 +126,7 @@ def load(path: str | os.PathLike[str]) -> FittedModel:
     """
     with open_file(path) as file:
         document = read_document(file)
-        model: FittedModel = convert_model(document["model"], Tensors(read_arrays(file, document)))
+        model: FittedModel = _read(document["model"], Tensors(read_arrays(file, document)))
         return model
 
 
@@ -124,67 +148,82 @@ def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     with open_file(path) as file:
         document = read_document(file)
-        try:
-            described = _model_description(document["model"])
-        except (AttributeError, KeyError, IndexError, TypeError, ValueError):
-            raise StateError("it is inconsistent") from None
+        estimator = _read(document["model"], Tensors(skipped=True))
+        with _consistent():
+            described = _description(estimator)
         return {**described, "coview": document["coview"], "format": document["format"]}
 
 
-def _nested_descriptions(model: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
-    """Yield a model and those inside it; of the models of all views, the first."""
-    yield model
-    inner = model["learnt"].get("estimator_") or model["learnt"].get("estimators_")
-    if inner:
-        yield from _nested_descriptions(inner if "learnt" in inner else next(iter(inner.values())))
+_BESIDE = ("n_features_in_", "feature_names_in_", "_sklearn_output_config")  # what scikit-learn stores
 
 
-def _model_description(model: Mapping[str, Json]) -> dict[str, Any]:
-    *_, method = _nested_descriptions(model)
-    tensors = Tensors({})
-    widths = view_widths(model["learnt"], tensors)
-    read_columns = converter(state_hints(MultiViewClusterer)["_view_columns"])
-    columns = read_columns(model["learnt"]["_view_columns"], tensors, Sizes(widths))
-    categories: dict[str, list[str]] = {name: [] for name in widths}
-    for name, encoding in model["learnt"]["_encodings"].items():  # the columns are those before the encoding
-        columns[name] = tuple(map(str, encoding["columns"]))
-        widths[name] = len(columns[name])
-        pairs = zip(columns[name], encoding["categories"], strict=True)
-        categories[name] = [column for column, found in pairs if found is not None]
+def _written(estimator: Any, tensors: Tensors) -> Json:
+    beside = {name: value for name, value in vars(estimator).items() if name in _BESIDE}
     return {
-        "class": model["class"],
-        "method": method["class"],
-        "parameters": {name: _parameter_text(node) for name, node in model["parameters"].items()},
-        # A method that selects the number has learnt it.
-        "n_clusters": method["learnt"].get("n_clusters_", _parameter_text(method["parameters"]["n_clusters"])),
-        "views": [
-            {
-                "name": name,
-                "n_features": width,
-                "columns": columns[name] and list(columns[name]),
-                "categories": categories[name],
-            }
-            for name, width in widths.items()
-        ],
+        **write_estimator(estimator, tensors),
+        "learnt": write_value(estimator.model_, tensors),
+        "beside": write_value(beside, tensors),
     }
 
 
-def _parameter_text(node: Json) -> Any:
-    """Return a parameter in the form in which a person would write it, as plain values."""
-    if isinstance(node, list):
-        return [_parameter_text(item) for item in node]
-    if not isinstance(node, dict):
-        return node
-    ((tag, inner),) = node.items()
-    if tag in ("estimator", "value"):
-        parameters = {name: _parameter_text(item) for name, item in inner["parameters"].items()}
-        if tag == "estimator":
-            return {"class": inner["class"], "parameters": parameters}
-        return f"{inner['class']}({', '.join(f'{name}={item!r}' for name, item in parameters.items())})"
-    if tag == "dict":
-        return {str(key): _parameter_text(item) for key, item in inner}
-    if tag == "scalar":
-        return _parameter_text(inner[1])
-    if tag in ("slice", "range"):
-        return f"{tag}({', '.join(map(str, inner))})"
-    return _parameter_text(inner) if tag in ("tuple", "float", "type", "dtype") else tag
+def _read(node: Json, tensors: Tensors) -> Any:
+    """Return a fitted estimator."""
+    given = entries(node, ["class", "parameters", "learnt", "beside"])
+    with _consistent():
+        estimator = read_estimator({name: given[name] for name in ("class", "parameters")}, tensors)
+        learnt, beside = (read_value(given[name], tensors) for name in ("learnt", "beside"))
+        require(isinstance(learnt, Model) and learnt.schema and learnt.predictor, "expected a model that can predict")
+        vars(estimator).update(entries(beside, _BESIDE[:1], _BESIDE))
+        estimator.publish(learnt)
+    return estimator
+
+
+@contextmanager
+def _consistent() -> Iterator[None]:
+    """Give one error about a file whose values do not belong together."""
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise StateError(f"it is inconsistent: {error}") from None
+
+
+def _description(estimator: Any) -> dict[str, Any]:
+    schema, views = estimator.model_.schema, []
+    for name, width in schema.n_features.items():
+        columns, categories = schema.columns[name], []
+        if name in schema.encodings:  # the columns are those before the encoding
+            columns, categories = schema.encodings[name].columns, list(schema.encodings[name].categorical)
+            width = len(columns)
+        listed = None if columns is None else list(columns)
+        views.append({"name": name, "n_features": width, "columns": listed, "categories": categories})
+    method = estimator.method
+    while isinstance(method, Mapping):
+        method = next(iter(method.values())).method
+    return {
+        "class": type(estimator).__name__,
+        "method": type(method).__name__,
+        "parameters": {name: _as_text(value) for name, value in estimator.get_params(deep=False).items()},
+        # A method that selects the number has learnt it.
+        "n_clusters": estimator.model_.learnt.get("n_clusters_", _as_text(getattr(method, "n_clusters", None))),
+        "views": views,
+    }
+
+
+def _as_text(value: Any) -> Any:
+    """Return a parameter as plain values: kernels, slices and the like as they are written in Python."""
+    if isinstance(value, Clusterer):
+        parameters = {name: _as_text(item) for name, item in value.get_params(deep=False).items()}
+        return {"class": type(value).__name__, "parameters": parameters}
+    if isinstance(value, Mapping):
+        return {str(key): _as_text(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_as_text(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return "array"
+    if isinstance(value, type):  # a dtype
+        return value.__name__
+    if is_dataclass(value):
+        given = {field.name: getattr(value, field.name) for field in fields(value)}
+        shown = [f"{name}={'array' if isinstance(item, np.ndarray) else repr(item)}" for name, item in given.items()]
+        return f"{type(value).__name__}({', '.join(shown)})"
+    return repr(value) if isinstance(value, (slice, range)) else value

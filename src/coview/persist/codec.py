@@ -1,310 +1,271 @@
-"""The codec of saved state: values to JSON and arrays, and back, by the type hints that declare them.
+"""The codec of saved models: values to JSON and arrays, and back.
 
-One function converts in both directions, so the same checks hold when a model is saved and when it is loaded. The
-hints are those of `coview.state`, and str, bool, int, float, Any (a plain value), Literal, `X | None`, list[X],
-tuple[X, ...], dict[str, X], dataclasses, classes with annotated attributes, and abstract classes, which stand for their
-concrete subclasses in the same package. A file can name no other classes, and no class by its module.
+Plain values stand in a file as they are, others under a tag that names their kind. Classes are named without their
+module. Only registered methods and wrappers, dataclasses beside them, and dataclasses in the packages of this library
+that hold what is learnt are found: a file holds no code.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from functools import cache, partial
-from inspect import isabstract
-from numbers import Integral, Real
-from types import NoneType, UnionType
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from coview.base.records import Json, StateError, entries, inside, require
+from coview.data.view import Array
 from coview.errors import InputError
-from coview.persist.file import Json, Tensors, entries
-from coview.persist.parameters import (
-    FLOATS,
-    NOT_SAVED,
-    check_parameters,
-    concrete_classes,
-    read_object,
-    read_value,
-    write_object,
-    write_value,
-)
-from coview.state import (
-    BY_VIEW,
-    CACHE,
-    CHAIN,
-    FITTED,
-    OPTIONAL,
-    OWN_SIZES,
-    PARAMETER,
-    SOME_VIEWS,
-    NumberArray,
-    Range,
-    Size,
-    Sizes,
-    SparseMatrix,
-    StateError,
-    StringArray,
-    inside,
-    require,
-)
+from coview.persist.file import DTYPES, Tensors
+from coview.registry import ASSIGNERS, KERNELS, METHODS, SELECTORS, STEPS, WRAPPERS
 
-Convert: TypeAlias = Callable[[Any, Tensors, Sizes], Any]
-Notes: TypeAlias = tuple[Any, ...]  # of Annotated
-
-_SCALARS: Mapping[Any, tuple[Any, str]] = {
-    str: (str, "a string"),
-    bool: (bool, "true or false"),
-    int: (Integral, "an integer"),
-    float: (Real, "a finite number"),
-}
-_LARGEST: Mapping[Any, float] = {int: 2**53, float: sys.float_info.max}
+NOT_SAVED = ("progress", "verbose")  # parameters: a function, and what a fit prints
+_INTEGER_LIMIT = 2**128
+_LONGEST_RANGE = 2**20  # of numbers, which take memory where a range is listed
+_DTYPES: Mapping[str, Any] = {"float32": np.float32, "float64": np.float64}
+_LEARNT = ("compose", "core", "data", "evaluate", "kernels", "methods", "model", "preprocess")
+_PACKAGES = tuple(f"{__name__.partition('.')[0]}.{package}." for package in _LEARNT)  # of what is learnt
+_NOT_FINITE = {repr(value): value for value in (math.inf, -math.inf, math.nan)}
 
 
-def record_to_json(record: Any) -> Json:
-    """Return a dataclass of plain values as JSON."""
-    cls: Any = type(record)
-    return converter(cls)(record, Tensors(), Sizes({}))
+def known_estimator(name: Any) -> Any:
+    """Return the method or wrapper of this name; None for any other name."""
+    for registry in (METHODS, WRAPPERS):
+        for key, entry in registry.entries.items():
+            if entry.class_name == name:
+                return registry[key]
+    return None
 
 
-def record_from_json(cls: Any, node: Json, name: str) -> Any:
-    """Return the dataclass that was written as this JSON, or raise an InputError about the record of this name."""
+def _known_value(name: Any) -> Any:
+    """Return the dataclass of this name in the packages of what is learnt, or beside a registered estimator."""
+    for registry in (KERNELS, STEPS, ASSIGNERS, SELECTORS):  # whose modules may not be imported yet
+        for key in registry:
+            registry[key]
+    homes = {*METHODS.homes.values(), *WRAPPERS.homes.values()}
+    for module, content in list(sys.modules.items()):
+        if module.startswith(_PACKAGES) or module in homes:
+            cls = vars(content).get(name)
+            if isinstance(cls, type) and is_dataclass(cls) and cls.__module__ == module:
+                return cls
+    return None
+
+
+def write_value(value: Any, tensors: Tensors) -> Json:
+    """Return a value as JSON, with its arrays among the tensors."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if _is_plain(value):
+        return value
+    if type(value) is list:
+        return [write_value(item, tensors) for item in value]
+    for tag, (accepts, write, _) in _TAGS.items():
+        if accepts(value):
+            return {tag: write(value, tensors)}
+    advice = getattr(value, "not_saved", "a file holds no code; give numbers, strings, lists, dictionaries or arrays")
+    if hasattr(value, "get_params"):
+        advice = "only estimators of coview can be saved, because a file holds no code"
+    raise StateError(f"{type(value).__name__} cannot be saved; {advice}")
+
+
+def read_value(node: Json, tensors: Tensors) -> Any:
+    """Return the value that was written as this node."""
+    if type(node) is list:
+        return [read_value(item, tensors) for item in node]
+    if not isinstance(node, dict):
+        require(_is_plain(node), "expected a number below 2**128")
+        return node
+    require(len(node) == 1 and next(iter(node)) in _TAGS, f"expected one of the tags {', '.join(_TAGS)}")
+    ((tag, inner),) = node.items()
     try:
-        return converter(cls)(node, Tensors({}), Sizes({}))
-    except StateError as error:
-        raise InputError(str(error.inside(name))) from None
+        return _TAGS[tag][2](inner, tensors)
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError, InputError) as error:
+        raise StateError(f"expected {tag}: {error}") from None
 
 
-@cache
-def converter(hint: Any) -> Convert:
-    """Return the function that converts values of a type hint, given the arrays of the file and the known sizes."""
-    base, notes = (hint.__origin__, hint.__metadata__) if get_origin(hint) is Annotated else (hint, ())
-    origin, options = get_origin(base), get_args(base)
-    for note in notes:
-        if isinstance(note, NumberArray):
-            return partial(_convert_numbers, note)
-        if isinstance(note, StringArray):
-            return partial(_convert_strings, note)
-    if PARAMETER in notes or FITTED in notes:
-        return convert_model if FITTED in notes else partial(_convert_parameter, base)
-    if origin in (Union, UnionType):
-        (inner,) = (converter(option) for option in options if option is not NoneType)
-        return lambda item, tensors, sizes: None if item is None else inner(item, tensors, sizes)
-    if origin in (list, tuple):
-        return partial(_convert_sequence, origin, converter(options[0]), notes)
-    if origin is dict:
-        return partial(_convert_mapping, converter(options[1]), notes)
-    if origin in (Literal, type):
-        return partial(_convert_one_of, FLOATS if origin is type else {option: option for option in options})
-    if base in _SCALARS:
-        return partial(_convert_scalar, base, notes)
-    if base is Any:
-        return _convert_plain
-    require(isinstance(base, type), f"the type hint {hint} does not say what to save; see coview.state")
-    return partial(_convert_object, base)
+def write_estimator(value: Any, tensors: Tensors) -> dict[str, Json]:
+    """Return class and parameters of an estimator as JSON."""
+    name, node = type(value).__name__, {}
+    require(
+        known_estimator(name) is type(value),
+        f"{name} cannot be saved; only classes of coview and registered ones can be",
+    )
+    for parameter in _saved_parameters(type(value)):
+        with inside(parameter):
+            given = getattr(value, parameter)
+            random = isinstance(given, (np.random.Generator, np.random.RandomState))
+            node[parameter] = None if random else write_value(given, tensors)
+    return {"class": name, "parameters": node}
 
 
-@cache
-def state_hints(cls: Any) -> dict[str, Any]:
-    """Return the type hints of the state of a class, by name."""
-    declared = get_type_hints(cls, include_extras=True)
-    hints = {name: hint for name, hint in declared.items() if get_origin(hint) is not ClassVar and not _is_cache(hint)}
-    if is_dataclass(cls):
-        return {field.name: hints[field.name] for field in fields(cls)}
-    if hasattr(cls, "get_params"):  # the others are parameters
-        return {name: hint for name, hint in hints.items() if name.startswith("_") or name.endswith("_")}
-    return hints
+def read_estimator(node: Json, tensors: Tensors) -> Any:
+    """Return an estimator of this class with these parameters; it is not fitted."""
+    given, values = entries(node, ["class", "parameters"]), {}
+    cls: Any = known_estimator(given["class"]) if isinstance(given["class"], str) else None
+    require(cls, f"class: expected a class of coview or a registered one, got {str(given['class'])[:50]}")
+    with inside("parameters"):
+        for name, inner in entries(given["parameters"], _saved_parameters(cls)).items():
+            with inside(name):
+                values[name] = read_value(inner, tensors)
+    return cls(**values)
 
 
-@cache
-def _caches(cls: Any) -> tuple[str, ...]:
-    """Return the names of attributes with results that are not saved, because they can be computed again."""
-    return tuple(name for name, hint in get_type_hints(cls, include_extras=True).items() if _is_cache(hint))
+def _saved_parameters(cls: Any) -> list[str]:
+    return [name for name in cls._get_param_names() if name not in NOT_SAVED]
 
 
-def _is_cache(hint: Any) -> bool:
-    return CACHE in getattr(hint, "__metadata__", ())
+def _write_object(value: Any, tensors: Tensors) -> Json:
+    node, name = {}, type(value).__name__
+    known = _known_value(name)
+    require(known is type(value) and not hasattr(value, "not_saved"), _refusal(value))
+    for field in fields(value):
+        with inside(field.name):
+            node[field.name] = write_value(getattr(value, field.name), tensors)
+    return {"class": name, "fields": node}
 
 
-def convert_model(item: Any, tensors: Tensors, sizes: Sizes | None = None) -> Any:
-    """Convert a fitted estimator: its class, its parameters, and what it has learnt."""
-    if tensors.reading:
-        node = entries(item, ["class", "parameters", "learnt"])
-        learnt = node.pop("learnt")
-        model = read_object(node, tensors)
-    else:
-        model, node = item, write_object(item, tensors)
-        kind: Any = type(item)
-        not_learnt = {*node["parameters"], *NOT_SAVED, *_caches(kind)}
-        learnt = {key: value for key, value in vars(item).items() if key not in not_learnt}
-    require(hasattr(model, "predict"), "expected an estimator that can predict")
-    cls: Any = type(model)
-    hints = state_hints(cls)
-    required = [key for key, hint in hints.items() if OPTIONAL not in getattr(hint, "__metadata__", ())]
-    undeclared = [key for key in learnt if key not in hints] if not tensors.reading else []
-    advice = f"{cls.__name__} declares no type hint for it; add one to the class, or delete the attribute"
-    require(not undeclared, f"attribute {', '.join(undeclared)}: {advice}")
-    learnt = entries(learnt, required, list(hints))
-    sizes = Sizes(view_widths(learnt, tensors))
-    done = _convert_attributes(hints, learnt, tensors, sizes)
-    if tensors.reading:
-        vars(model).update(done, **{name: {} for name in _caches(cls)})
-    _check_relations(model, sizes)
-    return model if tensors.reading else {**node, "learnt": done}
+def _refusal(value: Any) -> str:
+    advice = getattr(value, "not_saved", "only the classes of coview can be, because a file holds no code")
+    return f"{type(value).__name__} cannot be saved; {advice}"
 
 
-def view_widths(learnt: Mapping[str, Any], tensors: Tensors) -> dict[str, int]:
-    """Return the number of features of each view, with which all arrays are compared."""
-    read_width = partial(_convert_scalar, int, (Range(least=1),))
-    with inside("view_n_features_"):
-        widths = _convert_mapping(read_width, (), learnt.get("view_n_features_"), tensors, Sizes({}))
-        require(widths, "expected at least one view")
-    return widths
-
-
-def _convert_attributes(
-    hints: Mapping[str, Any], given: Mapping[str, Any], tensors: Tensors, sizes: Sizes
-) -> dict[str, Any]:
-    done = {}
-    for key, item in given.items():
-        with inside(key):
-            done[key] = converter(hints[key])(item, tensors, sizes)
-    return done
-
-
-def _check_relations(value: Any, sizes: Sizes) -> None:
-    try:
-        if hasattr(value, "get_params"):
-            check_parameters(value)
-        getattr(value, "_check_state", lambda sizes: None)(sizes)
-    except InputError as error:
-        raise StateError(str(error)) from None
-
-
-def _convert_object(cls: Any, item: Any, tensors: Tensors, sizes: Sizes) -> Any:
-    """Convert an object by its attributes; that of an abstract class has the name of its own class beside them."""
-    known, tag = concrete_classes(cls), ["class"] if isabstract(cls) else []
-    name: Any = type(item).__name__
-    require(not hasattr(item, "not_saved"), getattr(item, "not_saved", ""))
-    if tensors.reading:
-        name = item.get("class") if tag and isinstance(item, dict) else cls.__name__
-    found: Any = known.get(name) if isinstance(name, str) else None
-    require(found and (tensors.reading or type(item) is found), f"expected {' or '.join(known)}, got {str(name)[:50]}")
-    hints = state_hints(found)
-    source = item if tensors.reading else {"class": name, **vars(item)}  # may hold cached properties beside its state
-    given = entries(source, [*tag, *hints], () if tensors.reading else list(source))
-    done = _convert_attributes(hints, {key: given[key] for key in hints}, tensors, sizes)
-    value: Any = item
-    if tensors.reading:
-        value = object.__new__(found)
-        vars(value).update(done)
-    _check_relations(value, sizes)
-    return value if tensors.reading else {**dict.fromkeys(tag, name), **done}
-
-
-def _convert_parameter(cls: Any, item: Any, tensors: Tensors, sizes: Sizes) -> Any:
-    value = read_value(item, tensors) if tensors.reading else item
-    require(isinstance(value, cls), f"expected {cls.__name__}, got {type(value).__name__}")
-    _check_relations(value, sizes)
-    return value if tensors.reading else write_value(value, tensors)
-
-
-def _convert_mapping(inner: Convert, notes: Notes, item: Any, tensors: Tensors, sizes: Sizes) -> dict[str, Any]:
-    if not isinstance(item, dict) or not all(isinstance(key, str) for key in item):
-        raise _expected("an object", item)
-    by_view, done = SOME_VIEWS in notes or BY_VIEW in notes, {}
-    if by_view:
-        fits = list(item) == list(sizes.views) if BY_VIEW in notes else set(item) <= set(sizes.views)
-        require(fits, f"expected the views {', '.join(sizes.views)}, got {', '.join(item)}")
-    for name, entry in item.items():
+def _read_object(node: Json, tensors: Tensors) -> Any:
+    given, values = entries(node, ["class", "fields"]), {}
+    cls: Any = _known_value(given["class"]) if isinstance(given["class"], str) else None
+    if cls is None or hasattr(cls, "not_saved"):
+        raise StateError(f"class: expected a class of coview, got {str(given['class'])[:50]}")
+    for name, inner in entries(given["fields"], [field.name for field in fields(cls)]).items():
         with inside(name):
-            done[name] = inner(entry, tensors, sizes.of_view(sizes.views[name]) if by_view else sizes)
-    return done
+            values[name] = read_value(inner, tensors)
+    return cls(**values)
 
 
-def _convert_sequence(kind: Any, inner: Convert, notes: Notes, item: Any, tensors: Tensors, sizes: Sizes) -> Any:
-    if not isinstance(item, list if tensors.reading else kind):
-        raise _expected("a list", item)
-    for note in notes:
-        if isinstance(note, Size):
-            sizes.agree(note.name, len(item))
-    widths = list(sizes.views.values())
-    require(BY_VIEW not in notes or len(item) == len(widths), f"expected one entry for each of {len(widths)} views")
-    done = []
-    for i, entry in enumerate(item):
-        scope = sizes.of_view(widths[i]) if BY_VIEW in notes else sizes.of_entry() if OWN_SIZES in notes else sizes
-        try:  # cheaper than `inside`, for long lists of numbers
-            done.append(inner(entry, tensors, scope))
-        except StateError as error:
-            raise error.inside(f"[{i}]") from None
-        if CHAIN in notes:
-            sizes = sizes.of_view((done[-1] if tensors.reading else entry).width(sizes.known("features")))
-    return kind(done) if tensors.reading else done
+def _is_plain(value: Any) -> bool:
+    if type(value) in (int, float):
+        return abs(value) < _INTEGER_LIMIT if type(value) is int else math.isfinite(value)
+    return value is None or type(value) in (bool, str)
 
 
-def _convert_numbers(note: NumberArray, item: Any, tensors: Tensors, sizes: Sizes) -> Any:
-    if not tensors.reading:
-        note.check(item, sizes)
-        if not sp.issparse(item):
-            return tensors.write(item)
-        parts = [tensors.write(part) for part in (item.data, item.indices, item.indptr)]
-        return {"csr": parts, "shape": [int(side) for side in item.shape]}
-    if not (isinstance(note, SparseMatrix) and isinstance(item, dict) and "csr" in item):
-        array = tensors.read(item)
-        note.check(array, sizes)
-        return array
-    node = entries(item, ["csr", "shape"])
-    require(isinstance(node["csr"], list) and len(node["csr"]) == 3, "expected the three parts of a CSR matrix")
-    shape = node["shape"]
-    require(isinstance(shape, list) and [type(side) for side in shape] == [int, int], "expected a shape")
-    data, indices, indptr = (tensors.read(part) for part in node["csr"])
-    note.check_parts(data, indices, indptr, tuple(shape), sizes)
-    return sp.csr_array((data, indices, indptr), shape=tuple(shape))
+def _is_dict(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(type(key) in (str, int) for key in value)
 
 
-def _convert_strings(note: StringArray, item: Any, tensors: Tensors, sizes: Sizes) -> Any:
-    strings = item if tensors.reading else list(item)
-    _convert_sequence(list, converter(str), (Size(note.side),), strings, tensors, sizes)
-    return np.asarray(strings, dtype=object) if tensors.reading else strings
+def _write_dict(value: Mapping[Any, Any], tensors: Tensors) -> Json:
+    node = []
+    for key, item in value.items():
+        with inside(str(key)):
+            node.append([key, write_value(item, tensors)])
+    return node
 
 
-def _convert_one_of(known: Mapping[str, Any], item: Any, tensors: Tensors, sizes: Sizes) -> Any:
-    for name, value in known.items():
-        expected = name if tensors.reading else value
-        if type(item) is type(expected) and item == expected:
-            return value if tensors.reading else name
-    raise StateError(f"expected one of {', '.join(known)}, got {str(item)[:50]}")
+def _read_dict(node: Json, tensors: Tensors) -> dict[Any, Any]:
+    read = {key: read_value(inner, tensors) for key, inner in node}
+    require(_is_dict(read) and len(read) == len(node), "expected each key once, a string or an integer")
+    return read
 
 
-def _convert_scalar(kind: Any, notes: Notes, item: Any, tensors: Tensors, sizes: Sizes) -> Any:
-    accepted, what = _SCALARS[kind]
-    if not isinstance(item, kind if tensors.reading else accepted) or isinstance(item, bool) != (kind is bool):
-        raise _expected(what, item)
-    value = kind(item)
-    if kind in _LARGEST and not abs(value) <= _LARGEST[kind]:  # NaN is not, either
-        raise StateError(f"expected {what} within ±{_LARGEST[kind]:g}")
-    for note in notes:
-        if isinstance(note, Range):
-            note.check(value)
-        elif isinstance(note, Size):
-            sizes.agree(note.name, value)
-    return value
+def _write_sequence(value: tuple[Any, ...], tensors: Tensors) -> Json:
+    node = []
+    for i, item in enumerate(value):
+        with inside(f"[{i}]"):
+            node.append(write_value(item, tensors))
+    return node
 
 
-def _convert_plain(item: Any, tensors: Tensors, sizes: Sizes) -> Any:
-    if isinstance(item, dict):
-        return _convert_mapping(_convert_plain, (), item, tensors, sizes)
-    if isinstance(item, (list, tuple)):
-        return list(_convert_sequence(type(item), _convert_plain, (), item, tensors, sizes))
-    if isinstance(item, float):
-        return _convert_scalar(float, (), item, tensors, sizes)
-    if not (item is None or isinstance(item, (str, int))):
-        raise _expected("a plain value", item)
-    return item
+def _bounds(value: slice | range) -> list[Any]:
+    return [value.start, value.stop, value.step]
 
 
-def _expected(what: str, item: Any) -> StateError:
-    return StateError(f"expected {what}, got {type(item).__name__}")
+def _is_slice(value: Any) -> bool:
+    return type(value) is slice and all(bound is None or type(bound) is int for bound in _bounds(value))
+
+
+def _is_range(value: Any) -> bool:
+    return type(value) is range and not value[_LONGEST_RANGE:]
+
+
+def _read_range(node: Json, tensors: Tensors) -> range:
+    read = range(*node)
+    require(_is_range(read), f"expected at most {_LONGEST_RANGE} numbers")
+    return read
+
+
+def _is_numbers(value: Any) -> bool:
+    return type(value) is np.ndarray and value.dtype.name in DTYPES
+
+
+def _is_strings(value: Any) -> bool:
+    return type(value) is np.ndarray and value.ndim == 1 and value.dtype.kind == "U" and value.dtype.itemsize > 0
+
+
+def _write_strings(value: Array, tensors: Tensors) -> Json:
+    """Add the code points, a row for each string: as JSON, strings could take much more memory than the file."""
+    native = value.astype(value.dtype.newbyteorder("="), order="C")
+    return tensors.write(native.view(np.uint32).reshape(len(value), value.dtype.itemsize // 4))
+
+
+def _read_strings(node: Json, tensors: Tensors) -> Array:
+    points = tensors.read(node)
+    if tensors.skipped:
+        return points
+    known = (
+        points.dtype == np.uint32 and points.ndim == 2 and points.shape[1] and points.max(initial=0) <= sys.maxunicode
+    )
+    require(known, "expected code points, a row for each string")
+    return np.ascontiguousarray(points).view(f"U{points.shape[1]}")[:, 0]
+
+
+def _is_objects(value: Any) -> bool:
+    return type(value) is np.ndarray and value.ndim == 1 and value.dtype.kind == "O" and all(map(_is_plain, value))
+
+
+def _read_objects(node: Json, tensors: Tensors) -> Array:
+    require(isinstance(node, list) and all(map(_is_plain, node)), "expected a list of plain values")
+    return np.array([*node, None], dtype=object)[:-1]
+
+
+def _write_sparse(value: Any, tensors: Tensors) -> Json:
+    return [list(map(int, value.shape)), *(tensors.write(part) for part in (value.data, value.indices, value.indptr))]
+
+
+def _read_sparse(node: Json, tensors: Tensors) -> Any:
+    shape, data, indices, indptr = node
+    parts = (tensors.read(data), tensors.read(indices), tensors.read(indptr))
+    if tensors.skipped:
+        return None
+    require(len(parts[0]) == len(parts[1]), "expected one index for each value")
+    matrix = sp.csr_array(parts, shape=tuple(shape))
+    matrix.check_format(full_check=True)
+    return matrix
+
+
+def _is_dtype(value: Any) -> bool:
+    return (isinstance(value, type) and issubclass(value, np.floating)) or isinstance(value, np.dtype)
+
+
+Tag = tuple[Callable[[Any], bool], Callable[[Any, Tensors], Json], Callable[[Json, Tensors], Any]]
+_TAGS: Mapping[str, Tag] = {
+    "numbers": (_is_numbers, lambda v, tensors: tensors.write(v), lambda node, tensors: tensors.read(node)),
+    "sparse": (lambda v: isinstance(v, sp.csr_array), _write_sparse, _read_sparse),
+    "dict": (_is_dict, _write_dict, _read_dict),
+    "tuple": (
+        lambda v: type(v) is tuple,
+        _write_sequence,
+        lambda node, tensors: tuple(read_value(item, tensors) for item in node),
+    ),
+    "float": (lambda v: type(v) is float, lambda v, _: repr(v), lambda node, _: _NOT_FINITE[node]),
+    "strings": (_is_strings, _write_strings, _read_strings),
+    "objects": (_is_objects, lambda v, _: v.tolist(), _read_objects),
+    "slice": (_is_slice, lambda v, _: _bounds(v), lambda node, _: slice(*node)),
+    "range": (_is_range, lambda v, _: _bounds(v), _read_range),
+    "dtype": (_is_dtype, lambda v, _: np.dtype(v).name, lambda node, _: _DTYPES[node]),
+    "estimator": (
+        lambda v: hasattr(v, "get_params") and known_estimator(type(v).__name__) is type(v),
+        write_estimator,
+        read_estimator,
+    ),
+    "value": (lambda v: is_dataclass(v) and not isinstance(v, type), _write_object, _read_object),
+}

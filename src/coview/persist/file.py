@@ -10,25 +10,23 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, NoReturn, TypeAlias
+from typing import IO, Any
 
 import numpy as np
 
 from coview._version import __version__
-from coview.atomic import FULL_DISK, write_complete
+from coview.base.atomic import FULL_DISK, write_complete
+from coview.base.records import Json, StateError, entries, refuse_nan, require
+from coview.data.view import Array
 from coview.errors import InputError, ModelFileError
-from coview.state import StateError, require
-from coview.views import Array
 
-Json: TypeAlias = Any  # None, bool, int, float, str, list, dict
-
-FORMAT = 1
+FORMAT = 2
 _LARGEST_HEADER = 100_000_000  # bytes; safetensors itself reads no more
 _MOST_VALUES = 4_000_000  # names, numbers, lists and objects in the text; each takes about 100 bytes of memory
-_DEEPEST = 100  # levels of lists and objects in the text; a wrapper takes four
+_DEEPEST = 100  # levels of lists and objects in the text; a wrapper takes eight
 _MOST_SIDES = 8  # of an array
 _LONGEST_MESSAGE = 300
 # Types of arrays, and their names in a safetensors header.
@@ -37,10 +35,10 @@ DTYPES |= {"bool": "BOOL", "float32": "F32", "float64": "F64"}
 
 
 class Tensors:
-    """The arrays of a file that is read, or None for a file that is written; an array used twice is stored once."""
+    """The arrays of a file; an array used twice is stored once. Those that are skipped are not read."""
 
-    def __init__(self, arrays: Mapping[str, Array] | None = None) -> None:
-        self.reading = arrays is not None
+    def __init__(self, arrays: Mapping[str, Array] | None = None, *, skipped: bool = False) -> None:
+        self.skipped = skipped
         self.arrays: dict[str, Array] = dict(arrays or {})
         self._nodes: dict[int, tuple[Json, Array]] = {}  # with the array, because the id of a deleted one is used again
 
@@ -60,18 +58,11 @@ class Tensors:
         """Return the array of this node."""
         given = entries(node, ["tensor"], ["by_columns"])
         name = given["tensor"]
+        if self.skipped:
+            return np.empty(0)
         require(isinstance(name, str) and name in self.arrays, "expected the name of a tensor in this file")
         require(given.get("by_columns", True) is True, "expected a known layout")
         return self.arrays[name].T if "by_columns" in given else self.arrays[name]
-
-
-def entries(node: Json, required: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Json]:
-    """Return a JSON object that has exactly these entries."""
-    require(isinstance(node, dict), f"expected an object, got {type(node).__name__}")
-    missing, unknown = [key for key in required if key not in node], set(node) - {*required, *optional}
-    require(not missing, f"missing: {', '.join(map(repr, missing))}")
-    require(not unknown, f"unknown: {', '.join(sorted(map(repr, unknown)))[:100]}")
-    return dict(node)
 
 
 def write_file(path: Path, tree: Json, arrays: Mapping[str, Array]) -> None:
@@ -228,8 +219,3 @@ def _without_repetition(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     if len(fields) < len(pairs):
         raise ValueError("a name is given twice")
     return fields
-
-
-def refuse_nan(name: str) -> NoReturn:
-    """Raise an error for a constant such as NaN, which JSON does not have but Python reads."""
-    raise ValueError(f"{name} is not a number")

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Self
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
+from coview.base.html import first_few
+from coview.base.runtime import require_memory
+from coview.data.rows import column_statistics
+from coview.data.table import as_string, encoded_cells, look_like_names
+from coview.data.view import Array, Categories, Matrix, View
+from coview.data.views import Views
 from coview.errors import InputError
-from coview.html import first_few
-from coview.parts import warn
-from coview.rows import column_statistics
-from coview.runtime import require_memory
-from coview.state import FloatArray, Sizes, require
-from coview.tables import Array, Categories, as_string, encoded_cells, look_like_names
-from coview.views import Matrix, Views, among_all
 
 _LISTED = 5
 
@@ -36,8 +36,8 @@ class Encoding:
 
     columns: tuple[str, ...]  # of the view
     categories: tuple[Categories | None, ...]  # of each column; None for numbers
-    means: Annotated[Array, FloatArray("features")]
-    scales: Annotated[Array, FloatArray("features", above=0)]
+    means: Array
+    scales: Array
 
     @classmethod
     def learn(cls, views: Views, view: str) -> Self:
@@ -61,12 +61,6 @@ class Encoding:
         if twice is not None:
             raise InputError(f"view {view!r} has two columns named {twice!r} after categories are encoded; rename one")
         return encoding
-
-    def _check_state(self, sizes: Sizes) -> None:
-        require(len(self.columns) == len(self.categories), "expected an entry of categories for each column")
-        require(len(self.names) == len(self.means), f"expected {len(self.names)} encoded columns")
-        for each in (self.columns, self.names, *(found.values for found in self.categories if found is not None)):
-            require(len({*each}) == len(each) > 0, "expected different columns and categories")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -168,14 +162,15 @@ def encoded(views: Views, encodings: Mapping[str, Encoding]) -> Views:
     todo = [name for name in views if name in encodings and name not in views.encoded]
     if not todo:
         return views
-    matrices = dict(views)
-    for name in todo:
-        rows = encodings[name](views, name)
-        matrices[name] = among_all(rows, views.present[name]) if name in views.present else rows
-    columns = {**views.columns, **{name: encodings[name].names for name in todo}}
-    others = {name: found for name, found in views.categories.items() if name not in todo}
-    widths = {**views.encoded, **{name: encodings[name].widths for name in todo}}
-    return Views.trusted(matrices, columns, views.index, views.present, views.empty_cells, others, widths)
+
+    def change(name: str, view: View) -> View:
+        if name not in todo:
+            return view
+        own = encodings[name]
+        found = view.with_observed(own(views, name))
+        return replace(found, columns=own.names, widths=own.widths, has_empty_cells=view.has_empty_cells)
+
+    return views.map(change)
 
 
 def _names_of(column: str, found: Categories | None) -> list[str]:
@@ -226,7 +221,7 @@ def _spelling(value: str) -> str:
 
 
 def _warn_of_unknown(view: str, unknown: list[str]) -> None:
-    warn(
+    warnings.warn(
         f"view {view!r} has categories that no training sample has ({first_few(list(map(repr, unknown)), _LISTED)}); "
         "they count as none of the known categories",
         UserWarning,

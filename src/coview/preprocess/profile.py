@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from coview.views import Array, Matrix
+from coview.data.view import Array, Matrix
 
 _MOSTLY_ZERO = 0.5
 _FEW_COLUMNS = 8

@@ -11,17 +11,16 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 
+from coview.base.text import shortened
+from coview.data.rows import column_statistics, divide_rows, l2_normalize, l2_norms, largest_in_rows
+from coview.data.view import Array, Matrix
 from coview.errors import InputError, InputTypeError
-from coview.formats import shortened
 from coview.registry import STEPS, suggestion
-from coview.rows import column_statistics, divide_rows, l2_normalize, l2_norms, largest_in_rows
-from coview.state import CHAIN, FloatArray, Range, Sizes, require
-from coview.views import Array, Matrix
 
 NAMES = ("none", *(name for name in STEPS if name != "pca"), "pcaN")
 _PCA = re.compile("pca([1-9][0-9]{0,8})")
@@ -70,8 +69,8 @@ class Standardize(Step):
     A constant column is divided by 1.
     """
 
-    means: Annotated[Array, FloatArray("features")]
-    spreads: Annotated[Array, FloatArray("features", above=0)]
+    means: Array
+    spreads: Array
 
     @classmethod
     def learn(cls, x: Matrix) -> Self:
@@ -104,7 +103,7 @@ class L2Normalize(Step):
 class TfIdf(_CountStep):
     """Columns times ln((1 + n) / (1 + m)) + 1, where m of n training rows have the column (smooth tf-idf)."""
 
-    weights: Annotated[Array, FloatArray("features", above=0)]
+    weights: Array
 
     @classmethod
     def learn(cls, x: Matrix) -> Self:
@@ -135,7 +134,7 @@ class Log1p(Step):
 class NormalizeTotal(_CountStep):
     """Rows scaled to the same sum: the median sum of the training rows that are not zero."""
 
-    total: Annotated[float, Range(above=0)]
+    total: float
 
     @classmethod
     def learn(cls, x: Matrix) -> Self:
@@ -154,7 +153,7 @@ class BlockScale(Step):
     Views that are stacked then have the same weight in distances, whatever their number of columns.
     """
 
-    size: Annotated[float, Range(above=0)]
+    size: float
 
     keeps_scale = True
 
@@ -178,8 +177,8 @@ class PrincipalComponents(Step):
     singular value decomposition), as is usual for word counts.
     """
 
-    centre: Annotated[Array, FloatArray("features")]
-    directions: Annotated[Array, FloatArray("_directions", "features")]  # a row for each component
+    centre: Array
+    directions: Array  # a row for each component
 
     keeps_columns = False
 
@@ -304,11 +303,7 @@ class FittedPreprocessing:
     """A chain of learnt steps, which transforms any rows as it transforms the training rows."""
 
     preprocessing: Preprocessing
-    steps: Annotated[tuple[Step, ...], CHAIN]
-
-    def _check_state(self, sizes: Sizes) -> None:
-        expected = [step_spec(name).kind for name in self.preprocessing.steps]
-        require([type(step) for step in self.steps] == expected, f"expected the steps {self.preprocessing.name}")
+    steps: tuple[Step, ...]
 
     def __call__(self, x: Matrix, view: str = "X") -> Matrix:
         """Return the preprocessed rows of a view; x is not changed, and is itself returned if there are no steps."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from coview.atomic import write_complete
+from coview.base.atomic import write_complete
 from coview.compare import Comparison
 from coview.report.charts import chart_data, has_scores
+from coview.report.comparison import comparison_overview, preprocessing_descriptions
 from coview.report.page import fill
-from coview.report.sentences import comparison_overview, overview, preprocessing_descriptions
 from coview.report.tables import cross_table, divisions, sample_table, short_names, splits, valleys_by_cluster
 from coview.summary import Summary
-from coview.summary.words import membership_in_words
+from coview.summary.sentences import membership_in_words, overview
 
 __all__ = ["render", "write_report"]
 

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coview.formats import decimals, percent, shortened, shortened_apart
-from coview.palette import PALETTE, cluster_style
+from coview.base.palette import PALETTE, cluster_style
+from coview.base.text import decimals, percent, shortened, shortened_apart
+from coview.data.rows import evenly_spaced
+from coview.data.view import Array
+from coview.evaluate.words import excess_in_words
 from coview.report.tables import drawn_branches
-from coview.summary.picture import GroupExcess, Measure, cluster_measures, excess_range, groups_without_valley
+from coview.summary.picture import Measure, cluster_measures, excess_range, groups_without_valley
 from coview.summary.values import reading_order
-from coview.views import Array
 
 if TYPE_CHECKING:
     from coview.core.tree import Branch
@@ -103,27 +105,14 @@ _LACKS = "lacks the view"
 
 def _scatter_data(summary: Summary) -> dict[str, Any]:
     points = summary.points
-    n_drawn = min(len(points.samples), MAX_POINTS)
-    drawn = np.linspace(0, len(points.samples) - 1, n_drawn).astype(int)
+    drawn = evenly_spaced(len(points.samples), MAX_POINTS)
     spaces = {"all views": points.scores, **points.view_scores}
-    n_components = max(1, min(len(points.scores[0]), MAX_COORDINATES // (n_drawn * len(spaces))))
-    groupings: dict[str, Any] = {"cluster": points.labels, "known class": points.classes}
-    lacking = {view.name for view in summary.views if view.n_samples < summary.n_samples}
-    for name, labels in points.view_labels.items():
-        shown = [_LACKS if label < 0 and name in lacking else label for label in labels]
-        groupings[f"view {name}"] = shown
-    sizes = _group_sizes(summary)
-    # Numbers that colour the samples: a new one is one line here.
-    quantities = {
-        "margin": points.margins,
-        "membership": points.memberships,
-        "novelty": points.novelties,
-    }
+    n_components = max(1, min(len(points.scores[0]), MAX_COORDINATES // (len(drawn) * len(spaces))))
+    # Numbers that colour the samples: a new one is one entry here.
+    quantities = {"margin": points.margins, "membership": points.memberships, "novelty": points.novelties}
     return {
         "samples": [shortened(points.samples[row], MAX_ID_LENGTH) for row in drawn],
-        "groupings": [
-            _grouping(name, values, drawn, sizes.get(name)) for name, values in groupings.items() if values is not None
-        ],
+        "groupings": [_grouping(name, *grouping, drawn) for name, grouping in _groupings(summary).items()],
         "quantities": [
             {"name": name, "values": pack(np.asarray(values, dtype=float)[drawn])}
             for name, values in quantities.items()
@@ -132,30 +121,32 @@ def _scatter_data(summary: Summary) -> dict[str, Any]:
         "training": _axes_data(summary.map.positions) if summary.map and not summary.of_training else None,
         "map": _axes_data(np.asarray(points.positions)[drawn]) if points.positions else None,
         "spaces": [
-            {"name": name, "components": [pack(column) for column in np.asarray(scores)[drawn, :n_components].T]}
+            {"name": name, "components": _axes_data(np.asarray(scores)[drawn, :n_components])}
             for name, scores in spaces.items()
         ],
     }
 
 
 def _axes_data(positions: Any) -> list[dict[str, Any]]:
-    """The horizontal and the vertical coordinates on the map."""
     return [pack(axis) for axis in np.asarray(positions).T]
 
 
-def _group_sizes(summary: Summary) -> dict[str, Mapping[Any, int]]:
-    """The number of samples in each group, by grouping: of all samples, not only of those that are drawn."""
-    sizes: dict[str, Mapping[Any, int]] = {"cluster": {cluster.label: cluster.size for cluster in summary.clusters}}
-    if summary.truth is not None:
-        totals = map(sum, zip(*summary.truth.contingency, strict=True))
-        sizes["known class"] = dict(zip(summary.truth.classes, totals, strict=True))
-    views = {f"view {view.name}": view.sizes for view in summary.views if view.sizes is not None}
-    return sizes | {name: dict(enumerate(of_view)) for name, of_view in views.items()}
+def _groupings(summary: Summary) -> dict[str, tuple[Sequence[Any], Mapping[Any, int] | None]]:
+    """Return the groups of the points by grouping, and the number of samples in each group, also of those not drawn."""
+    points, truth = summary.points, summary.truth
+    found: dict[str, Any] = {"cluster": (points.labels, {each.label: each.size for each in summary.clusters})}
+    if points.classes is not None:
+        totals = truth and dict(zip(truth.classes, map(sum, zip(*truth.contingency, strict=True)), strict=True))
+        found["known class"] = points.classes, totals
+    for view in summary.views:
+        if (labels := points.view_labels.get(view.name)) is not None:
+            lacking = view.n_samples < summary.n_samples
+            shown = [_LACKS if label < 0 and lacking else label for label in labels]
+            found[f"view {view.name}"] = shown, None if view.sizes is None else dict(enumerate(view.sizes))
+    return found
 
 
-def _grouping(
-    name: str, values: Sequence[int] | Sequence[str], drawn: Array, sizes: Mapping[Any, int] | None
-) -> dict[str, Any]:
+def _grouping(name: str, values: Sequence[Any], sizes: Mapping[Any, int] | None, drawn: Array) -> dict[str, Any]:
     """The groups that colour the samples. A cluster keeps its number, which determines its colour and shape."""
     shown = [values[row] for row in drawn]
     names = sorted(set(shown), key=lambda each: reading_order(str(each)))
@@ -171,8 +162,7 @@ def _grouping(
 
 
 def _heatmap_data(similarities: Similarities) -> dict[str, Any]:
-    n_rows = len(similarities.labels)
-    kept = np.linspace(0, n_rows - 1, min(n_rows, MAX_SIMILARITIES)).astype(int)
+    kept = evenly_spaced(len(similarities.labels), MAX_SIMILARITIES)
     values = np.asarray(similarities.values, dtype=float)[np.ix_(kept, kept)]
     # With most kernels the diagonal is far above the rest, and outliers would leave the other cells pale.
     off_diagonal = values[~np.eye(len(values), dtype=bool)]
@@ -187,16 +177,12 @@ def _heatmap_data(similarities: Similarities) -> dict[str, Any]:
 def _tree_data(tree: Sequence[Branch]) -> dict[str, Any]:
     """The clusters of each number as nodes of a Sankey diagram, and the samples that they share as links."""
     shown = drawn_branches(tree)
-    nodes = dict.fromkeys(
-        node
-        for branch in shown
-        for node in ((branch.n_clusters, branch.cluster), (branch.next_n_clusters, branch.next_cluster))
-    )
-    place = {node: i for i, node in enumerate(nodes)}
+    links = [((b.n_clusters, b.cluster), (b.next_n_clusters, b.next_cluster)) for b in shown]
+    place = {node: i for i, node in enumerate(dict.fromkeys(node for link in links for node in link))}
     return {
-        "nodes": [list(node) for node in nodes],
-        "sources": [place[branch.n_clusters, branch.cluster] for branch in shown],
-        "targets": [place[branch.next_n_clusters, branch.next_cluster] for branch in shown],
+        "nodes": [list(node) for node in place],
+        "sources": [place[source] for source, _ in links],
+        "targets": [place[target] for _, target in links],
         "sizes": [branch.size for branch in shown],
     }
 
@@ -215,7 +201,7 @@ def _support_data(summary: Summary) -> dict[str, Any] | None:
             {**each._asdict(), "ticks": each.ticks, "texts": _measured_texts(summary, each)} for each in measures
         ],
         "height": round(row * len(labels)) if measures else None,
-        "groups": [{**each._asdict(), "text": _group_text(each)} for each in groups],
+        "groups": [{**each._asdict(), "text": excess_in_words(each.excess, each.needed)} for each in groups],
         "range": excess_range(groups) if groups else None,
     }
 
@@ -227,8 +213,3 @@ def _measured_texts(summary: Summary, measure: Measure) -> list[str]:
         f"cluster {cluster.label}: {measure.name} {decimals(value, bounds=bounds)}"
         for cluster, value in zip(summary.clusters, measure.values, strict=True)
     ]
-
-
-def _group_text(group: GroupExcess) -> str:
-    excess, needed = decimals(group.excess, bounds=(group.needed,)), decimals(group.needed, bounds=(group.excess,))
-    return f"excess modularity {excess}, at least {needed} is needed"

@@ -8,13 +8,12 @@ from base64 import b64encode
 from importlib.resources import files
 from typing import Any
 
+from coview.base.extras import load_extra
+from coview.base.text import count, decimals, listed, percent, plural, rounded, seconds
 from coview.certainty.stability import READING_BOUNDS, hennig_reading
 from coview.evaluate.valleys import CUT_GAUSSIAN, DEEP
-from coview.extras import load_extra
-from coview.formats import count, decimals, listed, percent, plural, rounded, seconds
 from coview.report.charts import swatch
-from coview.report.sentences import AGREEMENT_BOUNDS, LOW_SILHOUETTE
-from coview.summary.words import UNCERTAIN, contribution_fractions
+from coview.summary.sentences import AGREEMENT_BOUNDS, LOW_SILHOUETTE, UNCERTAIN, contribution_fractions
 
 FILTERS = {each.__name__: each for each in (count, decimals, hennig_reading, listed, percent, plural, rounded, seconds)}
 _OF_CLUSTERS = {"stability": READING_BOUNDS, "silhouette": (LOW_SILHOUETTE,), "valley": (DEEP, CUT_GAUSSIAN)}

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from coview.formats import shortened, shortened_apart
+from coview.base.text import shortened, shortened_apart
+from coview.core.agreement import matched
 
 if TYPE_CHECKING:
     from coview.core.tree import Branch
@@ -110,58 +111,44 @@ def splits(summary: Summary) -> dict[str, list[Split]]:
     found = {}
     lacking = {view.name for view in summary.views if view.n_samples < summary.n_samples}
     for view, view_labels in summary.points.view_labels.items():
-        parts: dict[int, Counter[int]] = defaultdict(Counter)
-        for label, view_label in zip(summary.points.labels, view_labels, strict=True):
-            if view_label >= 0 or view not in lacking:
-                parts[label][view_label] += 1
-        divided = [
-            Split(label, *(size / sizes.total() for _, size in sizes.most_common(2)))
-            for label, sizes in parts.items()
-            if len(sizes) > 1
-        ]
-        found[view] = sorted(divided, key=lambda split: split.largest)[:MAX_SPLITS]
+        parts = defaultdict(list)
+        for (label, own), size in Counter(zip(summary.points.labels, view_labels, strict=True)).most_common():
+            if own >= 0 or view not in lacking:
+                parts[label].append(size)
+        divided = [Split(c, *(size / sum(sizes) for size in sizes[:2])) for c, sizes in parts.items() if len(sizes) > 1]
+        found[view] = sorted(divided, key=lambda split: (split.largest, split.label))[:MAX_SPLITS]
     return found
 
 
 def drawn_branches(tree: Sequence[Branch]) -> list[Branch]:
     """Return the branches that a diagram has room for."""
-    n_samples = sum(branch.size for branch in tree if branch.n_clusters == tree[0].n_clusters)
-    narrow = [b for b in tree if b.size >= LEAST_BRANCH * n_samples and b.next_n_clusters <= MAX_TREE_CLUSTERS]
-    return narrow or [branch for branch in tree if branch.n_clusters == tree[0].n_clusters]
+    first = [branch for branch in tree if branch.n_clusters == tree[0].n_clusters]
+    least = LEAST_BRANCH * sum(branch.size for branch in first)
+    return [b for b in tree if b.size >= least and b.next_n_clusters <= MAX_TREE_CLUSTERS] or first
 
 
 def divisions(tree: Sequence[Branch]) -> list[Division]:
     """Return the clusters with at least two parts of some size, in increasing number of clusters."""
-    parts: dict[tuple[int, int, int], dict[int, int]] = defaultdict(dict)
-    for branch in tree:
+    branches: dict[tuple[int, int, int], list[Branch]] = defaultdict(list)
+    for branch in sorted(tree, key=lambda each: -each.size):
         if branch.next_n_clusters <= MAX_TREE_CLUSTERS:
-            place = branch.n_clusters, branch.next_n_clusters, branch.cluster
-            parts[place][branch.next_cluster] = branch.size
+            branches[branch.n_clusters, branch.next_n_clusters, branch.cluster].append(branch)
     found = []
-    for place, sizes in parts.items():
-        ranked = sorted(sizes.items(), key=lambda part: -part[1])
-        large = [(label, size / sum(sizes.values())) for label, size in ranked]
-        large = [(label, fraction) for label, fraction in large if fraction >= LEAST_PART]
-        if len(large) > 1:
-            found.append(Division(*place, large))
+    for place, some in sorted(branches.items()):
+        total = sum(branch.size for branch in some)
+        parts = [(b.next_cluster, b.size / total) for b in some if b.size >= LEAST_PART * total]
+        if len(parts) > 1:
+            found.append(Division(*place, parts))
     return found
 
 
 def cross_table(truth: Truth) -> CrossTable:
     """Return the counts by cluster and class, with the most frequent classes if there are many."""
-    totals = [sum(column) for column in zip(*truth.contingency, strict=True)]
-    kept = sorted(sorted(range(len(totals)), key=lambda column: -totals[column])[:MAX_CLASSES])
-    kept = [kept[place] for place in _towards_diagonal([[row[column] for column in kept] for row in truth.contingency])]
-    n_other = len(totals) - len(kept)
-    rows = [[row[column] for column in kept] for row in truth.contingency]
+    counts = np.array(truth.contingency)
+    kept = np.sort(np.argsort(-counts.sum(axis=0), kind="stable")[:MAX_CLASSES])
+    _, columns = matched(counts[:, kept])  # in the order of the clusters; classes without a cluster come last
+    kept = kept[[*columns, *(column for column in range(len(kept)) if column not in columns)]]
+    rows, n_other = counts[:, kept], counts.shape[1] - len(kept)
     if n_other:
-        rows = [[*shown, sum(row) - sum(shown)] for shown, row in zip(rows, truth.contingency, strict=True)]
-    return CrossTable([truth.classes[column] for column in kept], rows, n_other)
-
-
-def _towards_diagonal(counts: Sequence[Sequence[int]]) -> list[int]:
-    """Return the columns in the order of the rows that they match one to one; those that match no row come last."""
-    from scipy.optimize import linear_sum_assignment
-
-    matched = linear_sum_assignment(counts, maximize=True)[1].tolist()  # rows are in their order
-    return [*matched, *(column for column in range(len(counts[0])) if column not in matched)]
+        rows = np.column_stack([rows, counts.sum(axis=1) - rows.sum(axis=1)])
+    return CrossTable([truth.classes[column] for column in kept], rows.tolist(), n_other)

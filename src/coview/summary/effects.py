@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from coview.rows import row_blocks, with_entries
+from coview.data.rows import row_blocks, with_entries
+from coview.data.view import Array, Matrix
 from coview.summary.margins import Numbers, indicators
-from coview.views import Array, Matrix
 
 LARGEST = 1000.0  # effects are clipped here: that of a column without variance within the groups would be infinite
 _SLAB_NUMBERS = 2**22

@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from coview.base.runtime import one_sklearn_thread
+from coview.core.assign import Labels
+from coview.core.drawn import draw_by_cluster
 from coview.core.plane import principal_plane, scaled, stacked
+from coview.data.rows import l2_normalize
+from coview.data.view import Array
+from coview.errors import InputError
+from coview.model.model import Model
 from coview.neighbors.exact import ExactSearch
-from coview.rows import l2_normalize
-from coview.runtime import one_sklearn_thread
-from coview.views import Array
+from coview.summary.plain import plain_record
+from coview.summary.values import SampleMap
 
 ARRANGED = 1000  # training samples; docs/reading-a-summary.md has the cost and the quality of other numbers
 _ITERATIONS = 500
@@ -21,6 +27,27 @@ _FEWEST = 8  # t-SNE of fewer distinct points is arbitrary
 _NEIGHBOURS = 5
 _DECIMALS = 6  # of points: scores may be computed in float32
 _NEAREST = 1e-5  # at a smaller distance two points count as the same
+
+
+def map_positions(
+    model: Model, scores: Array | None, labels: Labels, of_training: bool, given: SampleMap | None = None
+) -> tuple[SampleMap | None, Array | None]:
+    """Return the map of the training samples, and the positions of these samples on it; None without score space."""
+    if scores is None:
+        return None, None
+    kept = model.kept_scores
+    trained = scores if kept is None else kept
+    if given is None:
+        rows = draw_by_cluster(labels if kept is None else model.trained_labels, ARRANGED)
+        given = plain_record(SampleMap, fingerprint=model.fingerprint, rows=rows, positions=arrange(trained[rows]))
+    elif given.fingerprint != model.fingerprint or not {*given.rows} <= {*range(0 if kept is None else len(kept))}:
+        raise InputError("on_map is not a map of this model; give the map of the summary of its training samples")
+    arranged, positions = list(given.rows), np.array(given.positions)
+    placed = place(scores, trained[arranged], positions)
+    same = trained is scores or (of_training and len(trained) == len(scores))
+    if same and trained.shape[1] == 1:  # samples of equal score are apart along y, which neighbours cannot tell
+        placed[arranged] = positions
+    return given, placed
 
 
 def arrange(scores: Array) -> Array:

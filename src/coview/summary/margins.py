@@ -2,14 +2,43 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from coview.rows import l2_normalize, row_blocks, squared_norms
-from coview.views import Array
+from coview.data.rows import l2_normalize, row_blocks, squared_norms
+from coview.data.view import Array
 
 Numbers = NDArray[np.intp]  # clusters as 0, 1, …, each with members
+
+
+class Separation(NamedTuple):
+    """How well samples and clusters are separated; None without scores or with a single cluster."""
+
+    margins: Array | None = None  # of samples
+    nearest_others: Numbers | None = None  # the nearest cluster of each sample besides its own
+    cluster_margins: Array | None = None  # medians
+    silhouettes: Array | None = None  # by cluster; None if each sample is a cluster
+    silhouette: float | None = None
+
+
+def separation(scores: Array | None, numbers: Numbers, drawn: Numbers) -> Separation:
+    """Return the separation of clusters in score space; the silhouettes are those of the drawn samples."""
+    from sklearn.metrics import silhouette_samples
+
+    sizes = np.bincount(numbers)
+    if scores is None or len(sizes) < 2:
+        return Separation()
+    points = shortened_directions(scores, numbers)
+    by_sample, nearest_others = margins(points, numbers, len(sizes))
+    medians = np.array([np.median(by_sample[numbers == c]) for c in range(len(sizes))])
+    if len(sizes) == len(drawn):
+        return Separation(by_sample, nearest_others, medians)
+    silhouettes = silhouette_samples(points[drawn], numbers[drawn])
+    by_cluster = np.bincount(numbers[drawn], silhouettes) / np.bincount(numbers[drawn])
+    return Separation(by_sample, nearest_others, medians, by_cluster, float(by_cluster @ sizes / len(numbers)))
 
 
 def indicators(numbers: Numbers, n_clusters: int) -> sp.csr_array:

@@ -11,20 +11,9 @@ from typing import Any
 import numpy as np
 
 from coview._version import __version__
-from coview.compose import Concat, FixedSize, PerView, Preprocessed
-from coview.evaluate.coview import Coview
-from coview.methods.base import MultiViewClusterer
-from coview.methods.nested import nested_models
+from coview.model.model import Model
 
 _UNCHANGED = "as it is"  # a view without preprocessing
-
-
-def n_training_samples(model: Any, n: int) -> int:
-    """Return the number of samples that a model or the method inside is fitted on; n if it has no labels."""
-    for each in nested_models(model):
-        if isinstance(each, FixedSize):
-            return len(each.train_rows_)
-    return len(getattr(each, "labels_", range(n)))
 
 
 def nested_name(model: Any) -> str:
@@ -36,37 +25,26 @@ def nested_name(model: Any) -> str:
     return f"{type(model).__name__}({', '.join(map(nested_name, inside))})"
 
 
-def describe_preprocessing(model: Any) -> dict[str, str]:
+def describe_preprocessing(model: Model) -> dict[str, str]:
     """Return what a fitted model does to the rows of each view before its method sees them, in words."""
-    found = _steps_in_words(model)
-    words = {name: ", ".join(steps) or _UNCHANGED for name, steps in found.items()}
-    for name in model._encodings:  # of the outermost model, before all steps
-        words[name] = f"encoded categories, then {words[name]}" if found[name] else "encoded categories"
+    words = {}
+    for name in model.names:
+        steps = _steps(model, name)
+        words[name] = ", ".join(steps) or _UNCHANGED
+        if name in model.encodings:
+            words[name] = f"encoded categories, then {words[name]}" if steps else "encoded categories"
     return words
 
 
-def _steps_in_words(model: Any) -> dict[str, list[str]]:
-    """Return what wrappers do to each view, the outermost first."""
-    found: dict[str, list[str]] = {name: [] for name in model.view_names_}
-    if isinstance(model, Coview):
-        return {name: ["; ".join(_representations(model, name))] for name in found}
-    for name, words in found.items():
-        if isinstance(model, Preprocessed) and model.preprocessing_[name].steps:
-            words.append(model.preprocessing_[name].preprocessing.description)
-        inner = model.estimators_[name] if isinstance(model, PerView) else model.inner_model
-        if isinstance(inner, MultiViewClusterer):
-            inside = _steps_in_words(inner)
-            if isinstance(model, Concat):  # its table is one view, under a name of its own
-                words += [f"{each} (of all columns)" for each in inside.popitem()[1]]
-            else:
-                words += inside[name]
-    return found
-
-
-def _representations(model: Coview, view: str) -> dict[str, None]:
-    """Return the preprocessing of a view in each representation, in words, without the last step for stacked views."""
-    learnt = [graph.representation.preprocessing for graph in model.model_.graphs]
-    return dict.fromkeys(each[view].preprocessing.description.rsplit(", ", 1)[0] for each in learnt if view in each)
+def _steps(model: Model, view: str) -> list[str]:
+    """Return what stages and the predictor do to a view, in words, the outermost first."""
+    words: list[str] = []
+    seen = view
+    for stage in model.stages:
+        words += stage.words(seen) if seen == view else [f"{each} (of all columns)" for each in stage.words(seen)]
+        seen = stage.inner_name(seen)
+    inside = model.predictor.words(seen) if model.predictor is not None else []
+    return words + (inside if seen == view else [f"{each} (of all columns)" for each in inside])
 
 
 def parameters(model: Any) -> dict[str, Any]:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
+from coview.base.html import html_table
+from coview.base.records import record_from_json, record_to_json, refuse_nan
+from coview.base.text import count, decimals, percent, plural, shortened
 from coview.core.tree import Branch
 from coview.errors import InputError
 from coview.evaluate.number import ClusterNumber
 from coview.evaluate.support import Support
-from coview.formats import count, decimals, percent, plural, shortened
-from coview.html import html_table
-from coview.persist.codec import record_from_json, record_to_json
-from coview.persist.file import refuse_nan
+from coview.summary.consistency import require_consistent
+from coview.summary.plain import EXACT, THREE_DIGITS
 
 _FORMAT = "coview summary 12"
 _LISTED = 20
@@ -52,7 +53,7 @@ class Cluster:
 
 
 @dataclass(frozen=True)
-class View:
+class ViewSummary:
     """One view: its size, preprocessing, kernel and weight, and the labels that it yields alone."""
 
     name: str
@@ -61,7 +62,7 @@ class View:
     sparse: bool
     preprocessing: str  # in words
     kernel: str | None
-    kappa: float | None  # its weight in the sum of the kernel matrices; None for methods without such weights
+    kappa: float | None = field(metadata=EXACT)  # its weight in the sum of kernel matrices, for methods with weights
     agreement: float | None  # adjusted Rand index between its own labels and the joint labels
     agreement_without: float | None  # the same between the joint labels and those predicted without the view
     sizes: tuple[int, ...] | None  # number of samples with each of its own labels, if all samples have one
@@ -100,7 +101,7 @@ class FeatureMeans:
 
     views: tuple[str, ...]  # one entry per column, as in names
     names: tuple[str, ...]
-    values: tuple[tuple[float, ...], ...]  # one row per cluster, one column per column of the data
+    values: tuple[tuple[float, ...], ...] = field(metadata=THREE_DIGITS)  # one row per cluster
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class Uncertain:
     label: int
     nearest_other: int
     margin: float  # below 0 if the other cluster is nearer
-    membership: float | None  # in its cluster
+    membership: float | None = field(metadata=THREE_DIGITS)  # in its cluster
 
 
 @dataclass(frozen=True, repr=False)
@@ -125,8 +126,8 @@ class Samples:
     classes: tuple[str, ...] | None
     nearest_others: tuple[int, ...] | None  # the nearest cluster besides the own one
     margins: tuple[float, ...] | None
-    memberships: tuple[float, ...] | None  # in the own cluster; three significant digits
-    novelties: tuple[float | None, ...] | None  # from 0 to 1; None if no training sample has a view of the sample
+    memberships: tuple[float, ...] | None = field(metadata=THREE_DIGITS)  # in the own cluster
+    novelties: tuple[float | None, ...] | None = field(metadata=THREE_DIGITS)  # 0 to 1; None without a common view
     best_views: tuple[str, ...] | None  # the view that contributes most to the label
     stability: tuple[float | None, ...] | None  # fraction of the refits in which the sample stays in its cluster
 
@@ -143,8 +144,8 @@ class Points:
     labels: tuple[int, ...]
     classes: tuple[str, ...] | None
     margins: tuple[float, ...] | None  # from -1 to 1; below 0 if the nearest other cluster is nearer than the own one
-    memberships: tuple[float, ...] | None
-    novelties: tuple[float | None, ...] | None
+    memberships: tuple[float, ...] | None = field(metadata=THREE_DIGITS)
+    novelties: tuple[float | None, ...] | None = field(metadata=THREE_DIGITS)
     scores: tuple[tuple[float, ...], ...]  # one row per sample, one column per component
     positions: tuple[tuple[float, ...], ...]  # x and y of each sample on the map
     view_labels: dict[str, tuple[int, ...]]
@@ -179,7 +180,7 @@ class Similarities:
 
     name: str
     labels: tuple[int, ...]
-    values: tuple[tuple[float, ...], ...]
+    values: tuple[tuple[float, ...], ...] = field(metadata=THREE_DIGITS)
 
     def __repr__(self) -> str:
         return f"Similarities({self.name} of {len(self.labels)} samples)"
@@ -197,7 +198,7 @@ class Summary:
     n_samples, n_train, n_clusters : int
     of_training : bool
         Whether these are the samples of the fit, and not new ones.
-    views : tuple of View
+    views : tuple of ViewSummary
     clusters : tuple of Cluster
     support : Support or None
         What supports the clusters; None for new samples, for one cluster that is given, and for precomputed kernels.
@@ -246,17 +247,17 @@ class Summary:
     """
 
     method: str
-    parameters: dict[str, Any]
+    parameters: dict[str, Any] = field(metadata=EXACT)
     n_samples: int
     n_train: int
     n_clusters: int
     of_training: bool
-    views: tuple[View, ...]
+    views: tuple[ViewSummary, ...]
     clusters: tuple[Cluster, ...]
     support: Support | None
     refits: Refits | None
     silhouette: float | None
-    rho: float | None
+    rho: float | None = field(metadata=EXACT)
     eigenvalues: tuple[float, ...] | None
     explained_variance_ratio: tuple[float, ...] | None
     further_eigenvalues: tuple[float, ...] | None
@@ -270,7 +271,7 @@ class Summary:
     similarities: Similarities | None
     number: ClusterNumber | None
     notes: tuple[str, ...]
-    seconds: dict[str, float]
+    seconds: dict[str, float] = field(metadata=EXACT)
     versions: dict[str, str]
     command: str | None
 
@@ -313,7 +314,7 @@ class Summary:
             raise InputError(f"expected a summary of the format {_FORMAT!r}; fit again with this version to get one")
         del plain["format"]
         summary: Summary = record_from_json(cls, plain, "the summary")
-        _check_lengths(summary)
+        require_consistent(summary)
         return summary
 
     def __repr__(self) -> str:
@@ -340,7 +341,7 @@ class Summary:
                 percent(cluster.fraction),
                 decimals(cluster.silhouette),
                 decimals(cluster.margin),
-                *(percent(cluster.kept_together[name]) for name in views),
+                *(percent(cluster.kept_together.get(name)) for name in views),
                 ", ".join(
                     f"{each.view}: {shortened(each.name)} ({decimals(each.effect, 1, sign=True)})"
                     for each in cluster.features[:3]
@@ -363,53 +364,3 @@ def reading_order(name: str) -> tuple[Any, ...]:
         return 0, number, name
     parts = re.split("([0-9]+)", name)  # words and numbers alternate, so that like is compared with like
     return 1, [float(part) if i % 2 else part for i, part in enumerate(parts)], name
-
-
-def _check_lengths(summary: Summary) -> None:
-    """Raise an error if parts that belong together differ in length, because plots and report zip them."""
-    points, samples, truth, similarities = summary.points, summary.samples, summary.truth, summary.similarities
-    means = summary.feature_means
-    n, names, labels = len(points.rows), {v.name for v in summary.views}, {c.label for c in summary.clusters}
-    drawn: list[Any] = [points.samples, points.labels, points.classes, points.margins, points.scores or None]
-    drawn += [points.memberships, points.novelties]
-    drawn += [points.positions] if summary.map is not None else []
-    drawn += [*points.view_labels.values(), *points.view_scores.values()]
-    listed: list[Any] = [samples.names, samples.labels, samples.classes, samples.nearest_others, samples.margins]
-    listed += [samples.memberships, samples.novelties, samples.best_views, samples.stability]
-    agreed = {v.name for v in summary.views if v.agreement is not None}
-    lacking = {v.name for v in summary.views if v.n_samples < summary.n_samples}
-    holds = {
-        "n_clusters": summary.n_clusters == len(summary.clusters) == len(labels),
-        "views": len(names) == len(summary.views),
-        # A cluster without samples of a view has none that the view keeps together.
-        "clusters": all(agreed - lacking <= set(c.kept_together) <= agreed for c in summary.clusters)
-        and all(set(c.contradicted) <= set(c.contributions) <= names for c in summary.clusters),
-        "points": all(len(part) == n for part in drawn if part is not None)
-        and set(points.view_labels) | set(points.view_scores) <= names
-        and set(points.labels) <= labels
-        and all(len({len(row) for row in scores}) <= 1 for scores in (points.scores, *points.view_scores.values())),
-        "samples": all(len(part) == len(samples.rows) for part in listed if part is not None)
-        and set(samples.labels) | set(samples.nearest_others or ()) <= labels
-        and set(samples.best_views or ()) <= names,
-    }
-    if summary.refits is not None:
-        holds["refits"] = len(summary.refits.dissolved) == len(labels) and samples.stability is not None
-    if summary.map is not None:
-        positions = (*summary.map.positions, *points.positions)
-        holds["map"] = len(summary.map.rows) == len(summary.map.positions) and {len(xy) for xy in positions} <= {2}
-    if means is not None:
-        widths = {len(means.views), len(means.names), *map(len, means.values)}
-        holds["feature_means"] = len(means.values) == len(labels) and len(widths) == 1 and set(means.views) <= names
-    if truth is not None:
-        widths = set(map(len, truth.contingency))
-        holds["truth"] = len(truth.contingency) == len(labels) and widths <= {len(truth.classes)}
-    if similarities is not None:
-        side = len(similarities.labels)
-        holds["similarities"] = len(similarities.values) == side and all(len(r) == side for r in similarities.values)
-    if summary.support is not None:  # consistent in itself
-        known = {*summary.support.clusters}
-        of_groups = sum(group.size for group in summary.support.groups)
-        holds["support"] = known <= labels and of_groups == summary.support.n_samples
-    for part, fine in holds.items():
-        if not fine:
-            raise InputError(f"the summary is inconsistent in {part!r}; it was changed after it was written")

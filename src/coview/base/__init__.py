@@ -1,0 +1,1 @@
+"""What everything builds on: checks of parameters, names and numbers as text, threads, progress, files."""
