@@ -62,7 +62,8 @@ def block_masks(n_samples: int, n_views: int, rate: float, rng: np.random.Genera
 
 def with_masks(views: Views, present: Array) -> Views:
     """Return the views of which samples lack some."""
-    return Views.trusted(views, views.columns, present=dict(zip(views, present.T, strict=True)))
+    masks = dict(zip(views, present.T, strict=True))
+    return views.map(lambda name, view: view.among(masks[name]))
 
 
 def imputed(views: Views) -> Views:

@@ -92,7 +92,7 @@ def test_it_can_be_written_as_json(everything):
 
 
 class Failing(OPMC):
-    def _fit(self, X):
+    def fit_model(self, views, report):
         raise MemoryError("too little memory")
 
 

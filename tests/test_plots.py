@@ -265,7 +265,7 @@ def test_the_support_has_the_valley_ratio_beside_the_stability_and_the_excess_mo
     assert [to_hex(line.get_color()) for line in first.lines[:1]] == [plots.PALETTE[0]]
     assert limits(first) == ((0.0, 0.4), 0.7)
     assert limits(second) == ((0.75, 1.0), 0.6)
-    assert limits(third)[0][0] == 0.02
+    assert limits(third)[0][0] == drawn.support.groups[0].structure.needed
     assert limits(third)[1] == 0
     assert first.yaxis_inverted()
     boxes = [each.get_window_extent() for each in (first, second, third)]

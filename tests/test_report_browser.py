@@ -234,7 +234,7 @@ def test_the_support_is_drawn_beside_its_limits(opened, summaries, name, theme, 
     assert drawn == 20 - support.valleys.count(None)
     shapes = "return document.getElementById('{}').layout.shapes.map(({{x0, x1}}) => [x0, x1])"
     assert run(browser, shapes.format("ratios")) == [[0, 0.4], [0.7, 0.7], [0.75, 1], [0.6, 0.6]]
-    assert run(browser, shapes.format("excess"))[0][0] == 0.02
+    assert run(browser, shapes.format("excess"))[0][0] == support.groups[0].structure.needed
     for plot in ("ratios", "excess"):
         for texts in (
             f"#{plot} .annotation-text",

@@ -1,4 +1,4 @@
-"""The shape of the source: bounds that may only be lowered, so that a feature that passes through every layer is seen."""
+"""The shape of the source: bounds that may only be lowered, to notice a feature that passes through every layer."""
 
 import ast
 from collections import Counter

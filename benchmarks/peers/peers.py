@@ -188,7 +188,7 @@ PEERS: Mapping[str, Peer] = {
         f"coview {METHODS[name].__name__}": Peer(
             "coview",
             partial(_method, name),
-            predicts=hasattr(METHODS[name], "predict"),
+            predicts="predict" in METHODS[name].abilities,
             missing=name in _COVIEW_MISSING,
             takes_k=name != "comic",
             linear=name in ("tmvkscr", "opmc", "sfmc", "mvscbp"),

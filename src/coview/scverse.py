@@ -14,7 +14,7 @@ from coview.base.extras import load_extra
 from coview.base.palette import PALETTE
 from coview.base.progress import Progress, ProgressParameter, reporting
 from coview.base.runtime import require_memory
-from coview.certainty.columns import sample_columns
+from coview.certainty.columns import labels_of, sample_columns
 from coview.compose.wrapper import require_own
 from coview.core.assign import Labels
 from coview.data.as_views import views_of_tables
@@ -23,7 +23,7 @@ from coview.data.view import Array, Matrix, View, among_all
 from coview.data.views import Views
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.evaluate.coview import Coview
-from coview.model.clusterer import Clusterer, labels_of
+from coview.model.clusterer import Clusterer
 from coview.model.fitting import Seed
 from coview.plots.maps import draw_groups, name_of_map
 from coview.registry import check_name

@@ -65,7 +65,7 @@ def test_fractions_of_labels_are_those_of_the_definition():
 @pytest.mark.parametrize("kind", ["dense", "missing"])
 def test_membership_follows_the_plain_formula(kind):
     model, views, _ = fitted(kind)
-    consensus = model.model_
+    consensus = model.model_.predictor
     samples = consensus.located(views)
     steps = samples.steps[-1]
     own = np.column_stack([member.labels(samples) for member in consensus.members])
@@ -201,7 +201,7 @@ def test_contributions_are_between_minus_one_and_one_and_nan_for_missing_views(k
 
 def test_contributions_follow_the_neighbours_in_each_view():
     model, views, _ = fitted("missing")
-    consensus = model.model_
+    consensus = model.model_.predictor
     found, membership = model.view_contributions(views), model.predict_proba(views)
     places = [place for place, graph in enumerate(consensus.graphs) if graph.views == ("b",)]
     weights = sum(consensus.graphs[place].of(views).similarities.toarray() for place in places)

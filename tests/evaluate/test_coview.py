@@ -277,7 +277,7 @@ def test_blocks_of_rows_do_not_change_the_result(monkeypatch):
     views, _ = make_blobs(60, spread=1.0)
     model = Coview(3, random_state=0).fit(views)
     expected = [model.predict_proba(views), *model.view_contributions(views).values(), model.score_samples(views)]
-    monkeypatch.setattr("coview.evaluate.coview._BLOCK_ROWS", 7)
+    monkeypatch.setattr("coview.evaluate.consensus._BLOCK_ROWS", 7)
     found = [model.predict_proba(views), *model.view_contributions(views).values(), model.score_samples(views)]
     for before, after in zip(expected, found, strict=True):
         np.testing.assert_allclose(after, before, atol=2e-9)  # memberships are rounded to 9 decimals

@@ -167,14 +167,14 @@ def test_a_loaded_model_says_the_same(kind, n_clusters, tmp_path):
         np.testing.assert_array_equal(found, expected[name], err_msg=name)
     assert (loaded.number_, loaded.support_, loaded.reason_) == (model.number_, model.support_, model.reason_)
     for k in range(1, 9):
-        np.testing.assert_array_equal(loaded.model_.predictor.level(k), model.model_.level(k))
+        np.testing.assert_array_equal(loaded.model_.level(k), model.model_.level(k))
 
 
 @KIND
 @PROMISE
 def test_levels_are_nested(kind, n_clusters):
     model = fitted(kind, n_clusters)
-    levels = {k: model.model_.predictor.level(k) for k in range(1, 9)}
+    levels = {k: model.model_.level(k) for k in range(1, 9)}
     for k, labels in levels.items():
         assert len(np.unique(labels)) == k
         if k > 1:
@@ -188,7 +188,7 @@ def test_levels_are_nested(kind, n_clusters):
 def test_fewer_clusters_are_unions_of_the_labels(kind, n_clusters):
     model = fitted(kind, n_clusters)
     for k in range(1, model.n_clusters_ + 1):
-        assert is_division(model.model_.predictor.level(k), model.labels_)
+        assert is_division(model.model_.level(k), model.labels_)
 
 
 def is_division(coarse, fine):

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
 from coview import (
-    KSC,
     RBF,
     FixedSize,
     FuzzyGraph,
@@ -233,35 +232,11 @@ def test_models_predict_their_own_labels_before_and_after_saving(kernel, dtype, 
 
 
 @KINDS
-def test_an_invalid_graph_is_not_saved(tmp_path, kind):
-    x = make_blobs(40)[0]["a"]
-    for change, message in (
-        (lambda gram: gram.toarray(), "expected a csr_array, got ndarray"),
-        (lambda gram: -gram, "expected a number at least 0"),
-        (lambda gram: 100 * gram, "expected a number at most 1"),
-    ):
-        model = KSC(3, kernel=kind(), random_state=0).fit(x)
-        similarity = model.model_.predictor.score_maps["view0"].similarity
-        vars(similarity)["gram"] = change(similarity.gram)
-        with pytest.raises(InputError, match=message):
-            save(model, tmp_path / "model.safetensors")
-
-
-@KINDS
 @METRICS
 def test_labels_do_not_depend_on_the_number_of_threads(kind, metric):
     views, _ = make_blobs(2100, widths=(12, 3), spread=1.0)
     one, two = (TMvKSCR(3, kernel=kind(metric=metric), rho=0.5, n_jobs=n, random_state=0).fit(views) for n in (1, 2))
     np.testing.assert_array_equal(one.scores_, two.scores_)
-
-
-@KINDS
-def test_a_model_with_scales_of_other_columns_is_not_saved(tmp_path, kind):
-    model = KSC(3, kernel=kind(metric="seuclidean"), random_state=0).fit(make_blobs(40)[0]["a"])
-    similarity = model.model_.predictor.score_maps["view0"].similarity
-    vars(similarity)["scales"] = np.ones(3)
-    with pytest.raises(InputError, match="expected 1 or 4 scales, got 3"):
-        save(model, tmp_path / "model.safetensors")
 
 
 @KINDS

@@ -368,6 +368,7 @@ def test_false_sizes_take_no_memory(saved, path):
                 node["sparse"][0][1] = 2**50
 
     changed(saved[1][0], widen, path)
+    load(path)  # imports modules
     tracemalloc.start()
     try:
         load(path)

@@ -138,7 +138,7 @@ def assert_same_model(model, loaded, new):
         assert same(model.view_labels_, loaded.view_labels_)
     if isinstance(model, Coview):
         assert same(model.score_samples(new, per_view=True), loaded.score_samples(new, per_view=True))
-        assert same(model.model_.predictor.level(4), loaded.model_.predictor.level(4))
+        assert same(model.model_.level(4), loaded.model_.level(4))
     assert same(model, loaded)  # also after the questions
 
 

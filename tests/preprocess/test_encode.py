@@ -1,7 +1,6 @@
 """Views with categories: encoded at fit, and new samples like the training samples."""
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -246,7 +245,7 @@ def test_empty_cells_of_categories_are_filled():
         model = Preprocessed(TMvKSCR(3, random_state=0), {"clinic": step}).fit(views)
         assert adjusted_rand_score(TRUTH, model.labels_) > 0.9
         np.testing.assert_array_equal(model.predict(views), model.labels_)
-    filled = model.inner_views(model._views_to_predict(views))
+    filled = model.model_.seen(model.check(views))
     assert filled.encoded == {"clinic": (1, 3, 1, 1)}
     assert np.isfinite(filled["clinic"]).all()
 
@@ -346,8 +345,8 @@ def test_training_tables_that_cannot_be_encoded_are_refused(monkeypatch):
 def test_encoded_views_are_not_encoded_again():
     clinic, image = cohort()
     model = TMvKSCR(3, random_state=0).fit({"clinic": clinic, "image": image})
-    views = model._views_to_predict({"clinic": clinic, "image": image})
-    assert encoded(views, model._encodings) is views
+    views = model.check({"clinic": clinic, "image": image})
+    assert encoded(views, model.model_.encodings) is views
     for same in (views.take(slice(5)), views.select(["clinic"]), views.rename(["clinic", "other"]), Views(views)):
         assert same.encoded == {"clinic": (1, 3, 1, 1)}
         assert not same.categories
@@ -472,20 +471,6 @@ def test_arguments_of_read_views_are_checked(tmp_path):
     ]:
         with pytest.raises((InputError, TypeError), match=message):
             read_views({"c": path}, categories=categories)
-
-
-def test_forged_encodings_are_refused(tmp_path):
-    clinic, image = cohort()
-    for change, message in [
-        ({"columns": ("age", "age", "stage", "smoker")}, "different columns and categories"),
-        ({"categories": (None, Categories(("red", "red", "green")), Categories(("low",), True), None)}, "different"),
-        ({"categories": (None, None, None, None)}, "expected 4 encoded columns"),
-        ({"columns": ("years", "colour", "stage", "smoker")}, "expected the encoded columns of view 'clinic'"),
-    ]:
-        model = TMvKSCR(3, random_state=0).fit({"clinic": clinic, "image": image})
-        model._encodings["clinic"] = replace(model._encodings["clinic"], **change)
-        with pytest.raises(InputError, match=message):
-            save(model, tmp_path / "model.safetensors")
 
 
 def test_new_samples_without_the_view_are_summarised():

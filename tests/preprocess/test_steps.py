@@ -207,7 +207,7 @@ def test_columns_of_a_stacked_sparse_table_are_selected_in_any_order(name):
 
     def preprocessed(table):
         views = as_views(table, {"a": [5, 1, 4], "b": [6, 0, 2]})
-        return Preprocessed(TMvKSCR(2, kernel="rbf", random_state=0), name).fit(views).inner_views(views)
+        return Preprocessed(TMvKSCR(2, kernel="rbf", random_state=0), name).fit(views).model_.seen(views)
 
     expected = preprocessed(x)
     for view, found in preprocessed(sp.csr_array(x)).items():

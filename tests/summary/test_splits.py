@@ -74,7 +74,7 @@ def test_the_tree_of_coview_has_the_levels_of_its_consensus(pairs, tmp_path):
     found = levels(branches)
     assert list(found) == [2, 3, 4, 5, 6]
     for k in (2, 3, 4, 5):
-        assert sorted(found[k].values()) == sorted(np.bincount(model.model_.predictor.level(k)))
+        assert sorted(found[k].values()) == sorted(np.bincount(model.model_.level(k)))
     assert found[6] == dict(enumerate(np.bincount(model.labels_).tolist()))
     # Levels are nested: each cluster is a part of a single one of the level before.
     parents = {}

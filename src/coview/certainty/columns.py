@@ -12,7 +12,7 @@ from sklearn.utils import gen_batches
 from coview.core.assign import Labels
 from coview.data.view import Array
 from coview.data.views import Views
-from coview.errors import InputTypeError
+from coview.errors import InputError, InputTypeError
 from coview.model.model import Model, concatenated
 from coview.registry import CLUSTER_COLUMN, LABEL_COLUMNS, check_name
 
@@ -65,6 +65,19 @@ class SampleColumns:
             "stability": None if stability is None else np.array(stability, dtype=float),
         }
         return {name: found[name] for name in LABEL_COLUMNS if name in wanted}
+
+
+def labels_of(estimator: Any, views: Views) -> tuple[Labels, bool]:
+    """Return the clusters of validated samples, and whether they are the training samples; others are predicted."""
+    model: Model = estimator.model_
+    if model.is_of(views):
+        return model.labels, True
+    if model.predictor is None:
+        raise InputError(
+            f"{type(estimator).__name__} cannot label new samples, and these {views.n_samples} are not the "
+            f"{len(model.labels)} training samples; give the views of the fit"
+        )
+    return model.predict(views), False
 
 
 def sample_columns(

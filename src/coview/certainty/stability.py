@@ -16,6 +16,7 @@ from coview.base.parameters import check_integer
 from coview.base.progress import ProgressParameter, reporting
 from coview.base.runtime import Workers
 from coview.base.text import MOST_DECIMALS, decimals, plural
+from coview.certainty.columns import labels_of
 from coview.certainty.refits import labels_by_part
 from coview.core.agreement import jaccard_indices, matched
 from coview.core.assign import Labels
@@ -24,7 +25,7 @@ from coview.data.view import Array
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.evaluate.linkage import LEAST_SAMPLES
 from coview.kernels import Kernel, Precomputed
-from coview.model.clusterer import Clusterer, labels_of
+from coview.model.clusterer import Clusterer
 from coview.model.fitting import Seed, as_generator
 
 # Hennig: lower bounds of the mean Jaccard index of clusters that are doubtful, and of those that are stable.

@@ -76,7 +76,8 @@ class Stack(Stage):
         # If all views are encoded, so is the table.
         all_widths = [view.widths for view in views.tables.values()]
         widths = tuple(width for each in all_widths for width in each) if all(all_widths) else ()
-        return Views.of({_TABLE: View(stacked(views), widths=widths)}, views.index)
+        table = View(stacked(views), widths=widths, has_empty_cells=len(views.empty_cells) > 0)
+        return Views.of({_TABLE: table}, views.index)
 
     def inner_name(self, view: str) -> str:
         return _TABLE

@@ -99,12 +99,17 @@ class Preprocessed(Wrapper):
         return any(_filling_step(parse_steps(each)) for each in several) or super().fills_cells(view)
 
     def check_views(self, views: Views) -> tuple[Note, ...]:
-        self._check_cells(views, preprocessing_per_view(self.steps, views.names))
+        steps = preprocessing_per_view(self.steps, views.names)
+        self._check_cells(views, steps)
         self.require_method("preprocesses the views of", views.names)
         for name in views.present:
             if not views.n_present(name):
                 raise InputError(f"view {name!r} has no samples, because all of its rows are NaN; drop the view")
-        return super().check_views(views)
+
+        def filled(name: str, view: View) -> View:
+            return replace(view, has_empty_cells=view.has_empty_cells and not steps[name].fills_cells)
+
+        return super().check_views(views.map(filled))
 
     def check(self, X: Any) -> Views:
         views = super().check(X)

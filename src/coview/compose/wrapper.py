@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import get_tags
 
 from coview.base.parameters import is_integer
 from coview.base.progress import Progress, reporting
@@ -41,6 +42,14 @@ class Wrapper(Clusterer):
     def may_lack_views(self) -> bool:  # type: ignore[override]
         """Whether samples need not have all views."""
         return isinstance(self.estimator, Clusterer) and self.estimator.may_lack_views
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if isinstance(self.estimator, Clusterer):
+            inner = get_tags(self.estimator).input_tags
+            tags.input_tags.allow_nan = inner.allow_nan and self.may_lack_views
+            tags.input_tags.sparse = inner.sparse
+        return tags
 
     def fills_cells(self, view: str) -> bool:
         return isinstance(self.estimator, Clusterer) and self.estimator.fills_cells(view)

@@ -18,7 +18,7 @@ def principal_plane(points: Array) -> Array:
     return plane
 
 
-def stacked(scores: Array) -> Array:
+def histogram_plane(scores: Array) -> Array:
     """Return the scores as x, and as y the place among the samples in the same of 50 intervals of scores."""
     edges = np.histogram_bin_edges(scores, _BINS)
     column = np.digitize(scores, edges[1:-1])

@@ -73,7 +73,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     @property
     def method(self) -> Any:
-        """The method inside wrappers, as it was given: the estimator itself if it is none."""
+        """The method inside wrappers, with the parameters that it was given; the estimator itself if it is no wrapper."""
         return self
 
     def of_part(self, found: Model, rows: Array, seed: int) -> Self:
@@ -435,19 +435,6 @@ def _if_able(ability: str) -> Any:
 for _name in RECLUSTERS:
     setattr(Clusterer, _name, _if_able(_name)(vars(Clusterer)[_name]))
 Clusterer.get_feature_names_out = _if_able("transform")(Clusterer.get_feature_names_out)
-
-
-def labels_of(estimator: Any, views: Views) -> tuple[Labels, bool]:
-    """Return the clusters of validated samples, and whether they are the training samples; others are predicted."""
-    model: Model = estimator.model_
-    if model.is_of(views):
-        return model.labels, True
-    if model.predictor is None:
-        raise InputError(
-            f"{type(estimator).__name__} cannot label new samples, and these {views.n_samples} are not the "
-            f"{len(model.labels)} training samples; give the views of the fit"
-        )
-    return model.predict(views), False
 
 
 def _refuse_views_as_y(y: Any) -> None:

@@ -173,6 +173,11 @@ class Model:
         """The labels of the samples that the method was trained on."""
         return self.labels if self.method_labels is None else self.method_labels
 
+    def level(self, n_clusters: int) -> Labels:
+        """Return the clusters of the training samples for another number, of a model with a tree."""
+        found: Labels = self.predictor.level(n_clusters)
+        return found
+
     def renumbered(self, order: Labels) -> Model | None:
         """Return the model whose clusters `order` have the numbers 0, 1, …; None if numbers cannot change."""
         if self.method_labels is not None:  # the numbers are those of all samples

@@ -9,7 +9,7 @@ import numpy as np
 from coview.base.html import first_few, html_map, html_table
 from coview.base.text import count
 from coview.core.drawn import draw_by_cluster
-from coview.core.plane import principal_plane, scaled, stacked
+from coview.core.plane import histogram_plane, principal_plane, scaled
 from coview.data.rows import l2_normalize
 
 _LISTED = 20
@@ -45,7 +45,7 @@ def _small_map(model: Any) -> str:
         return ""
     rows = draw_by_cluster(labels, _DRAWN)
     if scores.shape[1] == 1:
-        what, positions = "Scores, with samples of similar score stacked", stacked(scores[rows, 0])
+        what, positions = "Scores, with samples of similar score stacked", histogram_plane(scores[rows, 0])
     else:
         what = "First two principal components of the directions of the scores"
         positions = scaled(principal_plane(l2_normalize(scores[rows])))

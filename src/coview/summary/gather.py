@@ -10,7 +10,7 @@ import numpy as np
 
 from coview import metrics
 from coview.base.runtime import Workers
-from coview.certainty.columns import SampleColumns, columns_of_rows
+from coview.certainty.columns import SampleColumns, columns_of_rows, labels_of
 from coview.certainty.stability import Stability
 from coview.core.agreement import contingency
 from coview.core.drawn import draw_by_cluster
@@ -22,7 +22,7 @@ from coview.errors import InputError, InputTypeError, kind_of
 from coview.evaluate.support import Support, measure_support
 from coview.kernels import Precomputed
 from coview.methods.tmvkscr import TMvKSCR
-from coview.model.clusterer import Clusterer, labels_of
+from coview.model.clusterer import Clusterer
 from coview.model.model import Model
 from coview.preprocess.impute import FillMedian
 from coview.summary.by_view import contradictions, describe_views, mean_contributions, members_kept_together

@@ -11,7 +11,7 @@ import numpy as np
 from coview.base.runtime import one_sklearn_thread
 from coview.core.assign import Labels
 from coview.core.drawn import draw_by_cluster
-from coview.core.plane import principal_plane, scaled, stacked
+from coview.core.plane import histogram_plane, principal_plane, scaled
 from coview.data.rows import l2_normalize
 from coview.data.view import Array
 from coview.errors import InputError
@@ -59,7 +59,7 @@ def arrange(scores: Array) -> Array:
     One component has two directions only. Then x is the score, and samples of similar score are stacked along y.
     """
     if scores.shape[1] == 1:
-        return stacked(_points(scores, scores).ravel())
+        return histogram_plane(_points(scores, scores).ravel())
     points, of_sample = np.unique(_points(scores, scores), axis=0, return_inverse=True)
     plane = principal_plane(points)
     if len(points) >= _FEWEST:
