@@ -49,7 +49,8 @@ def files():
     if listed.returncode:
         pytest.skip("not a git checkout")
     names = set(listed.stdout.split()) - {"tests/test_words.py"}
-    return [ROOT / name for name in sorted(names) if (ROOT / name).suffix not in {".png", ".npz", ".gz", ".safetensors"}]
+    binary = (".png", ".npz", ".gz", ".safetensors")
+    return [ROOT / name for name in sorted(names) if not name.endswith(binary)]
 
 
 @pytest.mark.parametrize("word", GLOSSARY, ids=GLOSSARY.values())

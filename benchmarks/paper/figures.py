@@ -92,9 +92,7 @@ def _variance(data: Data) -> tuple[Figure, str]:
     k = COMPONENTS + 1  # a latent space has one dimension less than there are clusters
     ratios: dict[str, Array] = {}
     for title, method in (("KPCA", KPCA), ("KSC", KSC)):
-        ratios[title] = (
-            Concat(method(k, kernel=kernel, random_state=0)).fit(data.views).explained_variance_ratio_
-        )
+        ratios[title] = Concat(method(k, kernel=kernel, random_state=0)).fit(data.views).explained_variance_ratio_
     ratios["MvKSC"] = mvksc_variance_ratios(data.views, kernel_per_view(kernel, data.views.names))[:COMPONENTS]
     model = TMvKSCR.as_published(k, kernel=kernel, random_state=0).fit(data.views)
     ratios["TMvKSCR"] = model.explained_variance_ratio_

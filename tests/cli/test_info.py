@@ -36,5 +36,6 @@ def test_all_methods_are_listed_and_coview_is_the_default(capsys):
     assert "Without --method, coview fit uses coview." in out
     code, out, _ = call(capsys, "methods", "--json")
     listed = {method["name"]: method for method in json.loads(out)["methods"]}
-    assert {name: m["predicts"] for name, m in listed.items()} == {n: "predict" in m.abilities for n, m in METHODS.items()}
+    predicts = {name: "predict" in method.abilities for name, method in METHODS.items()}
+    assert {name: method["predicts"] for name, method in listed.items()} == predicts
     assert {name: m["class"] for name, m in listed.items()} == {n: m.__name__ for n, m in METHODS.items()}

@@ -99,7 +99,7 @@ def sample_columns(
     usualness = model.usualness(views) if model.can("usualness") and "novelty" in wanted else {}
     if usualness:
         novelties = 1 - model.joint_usualness(usualness)
-    several = model.can("contributions") and len(model.seen_names) > 1 and model.predictor.n_clusters > 1
+    several = model.can("contributions") and len(model.seen_names) > 1 and model.n_clusters > 1
     contributions = model.contributions(views) if several and "best_view" in wanted else {}
     return SampleColumns(labels, memberships, second, novelties, usualness, contributions)
 

@@ -187,7 +187,7 @@ class FixedSize(Wrapper):
         for _, model in trained:
             if more:
                 model, labels = model.reclustered(some, as_generator(self.method.random_state))
-                model = model.with_notes(*note_on_fewer(model.predictor.n_clusters, int(self.method.n_clusters)))
+                model = model.with_notes(*note_on_fewer(model.n_clusters, int(self.method.n_clusters)))
             else:
                 labels = model.labels_and_ties(some)
             models.append(model)

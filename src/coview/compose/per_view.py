@@ -105,7 +105,8 @@ class PerView(Wrapper):
 
     def of_part(self, found: Model, rows: Array, seed: int) -> Self:
         models = dict.fromkeys(found.learnt["merits_"], found)
-        models |= {} if found.predictor is None else found.predictor.models
+        if isinstance(found.predictor, BestView):
+            models |= found.predictor.models
         estimators = self._estimators(tuple(models))
         parts = {name: part_of(each, models[name], rows, seed) for name, each in estimators.items()}
         return Clusterer.of_part(self, found, rows, seed).set_params(estimator=parts)
@@ -126,19 +127,17 @@ class BestView(Predictor):
 
     @property
     def n_clusters(self) -> int:
-        return int(self.models[self.best].predictor.n_clusters)
+        return self.models[self.best].n_clusters
 
     @property
     def of_best(self) -> Predictor:
         """The predictor of the best view."""
-        found: Predictor = self.models[self.best].predictor
+        found = self.models[self.best].predictor
+        assert found is not None
         return found
 
     def words(self, view: str) -> list[str]:
-        model, seen, found = self.models[view], view, list[str]()
-        for stage in model.stages:
-            found, seen = found + stage.words(seen), stage.inner_name(seen)
-        return found + model.predictor.words(seen)
+        return self.models[view].words(view)
 
     def can(self, question: str) -> bool:
         if question == "labels_by_view":

@@ -101,11 +101,6 @@ class InnerProductKernel(Kernel):
     """A kernel that is an elementwise function of inner products of transformed rows."""
 
     @property
-    def n_extra_columns(self) -> int:
-        """Number of columns of the factor beyond those of the view."""
-        return 0
-
-    @property
     def nonnegative(self) -> bool:
         """Whether no similarity is negative."""
         return False
@@ -241,10 +236,6 @@ class NormalizedPolynomial(InnerProductKernel):
     @property
     def nonnegative(self) -> bool:
         return self.degree % 2 == 0
-
-    @property
-    def n_extra_columns(self) -> int:
-        return int(self.offset > 0)
 
     def factor(self, x: Matrix, centre: Array | None, dtype: type[np.floating[Any]]) -> Matrix:
         x = x.astype(np.float64, copy=False)

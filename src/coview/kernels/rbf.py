@@ -63,10 +63,6 @@ class RBF(InnerProductKernel):
         if self.sigma2 is not None:
             check_above("RBF.sigma2", self.sigma2, 0, or_else=", or None")
 
-    @property
-    def n_extra_columns(self) -> int:
-        return 2
-
     def resolve(self, x: Matrix, rng: np.random.Generator | None = None, name: str = "x") -> RBF:
         return self if self.sigma2 is not None else replace(self, sigma2=_median_squared_distance(x, rng, name))
 

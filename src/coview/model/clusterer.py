@@ -73,7 +73,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     @property
     def method(self) -> Any:
-        """The method inside wrappers, with the parameters that it was given; the estimator itself if it is no wrapper."""
+        """The method inside wrappers, with the given parameters; the estimator itself if it is no wrapper."""
         return self
 
     def of_part(self, found: Model, rows: Array, seed: int) -> Self:
@@ -368,7 +368,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         views = self.check(X)
         found, _ = self.model_.reclustered(views, as_generator(self.method.random_state))
         wanted = int(self.method.n_clusters)
-        self.publish(found.with_notes(*note_on_fewer(found.predictor.n_clusters, wanted)))
+        self.publish(found.with_notes(*note_on_fewer(found.n_clusters, wanted)))
         return self
 
     @property
@@ -383,7 +383,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     @property
     def _n_features_out(self) -> int:
         """The number of scores, for the names of columns."""
-        return int(self.model_.predictor.n_components)
+        return self.model_.n_components
 
     def plot(self, *, ax: Any = None) -> Any:
         """Return a picture of the clusters of the training samples: their map, or the cluster sizes without scores.

@@ -52,7 +52,7 @@ class Model:
 
     labels: Labels  # of the training samples; empty if they were not labelled
     learnt: Mapping[str, Any]  # attributes by name, such as scores_ and eigenvalues_
-    predictor: Any = None  # a Predictor; None if new samples cannot be labelled
+    predictor: Predictor | None = None  # None if new samples cannot be labelled
     stages: tuple[Stage, ...] = ()
     notes: tuple[Note, ...] = field(default=(), compare=False)  # warnings of the fit, which are not saved
     schema: Schema | None = None  # of the views before all stages; set when an estimator is fitted
@@ -77,6 +77,21 @@ class Model:
     def can(self, question: str) -> bool:
         """Return whether the predictor answers a question, such as "scores" or "membership"."""
         return self.predictor is not None and self.predictor.can(question)
+
+    @property
+    def n_clusters(self) -> int:
+        """The number of clusters among which new samples are labelled."""
+        return int(self._able.n_clusters)
+
+    @property
+    def n_components(self) -> int:
+        """The number of scores of a sample, if it has any."""
+        return int(self._able.n_components)
+
+    @property
+    def _able(self) -> Any:
+        """The predictor, asked for what it may not have: the estimator or `can` has said that it does."""
+        return self.predictor
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -104,6 +119,15 @@ class Model:
         for stage in self.stages:
             view = stage.inner_name(view)
         return view
+
+    def words(self, view: str) -> list[str]:
+        """Return what stages and the predictor do to a view, in words, the outermost first."""
+        found, seen = list[str](), view
+        for each in (*self.stages, self.predictor):
+            own = [] if each is None else each.words(seen)
+            found += own if seen == view else [f"{words} (of all columns)" for words in own]
+            seen = each.inner_name(seen) if isinstance(each, Stage) else seen
+        return found
 
     @property
     def kept_scores(self) -> Array | None:
@@ -155,7 +179,7 @@ class Model:
 
     def joint_usualness(self, of_views: Mapping[str, Array]) -> Array:
         """Return the same for all views of each sample together."""
-        found: Array = self.predictor.joint_usualness(of_views)
+        found: Array = self._able.joint_usualness(of_views)
         return found
 
     def membership(self, views: Views) -> Array:
@@ -175,21 +199,21 @@ class Model:
 
     def level(self, n_clusters: int) -> Labels:
         """Return the clusters of the training samples for another number, of a model with a tree."""
-        found: Labels = self.predictor.level(n_clusters)
+        found: Labels = self._able.level(n_clusters)
         return found
 
     def renumbered(self, order: Labels) -> Model | None:
         """Return the model whose clusters `order` have the numbers 0, 1, …; None if numbers cannot change."""
         if self.method_labels is not None:  # the numbers are those of all samples
             return None
-        found = self.predictor.renumbered(order, self.labels, self.learnt)
+        found = self._able.renumbered(order, self.labels, self.learnt)
         if found is None:
             return None
         return replace(self, predictor=found.predictor, labels=found.labels, learnt={**self.learnt, **found.learnt})
 
     def reclustered(self, views: Views, rng: np.random.Generator) -> tuple[Model, Labels]:
         """Return the model with clusters that are learnt from these samples, and `labels_and_ties` of them."""
-        predictor, found = self.predictor.reclustered(self.seen(views), rng)
+        predictor, found = self._able.reclustered(self.seen(views), rng)
         labels = predictor.labels_of_scores(self.learnt["scores_"])
         return replace(self, predictor=predictor, labels=labels), found
 

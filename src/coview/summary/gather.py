@@ -255,7 +255,7 @@ def _with_meaning(columns: SampleColumns, found: Clustering) -> SampleColumns:
 
     A mixture of scikit-learn has probabilities of another meaning than memberships, and no novelties.
     """
-    if columns.novelties is None or found.model.predictor.n_clusters < 2:
+    if columns.novelties is None or found.model.n_clusters < 2:
         columns = replace(columns, memberships=None)
     return columns if found.n_clusters > 1 else replace(columns, contributions={})
 

@@ -29,22 +29,11 @@ def describe_preprocessing(model: Model) -> dict[str, str]:
     """Return what a fitted model does to the rows of each view before its method sees them, in words."""
     words = {}
     for name in model.names:
-        steps = _steps(model, name)
+        steps = model.words(name)
         words[name] = ", ".join(steps) or _UNCHANGED
         if name in model.encodings:
             words[name] = f"encoded categories, then {words[name]}" if steps else "encoded categories"
     return words
-
-
-def _steps(model: Model, view: str) -> list[str]:
-    """Return what stages and the predictor do to a view, in words, the outermost first."""
-    words: list[str] = []
-    seen = view
-    for stage in model.stages:
-        words += stage.words(seen) if seen == view else [f"{each} (of all columns)" for each in stage.words(seen)]
-        seen = stage.inner_name(seen)
-    inside = model.predictor.words(seen) if model.predictor is not None else []
-    return words + (inside if seen == view else [f"{each} (of all columns)" for each in inside])
 
 
 def parameters(model: Any) -> dict[str, Any]:
