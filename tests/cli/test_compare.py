@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from coview.cli.compare import comparable_names
+from coview.cli.options import comparable_names
 from coview.registry import METHODS, Entry
 from tests.cli.running import call, refused
 

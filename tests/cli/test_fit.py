@@ -340,7 +340,7 @@ def test_ctrl_c_leaves_nothing(data, tmp_path, capsys, monkeypatch, stop):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("moment", ["os.rename", "coview.cli.fit.print_support"])
+@pytest.mark.parametrize("moment", ["os.rename", "coview.cli.run.print_support"])
 def test_ctrl_c_after_the_results_have_their_names_says_so(data, tmp_path, capsys, monkeypatch, moment):
     module, name = moment.rsplit(".", 1)
     finished = getattr(importlib.import_module(module), name)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from coview import TMvKSCR
-from coview.cli.spelling import in_options
+from coview.cli.terminal import in_options
 from coview.persist import save
 from tests.bad_files import BAD_FILES
 from tests.cli.running import refused

@@ -7,8 +7,9 @@ import typer
 from typer.testing import CliRunner
 
 from coview import KSC, METHODS
-from coview.cli.model import ModelOptions
-from coview.cli.options import expand_groups, option
+from coview.cli.commands import expand_groups
+from coview.cli.estimator import ModelOptions
+from coview.cli.options import option
 from coview.registry import Entry
 from tests.cli.running import call
 

@@ -10,7 +10,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from coview.cli import terminal as module
-from coview.cli.terminal import Terminal
+from coview.cli.terminal import Terminal, in_options
 
 
 class Screen(io.StringIO):
@@ -142,3 +142,22 @@ def test_names_in_errors_cannot_control_the_terminal(tmp_path, capsys):
     assert code == 2
     assert "\x1b" not in err
     assert r"\x1b[2J" in err
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("keep only the common samples (align='inner')", "keep only the common samples (--align inner)"),
+        ("use it as the ids (ids='patient id')", "use it as the ids (--ids 'patient id')"),
+        ('use it as the ids (ids="it\'s"), or', "use it as the ids (--ids 'it'\"'\"'s'), or"),
+        ("or pair the samples by row order (ids=False)", "or pair the samples by row order (--no-ids)"),
+        ("name the column of the ids (ids=…)", "name the column of the ids (--ids COLUMN)"),
+        ("n_clusters=91: expected an integer", "-k 91: expected an integer"),
+        ("rho=1.5: expected a number", "--rho 1.5: expected a number"),
+        ("as in FixedSize(Coview(…), n_train=5000)", "as in --method coview --n-train 5000"),
+        ("use kernel='auto', or set dtype='float32'", "use --kernel auto"),
+        ("view 'a' (ids.csv) has the column 'kids=3'", "view 'a' (ids.csv) has the column 'kids=3'"),
+    ],
+)
+def test_arguments_become_options(message, expected):
+    assert in_options(message) == expected

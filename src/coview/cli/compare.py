@@ -6,12 +6,12 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
+import coview.cli.options as options
 from coview.base.atomic import write_complete
 from coview.base.text import percent
 from coview.cli.folder import claimed_folder
 from coview.cli.inputs import LabelledInputs
-from coview.cli.options import MODEL, OUTPUT, Force, Impute, Preprocess, Seed, option, written_path
-from coview.cli.output import draw_report, print_address
+from coview.cli.output import draw_report, print_files
 from coview.cli.parse import parse_imputation, parse_integer, parse_preprocessing
 from coview.cli.terminal import Terminal
 from coview.registry import METHODS, check_name
@@ -19,37 +19,16 @@ from coview.registry import METHODS, check_name
 COMPARISON_FILES = ("comparison.json", "comparison.html")
 
 
-def comparable_names() -> tuple[str, ...]:
-    """Return the values of --methods."""
-    return ("all", *METHODS)
-
-
 def compare_command(
     inputs: LabelledInputs,
     terminal: Terminal,
-    n_clusters: Annotated[str, option(MODEL, "-k --n-clusters COUNT", "The number of clusters. For example -k 6")],
-    methods: Annotated[
-        str,
-        option(
-            MODEL,
-            "--methods all|NAMES",
-            "Names of methods, separated by commas; coview methods lists them. For example --methods coview,mvksc,opmc",
-            comparable_names,
-        ),
-    ] = "all",
-    preprocess: Preprocess = None,
-    impute: Impute = None,
-    seed: Seed = "0",
-    output: Annotated[
-        Path | None,
-        option(
-            OUTPUT,
-            "--output -o FOLDER",
-            "Folder for comparison.json and comparison.html; without it nothing is written. For example -o comparison",
-            parser=written_path,
-        ),
-    ] = None,
-    force: Force = False,
+    n_clusters: Annotated[str, options.ONE_NUMBER_OF_CLUSTERS],
+    methods: Annotated[str, options.COMPARED_METHODS] = "all",
+    preprocess: Annotated[list[str] | None, options.PREPROCESS] = None,
+    impute: Annotated[list[str] | None, options.IMPUTE] = None,
+    seed: Annotated[str, options.SEED] = "0",
+    output: Annotated[Path | None, options.COMPARISON_FOLDER] = None,
+    force: Annotated[bool, options.FORCE] = False,
 ) -> None:
     """Run several methods on the same views.
 
@@ -62,7 +41,7 @@ def compare_command(
     k, random_state = parse_integer("-k", n_clusters, 2), parse_integer("--seed", seed, 0)
     names = [name.strip().lower() for name in methods.split(",") if name.strip()]
     for name in names or [methods]:
-        check_name("--methods", name, comparable_names())
+        check_name("--methods", name, options.comparable_names())
     steps = parse_preprocessing(preprocess or (), tuple(inputs.files))
     filled = parse_imputation(impute or (), tuple(inputs.files))
     claimed: AbstractContextManager[Path | None] = (
@@ -102,8 +81,7 @@ def compare_command(
         terminal.line(
             f"Accuracy of a single cluster (fraction of the largest class): {percent(comparison.largest_class)}"
         )
-    if output is not None:
-        terminal.line(f"Written to {output}/: {', '.join(written)}")
-        if "comparison.html" in written:
-            print_address(terminal, output / "comparison.html")
-    terminal.print_json({**comparison.to_dict(), "output": output and str(output), "files": written})
+    if output is None:
+        terminal.print_json({**comparison.to_dict(), "output": None, "files": []})
+    else:
+        print_files(terminal, output, written, comparison.to_dict())

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from coview.cli.options import DATA, option
+import coview.cli.options as options
 from coview.cli.parse import parse_columns, parse_views
 from coview.errors import InputError
 from coview.registry import ALIGNMENTS, CATEGORIES, DECIMAL_MARKS, check_name
@@ -16,73 +16,15 @@ from coview.registry import ALIGNMENTS, CATEGORIES, DECIMAL_MARKS, check_name
 class ViewInputs:
     """The options of the files of the views."""
 
-    view: Annotated[
-        list[str],
-        option(
-            DATA,
-            "--view NAME=FILE",
-            "A view: its name and its file, or a folder of 10x Genomics; repeat it for each view. ::VARIABLE selects "
-            "one table or sheet of several. For example --view text=text.parquet --view image=images.mat::X",
-        ),
-    ]
-    ids: Annotated[
-        str | None,
-        option(
-            DATA,
-            "--ids COLUMN",
-            "The column with the ids of the samples, to align views. The default is the row names, if all files have "
-            "them. For example --ids name",
-        ),
-    ] = None
-    no_ids: Annotated[
-        bool,
-        option(DATA, "--no-ids", "Pair samples by row order, and read columns that look like ids as any other."),
-    ] = False
-    align: Annotated[
-        str,
-        option(
-            DATA,
-            "--align",
-            "With ids: strict requires the same samples in every view, inner drops samples that lack a view, outer "
-            "keeps them. For example --align outer",
-            ALIGNMENTS,
-        ),
-    ] = "strict"
-    categories: Annotated[
-        str,
-        option(
-            DATA,
-            "--categories",
-            "Refuse columns of strings, or encode them as categories (one-hot). For example --categories onehot",
-            CATEGORIES,
-        ),
-    ] = "refuse"
-    decimal: Annotated[
-        str | None,
-        option(
-            DATA,
-            "--decimal",
-            "The decimal mark of CSV and TSV files. Without it, a decimal comma is detected. For example --decimal ,",
-            DECIMAL_MARKS,
-        ),
-    ] = None
-    transpose: Annotated[
-        list[str] | None,
-        option(
-            DATA,
-            "--transpose VIEW",
-            "A view whose file has features in rows and samples in columns; repeat it for each such view. "
-            "For example --transpose genes",
-        ),
-    ] = None
-    drop: Annotated[
-        list[str] | None,
-        option(DATA, "--drop [VIEW=]COLUMN", "A column to leave out, of all views or one. For example --drop age"),
-    ] = None
-    keep: Annotated[
-        list[str] | None,
-        option(DATA, "--columns [VIEW=]NAMES", "The only columns of a view. For example --columns lab=age,weight"),
-    ] = None
+    view: Annotated[list[str], options.VIEW]
+    ids: Annotated[str | None, options.IDS] = None
+    no_ids: Annotated[bool, options.NO_IDS] = False
+    align: Annotated[str, options.ALIGN] = "strict"
+    categories: Annotated[str, options.ENCODING] = "refuse"
+    decimal: Annotated[str | None, options.DECIMAL] = None
+    transpose: Annotated[list[str] | None, options.TRANSPOSE] = None
+    drop: Annotated[list[str] | None, options.DROP] = None
+    keep: Annotated[list[str] | None, options.COLUMNS] = None
 
     @property
     def files(self) -> dict[str, str]:
@@ -132,16 +74,7 @@ class ViewInputs:
 class LabelledInputs(ViewInputs):
     """The options of the files of the views and of known classes."""
 
-    truth: Annotated[
-        str | None,
-        option(
-            DATA,
-            "--truth FILE[::COLUMN]",
-            "Known classes for evaluation; the clustering does not use them. COLUMN is a column of obs in .h5ad and "
-            ".h5mu files, and a variable in .mat and .npz files. For example --truth classes.csv::species, "
-            "--truth cells.h5ad::cell_type or --truth cells.h5mu::rna:cell_type",
-        ),
-    ] = None
+    truth: Annotated[str | None, options.TRUTH] = None
 
     def read_truth(self, loaded: Any) -> tuple[tuple[str, ...] | None, list[str]]:
         """Return the known class of each sample, if --truth is given, and notes."""

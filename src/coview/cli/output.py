@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from coview.base.text import decimals, percent, plural, shortened_apart
 from coview.cli.terminal import Terminal
@@ -79,6 +80,15 @@ def check_report(option: str, path: Path) -> None:
 def print_address(terminal: Terminal, path: Path) -> None:
     """Print how to open a report; many terminals make the address a link."""
     terminal.line(f"To see the report, open this address in a browser: {path.resolve().as_uri()}")
+
+
+def print_files(terminal: Terminal, folder: Path, written: Sequence[str], values: Mapping[str, Any]) -> None:
+    """Print the names of the files and the address of a report, and with --json these values."""
+    terminal.line(f"Written to {folder}/: {', '.join(written)}")
+    for name in written:
+        if name.endswith(".html"):
+            print_address(terminal, folder / name)
+    terminal.print_json({**values, "output": str(folder), "files": written})
 
 
 def draw_report(result: Summary | Comparison, path: Path, terminal: Terminal) -> None:

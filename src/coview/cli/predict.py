@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import coview.cli.options as options
 from coview.base.text import percent, plural
 from coview.cli.folder import claimed_files
 from coview.cli.inputs import ViewInputs
-from coview.cli.options import OUTPUT, option
 from coview.cli.output import check_report, draw_report, print_address
 from coview.cli.parse import match_views
 from coview.cli.terminal import Terminal
@@ -36,31 +36,10 @@ def predict_command(
     ],
     inputs: ViewInputs,
     terminal: Terminal,
-    output: Annotated[
-        Path,
-        option(
-            OUTPUT, "--output -o FILE", "The file of labels: .csv, .tsv, .parquet or .npy. For example -o labels.csv"
-        ),
-    ] = Path("labels.csv"),
-    report: Annotated[
-        Path | None,
-        option(
-            OUTPUT,
-            "--report FILE",
-            "Also write a report of these samples, with their places on the map of the training samples. The files are "
-            "then read whole. For example --report new.html",
-        ),
-    ] = None,
-    columns: Annotated[
-        list[str] | None,
-        option(
-            OUTPUT,
-            "--column NAME",
-            "A column of the file of labels beside the clusters; repeat it for several. By default all are written: "
-            "membership, second_cluster, novelty, best_view. For example --column membership",
-        ),
-    ] = None,
-    force: Annotated[bool, option(OUTPUT, "--force", "Replace the files if they exist.")] = False,
+    output: Annotated[Path, options.LABEL_FILE] = Path("labels.csv"),
+    report: Annotated[Path | None, options.ALSO_REPORT] = None,
+    columns: Annotated[list[str] | None, options.LABEL_COLUMN] = None,
+    force: Annotated[bool, options.FORCE_FILES] = False,
 ) -> None:
     """Label new samples with a saved model.
 

@@ -4,29 +4,59 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import warnings
+from ast import literal_eval
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import Annotated, Any
 
+import coview.cli.options as options
 from coview.base.progress import Progress, progress_bar, reporting
 from coview.base.text import visible
 from coview.cli.folder import completed
-from coview.cli.options import OUTPUT, option
-from coview.cli.spelling import in_options
 
 _BAR_DELAY = 1.0  # seconds before a progress bar appears
+# Arguments of Python in messages of the library, and the options of the command in their place.
+_FIXED = {
+    "ids=False": "--no-ids",
+    "ids=…": "--ids COLUMN",
+    "transpose=…": "--transpose VIEW",
+    "empty_cells=…": "--impute median",
+    "drop=… of read_views": "--drop COLUMN",
+    "drop=…": "--drop COLUMN",
+    ", or set dtype='float32'": "",  # not an option
+}
+_OPTIONS = {
+    "ids": "--ids",
+    "align": "--align",
+    "categories": "--categories",
+    "decimal": "--decimal",
+    "transpose": "--transpose",
+    "drop": "--drop",
+    "n_clusters": "-k",
+    "rho": "--rho",
+    "kappa": "--kappa",
+    "kernel": "--kernel",
+    "assigner": "--assigner",
+    "n_train": "--n-train",
+    "select": "--select",
+    "random_state": "--seed",
+}
+_ARGUMENT = re.compile(rf"\b({'|'.join(_OPTIONS)})=(\[)?('[^']*'|\"[^\"]*\"|[\w.…-]+)(?(2)\])(?=[\s,;:.)]|$)")
+_FIXED_SIZE = re.compile(r"FixedSize\((\w+)\(…\), n_train=(\w+)\)")
 
 
 @dataclass
 class Terminal:
     """The output of one command, and its options."""
 
-    as_json: Annotated[bool, option(OUTPUT, "--json", "Print one JSON object instead of tables.")] = False
-    quiet: Annotated[bool, option(OUTPUT, "--quiet -q", "Print only errors (and JSON).")] = False
-    debug: Annotated[bool, option(OUTPUT, "--debug", "Print the traceback of an error.")] = False
+    as_json: Annotated[bool, options.JSON] = False
+    quiet: Annotated[bool, options.QUIET] = False
+    debug: Annotated[bool, options.DEBUG] = False
     notes: list[str] = field(default_factory=list)
 
     def table(self, title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -101,3 +131,17 @@ def _standard_output() -> Iterator[None]:
             raise
         if not isinstance(error, BrokenPipeError):  # the reader may end when it has enough, as head does
             print_errors(f"Note: standard output: {error.strerror}")
+
+
+def in_options(message: str) -> str:
+    """Return a message with the options of the command in place of Python arguments."""
+    message = _FIXED_SIZE.sub(lambda found: f"--method {found[1].lower()} --n-train {found[2]}", message)
+    for argument, option in _FIXED.items():
+        message = message.replace(argument, option)
+    return _ARGUMENT.sub(_as_option, message)
+
+
+def _as_option(argument: re.Match[str]) -> str:
+    name, _, value = argument.groups()
+    quoted = value[0] in ("'", '"')
+    return f"{_OPTIONS[name]} {quote(literal_eval(value)) if quoted else value}"

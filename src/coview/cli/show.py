@@ -1,4 +1,4 @@
-"""`coview info` and `coview methods`: the contents of a file, and the methods."""
+"""`coview info`, `coview methods` and `coview report`: what is in a file, the methods, and a run as a web page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
+import coview.cli.options as options
+from coview.cli.folder import claimed_files
+from coview.cli.output import check_report, print_address
 from coview.cli.terminal import Terminal
+from coview.errors import InputError
 from coview.registry import METHODS
 
 _MOST_ENTRIES = 12  # of a list
@@ -52,6 +56,38 @@ def methods_command(terminal: Terminal) -> None:
         for name, e in METHODS.entries.items()
     ]
     terminal.print_json({"methods": listed})
+
+
+def report_command(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder that coview fit has written, such as run/")],
+    terminal: Terminal,
+    output: Annotated[Path | None, options.REPORT_FILE] = None,
+) -> None:
+    """Write the report of a run again, from its summary.json.
+
+    Example: coview report run
+    """
+    from coview.report import write_report
+    from coview.summary import Summary
+
+    source = folder / "summary.json" if folder.is_dir() else folder
+    if source.is_file() and source.suffix != ".json":
+        raise InputError(f"{source} is not the summary.json of a run; give the folder that coview fit has written")
+    target = source.with_name("report.html") if output is None else output
+    check_report("-o", target)
+    try:
+        summary = Summary.from_json(source.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", "not a text file")
+        raise InputError(f"{source} cannot be read ({reason}); give the folder that coview fit has written") from None
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+    with claimed_files([target], force=True) as (written_to,), terminal.working() as progress:
+        progress("writing the report", 0, 1)
+        write_report(summary, written_to)
+    terminal.line(f"Written: {target}")
+    print_address(terminal, target)
+    terminal.print_json({"files": [str(target)]})
 
 
 def _cell_text(value: Any, separator: str = "\n") -> str:

@@ -7,19 +7,8 @@ from dataclasses import dataclass
 from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any
 
+import coview.cli.options as options
 from coview.base.progress import Progress
-from coview.cli.options import (
-    MODEL,
-    Clusters,
-    Impute,
-    NTrain,
-    Preprocess,
-    Seed,
-    Select,
-    StabilityRepeats,
-    option,
-    summaries,
-)
 from coview.cli.parse import (
     parse_imputation,
     parse_integer,
@@ -31,7 +20,7 @@ from coview.cli.parse import (
     parse_weights,
 )
 from coview.errors import InputError
-from coview.registry import ASSIGNERS, KERNELS, METHODS, SELECTORS, check_name
+from coview.registry import ASSIGNERS, METHODS, SELECTORS, check_name
 
 if TYPE_CHECKING:
     from coview.certainty.stability import Stability
@@ -42,60 +31,18 @@ if TYPE_CHECKING:
 class ModelOptions:
     """The options of a model as typed."""
 
-    method: Annotated[
-        str,
-        option(
-            MODEL,
-            "--method -m NAME",
-            "The method; coview methods lists them. The default, coview, is the consensus of many clusterings. "
-            "For example --method tmvkscr",
-            METHODS,
-        ),
-    ] = "coview"
-    n_clusters: Clusters = None
-    kernel: Annotated[
-        list[str] | None,
-        option(
-            MODEL,
-            "--kernel [VIEW=]KERNEL",
-            "The kernel of all views, or of one view if its name comes first, with its parameters: "
-            f"{summaries(KERNELS)}. The default is auto for tmvkscr, and rbf for other methods. "
-            "For example --kernel rbf:sigma2=0.5, or --kernel text=poly:degree=3",
-            KERNELS,
-        ),
-    ] = None
-    rho: Annotated[
-        str | None,
-        option(
-            MODEL,
-            "--rho WEIGHT",
-            "tmvkscr: weight of the sum of the views' kernels (1) against their product (0); the default is 1. "
-            "For example --rho 0.5",
-        ),
-    ] = None
-    kappa: Annotated[
-        list[str] | None,
-        option(
-            MODEL,
-            "--kappa [VIEW=]WEIGHT",
-            "tmvkscr: weight of a view in the sum; the default is 1. For example --kappa text=2 --kappa image=1",
-        ),
-    ] = None
-    assigner: Annotated[
-        str | None,
-        option(
-            MODEL,
-            "--assigner",
-            f"Rule that turns scores into clusters: {summaries(ASSIGNERS)}. For example --assigner codebook",
-            ASSIGNERS,
-        ),
-    ] = None
-    n_train: NTrain = None
-    select: Select = None
-    preprocess: Preprocess = None
-    impute: Impute = None
-    seed: Seed = "0"
-    stability: StabilityRepeats = None
+    method: Annotated[str, options.METHOD] = "coview"
+    n_clusters: Annotated[str | None, options.CLUSTERS] = None
+    kernel: Annotated[list[str] | None, options.KERNEL] = None
+    rho: Annotated[str | None, options.RHO] = None
+    kappa: Annotated[list[str] | None, options.KAPPA] = None
+    assigner: Annotated[str | None, options.ASSIGNER] = None
+    n_train: Annotated[str | None, options.N_TRAIN] = None
+    select: Annotated[str | None, options.SELECT] = None
+    preprocess: Annotated[list[str] | None, options.PREPROCESS] = None
+    impute: Annotated[list[str] | None, options.IMPUTE] = None
+    seed: Annotated[str, options.SEED] = "0"
+    stability: Annotated[str | None, options.STABILITY] = None
 
     def measure_stability(self) -> Callable[..., Any] | None:
         """Return the function of a model, views and progress that measures the stability; None without --stability."""
@@ -149,14 +96,14 @@ class ModelOptions:
         """Return the parameters of the method; options that it does not have are refused."""
         known = signature(kind).parameters
         usual = known["kernel"].default if "kernel" in known else None
-        options = {
+        typed = {
             "n_clusters": n_clusters,
             "kernel": parse_kernels(self.kernel, names, usual) if self.kernel else None,
             "rho": None if self.rho is None else parse_number(f"--rho {self.rho}", self.rho),
             "kappa": parse_weights("--kappa", self.kappa, names) if self.kappa else None,
             "assigner": self.assigner and check_name("--assigner", self.assigner, ASSIGNERS),
         }
-        given = {parameter: value for parameter, value in options.items() if value is not None}
+        given = {parameter: value for parameter, value in typed.items() if value is not None}
         for parameter in given:
             if parameter == "n_clusters" and parameter not in known:
                 raise InputError(

@@ -21,7 +21,7 @@ from coview import (
     NormalizedPolynomial,
     TMvKSCR,
 )
-from coview.cli.model import ModelOptions
+from coview.cli.estimator import ModelOptions
 from coview.cli.options import STEP_NAMES
 from coview.cli.parse import match_views, parse_kernels, parse_n_train, parse_views, parse_weights
 from coview.compose import Preprocessed
