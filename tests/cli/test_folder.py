@@ -9,6 +9,7 @@ import time
 import pytest
 
 from coview import InputError
+from coview.base import atomic
 from coview.cli import folder as module
 from coview.cli.folder import claimed_files, claimed_folder
 
@@ -351,12 +352,12 @@ def test_each_file_of_a_run_is_claimed(tmp_path):
 @pytest.mark.parametrize("left_over", [True, False], ids=["left by a killed run", "just made"])
 def test_a_claim_that_another_run_locks_for_a_moment_is_waited_for(tmp_path, monkeypatch, left_over):
     """The other run, of another file in the same folder, takes it for left over."""
-    place, lock = tmp_path / ".a.csv.coview", module.lock
+    place, lock = tmp_path / ".a.csv.coview", atomic.lock
     taken = []
 
     def slow_removal():
         with module.ExitStack() as stack:
-            stack.callback(os.close, module._locked(place))
+            stack.callback(os.close, atomic.open_locked(place))
             taken.append(True)
             time.sleep(0.2)
             module._finish(place)
@@ -371,7 +372,7 @@ def test_a_claim_that_another_run_locks_for_a_moment_is_waited_for(tmp_path, mon
     if left_over:
         (place / "new").mkdir(parents=True)
     other = threading.Thread(target=slow_removal)
-    monkeypatch.setattr(module, "lock", other_first)
+    monkeypatch.setattr(atomic, "lock", other_first)
     write_files(tmp_path / "a.csv")
     other.join()
     assert contents(tmp_path) == {"a.csv": "new"}
@@ -441,7 +442,7 @@ def test_systems_without_locks_have_claims_too(tmp_path, monkeypatch):
     def no_locks(*_):
         raise OSError
 
-    monkeypatch.setattr("coview.cli.folder.lock", no_locks)
+    monkeypatch.setattr("coview.base.atomic.lock", no_locks)
     run = tmp_path / "run"
 
     def second():
@@ -462,8 +463,8 @@ def test_a_claim_that_ends_while_it_is_taken_is_taken_again(tmp_path, monkeypatc
             claim.rmdir()
         return lock(descriptor, path)
 
-    lock = module.lock
-    monkeypatch.setattr(module, "lock", late)
+    lock = atomic.lock
+    monkeypatch.setattr(atomic, "lock", late)
     write(run)
     assert len(times) == 2
     assert contents(run) == dict.fromkeys(FILES, "new")

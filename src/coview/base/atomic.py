@@ -18,25 +18,36 @@ FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # errors of a write, whic
 
 
 class Locked(Exception):  # noqa: N818 - a state, not an error
-    """Another process, or another part of this one, holds the lock."""
+    """Another process, or another part of this one, holds the lock, or has removed or renamed the file."""
 
 
-def lock(descriptor: int, path: Path) -> bool:
-    """Lock an open file or folder until it is closed, also by the end of the process; return whether it has this path.
+def open_locked(path: Path, flags: int = os.O_RDONLY) -> int:
+    """Return a descriptor of a file or folder that is locked until it is closed, also by the end of the process.
 
-    A lock of a file that was removed or renamed meanwhile protects nothing, so the caller opens the path again. Raises
-    `Locked`, or an OSError on file systems without locks.
+    Raises `Locked`, or an OSError on file systems without locks. Symbolic links are not followed.
     """
-    if sys.platform == "win32":
-        raise OSError("folders cannot be locked")
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
+    except FileNotFoundError:
         raise Locked from None
     try:
-        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
-    except FileNotFoundError:
-        return False
+        lock(descriptor, path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def lock(descriptor: int, path: Path) -> None:
+    """Lock an open file or folder, which must still have this path: another process may have given it its name."""
+    if sys.platform == "win32":
+        raise OSError("there are no locks")
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not os.path.samestat(os.fstat(descriptor), os.lstat(path)):
+            raise Locked
+    except (BlockingIOError, FileNotFoundError):
+        raise Locked from None
 
 
 @contextmanager
@@ -75,39 +86,23 @@ def _temporary_file(path: Path) -> tuple[Path, IO[bytes]]:
         file: IO[bytes] = temporary.open("xb")
     except FileExistsError:
         with suppress(OSError, Locked):
-            file = open(temporary, "r+b", opener=_not_through_links)  # noqa: SIM115 - the caller closes it
-            if _is_locked_by(file, temporary):
-                file.truncate(0)
-                return temporary, file
+            file = os.fdopen(open_locked(temporary, os.O_RDWR), "r+b")
+            file.truncate(0)
+            return temporary, file
     except OSError as error:
         error.filename = str(path)  # the name that the caller knows
         raise
     else:
         try:
-            if _is_locked_by(file, temporary):
-                return temporary, file
+            lock(file.fileno(), temporary)
         except Locked:  # another process has taken it for left over
-            pass
+            file.close()
         except OSError:  # a file system without locks
+            return temporary, file
+        else:
             return temporary, file
     temporary = path.with_name(f".{path.name}.{token_hex(4)}.part")
     return temporary, temporary.open("xb")
-
-
-def _is_locked_by(file: IO[bytes], path: Path) -> bool:
-    """Lock the file, and return whether it still has this path; it is closed if another process has locked it."""
-    try:
-        locked = lock(file.fileno(), path)
-    except Locked:
-        file.close()
-        raise
-    if not locked:
-        file.close()
-    return locked
-
-
-def _not_through_links(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
 
 
 def _give_name(temporary: Path, path: Path, outdated: Collection[Path]) -> None:

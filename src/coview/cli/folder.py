@@ -8,14 +8,14 @@ A run that writes single files claims each of them in the same way, and uses `.N
 A new folder gets its name by one rename. In an existing folder, all files are replaced by one rename as well:
 
 1. `old/` gets the files of the earlier run (hard links), and `now` is a symbolic link to `old`.
-2. Each file of the earlier run is replaced by a symbolic link to `now/FILE`. Its contents do not change. A file that
-   only the new run has gets such a link, too, which points to nothing yet.
+2. Each file of either run becomes a symbolic link to `now/FILE`. A file of the earlier run keeps its contents, and the
+   link of a file that only the new run has leads to nothing yet.
 3. The link `now` is replaced by one to `new`. This rename replaces all files at once.
-4. Each symbolic link is replaced by the file itself. The contents do not change. Links to nothing are removed.
+4. Each symbolic link is replaced by the file itself. Links to nothing are removed.
 
 A kill before 3 leaves the earlier run, and a kill after 3 the new one, complete and readable under the same names. The
-next run in the folder finishes step 4, or undoes step 2. On file systems without symbolic links, the files move one by
-one after 2, so that a kill at this moment leaves files of both runs until the next run finishes the move.
+next run in the folder finishes step 4. On file systems without symbolic links, `new` is renamed to `now` instead, and
+the files move one by one, so that a kill at this moment leaves files of both runs until the next run finishes the move.
 
 Only files with the names of results are replaced; all other files of the folder stay. An archive can contain a forged
 `.NAME.coview`, so the next run replaces only links that lead into such a folder, by files that are in it.
@@ -32,11 +32,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 
-from coview.base.atomic import FULL_DISK, Locked, lock
+from coview.base.atomic import FULL_DISK, Locked, open_locked
 from coview.errors import InputError
 
 completed: list[Path] = []  # what a command has written; later errors and Ctrl-C do not change it
-_OWN_NAMES = {"new", "old", "links", "now", "next"}  # in the folder of a claim
+_OWN_NAMES = {"new", "old", "now", "next"}  # in the folder of a claim
 # Errors of file systems without symbolic links; others, as of permissions, can come from a forged folder.
 _NO_LINKS = (errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EROFS)
 
@@ -48,13 +48,14 @@ def claimed_files(files: Sequence[Path], *, force: bool) -> Iterator[list[Path]]
     Files in the folder of the first one are replaced by one rename. Files in other folders are removed before it, and
     get their names after it, so that a kill in between leaves no file beside one of another run.
     """
+    folders = [file.parent.resolve() for file in files]
+    groups = {folder: [file for file, own in zip(files, folders, strict=True) if own == folder] for folder in folders}
     with ExitStack() as stack:
-        claims = {}
-        for folder in dict.fromkeys(file.parent.resolve() for file in files):
-            own = [file for file in files if file.parent.resolve() == folder]
-            claims[folder] = stack.enter_context(_claimed(own, [file.name for file in own], force=force)), own
-        yield [claims[file.parent.resolve()][0] / "new" / file.name for file in files]
-        _put_in_place([*claims.values()], stack, force=force)
+        places = {}
+        for folder, own in groups.items():
+            places[folder] = stack.enter_context(_claimed(own, [file.name for file in own], force=force))
+        yield [places[folder] / "new" / file.name for file, folder in zip(files, folders, strict=True)]
+        _put_in_place([(places[folder], own) for folder, own in groups.items()], stack, force=force)
 
 
 @contextmanager
@@ -176,37 +177,25 @@ def _claim(place: Path, claimed: Path, folders: Collection[Path]) -> int | None:
         try:
             place.mkdir()
         except FileExistsError:
-            if monotonic() < end:
-                sleep(0.05)
-                continue
-            raise InputError(
-                f"another run is writing to {claimed}; wait until it ends, or delete {place} if no run is active"
-            ) from None
+            if monotonic() > end:
+                raise InputError(
+                    f"another run is writing to {claimed}; wait until it ends, or delete {place} if no run is active"
+                ) from None
+            sleep(0.05)
+            continue
         try:
-            return _locked(place)
-        except (FileNotFoundError, Locked):  # another run has taken it for left over
+            return open_locked(place)
+        except Locked:  # another run has taken it for left over
             continue
         except OSError:  # a system without locks
             return None
-
-
-def _locked(place: Path) -> int:
-    """Return a descriptor that locks a folder; it is absent if it was removed meanwhile."""
-    descriptor = os.open(place, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_DIRECTORY", 0))
-    try:
-        if not lock(descriptor, place):
-            raise FileNotFoundError(place)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
 
 
 def _remove_left_over(folders: Collection[Path]) -> None:
     """Finish the runs that were killed in these folders, and remove what they have left; active runs are locked."""
     for place in [place for folder in folders for place in folder.glob(".*.coview")]:
         with suppress(OSError, Locked), ExitStack() as stack:
-            descriptor = _locked(place)
+            descriptor = open_locked(place)
             stack.callback(os.close, descriptor)
             # The files of another user's folder could be any, and are not moved over those of this user.
             if {*os.listdir(place)} <= _OWN_NAMES and os.fstat(descriptor).st_uid == os.geteuid():
@@ -215,26 +204,24 @@ def _remove_left_over(folders: Collection[Path]) -> None:
 
 def _prepare(place: Path, files: Sequence[Path]) -> None:
     """Replace the files of an earlier run by links to them, steps 1 and 2; a new folder has none."""
-    if place.parent != files[0].parent.resolve():
+    folder = place.parent
+    if folder != files[0].parent.resolve():
         return
-    new, old, links, now = (place / name for name in ("new", "old", "links", "now"))
-    old.mkdir()
-    present = [file.name for file in files if file.exists()]
-    for name in present:
-        _duplicate(place.parent / name, old / name)
-    written = os.listdir(new)
+    (place / "old").mkdir()
+    present, written = {file.name for file in files if file.exists()}, {*os.listdir(place / "new")}
     try:
-        os.symlink("old", now)
-    except OSError as error:  # a system without links: `old` lists what is removed, `now` what moves
+        os.symlink("old", place / "now")
+    except OSError as error:  # a system without links, for which `old` lists what is removed
         if error.errno in FULL_DISK:
             raise
-        for name in {*present} & {*written}:
-            (old / name).unlink()
+        for name in present - written:
+            _duplicate(folder / name, place / "old" / name)
         return
-    links.mkdir()
-    for name in {*present, *written}:
-        os.symlink(os.path.join(place.name, "now", name), links / name)
-        os.replace(links / name, place.parent / name)
+    for name in present:
+        _duplicate(folder / name, place / "old" / name)
+    for name in present | written:
+        os.symlink(_link_to(place, name), place / "next")
+        os.replace(place / "next", folder / name)
     os.symlink("new", place / "next")
 
 
@@ -251,7 +238,7 @@ def _commit(place: Path, folder: Path) -> None:
         os.replace(place / "next", place / "now")
     else:
         os.rename(place / "new", place / "now")
-        _move(place)
+        _settle(place, has_links=False)
 
 
 def _duplicate(file: Path, other: Path) -> None:
@@ -262,37 +249,37 @@ def _duplicate(file: Path, other: Path) -> None:
         shutil.copy2(file, other)
 
 
+def _link_to(place: Path, name: str) -> str:
+    return os.path.join(place.name, "now", name)
+
+
 def _finish(place: Path) -> None:
     """Put the files in their place, and only then remove the folder of the run."""
-    _settle(place)
+    _settle(place, has_links=not _is_folder(place / "now") or _can_link(place))
     shutil.rmtree(place, ignore_errors=True)
 
 
-def _settle(place: Path) -> None:
+def _settle(place: Path, *, has_links: bool) -> None:
     """Replace the links of a run by the files that they point to, step 4; nothing to do unless step 2 has begun."""
     now = place / "now"
-    if now.is_dir() and not now.is_symlink():
-        try:
-            os.symlink("old", place / "next")
-        except OSError as error:
-            if error.errno in _NO_LINKS:
-                _move(place)
-        return
-    folders = [place / name for name in ("old", "new") if (place / name).is_dir() and not (place / name).is_symlink()]
+    folders = [folder for folder in (place / "old", place / "new" if has_links else now) if _is_folder(folder)]
     current = place / os.readlink(now) if now.is_symlink() else now
     for name in {name for folder in folders for name in os.listdir(folder)}:
-        link = place.parent / name
-        if link.is_symlink() and os.readlink(link) == os.path.join(place.name, "now", name):
+        file = place.parent / name
+        if not has_links or (file.is_symlink() and os.readlink(file) == _link_to(place, name)):
             if current in folders and os.path.lexists(current / name):
-                os.replace(current / name, link)
+                os.replace(current / name, file)
             else:
-                link.unlink()
+                file.unlink(missing_ok=True)
 
 
-def _move(place: Path) -> None:
-    """Put the files in their place one by one, without links."""
-    old, now = place / "old", place / "now"
-    for path in old.iterdir() if old.exists() else ():  # it is absent if a run was killed while it removed `place`
-        (place.parent / path.name).unlink(missing_ok=True)
-    for path in now.iterdir():
-        os.replace(path, place.parent / path.name)
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _can_link(place: Path) -> bool:
+    try:
+        os.symlink("old", place / "next")
+    except OSError as error:
+        return error.errno not in _NO_LINKS
+    return True
