@@ -52,6 +52,7 @@ def predict_command(
     from coview.certainty.columns import check_columns, sample_columns
     from coview.certainty.which_view import count_novel, notes_on_novelty
     from coview.io.labels import columns_in, description_path, notes_on_formulas, write_description, write_label_blocks
+    from coview.io.stream import blocks_with_ids
     from coview.persist import describe_model, load
 
     _check_output(output, inputs.files)
@@ -86,7 +87,7 @@ def predict_command(
         if reader is not None:
             _check_widths(inputs.files, reader, widths)
             terminal.note(*reader.notes)
-            n_samples, blocks = reader.n_samples, reader._blocks()
+            n_samples, blocks = reader.n_samples, blocks_with_ids(reader)
         else:
             progress("reading the files", 0, 1)
             loaded = inputs.read(trained_on, categories, [name for name in known if trained.fills_cells(name)])

@@ -287,3 +287,8 @@ def _kind_of_id(kind: Any) -> str:
     if types.is_integer(kind):
         return "integer"
     return "string" if types.is_string(kind) or types.is_large_string(kind) else str(kind)
+
+
+def blocks_with_ids(reader: ViewsReader) -> Iterator[tuple[Views, Any]]:
+    """Yield the blocks of a reader in order, with the ids of their samples."""
+    return reader._blocks()

@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coview.base.extras import load_extra
-from coview.base.palette import MARKERS as MARKERS
-from coview.base.palette import PALETTE as PALETTE
-from coview.base.palette import cluster_style as cluster_style
 from coview.base.parameters import is_integer
 from coview.data.view import Array
 from coview.errors import InputError

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from coview.base.palette import MARKERS as MARKERS
-from coview.base.palette import PALETTE as PALETTE
-from coview.base.palette import cluster_style as cluster_style
+from coview.base.palette import PALETTE, cluster_style
 from coview.base.text import count
 from coview.core.drawn import draw_by_cluster
 from coview.data.view import Array
