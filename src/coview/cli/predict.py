@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -79,20 +79,18 @@ def predict_command(
         if absent:
             terminal.note(f"the samples lack the views of the model that are not given: {', '.join(absent)}")
         known = {name: view for name, view in known.items() if name in inputs.files}
-        widths, trained_on, categories = (
-            {name: view[key] for name, view in known.items()} for key in ("n_features", "columns", "categories")
-        )
         terminal.note(*_interchangeable(known))
-        reader = None if report is not None else _block_reader(inputs, trained_on, trained)
+        reader = None if report is not None else _block_reader(inputs, known, trained)
         if reader is not None:
-            _check_widths(inputs.files, reader, widths)
+            _check_widths(inputs.files, reader, known)
             terminal.note(*reader.notes)
             n_samples, blocks = reader.n_samples, blocks_with_ids(reader)
         else:
             progress("reading the files", 0, 1)
+            trained_on, categories = ({name: known[name][key] for name in known} for key in ("columns", "categories"))
             loaded = inputs.read(trained_on, categories, [name for name in known if trained.fills_cells(name)])
             terminal.note(*loaded.notes)
-            _check_widths(inputs.files, loaded.views, widths)
+            _check_widths(inputs.files, loaded.views, known)
             progress("labelling", 0, 1)
             n_samples = loaded.views.n_samples
             blocks = iter([(loaded.views, loaded.ids and list(loaded.ids))])
@@ -166,7 +164,7 @@ def _check_output(output: Path, files: Mapping[str, str]) -> None:
                 raise InputError(f"-o {output} is the file of the view {name!r}; write the labels to another file")
 
 
-def _block_reader(inputs: ViewInputs, trained: Mapping[str, Sequence[str] | None], model: Any) -> Any:
+def _block_reader(inputs: ViewInputs, trained: Mapping[str, Mapping[str, Any]], model: Any) -> Any:
     """Return a reader of blocks, or None if the views fit in memory or cannot be read in blocks."""
     from coview.io import ViewsReader
 
@@ -180,25 +178,22 @@ def _block_reader(inputs: ViewInputs, trained: Mapping[str, Sequence[str] | None
         return None
     reader = reader.filled_by(model)
     for name, columns in reader.take([0]).columns.items():
-        wanted = trained[name]
-        if wanted is not None and columns is not None and tuple(wanted) != columns:
+        if None not in (columns, trained[name]["columns"]) and columns != tuple(trained[name]["columns"]):
             return None  # read_views reorders columns by name
     return reader
 
 
-def _interchangeable(views: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _interchangeable(trained: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return a note if files of two views could be swapped without an error."""
-    widths = Counter(view["n_features"] for view in views.values() if view["columns"] is None)
-    alike = [name for name, view in views.items() if view["columns"] is None and widths[view["n_features"]] > 1]
-    if not alike:
-        return []
-    return [
-        f"the views {', '.join(alike)} have equal numbers of columns without names, so swapped files are not detected"
-    ]
+    widths = {name: view["n_features"] for name, view in trained.items() if view["columns"] is None}
+    alike = ", ".join(name for name, width in widths.items() if [*widths.values()].count(width) > 1)
+    note = f"the views {alike} have equal numbers of columns without names, so swapped files are not detected"
+    return [note] if alike else []
 
 
-def _check_widths(files: Mapping[str, str], new: Views | ViewsReader, trained: Mapping[str, int]) -> None:
-    for name, width in trained.items():
+def _check_widths(files: Mapping[str, str], new: Views | ViewsReader, trained: Mapping[str, Mapping[str, Any]]) -> None:
+    for name, view in trained.items():
+        width = view["n_features"]
         if new.n_features[name] != width:
             remedy = "give the file with the columns of the training data"
             if new.n_samples == width:
