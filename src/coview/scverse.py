@@ -107,12 +107,12 @@ def cluster(
     """
     _check_key(key_added)
     model = _estimator_to_fit(estimator, n_clusters, random_state)
-    found = _selected(data, modalities)
+    selected = _selected(data, modalities)
     target = _copied(data) if copy else data
     with reporting(progress) as report:
-        views = found.views(model.fills_cells)
+        views = selected.views(model.fills_cells)
         model.fit_reporting(views, lambda stage, done, total: report(f"fitting: {stage}", done, total))
-        _write_results(target, key_added, found, model, model.check(views), report)
+        _write_results(target, key_added, selected, model, model.check(views), report)
     return (target, model) if copy else model
 
 
@@ -151,11 +151,11 @@ def label_cells(
     _check_key(key_added)
     if not isinstance(model, Clusterer):
         raise InputTypeError(f"model is {kind_of(model)}; give the fitted model that cluster returns")
-    found = _selected(data, _names_known_to(model, data) if modalities is None else modalities)
+    selected = _selected(data, _names_known_to(model, data) if modalities is None else modalities)
     target = _copied(data) if copy else data
     with reporting(progress) as report:
-        views = model.check(found.views(model.fills_cells))
-        _write_results(target, key_added, found, model, views, report)
+        views = model.check(selected.views(model.fills_cells))
+        _write_results(target, key_added, selected, model, views, report)
     return target if copy else None
 
 
@@ -339,7 +339,6 @@ def _in_memory(name: str, matrix: Any) -> Matrix:
 
 
 def _estimator_to_fit(estimator: Any, n_clusters: Any, random_state: Any) -> Any:
-    """Return the unfitted estimator of `cluster`."""
     if estimator is None:
         return Coview(n_clusters, random_state=random_state)
     require_own(estimator, "estimator needs to be one of the")
@@ -361,7 +360,7 @@ def _names_known_to(model: Any, data: Any) -> Modalities:
     return names
 
 
-def _write_results(data: Any, key: str, found: _Selected, model: Any, views: Views, report: Progress) -> None:
+def _write_results(data: Any, key: str, selected: _Selected, model: Any, views: Views, report: Progress) -> None:
     """Write the clusters, the certainty, the scores, the map and the settings."""
     report("membership", 0, 3)
     labels, of_training = labels_of(model, views)
@@ -370,19 +369,19 @@ def _write_results(data: Any, key: str, found: _Selected, model: Any, views: Vie
     scores = Clustering(model.model_, views, labels, of_training).scores
     report("map", 2, 3)
     _, positions = map_positions(model.model_, scores, labels, of_training)
-    data.obs[key] = _categories(model, labels, found.has_values)
+    data.obs[key] = _categories(model, labels, selected.has_values)
     of_cells = {f"{key}_membership": columns.memberships, f"{key}_novelty": columns.novelties}
     for home, results in ((data.obs, of_cells), (data.obsm, {f"X_{key}": scores, f"X_{key}_map": positions})):
         for name, values in results.items():
             if values is not None:
-                everything = np.full((len(found.has_values), *values.shape[1:]), np.nan, dtype=values.dtype)
-                everything[found.has_values] = values
+                everything = np.full((len(selected.has_values), *values.shape[1:]), np.nan, dtype=values.dtype)
+                everything[selected.has_values] = values
                 home[name] = everything
             elif name in home:  # of an earlier model
                 del home[name]
     data.uns[key] = {
         "params": {
-            "modalities": found.keys,
+            "modalities": selected.keys,
             "estimator": nested_name(model),
             "settings": json.dumps(parameters(model)),
         },

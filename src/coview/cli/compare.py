@@ -65,12 +65,12 @@ def compare_command(
             random_state=random_state,
             progress=progress,
         )
-        having: dict[str, list[str]] = {}
+        methods_by_note: dict[str, list[str]] = {}
         for method in comparison.methods:
             own_name = f"{METHODS.entries[method.name].class_name} "
             for note in filter(None, (method.error, *method.notes)):
-                having.setdefault(note.removeprefix(own_name), []).append(method.name)
-        terminal.note(*(f"{', '.join(some)}: {note}" for note, some in having.items()))
+                methods_by_note.setdefault(note.removeprefix(own_name), []).append(method.name)
+        terminal.note(*(f"{', '.join(some)}: {note}" for note, some in methods_by_note.items()))
         written = []
         if folder is not None:
             write_complete(folder / "comparison.json", comparison.to_json().encode())

@@ -151,7 +151,6 @@ def demo_command(
 
 
 def _has_demonstration(folder: Path) -> bool:
-    """Return whether the folder has the results of `coview demo`."""
     try:
         command = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["command"]
     except (OSError, ValueError, KeyError, TypeError):

@@ -198,7 +198,6 @@ def _draw_measure(ax: Axes, measure: Measure, labels: Sequence[int]) -> None:
 
 
 def _draw_excess(ax: Axes, groups: Sequence[GroupExcess]) -> None:
-    """Draw the excess modularity of clusters without a valley between them."""
     start, end = excess_range(groups)
     for row, group in enumerate(groups):
         ax.plot(group.excess, row, "o", color="black")
