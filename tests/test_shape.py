@@ -81,7 +81,15 @@ def test_wrappers_are_known_only_where_they_are_composed():
 
 def test_public_methods_of_estimators_are_defined_once():
     once = {name for name, value in vars(Clusterer).items() if not name.startswith("_") and callable(value)}
-    for_subclasses = {"fit_model", "check_views", "check", "check_missing", "fills_cells", "fit_reporting", "of_part"}
+    for_subclasses = {
+        "fit_model",
+        "check_views",
+        "check_coverage",
+        "check_missing",
+        "fills_cells",
+        "fit_reporting",
+        "of_part",
+    }
     classes = {each for estimator in ESTIMATORS for each in estimator.__mro__ if issubclass(each, Clusterer)}
     again = [
         f"{each.__name__}.{name}"

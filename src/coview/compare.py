@@ -24,7 +24,7 @@ from coview.data.as_views import as_views, check_row_labels
 from coview.data.mistakes import check_classes, likely_mistakes
 from coview.data.view import Array
 from coview.data.views import Views
-from coview.errors import InputError
+from coview.errors import InputError, warn
 from coview.evaluate.coview import Coview
 from coview.kernels import RBF, kernel_per_view
 from coview.metrics import scores as truth_scores
@@ -189,7 +189,7 @@ def compare(
     checked = as_views(views, None, lambda view: True)
     if checked is not views:
         for sentence in likely_mistakes(checked):
-            warnings.warn(sentence, UserWarning, stacklevel=2)
+            warn(sentence)
     views = checked
     steps = _steps_per_view(preprocess, views.names)
     filled = imputation_per_view(impute, steps)
@@ -197,7 +197,7 @@ def compare(
     if check_integer("n_clusters", n_clusters, 2) > views.n_samples:
         raise InputError(f"n_clusters={n_clusters}: expected an integer of at most n_samples={views.n_samples}")
     for note in note_on_many_clusters(n_clusters, views.n_samples):
-        warnings.warn(note.message, note.category, stacklevel=2)
+        warn(*note)
     check_row_labels("truth", truth, views)
     known = None if truth is None else np.asarray(truth)
     if known is not None and known.shape != (views.n_samples,):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+from types import FrameType
 from typing import NamedTuple
 
+_NOT_SHOWN = ("coview", "sklearn")  # packages in which no warning points to a line
 _LONGEST_MESSAGE = 2000  # characters; names in files may have any length
 
 
@@ -57,6 +61,15 @@ class Note(NamedTuple):
 
     message: str
     category: type[Warning]
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Give a warning that points to the line that called this library, perhaps through scikit-learn."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 2
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _NOT_SHOWN:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def kind_of(value: object) -> str:

@@ -33,7 +33,10 @@ from coview import (
     TMvKSCR,
     Uniform,
     as_views,
+    load,
+    save,
     stack_views,
+    summarize,
 )
 from coview.compose.concat import Stack
 from coview.compose.preprocessed import Preprocess
@@ -726,3 +729,47 @@ def test_samples_between_clusters_do_not_change_the_order_of_sizes_in_fixed_size
     model = FixedSize(MVSCBP(4, random_state=seed), n_train=0.8, random_state=seed).fit(views)
     assert (np.diff(np.bincount(model.labels_)) <= 0).all()
     np.testing.assert_array_equal(model.predict(views), model.labels_)
+
+
+def test_a_model_inside_per_view_is_saved_without_its_warnings(tmp_path):
+    two = np.repeat([[0.0, 0.0], [5.0, 5.0]], 30, axis=0)
+    with pytest.warns(ConvergenceWarning, match="found 2 distinct clusters"):
+        model = PerView(KSC(3, random_state=0)).fit({"a": two, "b": two + 1})
+    loaded = load(save(model, tmp_path / "model.safetensors"))
+    np.testing.assert_array_equal(loaded.predict({"a": two, "b": two + 1}), model.labels_)
+
+
+@pytest.mark.parametrize(
+    "wrapper", [lambda model: FixedSize(model, n_train=60), lambda model: Preprocessed(model, "none")]
+)
+def test_empty_cells_that_a_step_would_see_are_refused_inside_wrappers(wrapper):
+    views, _ = make_blobs()
+    model = wrapper(Preprocessed(TMvKSCR(3, random_state=0), "standard+median")).fit(views)
+    views["a"][1, 1] = np.nan
+    with pytest.raises(
+        InputError, match=r"view 'a' .* 'standard' is applied before 'median' .*, as in 'median\+standard'"
+    ):
+        model.predict(views)
+
+
+def test_the_views_that_the_estimator_sees_are_checked():
+    views, _ = make_blobs()
+    positive = {"a": np.abs(views["a"][:, :1]) + 1, "b": views["b"]}
+    with pytest.raises(InputError, match="view 'a' has the same values in all 90 samples"):
+        Preprocessed(Coview(2), {"a": "l2"}).fit(positive)
+
+
+def test_attributes_of_the_best_view_stay_hidden_in_further_wrappers():
+    views, _ = make_blobs()
+    for model in (
+        Preprocessed(PerView(KSC(3, random_state=0))),
+        FixedSize(PerView(KSC(3, random_state=0)), n_train=60),
+    ):
+        with pytest.raises(AttributeError, match="has no eigenvalues_, which describes"):
+            model.fit(views).eigenvalues_  # noqa: B018
+
+
+def test_a_summary_has_the_scores_of_each_view_by_its_own_model():
+    views, _ = make_blobs()
+    summary = summarize(PerView(KSC(3, random_state=0)).fit(views), views)
+    assert list(summary.points.view_scores) == ["a", "b", "c"]

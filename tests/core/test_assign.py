@@ -82,7 +82,9 @@ def test_memberships_equal_their_reference_implementation(assigner, k):
         scores = RNG(seed).normal(size=(60, k - 1)) + RNG(seed).normal(size=(k, k - 1))[np.arange(60) % k]
         clusters = assigner.fit(scores, k, RNG(0))
         # The nearness is rounded to nine decimals.
-        np.testing.assert_allclose(clusters.membership(scores), naive.membership(scores, clusters), atol=1e-7)
+        np.testing.assert_allclose(
+            clusters.softmax(clusters.nearness(scores)), naive.membership(scores, clusters), atol=1e-7
+        )
 
 
 @ASSIGNER
@@ -97,7 +99,7 @@ def test_the_largest_membership_is_that_of_the_cluster(assigner, decimals, k):
     few_values = rng.choice([-1.0, 0.0, 1.0], size=(300, k - 1))
     near_ties = [middles + size * rng.normal(size=middles.shape) for size in (1e-4, 1e-7, 1e-10, 1e-16)]
     for scores in (train, middles, few_values, np.zeros((1, k - 1)), *near_ties):
-        membership = clusters.membership(scores)
+        membership = clusters.softmax(clusters.nearness(scores))
         np.testing.assert_array_equal(membership.argmax(axis=1), clusters.assign(scores))
         np.testing.assert_allclose(membership.sum(axis=1), 1, rtol=1e-12)
         assert membership.min() >= 0
@@ -107,7 +109,7 @@ def test_the_largest_membership_is_that_of_the_cluster(assigner, decimals, k):
 def test_ties_of_memberships_go_to_the_first_cluster(assigner):
     scores = np.array([[1.0, 1.0], [1.0, 1.0], [-1.0, 1.0], [0.0, 1.0], [0.0, 2.0]])
     clusters = assigner.fit(scores[:3], 2, RNG(0))
-    tied = clusters.membership(np.array([[0.0, 1.0]]))
+    tied = clusters.softmax(clusters.nearness(np.array([[0.0, 1.0]])))
     if isinstance(assigner, Directions):  # the codebook counts zero as positive
         assert tied[0, 0] == tied[0, 1] == 0.5
     assert tied.argmax() == clusters.assign(np.array([[0.0, 1.0]])) == 0
@@ -116,7 +118,7 @@ def test_ties_of_memberships_go_to_the_first_cluster(assigner):
 @ASSIGNER
 def test_a_single_cluster_has_membership_1(assigner):
     clusters = assigner.fit(np.ones((5, 1)), 1, RNG(0))
-    np.testing.assert_array_equal(clusters.membership(np.array([[2.0], [-1.0], [0.0]])), 1.0)
+    np.testing.assert_array_equal(clusters.softmax(clusters.nearness(np.array([[2.0], [-1.0], [0.0]]))), 1.0)
 
 
 @ASSIGNER

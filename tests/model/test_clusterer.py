@@ -134,3 +134,12 @@ def test_models_of_halves_give_no_warnings_and_leave_the_filters(model, n_jobs):
     stability(model, views, n_repeats=2, n_jobs=n_jobs, random_state=0)  # warnings are errors; halves have 6 samples
     assert warnings.filters is before[0]
     assert warnings.filters == before[1]
+
+
+@pytest.mark.parametrize("call", ["fit", "fit_predict", "fit_transform"])
+@pytest.mark.parametrize("wrapper", [lambda model: model, Preprocessed], ids=["method", "wrapper"])
+def test_warnings_point_to_the_line_that_called_the_library(call, wrapper):
+    two = np.repeat([[0.0, 0.0], [5.0, 5.0]], 30, axis=0)
+    with pytest.warns(ConvergenceWarning, match="found 2 distinct clusters") as caught:
+        getattr(wrapper(TMvKSCR(3, random_state=0)), call)({"a": two, "b": two + 1})
+    assert {warning.filename for warning in caught} == {__file__}

@@ -1,21 +1,24 @@
 """The codec: values to JSON and arrays, and back; and which classes a file can name."""
 
+import importlib
 import json
+import pkgutil
 import sys
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
 
+import coview
 from coview import METHODS, RBF, FixedSize, InputError, Linear, Preprocessed, TMvKSCR, load, save
 from coview.base.records import StateError
 from coview.data.view import Array, Categories
 from coview.model.clusterer import PREDICTS, Clusterer
 from coview.model.model import Model, Predictor
-from coview.persist import describe_model
+from coview.persist import codec, describe_model
 from coview.persist.codec import read_value, write_value
 from coview.persist.file import Tensors
 from coview.registry import Entry
@@ -294,3 +297,14 @@ def test_a_file_names_only_classes_of_what_is_learnt(name):
     with pytest.raises(StateError, match="class: expected a class of coview"):
         read_value({"value": {"class": name, "fields": {}}}, Tensors())
     assert set(sys.modules) == known
+
+
+def test_no_two_classes_of_the_library_have_the_same_name_in_a_file():
+    homes = {}
+    for module in pkgutil.walk_packages(coview.__path__, "coview."):
+        if module.name.startswith(codec._PACKAGES):
+            for name, value in vars(importlib.import_module(module.name)).items():
+                if isinstance(value, type) and is_dataclass(value) and value.__module__ == module.name:
+                    homes.setdefault(name, []).append(module.name)
+    assert len(homes) > 60
+    assert {name: modules for name, modules in homes.items() if len(modules) > 1} == {}

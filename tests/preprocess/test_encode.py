@@ -478,3 +478,12 @@ def test_new_samples_without_the_view_are_summarised():
     model = TMvKSCR(3, random_state=0).fit({"clinic": clinic, "image": image})
     summary = summarize(model, {"image": image})
     assert {view.name: view.n_samples for view in summary.views} == {"clinic": 0, "image": 90}
+
+
+def test_selected_columns_of_an_encoded_view_keep_their_widths():
+    clinic, _ = cohort()
+    model = TMvKSCR(3, random_state=0).fit({"clinic": clinic})
+    view = model.check({"clinic": clinic}).tables["clinic"]
+    assert view.widths == (1, 3, 1, 1)
+    assert view.take_columns([0, 1, 3, 5]).widths == (1, 2, 1)
+    assert view.take_columns(slice(4, 6)).widths == (1, 1)

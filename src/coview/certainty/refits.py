@@ -11,7 +11,7 @@ from coview.data.view import Array, View
 from coview.data.views import Views
 from coview.kernels import Kernel, Precomputed
 from coview.model.clusterer import Clusterer
-from coview.model.fitting import check_coverage, require_enough_samples
+from coview.model.fitting import check_coverage
 
 
 def rows_of(views: Views, rows: Array, kernels: Mapping[str, Kernel], training: Array | None = None) -> Views:
@@ -30,11 +30,8 @@ def labels_by_part(
 ) -> Labels:
     """Return the labels of the shared rows by a model of one part of the samples."""
     own = rows_of(views, part, kernels)
-    if own.complete:
-        method.check_views(own)
-    else:  # a part may have fewer samples with a view than a fit of all samples accepts
-        require_enough_samples(int(method.method.n_clusters), own.n_samples)
-        check_coverage(own, 1, kernels)
+    method.check_views(own)
+    check_coverage(own, 1, kernels)  # a part may have fewer samples with a view than a fit of all samples accepts
     model = method.fit_model(own, lambda stage, done, total: None)
     if model.predictor is None:
         return model.labels[np.isin(part, shared)]

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from coview.base.progress import Progress
-from coview.compose.wrapper import Wrapper, check_views_of, learn
+from coview.compose.wrapper import Wrapper, learn
 from coview.data.as_views import Layout, stacked
 from coview.data.view import View
 from coview.data.views import Views
-from coview.errors import Note
 from coview.model.model import Model, Stage
 
 _TABLE = "all"
@@ -57,9 +56,6 @@ class Concat(Wrapper):
     def __init__(self, estimator: Any, *, views: Layout = None) -> None:
         self.estimator = estimator
         self.views = views
-
-    def check_views(self, views: Views) -> tuple[Note, ...]:
-        return check_views_of(self.estimator, Stack()(views))
 
     def fit_model(self, views: Views, report: Progress) -> Model:
         stage = Stack()

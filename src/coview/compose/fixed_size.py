@@ -110,12 +110,15 @@ class FixedSize(Wrapper):
 
     def check_views(self, views: Views) -> tuple[Note, ...]:
         self.require_method("trains", views.names)
-        if not {"predict"} <= self.abilities:
+        if "predict" not in self.abilities:
             raise InputError(
                 f"{type(self.estimator).__name__} cannot label new samples; FixedSize needs a method that can, such as "
                 "TMvKSCR, MvKSC, OPMC or MVSCBP"
             )
-        return ()  # the estimator checks the training samples
+        return ()
+
+    def check_coverage(self, views: Views) -> None:
+        """Check nothing: it is the training samples among these that need to have all views."""
 
     def fit_model(self, views: Views, report: Progress) -> Model:
         model, rows, of_rows = self._trained(views, views.names, report)
@@ -176,8 +179,8 @@ class FixedSize(Wrapper):
         count, kernels, trained = self._n_selected(source.n_samples), self.kernels(names), []
         for _ in range(n_repeats):
             rows, views = self._selected(source, count, rng, selector, kernels)
-            notes = super().check_views(views)
-            trained.append((rows, learn(self.estimator, views, report).with_notes(*notes)))
+            super().check_coverage(views)
+            trained.append((rows, learn(self.estimator, views, report)))
         if n_repeats == 1 and count > _MORE_ROWS:  # the clusters are learnt and numbered
             no_rows = np.zeros(0, dtype=np.intp)
             return self._described(trained[0][1], trained[0][0], np.ones(1)), no_rows, no_rows.astype(np.int64)
@@ -204,7 +207,9 @@ class FixedSize(Wrapper):
         learnt = {**model.learnt, "train_rows_": rows, "agreements_": agreements}
         known = {*learnt, *(["view_labels_"] if model.can("labels_by_view") else [])}
         hidden = tuple(name for name in _ONE_ROW_PER_TRAINING_SAMPLE if name in known)
-        return replace(model, learnt=learnt, method_labels=model.trained_labels, unpublished=hidden)
+        return replace(
+            model, learnt=learnt, method_labels=model.trained_labels, unpublished=(*model.unpublished, *hidden)
+        )
 
     def _selected(
         self,

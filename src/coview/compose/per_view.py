@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
 from coview.base.progress import Progress
-from coview.compose.wrapper import Wrapper, check_views_of, learn, part_of
+from coview.compose.wrapper import Wrapper, learn, part_of, require_clusterer
 from coview.core.agreement import mean_agreements, size_entropy
 from coview.core.assign import Labels
 from coview.data.as_views import Layout
@@ -74,8 +74,9 @@ class PerView(Wrapper):
         self.views = views
 
     def check_views(self, views: Views) -> tuple[Note, ...]:
-        notes = [check_views_of(each, views.select([name])) for name, each in self._estimators(views.names).items()]
-        return notes[0] if notes else ()
+        for each in self._estimators(views.names).values():
+            require_clusterer(each)
+        return ()
 
     def fit_model(self, views: Views, report: Progress) -> Model:
         models = {
@@ -93,7 +94,8 @@ class PerView(Wrapper):
         own = {"view_labels_": labels, "merits_": merits, "best_view_": best}
         of_best = models[best].learnt
         notes = tuple(note for model in models.values() for note in model.notes)
-        predictor = BestView(models, best) if predicts else None
+        of_views = {name: replace(model, notes=()) for name, model in models.items()}
+        predictor = BestView(of_views, best) if predicts else None
         return Model(
             labels[best],
             {**of_best, **own},
@@ -142,6 +144,8 @@ class BestView(Predictor):
     def can(self, question: str) -> bool:
         if question == "labels_by_view":
             return True
+        if question == "scores_by_view":
+            return self.can("scores")
         return super().can(question) and all(model.can(question) for model in self.models.values())
 
     def labels_and_ties(self, views: Views) -> Labels:
@@ -158,6 +162,10 @@ class BestView(Predictor):
     def scores(self, views: Views) -> Array:
         """Return the scores in the best view."""
         return np.asarray(self.models[self.best].scores(views.select([self.best])))
+
+    def scores_by_view(self, views: Views) -> dict[str, Array]:
+        """Return the scores by the model of each view."""
+        return {name: model.scores(views.select([name])) for name, model in self.models.items()}
 
     def membership(self, views: Views) -> Array:
         """Return the membership in the clusters of the best view."""

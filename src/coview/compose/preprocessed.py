@@ -99,38 +99,18 @@ class Preprocessed(Wrapper):
         return any(_filling_step(parse_steps(each)) for each in several) or super().fills_cells(view)
 
     def check_views(self, views: Views) -> tuple[Note, ...]:
-        steps = preprocessing_per_view(self.steps, views.names)
-        self._check_cells(views, steps)
+        for name, steps in preprocessing_per_view(self.steps, views.names).items():
+            if name in views.empty_cells and not steps.fills_cells:
+                later = super().fills_cells(name)
+                if not (later or _filling_step(steps)):
+                    require_full_cells(views, partial(ne, name))  # refuses the cells
+                if steps.steps:
+                    raise _cells_before_filling(name, steps, f"the inner {type(self.estimator).__name__}")
         self.require_method("preprocesses the views of", views.names)
         for name in views.present:
             if not views.n_present(name):
                 raise InputError(f"view {name!r} has no samples, because all of its rows are NaN; drop the view")
-
-        def filled(name: str, view: View) -> View:
-            return replace(view, has_empty_cells=view.has_empty_cells and not steps[name].fills_cells)
-
-        return super().check_views(views.map(filled))
-
-    def check(self, X: Any) -> Views:
-        views = super().check(X)
-        self._check_cells(views, {name: each.preprocessing for name, each in self.preprocessing_.items()})
-        return views
-
-    def _check_cells(self, views: Views, steps: Mapping[str, Preprocessing]) -> None:
-        """Raise an InputError if a step would see empty cells that are filled later, or not at all."""
-        for name in views.empty_cells:
-            own, filling = steps[name].steps, _filling_step(steps[name])
-            later = super().fills_cells(name)
-            if steps[name].fills_cells or (later and not own):
-                continue
-            if filling is None and not later:
-                require_full_cells(views, partial(ne, name))  # refuses the cells
-            by = repr(filling) if filling else f"the inner {type(self.estimator).__name__}"
-            order = "+".join([filling or "median", *(step for step in own if step != filling)])
-            raise InputError(
-                f"view {name!r} has empty cells (NaN), and the step {own[0]!r} is applied before {by} fills them; fill "
-                f"them first, as in {order!r}"
-            )
+        return super().check_views(views)
 
     def fit_model(self, views: Views, report: Progress) -> Model:
         steps = preprocessing_per_view(self.steps, views.names)
@@ -153,6 +133,8 @@ class Preprocess(Stage):
 
         def preprocessed(name: str, view: View) -> View:
             fitted = self.by_view[name]
+            if view.has_empty_cells and fitted.steps and not fitted.preprocessing.fills_cells:
+                raise _cells_before_filling(name, fitted.preprocessing, "a later step")
             if view.n_present:
                 rows = fitted(view.observed, name)
             else:
@@ -171,3 +153,13 @@ class Preprocess(Stage):
 def _filling_step(preprocessing: Preprocessing) -> str | None:
     """Return the first step that fills empty cells, if there is one."""
     return next((step for step in preprocessing.steps if step_spec(step).kind.fills_cells), None)
+
+
+def _cells_before_filling(view: str, preprocessing: Preprocessing, later: str) -> InputError:
+    """Return the error that a step sees empty cells, which another step, or an estimator inside, fills later."""
+    first, filling = preprocessing.steps[0], _filling_step(preprocessing)
+    order = "+".join([filling or "median", *(step for step in preprocessing.steps if step != filling)])
+    return InputError(
+        f"view {view!r} has empty cells (NaN), and the step {first!r} is applied before "
+        f"{repr(filling) if filling else later} fills them; fill them first, as in {order!r}"
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,7 +19,7 @@ from coview.data.views import Views
 from coview.errors import InputError, InputTypeError, Note
 from coview.kernels import RBF, Kernel, Precomputed, kernel_per_view
 from coview.model.clusterer import Clusterer
-from coview.model.fitting import note_on_many_clusters
+from coview.model.fitting import as_part, note_on_many_clusters
 from coview.model.model import Model, Predictor
 
 _ABILITIES = frozenset({"predict", "transform", "fit_transform", "predict_proba"})  # of other libraries
@@ -60,7 +60,13 @@ class Wrapper(Clusterer):
         return self.estimator.method if isinstance(self.estimator, Clusterer) else self.estimator
 
     def check_views(self, views: Views) -> tuple[Note, ...]:
-        return check_views_of(self.estimator, views)
+        """Raise an InputError if this wrapper cannot be fitted; `learn` checks the views that the estimator sees."""
+        require_clusterer(self.estimator)
+        return ()
+
+    def check_coverage(self, views: Views) -> None:
+        if isinstance(self.estimator, Clusterer):
+            self.estimator.check_coverage(views)
 
     def check_missing(self, views: Views) -> None:
         if isinstance(self.estimator, Clusterer) and not self.estimator.may_lack_views:
@@ -100,34 +106,23 @@ class Wrapper(Clusterer):
 
 
 def learn(estimator: Any, views: Views, report: Progress) -> Model:
-    """Return the model of an estimator inside a wrapper, which may be of another library, on these views."""
+    """Return the model of an estimator inside a wrapper, which may be of another library, on the views that it sees."""
     if isinstance(estimator, Clusterer):
-        own = getattr(estimator, "progress", None)
+        notes, own = estimator.check_views(views), getattr(estimator, "progress", None)
         with reporting(own) as own_report:
-            return estimator.fit_model(views, own_report if own else report)
+            found = estimator.fit_model(views, own_report if own else report)
+        return replace(found, notes=(*notes, *found.notes))
     require_safe_range(estimator, views, to_fit=True)
     fitted = clone(estimator)
     labels = np.asarray(fitted.fit_predict(next(iter(views.values()))))
-    return Model(labels, {}, Foreign(fitted, tuple(np.unique(labels).tolist())))
-
-
-def check_views_of(estimator: Any, views: Views) -> tuple[Note, ...]:
-    """Return warnings about the views of an estimator inside a wrapper, or raise an InputError."""
-    require_clusterer(estimator)
-    if isinstance(estimator, Clusterer):
-        return estimator.check_views(views)
     number: Any = getattr(estimator, "n_clusters", None)
-    return note_on_many_clusters(int(number) if is_integer(number) else 0, views.n_samples)
+    notes = note_on_many_clusters(int(number) if is_integer(number) else 0, views.n_samples)
+    return Model(labels, {}, Foreign(fitted, tuple(np.unique(labels).tolist())), notes=notes)
 
 
 def part_of(estimator: Any, found: Model, rows: Array, seed: int) -> Any:
     """Return an estimator inside a wrapper with its settings for some of the samples; see `Clusterer.of_part`."""
-    if isinstance(estimator, Clusterer):
-        return estimator.of_part(found, rows, seed)
-    copy = clone(estimator)
-    fixed = {"random_state": seed, "n_jobs": 1, "verbose": 0}
-    own = copy.get_params(deep=False)
-    return copy.set_params(**{name: value for name, value in fixed.items() if name in own})
+    return estimator.of_part(found, rows, seed) if isinstance(estimator, Clusterer) else as_part(estimator, seed)
 
 
 def require_clusterer(estimator: Any) -> None:

@@ -73,16 +73,12 @@ class Assignment(ABC):
         """The difference of nearness by which the ratio of two memberships changes by the factor e."""
         return self.undecided / float(np.log1p(self.n_found))
 
-    def membership(self, scores: Array) -> Array:
-        """Return the membership of each row in each cluster, (n_samples, n_clusters), by the softmax of the nearness.
+    def softmax(self, nearness: Array) -> Array:
+        """Return the memberships for these values of nearness, in the same memory.
 
         Rows sum to 1. The largest value of a row, the first of several, is that of its cluster: the largest exponential
         is exactly 1, and values of nearness that differ do so by far more than rounding errors.
         """
-        return self.softmax(self.nearness(scores))
-
-    def softmax(self, nearness: Array) -> Array:
-        """Return the memberships for these values of nearness, in the same memory."""
         nearness -= nearness.max(axis=1, keepdims=True)
         nearness /= self.temperature
         membership: Array = np.exp(nearness, out=nearness)

@@ -67,7 +67,9 @@ class View:
         matrix = self.matrix[:, positions]
         if sp.issparse(matrix):
             matrix.sort_indices()  # they follow the positions, and only some operations of SciPy sort them
-        return replace(self, matrix=matrix, columns=columns, categories=kept)
+        table_columns = np.repeat(np.arange(len(self.widths)), self.widths)[positions] if self.widths else np.zeros(0)
+        widths = tuple(np.unique(table_columns, return_counts=True)[1].tolist())
+        return replace(self, matrix=matrix, columns=columns, categories=kept, widths=widths)
 
     def with_observed(self, rows: Matrix) -> View:
         """Return a table with these rows of the samples that have the view; of numbers, and columns without names."""

@@ -183,6 +183,12 @@ class Views(Mapping[str, Matrix]):
             joined[name] = replace(whole, matrix=among_all(whole.matrix[place[present]], present), present=present)
         return Views.of(checked_together(joined, None, index, lambda name: True), index)
 
+    def _with(self, tables: Mapping[str, View], index: Any) -> Views:
+        """Return views of these tables, from data frames as those of these."""
+        views = Views.of(tables, index)
+        views.has_row_numbers = self.has_row_numbers
+        return views
+
     def __getitem__(self, name: str) -> Matrix:
         return self.tables[name].matrix
 
@@ -323,7 +329,7 @@ class Views(Mapping[str, Matrix]):
         -------
         Views
         """
-        return Views.of({name: change(name, view) for name, view in self.tables.items()}, self.index)
+        return self._with({name: change(name, view) for name, view in self.tables.items()}, self.index)
 
     def take(self, rows: Any) -> Views:
         """Return some rows of every view.
@@ -337,7 +343,7 @@ class Views(Mapping[str, Matrix]):
         Views
         """
         index = None if self.index is None else self.index[rows]
-        return Views.of({name: view.take(rows) for name, view in self.tables.items()}, index)
+        return self._with({name: view.take(rows) for name, view in self.tables.items()}, index)
 
     def select(self, names: Sequence[str]) -> Views:
         """Return some of the views.
@@ -351,7 +357,7 @@ class Views(Mapping[str, Matrix]):
         -------
         Views
         """
-        return Views.of({name: self.tables[name] for name in names}, self.index)
+        return self._with({name: self.tables[name] for name in names}, self.index)
 
     def rename(self, names: Sequence[str]) -> Views:
         """Return the same views with other names.
@@ -365,7 +371,7 @@ class Views(Mapping[str, Matrix]):
         -------
         Views
         """
-        return Views.of(dict(zip(names, self.tables.values(), strict=True)), self.index)
+        return self._with(dict(zip(names, self.tables.values(), strict=True)), self.index)
 
     def with_absent(self, widths: Mapping[str, int], columns: Mapping[str, tuple[str, ...] | None]) -> Views:
         """Return the same samples with further views that none of them has.
@@ -384,7 +390,7 @@ class Views(Mapping[str, Matrix]):
             name: View(sp.csr_array((n, width), dtype=dtype), columns[name], present=np.zeros(n, dtype=bool))
             for name, width in widths.items()
         }
-        return Views.of({**self.tables, **absent}, self.index)
+        return self._with({**self.tables, **absent}, self.index)
 
     __hash__ = None  # type: ignore[assignment]
 

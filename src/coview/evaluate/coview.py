@@ -64,7 +64,7 @@ class Coview(Clusterer):
     eigenvalues_ : array of shape (n_components,)
         Eigenvalues of this walk, without the first, which is 1.
     model_ : Model
-        What is learnt; `model_.predictor.level(n_clusters)` has the clusters for another number.
+        What is learnt; `model_.level(n_clusters)` has the clusters for another number.
 
     See Also
     --------
@@ -114,8 +114,10 @@ class Coview(Clusterer):
                 raise InputError(
                     f"view {name!r} has the same values in all {views.n_present(name)} samples; drop the view"
                 )
-        check_coverage(views, max(numbers, default=2), {})
         return note_on_many_clusters(max(numbers, default=1), views.n_samples)
+
+    def check_coverage(self, views: Views) -> None:
+        check_coverage(views, max(self._numbers(views.n_samples), default=2), {})
 
     def fit_model(self, views: Views, report: Progress) -> Model:
         numbers, seed = self._numbers(views.n_samples), int(as_generator(self.random_state).integers(2**31))

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 
 from numpy.typing import DTypeLike
 
-from coview.base.parameters import check_number
+from coview.base.parameters import check_integer, check_number
 from coview.base.progress import ProgressParameter
 from coview.core.assign import Assigner
 from coview.core.fuse import fuse
@@ -15,7 +15,6 @@ from coview.core.gram import Gram, Grams
 from coview.data.as_views import Layout
 from coview.data.view import Array
 from coview.data.views import Views
-from coview.errors import Note
 from coview.kernels import RBF, KernelParameter, kernel_per_view
 from coview.methods.kernel_method import KernelMethod, LatentSpace, Weights, solve_shared
 from coview.model.fitting import Seed, WeightsParameter, check_coverage, weights_per_view
@@ -187,10 +186,10 @@ class TMvKSCR(KernelMethod):
         """
         return cls(n_clusters, kernel=kernel, rho=rho, assigner=assigner, regularization=0, **parameters)
 
-    def check_views(self, views: Views) -> tuple[Note, ...]:
-        found = super().check_views(views)
-        check_coverage(views, int(self.n_clusters), kernel_per_view(self.kernel, views.names))
-        return found
+    def check_coverage(self, views: Views) -> None:
+        check_coverage(
+            views, check_integer("n_clusters", self.n_clusters, 1), kernel_per_view(self.kernel, views.names)
+        )
 
     def view_weights(self, names: tuple[str, ...]) -> Weights:
         check_number("rho", self.rho, 0, 1, or_else=" (0: product of the views, 1: sum of the views)")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import ClassifierTags, estimator_html_repr
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -23,8 +22,8 @@ from coview.data.mistakes import likely_mistakes
 from coview.data.rows import narrowed
 from coview.data.view import Array
 from coview.data.views import Views
-from coview.errors import InputError, Note
-from coview.model.fitting import as_generator, note_on_fewer, note_on_many_clusters, require_enough_samples
+from coview.errors import InputError, Note, warn
+from coview.model.fitting import as_generator, as_part, note_on_fewer, note_on_many_clusters, require_enough_samples
 from coview.model.model import Model
 from coview.model.notebook import fitted_facts
 from coview.model.schema import Schema
@@ -67,6 +66,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         require_enough_samples(k, views.n_samples)
         return note_on_many_clusters(k, views.n_samples)
 
+    def check_coverage(self, views: Views) -> None:
+        """Raise an InputError if too few samples have a view; parts of the samples need not have as many."""
+
     def fills_cells(self, view: str) -> bool:
         """Return whether empty cells of a view are filled; they are refused otherwise."""
         return False
@@ -78,10 +80,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def of_part(self, found: Model, rows: Array, seed: int) -> Self:
         """Return an estimator with the settings of a fitted model for some of its samples, in one thread."""
-        copy = clone(self)
-        own = copy.get_params(deep=False)
-        fixed = {"random_state": seed, "n_jobs": 1, "progress": None, "verbose": 0}
-        return copy.set_params(**{name: value for name, value in fixed.items() if name in own})
+        return as_part(self, seed)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -132,6 +131,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             schema, views = Schema.learn(given, self.fills_cells, self.may_lack_views)
             sentences = [] if given is X else likely_mistakes(given)  # otherwise a reader has validated them
             notes = (*(Note(sentence, UserWarning) for sentence in sentences), *self.check_views(views))
+            self.check_coverage(views)
             self._check_stacked_columns(X, given, reset=True)
             found = self.fit_model(views, report)
             found = replace(found, schema=schema, fingerprint=fingerprint(views), notes=(*notes, *found.notes))
@@ -152,7 +152,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         learnt |= {"view_names_": model.schema.names, "view_n_features_": dict(model.schema.n_features)}
         self.__dict__.update(learnt, model_=replace(model, notes=()))
         for note in dict.fromkeys(model.notes):
-            warnings.warn(note.message, note.category, stacklevel=4)
+            warn(*note)
 
     def _published(self) -> list[str]:
         """Return the names of the attributes of an earlier fit."""
@@ -406,7 +406,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """Return what the predictor answers for each view alone."""
         if not self.model_.can(question) or self.model_.seen_names != self.model_.names:
             raise InputError(f"{type(self).__name__} has no results by each view alone; leave per_view=True out")
-        found: dict[str, Array] = self.model_.ask(lambda predictor, some: getattr(predictor, question)(some), views)
+        found: dict[str, Array] = self.model_.ask(question, views)
         return found
 
     def _require(self, ability: str, parameter: str, what: str, remedy: str) -> None:

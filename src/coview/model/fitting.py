@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from coview.base.parameters import check_integer, check_number, is_number
@@ -67,6 +68,14 @@ def as_generator(random_state: Seed) -> np.random.Generator:
         raise InputError(
             f"random_state={seed!r}: expected an integer of at least 0, a NumPy Generator or RandomState, or None"
         ) from None
+
+
+def as_part(estimator: Any, seed: int) -> Any:
+    """Return an estimator for some of the samples: the same parameters with this seed, one thread and no messages."""
+    copy = clone(estimator)
+    own = copy.get_params(deep=False)
+    fixed = {"random_state": seed, "n_jobs": 1, "progress": None, "verbose": 0}
+    return copy.set_params(**{name: value for name, value in fixed.items() if name in own})
 
 
 def require_enough_samples(n_clusters: int, n_samples: int) -> None:

@@ -42,7 +42,7 @@ class Stage(ABC):
         return view
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Model:
     """What is learnt: stages that views pass, a predictor, and the attributes that an estimator publishes.
 
@@ -150,47 +150,42 @@ class Model:
         """Return whether these are the training samples, and have labels."""
         return len(self.labels) > 0 and self.fingerprint == fingerprint(views)
 
-    def ask(self, question: Callable[[Any, Views], Any], views: Views) -> Any:
+    def ask(self, question: str, views: Views) -> Any:
         """Return what the predictor answers about these samples: an array, or arrays by view name."""
+        answer = getattr(self.predictor, question)
         if not self.stages:
-            return question(self.predictor, views)
-        blocks = map(views.take, gen_batches(views.n_samples, _BLOCK_ROWS))
-        return concatenated([question(self.predictor, self.seen(block)) for block in blocks])
+            return answer(views)
+        return concatenated(
+            [answer(self.seen(views.take(block))) for block in gen_batches(views.n_samples, _BLOCK_ROWS)]
+        )
 
     def predict(self, views: Views) -> Labels:
         """Return the cluster of each sample."""
-        found: Labels = self.ask(lambda predictor, some: predictor.labels(some), views)
-        return found
+        return np.asarray(self.ask("labels", views))
 
     def labels_and_ties(self, views: Views) -> Labels:
         """Return the cluster of each sample, and 1 if it may depend on the numbers of clusters; (n_samples, 2)."""
-        found: Labels = self.ask(lambda predictor, some: predictor.labels_and_ties(some), views)
-        return found
+        return np.asarray(self.ask("labels_and_ties", views))
 
     def scores(self, views: Views) -> Array:
         """Return the scores of each sample."""
-        found: Array = self.ask(lambda predictor, some: predictor.scores(some), views)
-        return found
+        return np.asarray(self.ask("scores", views))
 
     def usualness(self, views: Views) -> dict[str, Array]:
         """Return the fraction of training samples that are more novel than each sample, in each view."""
-        found: dict[str, Array] = self.ask(lambda predictor, some: predictor.usualness(some), views)
-        return found
+        return dict(self.ask("usualness", views))
 
     def joint_usualness(self, of_views: Mapping[str, Array]) -> Array:
         """Return the same for all views of each sample together."""
-        found: Array = self._able.joint_usualness(of_views)
-        return found
+        return np.asarray(self._able.joint_usualness(of_views))
 
     def membership(self, views: Views) -> Array:
         """Return the membership of each sample in each cluster."""
-        found: Array = self.ask(lambda predictor, some: predictor.membership(some), views)
-        return found
+        return np.asarray(self.ask("membership", views))
 
     def contributions(self, views: Views) -> dict[str, Array]:
         """Return the contributions of the views to the clusters of the samples."""
-        found: dict[str, Array] = self.ask(lambda predictor, some: predictor.contributions(some), views)
-        return found
+        return dict(self.ask("contributions", views))
 
     @property
     def trained_labels(self) -> Labels:

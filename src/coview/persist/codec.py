@@ -1,8 +1,8 @@
 """The codec of saved models: values to JSON and arrays, and back.
 
-Plain values stand in a file as they are, others under a tag that names their kind. Classes are named without their
-module. Only registered methods and wrappers, dataclasses beside them, and dataclasses in the packages of this library
-that hold what is learnt are found: a file holds no code.
+Plain values stand in a file as they are, others under a tag that names their kind. Classes of this library are named
+without their module. Only registered methods and wrappers, dataclasses beside them, and dataclasses in the packages of
+this library that hold what is learnt are found: a file holds no code.
 """
 
 from __future__ import annotations
@@ -45,13 +45,18 @@ def _known_value(name: Any) -> Any:
     for registry in (KERNELS, STEPS, ASSIGNERS, SELECTORS):  # whose modules may not be imported yet
         for key in registry:
             registry[key]
-    homes = {*METHODS.homes.values(), *WRAPPERS.homes.values()}
-    for module, content in list(sys.modules.items()):
-        if module.startswith(_PACKAGES) or module in homes:
-            cls = vars(content).get(name)
-            if isinstance(cls, type) and is_dataclass(cls) and cls.__module__ == module:
-                return cls
+    home, _, name = str(name).rpartition(":")
+    homes = [each for each in (*METHODS.homes.values(), *WRAPPERS.homes.values()) if each == home]
+    for module in homes or ([] if home else [each for each in sys.modules if each.startswith(_PACKAGES)]):
+        cls = vars(sys.modules[module]).get(name) if module in sys.modules else None
+        if isinstance(cls, type) and is_dataclass(cls) and cls.__module__ == module:
+            return cls
     return None
+
+
+def _name_of(cls: type) -> str:
+    """Return the name of a class of this library; of another one with its module, because names may be the same."""
+    return cls.__name__ if cls.__module__.startswith(_PACKAGES) else f"{cls.__module__}:{cls.__name__}"
 
 
 def write_value(value: Any, tensors: Tensors) -> Json:
@@ -118,7 +123,7 @@ def _saved_parameters(cls: Any) -> list[str]:
 
 
 def _write_object(value: Any, tensors: Tensors) -> Json:
-    node, name = {}, type(value).__name__
+    node, name = {}, _name_of(type(value))
     known = _known_value(name)
     require(known is type(value) and not hasattr(value, "not_saved"), _refusal(value))
     for field in fields(value):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from coview.data.rows import column_statistics
 from coview.data.table import as_string, encoded_cells, look_like_names
 from coview.data.view import Array, Categories, Matrix, View
 from coview.data.views import Views
-from coview.errors import InputError
+from coview.errors import InputError, warn
 
 _LISTED = 5
 
@@ -221,9 +220,7 @@ def _spelling(value: str) -> str:
 
 
 def _warn_of_unknown(view: str, unknown: list[str]) -> None:
-    warnings.warn(
+    warn(
         f"view {view!r} has categories that no training sample has ({first_few(list(map(repr, unknown)), _LISTED)}); "
         "they count as none of the known categories",
-        UserWarning,
-        stacklevel=7,
     )

@@ -71,7 +71,7 @@ class Clustering:
         if known is not None:
             return known
         if self.model.can("labels_by_view") and self.model.seen_names == self.model.names:
-            return self.model.ask(lambda predictor, some: predictor.labels_by_view(some), self.views.take(self.drawn))
+            return dict(self.model.ask("labels_by_view", self.views.take(self.drawn)))
         return {}
 
     @property
@@ -94,7 +94,7 @@ class Clustering:
         """Return the scores of the drawn samples by each view, for views that have their own."""
         model, views, scores = self.model, self.views, {}
         if model.can("scores_by_view"):
-            found = model.ask(lambda predictor, some: predictor.scores_by_view(some), views.take(self.drawn))
+            found = model.ask("scores_by_view", views.take(self.drawn))
             scores = {name: narrowed(x, views.dtype) for name, x in found.items()}
         elif self.of_training:
             known = model.learnt.get("embeddings_") or model.learnt.get("partitions_", {})
