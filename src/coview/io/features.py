@@ -41,13 +41,7 @@ class _Positions(Sequence[str]):
         return map(str, range(self._count))
 
     def __contains__(self, name: object) -> bool:
-        return (
-            isinstance(name, str)
-            and name.isascii()
-            and name.isdigit()
-            and str(int(name)) == name
-            and int(name) < self._count
-        )
+        return isinstance(name, str) and name.isdecimal() and name == str(int(name)) and int(name) < self._count
 
 
 class Features:
@@ -153,22 +147,21 @@ class Features:
         for what, count in zip(("samples", "features"), numbers.shape, strict=True):
             if count == 0:
                 raise self._error(f"has no {what} (shape {numbers.shape[0]} x {numbers.shape[1]})")
-        for is_bad, what, remedy in (
-            (np.isnan, "no value", "impute"),
-            (np.isinf, "an infinite or too large number", "correct"),
-        ):
-            rows, columns = places_of(is_bad, numbers)
-            if is_bad is np.isnan and not sp.issparse(numbers):
-                present = ~np.isnan(numbers).all(axis=1)
-                rows, columns = rows[present[rows]], columns[present[rows]]
-                lacking = np.flatnonzero(~present)
-                if len(lacking):
-                    self.notes.append(
-                        f"{self._source.where}: {len(lacking)} of {len(present)} samples have no value (first: row "
-                        f"{self._rows[lacking[0]]}), they lack the view"
-                    )
-            if len(rows) and not (is_bad is np.isnan and self._may_have_empty_cells):
-                raise self._unusable(what, rows, columns, names, remedy)
+        rows, columns = places_of(np.isnan, numbers)
+        if not sp.issparse(numbers):
+            present = ~np.isnan(numbers).all(axis=1)
+            rows, columns = rows[present[rows]], columns[present[rows]]
+            lacking = np.flatnonzero(~present)
+            if len(lacking):
+                self.notes.append(
+                    f"{self._source.where}: {len(lacking)} of {len(present)} samples have no value (first: row "
+                    f"{self._rows[lacking[0]]}), they lack the view"
+                )
+        if len(rows) and not self._may_have_empty_cells:
+            raise self._unusable("no value", rows, columns, names, "impute")
+        rows, columns = places_of(np.isinf, numbers)
+        if len(rows):
+            raise self._unusable("an infinite or too large number", rows, columns, names, "correct")
 
     def _error(self, what: str) -> InputError:
         return InputError(f"{self._source.where} {what}")
