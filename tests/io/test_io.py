@@ -362,6 +362,7 @@ def test_the_only_numeric_variable_needs_no_name(tmp_path):
     np.testing.assert_array_equal(read_views({"a": path}).views["a"], WHOLE)
     with pytest.raises(InputError, match=r"expected real numbers in the variable 'note', got string"):
         read_views({"a": f"{path}::note"})
+    np.testing.assert_array_equal(read_views({"a": mat(**{"None": WHOLE})(tmp_path)}).views["a"], WHOLE)  # no object
 
     def fill(file):  # MATLAB 7.3 stores strings and objects as numbers
         file["X"], file["note"], file["word"] = WHOLE.T, np.uint16([[104], [105]]), np.uint32([[1, 2]])

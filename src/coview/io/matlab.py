@@ -76,11 +76,14 @@ def _variables(source: InputFile) -> dict[str, _Variable]:
         parts = varmats_from_mat(file)
     found = {}
     for name, part in parts:
-        if name != "None":
+        try:
             [(name, shape, kind)] = whosmat(part)
+        except TypeError:
+            if name != "None":
+                raise
+            with suppress(Exception):  # an object of a newer version, which SciPy may not read
+                found[loadmat(part)[name]["s0"].item().decode("latin-1")] = _Variable(part, (), "opaque")
+        else:
             if not name.startswith("__"):  # MATLAB's own data
                 found[name] = _Variable(part, tuple(shape), kind)
-            continue
-        with suppress(Exception):  # an object of a newer version, which SciPy may not read
-            found[loadmat(part)[name]["s0"].item().decode("latin-1")] = _Variable(part, (), "opaque")
     return found
