@@ -453,13 +453,16 @@ by_order(".mtx without entries", "0 lines of 3", "states 1 of 3")(text(".mtx", C
 by_order(".mtx with an entry too many", "more lines", "states 1 of 3")(
     text(".mtx", COORDINATES + "12 2 1\n1 1 1\n2 2 1\n")
 )
-by_order(".mtx with a line without end", "a line of more than 65536 characters")(
+by_order(".mtx with a line without end", "a line that is not 3 numbers")(
     text(".mtx.gz", gzip.compress((COORDINATES + "12 2 1\n1 1 1").encode() + b"0" * 200_000))
 )
 by_order("huge integers in .mtx", "2^53")(
     text(".mtx", COORDINATES.replace("real", "integer") + f"12 2 1\n1 1 {2**60}\n")
 )
-by_order(".mtx with strings", "not a number")(text(".mtx", COORDINATES + "12 2 1\n1 1 one\n"))
+by_order(".mtx with a decimal comma", "a line that is not 3 numbers", "'1,5'")(
+    text(".mtx", COORDINATES + "12 2 1\n1 1 1,5\n")
+)
+by_order(".mtx with strings", "a line that is not 3 numbers", "'one'")(text(".mtx", COORDINATES + "12 2 1\n1 1 one\n"))
 by_order(".mtx that claims too much", "GiB")(text(".mtx", COORDINATES + f"{HUGE} 2 1\n1 1 1\n"))
 by_order("complex .mtx", "complex")(text(".mtx", COORDINATES.replace("real", "complex") + "12 2 1\n1 1 1 1\n"))
 by_order("half an array in .mtx", "symmetric")(
@@ -476,7 +479,7 @@ by_order("damaged .mat", "cannot be read")(
     changed(mat(X=WHOLE), lambda content: content[:140] + b"\xff" * 40 + content[180:])
 )
 by_order("text renamed to .mat", "not a MATLAB file")(text(".mat", GOOD))
-by_order(".mat with another element", "damaged at byte 128")(
+by_order(".mat with another element", "cannot be read", "damaged")(
     changed(mat(X=WHOLE), lambda content: content[:128] + struct.pack("<II", 1, 0))
 )
 

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from benchmarks.fuzz.case import Case, Finding, answer_or_documented_error
 from coview import InputError
-from coview.io import ViewsReader, describe_file, hdf5_reader, read_labels, read_views
+from coview.io import ViewsReader, describe_file, isolate, read_labels, read_views
 
 _ROWS = 12
 _STREAMED = (".npy", ".npz", ".parquet", ".feather", ".arrow")
@@ -129,7 +129,7 @@ def _readers(path: Path) -> dict[str, Callable[[], object]]:
 
 def cases(seed: int, folder: Path) -> Iterator[Case]:
     """Yield damaged files of all formats in turn."""
-    hdf5_reader._SECONDS = 3.0  # tiny files; the limit of users is for large ones on slow disks
+    isolate._SECONDS = 3.0  # tiny files; the limit of users is for large ones on slow disks
     originals = [(path, path.read_bytes()) for path in valid_files(folder)]
     rng = random.Random(seed)
     for i in range(10**9):

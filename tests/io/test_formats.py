@@ -13,7 +13,7 @@ import scipy.io
 import scipy.sparse as sp
 
 from coview import InputError
-from coview.io import cells, describe_file, matrix_market, read_labels, read_views
+from coview.io import cells, describe_file, read_labels, read_views
 from tests.bad_files import WHOLE, N, cut, hdf5, mat, npz, sheets, tenx
 
 IDS = tuple(f"s{i}" for i in range(N))
@@ -337,9 +337,7 @@ def test_a_column_of_an_array_is_refused(tmp_path):
 # Matrix Market
 
 
-@pytest.mark.parametrize("n_bytes", [1, 10, 64])
-def test_matrix_market_files_are_read_in_blocks_of_lines(tmp_path, monkeypatch, n_bytes):
-    monkeypatch.setattr(matrix_market, "_BLOCK_BYTES", n_bytes)
+def test_matrix_market_files_of_a_wrong_length_or_width_are_refused(tmp_path):
     values = sp.random_array((9, 7), density=0.5, rng=np.random.default_rng(0), format="csr")
     scipy.io.mmwrite(tmp_path / "x.mtx", values, comment="one\ntwo", precision=17)
     np.testing.assert_array_equal(read_views({"a": tmp_path / "x.mtx"}).views["a"].toarray(), values.toarray())

@@ -1,20 +1,20 @@
-"""HDF5 files are read by a process of their own, which is stopped if the library hangs or crashes."""
+"""HDF5 and MATLAB files are read by a process of their own, which is stopped if the library hangs or crashes."""
 
 import base64
-import io
-import json
 import signal
+import struct
 import subprocess
 import sys
 import threading
 import zlib
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from coview import InputError
-from coview.io import hdf5_reader, read_views
+from coview.io import isolate, read_views
+from coview.io.hdf5 import read_anndata, variables_of_anndata
+from coview.io.table import InputFile
 
 h5py = pytest.importorskip("h5py", reason="HDF5 needs h5py: pip install 'coview[scverse]'")
 
@@ -40,33 +40,31 @@ def write(path, packed):
 
 
 def test_a_damaged_file_that_keeps_the_library_busy_ends_with_an_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(hdf5_reader, "_SECONDS", 1.0)
-    with pytest.raises(InputError, match=r"cells.*gave no answer for 1 seconds and was stopped; .* may be damaged"):
+    monkeypatch.setattr(isolate, "_SECONDS", 2.0)
+    with pytest.raises(
+        InputError,
+        match=r"cells.*the library that reads it gave no answer for 2 seconds and was stopped; .* may be damaged",
+    ):
         read_views(write(tmp_path / "x.h5ad", HANGS))
-
-
-def replaced_program(tmp_path, monkeypatch, code):
-    """Read with another program in place of the HDF5 library."""
-    (tmp_path / "hdf5_process.py").write_text(code)
-    monkeypatch.setattr(hdf5_reader, "__file__", str(tmp_path / "hdf5_reader.py"))
 
 
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("import os; os.abort()", "the HDF5 library crashed (SIGABRT)"),
-        ("raise SystemExit(3)", "the HDF5 library crashed (exit code 3)"),
-        ("", "cannot be read"),
+        ("import os; os.abort()", "the library that reads it crashed (SIGABRT)"),
+        ("raise SystemExit(3)", "the library that reads it crashed (exit code 3)"),
+        ("", "the library that reads it crashed (exit code 0)"),
+        ("print('no answer')", "the library that reads it crashed"),
     ],
 )
-def test_a_program_that_ends_is_explained(tmp_path, monkeypatch, code, message):
-    replaced_program(tmp_path, monkeypatch, code)
+def test_a_reader_that_ends_without_an_answer_is_explained(tmp_path, monkeypatch, code, message):
+    monkeypatch.setattr(isolate, "_PROGRAM", code)
     with pytest.raises(InputError) as caught:
         read_views(write(tmp_path / "x.h5ad", HANGS))
     assert message in str(caught.value)
 
 
-def test_an_interrupt_stops_the_program_at_once(tmp_path, monkeypatch):
+def test_an_interrupt_stops_the_reader_at_once(tmp_path, monkeypatch):
     """The limit of 30 seconds is not waited for: the test ends as soon as the signal arrives."""
     started, processes = threading.Event(), []
 
@@ -76,7 +74,7 @@ def test_an_interrupt_stops_the_program_at_once(tmp_path, monkeypatch):
             processes.append(self)
             started.set()
 
-    replaced_program(tmp_path, monkeypatch, "while True: pass")
+    monkeypatch.setattr(isolate, "_PROGRAM", "while True: pass")
     monkeypatch.setattr(subprocess, "Popen", Watched)
 
     def interrupt():
@@ -91,36 +89,62 @@ def test_an_interrupt_stops_the_program_at_once(tmp_path, monkeypatch):
     assert processes[0].returncode == -signal.SIGKILL
 
 
-def test_large_datasets_arrive_in_blocks(tmp_path, monkeypatch):
-    """Chunks of 100 rows and blocks of 64 KiB: 300 rows of 20 columns at once, and 8 bytes each."""
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit the memory of a process")
+def test_a_reader_has_a_limit_of_memory(monkeypatch):
+    code = (
+        "from coview.io import isolate; isolate.available_memory = lambda: 2**20; isolate._limit_memory(); bytes(2**31)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr.endswith("MemoryError\n")
+
+
+def test_the_answer_of_a_reader_is_the_same_in_this_process(tmp_path):
+    """Where a debugger and the coverage see it; here, neither time nor memory is limited."""
     values = np.random.default_rng(0).normal(size=(1000, 20))
     with h5py.File(tmp_path / "x.h5ad", "w") as file:
         file.create_dataset("X", data=values, chunks=(100, 7), compression="gzip")
-    code = Path(hdf5_reader.__file__).with_name("hdf5_process.py").read_text()
-    replaced_program(tmp_path, monkeypatch, code.replace("2**24", "2**16"))
-    sizes = []
-
-    def watched(self, name, block_bytes):
-        for block in blocks(self, name, block_bytes):
-            sizes.append(block["bytes"])
-            yield block
-
-    blocks = hdf5_reader._Process.blocks
-    monkeypatch.setattr(hdf5_reader._Process, "blocks", watched)
-    assert np.array_equal(read_views({"x": tmp_path / "x.h5ad"}).views["x"], values)
-    assert sizes == [400 * 160, 400 * 160, 200 * 160]
+        file["obsm/link"] = h5py.SoftLink("/nothing")
+    source = InputFile("file", tmp_path / "x.h5ad")
+    assert np.array_equal(read_anndata(source).numbers, values)
+    assert np.array_equal(read_anndata.__wrapped__(source).numbers, values)
+    assert variables_of_anndata.__wrapped__(source) == variables_of_anndata(source) == {"X": "(1000x20)"}
 
 
-def test_names_that_do_not_fit_in_memory_are_refused(tmp_path, monkeypatch):
-    """The file stores none of them, because all are empty."""
+def refused(path, message):
+    with pytest.raises(InputError, match=message):
+        read_views({"x": path})
+
+
+def test_tables_that_do_not_fit_in_memory_twice_are_refused(tmp_path, monkeypatch):
+    """The file stores no name, because all are empty."""
     with h5py.File(tmp_path / "x.h5ad", "w") as file:
         file["X"] = np.ones((3, 2))
         names = file.create_group("obs").create_dataset("_index", (10**9,), h5py.string_dtype(), chunks=(10**6,))
         file["obs"].attrs["_index"] = "_index"
         assert names.id.get_storage_size() == 0
     monkeypatch.setattr("coview.base.runtime.available_memory", lambda: 2**33)
-    with pytest.raises(InputError, match=r"a table of 1000000000 values needs about 93\.1 GiB"):
-        read_views({"x": tmp_path / "x.h5ad"})
+    with pytest.raises(MemoryError, match=r"a table of 1000000000 values needs about 186\.3 GiB"):
+        read_anndata.__wrapped__(InputFile("file", tmp_path / "x.h5ad"))
+
+
+def test_small_files_that_state_large_tables_are_refused(tmp_path):
+    """Chunks that are not stored have the fill value: 1,400 bytes would become 4.8 GB."""
+    with h5py.File(tmp_path / "x.h5ad", "w") as file:
+        file.create_dataset("X", (20_000_000, 30), "f8", chunks=(1000, 30), fillvalue=1.0)
+    refused(tmp_path / "x.h5ad", "20000000 x 30 values (needs about|but stores 0 bytes)")
+    (tmp_path / "x.mtx").write_text("%%MatrixMarket matrix array real general\n2000000 30\n1\n")
+    refused(tmp_path / "x.mtx", "2000000 x 30 values (needs about|but stores 54 bytes)")
+    (tmp_path / "x.mtx").write_text("%%MatrixMarket matrix coordinate real general\n100000000 3 1\n1 1 1\n")
+    refused(tmp_path / "x.mtx", r"100000003 values (needs about|but stores \d+ bytes)")
+    with h5py.File(tmp_path / "x.h5ad", "w") as file:
+        x = file.create_group("X")
+        x.attrs["encoding-type"], x.attrs["shape"] = "csc_matrix", (10**8, 1)
+        x["data"], x["indices"], x["indptr"] = np.ones(1), np.zeros(1, int), np.array([0, 1])
+    refused(tmp_path / "x.h5ad", r"100000001 values (needs about|but stores \d+ bytes)")
+    header = struct.pack("<4I", 6, 8, 6, 0) + struct.pack("<2I2i", 5, 8, 10**8, 3) + struct.pack("<HH4s", 1, 1, b"X")
+    body = header + struct.pack("<2I8x", 9, 8)
+    (tmp_path / "x.mat").write_bytes(b"MATLAB".ljust(124) + b"\0\1IM" + struct.pack("<2I", 14, len(body)) + body)
+    refused(tmp_path / "x.mat", r"100000000 x 3 values (needs about|but stores \d+ bytes)")
 
 
 def test_values_that_are_not_numbers_are_named(tmp_path):
@@ -128,52 +152,6 @@ def test_values_that_are_not_numbers_are_named(tmp_path):
         file["X"] = np.zeros(3, [("a", "f8"), ("b", "i4")])
     with pytest.raises(InputError, match=r"values of type .*'a'.* in /X; expected numbers or strings"):
         read_views({"x": tmp_path / "x.h5ad"})
-
-
-def test_the_program_answers_requests(tmp_path):
-    """The same code in this process, where a debugger and the coverage see it."""
-    from coview.io.hdf5_process import answer
-
-    with h5py.File(tmp_path / "x.h5", "w") as file:
-        file["group/numbers"] = np.arange(3.0)
-        file["group/one"] = 4
-        file["strings"] = ["a", "bcd"]
-        file["strings"].attrs["categories"] = file["group"].ref
-        file["strings"].attrs["MATLAB_class"] = np.bytes_("char")
-        file.attrs["column-order"] = ["x", "y"]
-        file.attrs["shape"] = np.array([3, 2])
-        file["group"].attrs["shape"] = np.int64(7)
-        file["soft"] = h5py.SoftLink("/nothing")
-    asked = [{"describe": name} for name in ("/", "/group", "/group/numbers", "/strings", "/soft")]
-    asked += [{"read": name} for name in ("/group/numbers", "/group/one", "/strings", "/nothing")]
-    replies = io.BytesIO()
-    answer(
-        str(tmp_path / "x.h5"),
-        io.BytesIO(b"".join(json.dumps({**each, "seconds": 9}).encode() + b"\n" for each in asked)),
-        replies,
-    )
-    replies.seek(0)
-    root, group, numbers, strings, soft = (json.loads(replies.readline()) for _ in range(5))
-    assert root == {"attrs": {"shape": [3, 2], "column-order": ["x", "y"]}, "keys": ["group", "soft", "strings"]}
-    assert group == {"attrs": {"shape": 7}, "keys": ["numbers", "one"]}
-    assert numbers["content"] == "numbers"
-    assert (numbers["shape"], numbers["dtype"], numbers["is_own"]) == ([3], "<f8", True)
-    assert strings["attrs"] == {"categories": "/group", "MATLAB_class": {"bytes": "char"}}
-    assert soft == {"missing": True}
-    found = []
-    while line := replies.readline():
-        head = json.loads(line)
-        found.append((head, replies.read(head.get("bytes", 0))))
-    lengths = np.array([1, 3]).tobytes()
-    assert found[:6] == [
-        ({"bytes": 24}, np.arange(3.0).tobytes()),
-        ({}, b""),
-        ({"bytes": 8}, np.array(4).tobytes()),
-        ({}, b""),
-        ({"bytes": 20, "count": 2}, lengths + b"abcd"),
-        ({}, b""),
-    ]
-    assert [*found[6][0]] == ["error"]
 
 
 def test_reading_does_not_import_the_library_into_this_process(tmp_path):

@@ -121,7 +121,9 @@ def test_columns_that_look_like_further_ids_are_noted(tmp_path):
 def test_a_column_that_numbers_the_rows_is_refused_whatever_its_name(tmp_path, first, in_order):
     values = np.arange(first, first + N) if in_order else shuffled(first)
     path = write_csv(tmp_path / "a.csv", n=values, x=numbers(), y=numbers())
-    with pytest.raises(InputError, match=r"'n', .* \(it numbers the rows\); use it as the ids \(ids='n'\), or as any "):
+    with pytest.raises(
+        InputError, match=r"'n', .* \(it numbers the rows\); use it as the ids \(ids='n'\), or use it as any "
+    ):
         read_views({"a": path})
     assert read_views({"a": path}, ids=False).views.n_features == {"a": 3}
     assert read_views({"a": path}, ids="n").views.n_features == {"a": 2}

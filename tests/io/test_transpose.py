@@ -110,7 +110,7 @@ def test_a_gram_matrix_with_ids_in_rows_and_columns_is_not_transposed(tmp_path):
     [
         ("gene,kind,s,t\ng,a,1,2\nh,b,3,4\n", "the 2 columns 'gene', 'kind' of strings; a table to transpose has at"),
         (",kind,s\ng,a,1\nh,b,3\n", "the column 'kind' of strings"),
-        ("gene,s,t\ng,1,2\ng,3,4\n", "two rows named 'g', which are features"),
+        ("gene,s,t\ng,1,2\ng,3,4\n", r"two rows \(features\) named 'g'; rename one"),
         ("gene,s,t\ng,1,2\n,3,4\n", "no name of a feature in row 1, column 'gene'"),
         (f"gene,s,t\ng,1,2\nh,3,{10**20}\n", "the column 't' of integers beyond"),
     ],

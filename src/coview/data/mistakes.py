@@ -74,17 +74,19 @@ def classes_among_features(views: Views, classes: Sequence[str]) -> list[str]:
             columns = columns[same.all(axis=0)]
         columns = columns[np.ptp(x[np.ix_(first, columns)], axis=0) > 0]
         if len(columns):
-            named = views.columns[name] or tuple(map(str, range(x.shape[1])))
+            named = _first_names(views.columns[name], columns)
             found.append(
-                f"view {name!r} has features with one value for each known class ({_first_names(named, columns)}); "
-                "drop them if they were derived from the classes"
+                f"view {name!r} has features with one value for each known class ({named}); drop them if they were "
+                "derived from the classes"
             )
     return found
 
 
 def _same_values(views: Views) -> Iterator[str]:
+    every = np.ones(views.n_samples, dtype=bool)
     for one, other in combinations(views, 2):
-        if views.n_present(one) < _FEWEST_ROWS or not _same_samples(views, one, other):
+        same_samples = np.array_equal(views.present.get(one, every), views.present.get(other, every))
+        if views.n_present(one) < _FEWEST_ROWS or not same_samples:
             continue
         x, y = views.observed(one), views.observed(other)
         if x.shape == y.shape and sp.issparse(x) == sp.issparse(y) and _equal(x[:1], y[:1]) and _equal(x, y):
@@ -92,12 +94,6 @@ def _same_values(views: Views) -> Iterator[str]:
                 f"the views {one!r} and {other!r} have the same values, so they count twice and agree with each other; "
                 "drop one of them, or check whether one table was given twice"
             )
-
-
-def _same_samples(views: Views, one: str, other: str) -> bool:
-    if one in views.present and other in views.present:
-        return np.array_equal(views.present[one], views.present[other])
-    return one not in views.present and other not in views.present
 
 
 def _equal(x: Matrix, y: Matrix) -> bool:
@@ -165,10 +161,9 @@ def _missing_codes(where: str, x: Array, columns: tuple[str, ...] | None) -> Ite
             if gap > np.ptp(others) > 0:
                 by_code.setdefault(float(code[j]), []).append(j)
     for value, found in by_code.items():
-        named = columns or tuple(map(str, range(x.shape[1])))
         yield (
-            f"{where} has the value {value:g} far from all others ({_first_names(named, found)}), as codes for missing "
-            "values are; impute them, or drop those samples, if it is one"
+            f"{where} has the value {value:g} far from all others ({_first_names(columns, found)}), as codes for "
+            "missing values are; impute them, or drop those samples, if it is one"
         )
 
 
@@ -183,13 +178,13 @@ def _dates(where: str, x: Array, columns: tuple[str, ...] | None) -> Iterator[st
     if len(found):
         yield (
             f"{where} has dates that are written as numbers such as {x[0, found[0]]:.0f} "
-            f"({_first_names(columns or tuple(map(str, range(x.shape[1]))), found)}), whose differences are not days; "
-            "encode them as days since the first date, or drop them"
+            f"({_first_names(columns, found)}), whose differences are not days; encode them as days since the first "
+            "date, or drop them"
         )
 
 
-def _first_names(names: Sequence[str], positions: Any) -> str:
-    """Return the names of the first columns, and the number of the others."""
-    shown = ", ".join(repr(names[j]) for j in list(positions)[:3])
+def _first_names(names: Sequence[str] | None, positions: Any) -> str:
+    """Return the names of the first columns, or their positions, and the number of the others."""
+    shown = ", ".join(repr(names[j] if names else str(j)) for j in list(positions)[:3])
     more = f" and {len(positions) - 3} more" if len(positions) > 3 else ""
     return f"{'column' if len(positions) == 1 else 'columns'} {shown}{more}"

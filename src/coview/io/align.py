@@ -149,50 +149,59 @@ def by_ids(
     Samples that are not in all views are refused ("strict"), dropped ("inner"), or kept ("outer").
     """
     given = {name: found for name, found in ids.items() if found is not None}
+    without = [name for name in ids if name not in given]
     if not given:
         raise InputError(
             f"{sources[next(iter(sources))].where} has no column of ids, nor has any other view; leave out the ids"
         )
-    if align == "outer":
-        return _union(sources, given, [name for name in ids if name not in given])
-    first = next(iter(given))
-    common = set(given[first])
-    for name, found in given.items():
-        common &= set(found)
-        if not common:
-            raise _nothing_in_common(sources[name], found, given[first])
-    pairs = [] if align == "inner" else [pair for name in given for pair in ((first, name), (name, first))]
+    if without and align == "outer":
+        raise InputError(
+            f"{sources[without[0]].where} has no ids, which align='outer' needs in every view; save it as a table with "
+            "ids"
+        )
+    first, *others = given
+    position = {name: {sample: i for i, sample in enumerate(found)} for name, found in given.items()}
+    common = {*given[first]}
+    for name in others if align == "outer" else given:
+        if align == "outer":
+            shared = {sample for other in given if other != name for sample in given[other]} & {*given[name]}
+        else:
+            shared = common = common & {*given[name]}
+        if not shared:
+            raise _nothing_in_common(sources[name], given[name], given[first])
+    pairs = [pair for name in given for pair in ((first, name), (name, first))] if align == "strict" else []
     for one, other in pairs:
-        known = set(given[other])
-        missing = [sample for sample in given[one] if sample not in known]
+        missing = [sample for sample in given[one] if sample not in position[other]]
         if missing:
             raise InputError(
                 f"{sources[other].where} lacks {listing('sample', missing)} that {sources[one].where} has"
                 f"{_difference(given[other], given[one]) or '; add them'}, keep only the common samples "
                 "(align='inner'), or all samples (align='outer')"
             )
-    order = tuple(sample for sample in given[first] if sample in common)
-    rows, notes = {}, []
+    every = dict.fromkeys(sample for found in given.values() for sample in found)
+    order = tuple(every if align == "outer" else (sample for sample in given[first] if sample in common))
+    rows, present, notes = {}, {}, []
     for name, found in given.items():
-        position = {sample: i for i, sample in enumerate(found)}
-        rows[name] = np.array([position[sample] for sample in order])
-        dropped = [sample for sample in found if sample not in common]
-        if dropped:
-            notes.append(
-                f"{sources[name].where}: dropped {listing('sample', dropped)} of {len(found)}, not in every view"
-                f"{_difference(found, given[first])}"
+        rows[name] = np.array([position[name][sample] for sample in order if sample in position[name]])
+        missing = [sample for sample in order if sample not in position[name]]
+        dropped = [sample for sample in found if sample not in common and align != "outer"]
+        if missing:
+            present[name] = np.array([sample in position[name] for sample in order])
+        if missing or dropped:
+            what = f": dropped {listing('sample', dropped)} of {len(found)}, not in every view"
+            if missing:
+                what = f" lacks {listing('sample', missing)} of {len(order)}"
+            notes.append(f"{sources[name].where}{what}{_difference(found, given[first])}")
+    for name in without:
+        if any(not np.array_equal(rows[other], np.arange(len(found))) for other, found in given.items()):
+            raise InputError(
+                f"{sources[name].where} has no ids, and cannot be aligned with the other views, whose samples "
+                "differ in order or number; save it as a table with ids"
             )
-    unmoved = all(np.array_equal(rows[name], np.arange(len(found))) for name, found in given.items())
-    for name in ids:
-        if name not in given:
-            if not unmoved:
-                raise InputError(
-                    f"{sources[name].where} has no ids, and cannot be aligned with the other views, whose samples "
-                    "differ in order or number; save it as a table with ids"
-                )
-            rows[name] = np.arange(tables[name].numbers.shape[0])
-    check_counts({sources[name].where: len(rows[name]) for name in sources})
-    return Alignment(rows, order, notes + notes_on_order(ids, given))
+        rows[name] = np.arange(tables[name].numbers.shape[0])
+    if without:
+        check_counts({sources[name].where: len(rows[name]) for name in sources})
+    return Alignment(rows, order, notes + notes_on_order(ids, given), present)
 
 
 def _nothing_in_common(source: InputFile, ids: Ids, others: Ids) -> InputError:
@@ -202,30 +211,6 @@ def _nothing_in_common(source: InputFile, ids: Ids, others: Ids) -> InputError:
         f"{source.where} has no sample in common with the views before it{found}, or pair the samples by row order "
         "(ids=False) if the rows are already aligned"
     )
-
-
-def _union(sources: Mapping[str, InputFile], given: Mapping[str, Ids], without: list[str]) -> Alignment:
-    """Return the samples of any view, those of the first view first."""
-    if without:
-        raise InputError(
-            f"{sources[without[0]].where} has no ids, which align='outer' needs in every view; save it as a table with "
-            "ids"
-        )
-    first, *others = given
-    for name in others:
-        if not {*given[name]} & {sample for other in given if other != name for sample in given[other]}:
-            raise _nothing_in_common(sources[name], given[name], given[first])
-    order = tuple(dict.fromkeys(sample for found in given.values() for sample in found))
-    rows, present, notes = {}, {}, []
-    for name, found in given.items():
-        position = {sample: i for i, sample in enumerate(found)}
-        present[name] = np.array([sample in position for sample in order])
-        rows[name] = np.array([position[sample] for sample in order if sample in position])
-        if not present[name].all():
-            missing = [sample for sample in order if sample not in position]
-            spelling = _difference(found, given[first])
-            notes.append(f"{sources[name].where} lacks {listing('sample', missing)} of {len(order)}{spelling}")
-    return Alignment(rows, order, notes, {name: mask for name, mask in present.items() if not mask.all()})
 
 
 def check_counts(counts: Mapping[str, int]) -> None:

@@ -41,13 +41,7 @@ class _Positions(Sequence[str]):
         return map(str, range(self._count))
 
     def __contains__(self, name: object) -> bool:
-        return (
-            isinstance(name, str)
-            and name.isascii()
-            and name.isdigit()
-            and str(int(name)) == name
-            and int(name) < self._count
-        )
+        return isinstance(name, str) and name.isdecimal() and name == str(int(name)) and int(name) < self._count
 
 
 class Features:
@@ -74,7 +68,7 @@ class Features:
         if self._others:
             name, what = next(iter(self._others.items()))
             raise self._error(
-                f"has the column {name!r} of {what}; encode it as numbers, drop it, or {_use_as_ids(name)}"
+                f"has the column {name!r} of {what}; encode it as numbers, drop it, or use it as the ids (ids={name!r})"
             )
         strings = {name: cells for name, cells in self._strings.items() if any(cell is not None for cell in cells)}
         for name, cells in strings.items():
@@ -88,14 +82,14 @@ class Features:
         empty = [self._names[j] for j in np.flatnonzero(lacking)]
         empty += [name for name in self._strings if name not in strings]
         if empty:
-            self.notes.append(f"{self._source.where}: dropped {listing('column', empty)} without any value")
+            self._note(f"dropped {listing('column', empty)} without any value")
         table = self._with_categories(numbers, names, strings)
         columns = table.columns or ()
         constant = np.flatnonzero(_is_constant(table.matrix))
         if len(constant) and table.matrix.shape[0] > 1:
             verb = "is" if len(constant) == 1 else "are"
             named = listing("column", [columns[j] for j in constant[:_LISTED]], total=len(constant))
-            self.notes.append(f"{self._source.where}: {named} {verb} constant")
+            self._note(f"{named} {verb} constant")
         return replace(table, columns=None) if isinstance(columns, _Positions) else table
 
     def chosen(self, wanted: Sequence[str], is_categorical: Callable[[str], bool]) -> View:
@@ -121,9 +115,7 @@ class Features:
         used = {*wanted}
         unused = [name for name in (*position, *self._strings, *self._others) if name not in used]
         if unused:
-            self.notes.append(
-                f"{self._source.where}: dropped {listing('column', unused)} that the model was not trained on"
-            )
+            self._note(f"dropped {listing('column', unused)} that the model was not trained on")
         numbers = [column for column in wanted if column not in strings]
         table = self._with_categories(
             self._numbers[:, [position[column] for column in numbers]], tuple(numbers), strings
@@ -153,22 +145,22 @@ class Features:
         for what, count in zip(("samples", "features"), numbers.shape, strict=True):
             if count == 0:
                 raise self._error(f"has no {what} (shape {numbers.shape[0]} x {numbers.shape[1]})")
-        for is_bad, what, remedy in (
-            (np.isnan, "no value", "impute"),
-            (np.isinf, "an infinite or too large number", "correct"),
-        ):
-            rows, columns = places_of(is_bad, numbers)
-            if is_bad is np.isnan and not sp.issparse(numbers):
-                present = ~np.isnan(numbers).all(axis=1)
-                rows, columns = rows[present[rows]], columns[present[rows]]
-                lacking = np.flatnonzero(~present)
-                if len(lacking):
-                    self.notes.append(
-                        f"{self._source.where}: {len(lacking)} of {len(present)} samples have no value (first: row "
-                        f"{self._rows[lacking[0]]}), they lack the view"
-                    )
-            if len(rows) and not (is_bad is np.isnan and self._may_have_empty_cells):
-                raise self._unusable(what, rows, columns, names, remedy)
+        rows, columns = places_of(np.isnan, numbers)
+        if not sp.issparse(numbers):
+            present = ~np.isnan(numbers).all(axis=1)
+            rows, columns = rows[present[rows]], columns[present[rows]]
+            lacking = np.flatnonzero(~present)
+            if len(lacking):
+                count, first = f"{len(lacking)} of {len(present)} samples", self._rows[lacking[0]]
+                self._note(f"{count} have no value (first: row {first}), they lack the view")
+        if len(rows) and not self._may_have_empty_cells:
+            raise self._unusable("no value", rows, columns, names, "impute")
+        rows, columns = places_of(np.isinf, numbers)
+        if len(rows):
+            raise self._unusable("an infinite or too large number", rows, columns, names, "correct")
+
+    def _note(self, what: str) -> None:
+        self.notes.append(f"{self._source.where}: {what}")
 
     def _error(self, what: str) -> InputError:
         return InputError(f"{self._source.where} {what}")
@@ -194,13 +186,13 @@ class Features:
                 raise self._has_strings(name, cells)
             raise self._error(
                 f"has {len({*known})} different strings in the column {name!r} of {len(known)} samples, which look "
-                f"like names rather than categories; drop it, or {_use_as_ids(name)}"
+                f"like names rather than categories; drop it, or use it as the ids (ids={name!r})"
             )
         words = [cell for cell in known if not _looks_numeric(cell)]
         if 0 < 2 * len(words) < len(known) and len({*known}) > MOST_CATEGORIES:
-            self.notes.append(
-                f"{self._source.where}: the column {name!r} has numbers and strings such as {words[0]!r}, and is read "
-                "as categories; correct the strings if it has measurements"
+            self._note(
+                f"the column {name!r} has numbers and strings such as {words[0]!r}, and is read as categories; correct "
+                "the strings if it has measurements"
             )
 
     def _has_strings(self, name: str, cells: Sequence[str | None]) -> InputError:
@@ -224,7 +216,7 @@ class Features:
         if len(words) < len(present):
             return self._error(f"{where}, which otherwise contains numbers; correct or drop it")
         return self._error(
-            f"{where}; encode it as numbers, drop it, {_use_as_ids(name)}, or read strings as categories "
+            f"{where}; encode it as numbers, drop it, use it as the ids (ids={name!r}), or read strings as categories "
             "(categories='onehot')"
         )
 
@@ -279,15 +271,11 @@ def with_columns(
     return {view: table.only(kept[view].__contains__) for view, table in tables.items()}
 
 
-def listing(what: str, names: Sequence[str], plural: str | None = None, *, total: int | None = None) -> str:
+def listing(what: str, names: Sequence[str], *, total: int | None = None) -> str:
     """Return the first names and the number of the others, for messages; `names` may be the first of a total only."""
     count = len(names) if total is None else total
     shown = ", ".join(map(repr, names[:_LISTED])) + (f" and {count - _LISTED} more" if count > _LISTED else "")
-    return f"the {what} {shown}" if count == 1 else f"the {count} {plural or what + 's'} {shown}"
-
-
-def _use_as_ids(name: str) -> str:
-    return f"use it as the ids (ids={name!r})"
+    return f"the {what} {shown}" if count == 1 else f"the {count} {what}s {shown}"
 
 
 def _looks_numeric(cell: str) -> bool:

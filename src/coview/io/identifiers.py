@@ -110,20 +110,15 @@ def _like_ids(
 def _both_uses(column: str, name: str, tables: Mapping[str, RawTable]) -> str:
     """Return how the column of the table of this name becomes the ids, and how it becomes a feature."""
     if tables[name].names is None:
-        return (
-            "drop it, store the table with column names and use it as the ids (ids=…), or use it as any other column "
-            "(ids=False)"
-        )
-    if len(tables) == 1:
-        return f"use it as the ids (ids={column!r}), or as any other column (ids=False)"
-    spelt = {each for table in tables.values() for each in table.columns if each.casefold() == column.casefold()}
-    rename = (
-        "" if len(spelt) == 1 else f"rename {', '.join(map(repr, sorted(spelt - {column})))} in the other views and "
-    )
-    return (
-        f"{rename}align the samples by it (ids={column!r}), or pair them by row order and use it as any other column "
-        "(ids=False)"
-    )
+        as_ids = "drop it, store the table with column names and use it as the ids (ids=…), or"
+    elif len(tables) == 1:
+        as_ids = f"use it as the ids (ids={column!r}), or"
+    else:
+        same = {each for table in tables.values() for each in table.columns if each.casefold() == column.casefold()}
+        others = ", ".join(map(repr, sorted(same - {column})))
+        rename = f"rename {others} in the other views and " if others else ""
+        as_ids = f"{rename}align the samples by it (ids={column!r}), or pair them by row order and"
+    return f"{as_ids} use it as any other column (ids=False)"
 
 
 def _candidates(table: RawTable, features: Collection[str], strings: bool) -> Iterator[tuple[str, _Values]]:

@@ -10,32 +10,30 @@ import numpy as np
 from coview.data.table import as_string
 from coview.errors import InputError
 from coview.io.features import listing
-from coview.io.hdf5 import open_hdf5, read_index
+from coview.io.hdf5 import nodes_of, open_hdf5, read_index, values_of
+from coview.io.isolate import isolated
 from coview.io.table import InputFile, RawTable
 from coview.registry import suggestion
 
 
-def read_obs(source: InputFile, column: str | None) -> RawTable:
+@isolated
+def read_obs(source: InputFile, column: str | None = None) -> RawTable:
     """Return a column of obs as strings, with the row names; the column of a modality is named as in `rna:kind`."""
     column = ":".join(filter(None, (source.variable, column))) or None
     with open_hdf5(source) as file:
         found = _obs_columns(source, file)
-        if column is None and len(found) == 1:
-            column = next(iter(found))
+        listed = listing("column", tuple(found))
         if not found:
             raise InputError(f"{source.where} has no columns in obs; give a table of the classes")
-        if column is None:
-            raise InputError(f"{source.where} has {listing('column', tuple(found))} in obs; name that of the classes")
+        if column is None and len(found) > 1:
+            raise InputError(f"{source.where} has {listed} in obs; name that of the classes")
+        column = next(iter(found)) if column is None else column
         if column not in found:
-            raise InputError(
-                f"{source.where} has no column {column!r} in obs{suggestion(column, found)} It has "
-                f"{listing('column', tuple(found))}"
-            )
+            close = suggestion(column, found)
+            raise InputError(f"{source.where} has no column {column!r} in obs{close} It has {listed}")
         home, node = found[column]
-        row_names = read_index(source, home, "obs")
         cells = _as_strings(source, node)
-    if row_names is not None and len(row_names) != len(cells):
-        raise InputError(f"{source.where} has {len(row_names)} names for {len(cells)} rows; it may be damaged")
+        row_names = read_index(source, home, "obs", len(cells))
     return RawTable(np.empty((len(cells), 0)), (), {column: cells}, row_names=row_names)
 
 
@@ -46,7 +44,7 @@ def _obs_columns(source: InputFile, file: Any) -> dict[str, tuple[Any, Any]]:
     because that has no values for samples of other modalities.
     """
     found = {name: (file, node) for name, node in _frame(source, file).items()}
-    for modality, group in file["mod"].items() if "mod" in file else ():
+    for modality, group in nodes_of(file["mod"]).items() if "mod" in file else ():
         found |= {f"{modality}:{name}": (group, node) for name, node in _frame(source, group).items()}
     return found
 
@@ -58,13 +56,13 @@ def _frame(source: InputFile, home: Any) -> dict[str, Any]:
     if hasattr(obs, "dtype"):
         raise InputError(f"{source.where} stores obs as versions of anndata before 0.7 did; save it with a newer one")
     index = obs.attrs.get("_index", "_index")
-    return {name: node for name, node in obs.items() if name not in (index, "__categories")}
+    return {name: node for name, node in nodes_of(obs).items() if name not in (index, "__categories")}
 
 
 def _as_strings(source: InputFile, node: Any) -> Sequence[str | None]:
     """Return a column of any encoding of anndata as strings, None if a value is missing."""
     if hasattr(node, "dtype"):
-        values = node.read(source)
+        values = values_of(source, node)
         if values.ndim != 1:
             raise InputError(f"{source.where} has {values.ndim}-D values in {node.name}; expected one per sample")
         categories = node.attrs.get("categories")  # a reference, in versions of anndata before 0.8
@@ -72,11 +70,9 @@ def _as_strings(source: InputFile, node: Any) -> Sequence[str | None]:
             return _decoded(source, values, _as_strings(source, node.file[categories]))
         return [as_string(value) for value in values.tolist()]
     if "codes" in node and "categories" in node:
-        return _decoded(source, node["codes"].read(source), _as_strings(source, node["categories"]))
+        return _decoded(source, values_of(source, node["codes"]), _as_strings(source, node["categories"]))
     if "values" in node and "mask" in node:
-        missing = node["mask"].read(source)
-        values = node["values"].read(source)
-        pairs = zip(values.tolist(), missing.tolist(), strict=True)
+        pairs = zip(*(values_of(source, node[part]).tolist() for part in ("values", "mask")), strict=True)
         return [None if hidden else as_string(value) for value, hidden in pairs]
     raise InputError(f"{source.where} has no classes in {node.name}; select a column of strings, categories or numbers")
 

@@ -13,13 +13,14 @@ from coview.errors import InputError
 from coview.io.matrix_market import read_matrix_market
 from coview.io.table import AsStrings, InputFile, RawTable, check_names
 
-_MATRIX, _BARCODES, _FEATURES = ("matrix.mtx",), ("barcodes.tsv",), ("features.tsv", "genes.tsv")  # each also with .gz
+_MATRIX, _BARCODES = ("matrix.mtx.gz", "matrix.mtx"), ("barcodes.tsv.gz", "barcodes.tsv")
+_FEATURES = ("features.tsv.gz", "features.tsv", "genes.tsv.gz", "genes.tsv")
 _Feature = tuple[str, str, str]  # id, name and type
 
 
 def is_10x(folder: Path) -> bool:
     """Return whether the folder has the matrix of 10x Genomics."""
-    return any((folder / name).is_file() for name in _plain_or_zipped(_MATRIX))
+    return any((folder / name).is_file() for name in _MATRIX)
 
 
 def feature_types(source: InputFile) -> dict[str, str]:
@@ -60,11 +61,8 @@ def _unique_names(features: list[_Feature]) -> tuple[list[str], list[str]]:
 
 def _read_features(source: InputFile) -> list[_Feature]:
     """Return id, name and type of each feature; older versions store no type, and some programs only ids."""
-    found = []
-    for key, *others in _lines_of(_part(source, _FEATURES)):
-        name, kind = [*others[:2], "", ""][:2]
-        found.append((key, name or key, kind or "features"))
-    return found
+    rows = ([*cells, "", ""][:3] for cells in _lines_of(_part(source, _FEATURES)))
+    return [(key, name or key, kind or "features") for key, name, kind in rows]
 
 
 def _type_counts(features: list[_Feature]) -> dict[str, str]:
@@ -73,15 +71,10 @@ def _type_counts(features: list[_Feature]) -> dict[str, str]:
 
 def _part(source: InputFile, names: tuple[str, ...]) -> InputFile:
     """Return the first of these files that is in the folder."""
-    for name in _plain_or_zipped(names):
+    for name in names:
         if (source.path / name).is_file():
             return InputFile(source.what, source.path / name)
-    either = " or ".join(_plain_or_zipped(names))
-    raise InputError(f"{source.where} lacks {either}; a folder of 10x has a matrix, barcodes and features")
-
-
-def _plain_or_zipped(plain: tuple[str, ...]) -> list[str]:
-    return [f"{name}{ending}" for name in plain for ending in (".gz", "")]
+    raise InputError(f"{source.where} lacks {' or '.join(names)}; a folder of 10x has a matrix, barcodes and features")
 
 
 def _lines_of(part: InputFile) -> Iterator[list[str]]:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from coview.errors import InputError
 from coview.io.features import listing
-from coview.io.table import InputFile, RawTable
+from coview.io.table import InputFile, RawTable, check_names
 
 
 def transposed(source: InputFile, table: RawTable) -> RawTable:
@@ -33,9 +33,7 @@ def transposed(source: InputFile, table: RawTable) -> RawTable:
             f"{source.where} has {found} of strings; a table to transpose has at most one, the names of the features"
         )
     features = names[0] if names else None
-    twice = next((name for name, count in Counter(features or ()).items() if count > 1), None)
-    if twice is not None:
-        raise InputError(f"{source.where} has two rows named {twice!r}, which are features; rename one")
+    check_names(source.where, features or (), "rows (features)")
     numbers = sp.csr_array(table.numbers.T) if sp.issparse(table.numbers) else table.numbers.T
     return RawTable(numbers, features, row_names=table.names, notes=table.notes)
 
