@@ -140,7 +140,7 @@ def test_training_gives_the_same_model_as_in_memory(views, select):
     theirs = FixedSize(TMvKSCR(3, random_state=0), **settings).train(as_views(views))
     for name in ("train_rows_", "agreements_", "eigenvalues_"):
         np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
-    np.testing.assert_array_equal(ours.estimator_.latent_, theirs.estimator_.latent_)
+    np.testing.assert_array_equal(ours.model_.learnt["latent_"], theirs.model_.learnt["latent_"])
     np.testing.assert_array_equal(predict(ours, lazy).compute(), theirs.predict(views))
 
 
@@ -460,7 +460,7 @@ def test_views_in_the_memory_of_a_cluster_are_accepted(client, views, model):
     lazy = DaskViews({name: x.persist() for name, x in in_different_chunks(views).items()})
     np.testing.assert_array_equal(predict(model, lazy).compute(), model.labels_)
     trained = fit(FixedSize(TMvKSCR(3, random_state=0), n_train=80, random_state=0), lazy)
-    np.testing.assert_array_equal(trained.estimator_.latent_, model.estimator_.latent_)
+    np.testing.assert_array_equal(trained.model_.learnt["latent_"], model.model_.learnt["latent_"])
 
 
 def test_another_scheduler_can_be_used_beside_a_cluster(client, views, model):

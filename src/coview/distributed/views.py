@@ -14,13 +14,13 @@ import scipy.sparse as sp
 
 from coview.base.extras import load_extra
 from coview.core.select import Rows
-from coview.core.sparse import slab_places
 from coview.data.source import BlocksOfViews, checked_block, rows_with_values
 from coview.data.view import Array, Matrix
 from coview.data.views import Views
-from coview.distributed.cluster import DaskCluster, RowBlocks
+from coview.distributed.cluster import DaskCluster
 from coview.distributed.tasks import sent
 from coview.errors import InputError, InputTypeError, kind_of
+from coview.neighbors.blocks import Blocks
 
 _FEWEST_ROWS = 8192  # smaller blocks are merged: they take more time to schedule than to label
 
@@ -143,7 +143,7 @@ class DaskViews(BlocksOfViews):
             ]
         return merged
 
-    def on(self, cluster: DaskCluster) -> dict[str, RowBlocks]:
+    def on(self, cluster: DaskCluster) -> dict[str, Blocks]:
         """Return the rows of each view on a cluster, after they are validated; all samples must have all views."""
         from dask.base import tokenize
         from dask.delayed import Delayed
@@ -152,9 +152,8 @@ class DaskViews(BlocksOfViews):
         tasks: Graph = {(name, i): self._task(i, _complete_block, []) for i in range(len(self._heights))}
         graph = self._graph(name, tasks)
         blocks = cluster.compute([Delayed(key, graph, layer=name) for key in tasks])
-        places = slab_places(self._heights)
         return {
-            view: RowBlocks(cluster, [cluster.submit(getitem, block, v) for block in blocks], places, width)
+            view: Blocks(cluster, [cluster.submit(getitem, block, v) for block in blocks], self._heights, width)
             for v, (view, width) in enumerate(self.n_features.items())
         }
 
