@@ -45,8 +45,8 @@ class DaskCluster(Tasks):
     """The workers of the active client; `map_here` is for what this process computes."""
 
     def __init__(self, client: Any, map_here: Map = serial_map) -> None:
+        super().__init__()
         self._client, self.map_here = client, map_here
-        self.map = self.map_in_task = serial_map
 
     @classmethod
     def active(cls, kind: str) -> Self:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -18,64 +17,43 @@ from coview.neighbors.exact import ExactSearch, Frame, Pairs, centre_rows, frame
 Result: TypeAlias = Any  # of a task: a value in this process, or the future of a cluster
 
 
-class Tasks(ABC):
-    """Where functions of blocks are computed, so that one program searches in memory and on a cluster."""
+class Tasks:
+    """Where functions of blocks are computed: here at once, in the threads of a map, and by a subclass on a cluster.
 
-    map: Map  # calls a function that submits tasks for every item
-    map_here: Map  # of this process
-    map_in_task: Map  # of the function of a task
+    So one program searches in memory and on a cluster.
+    """
 
-    @abstractmethod
+    def __init__(self, map_blocks: Map = serial_map) -> None:
+        self.map = map_blocks  # calls a function that submits tasks for every item
+        self.map_here = map_blocks  # for what this process computes
+        self.map_in_task = map_blocks  # for the parts of one task
+
     def submit(self, function: Callable[..., Any], *inputs: Any, at: Sequence[str] = ()) -> Result:
         """Return the result of a function, computed on one of the workers `at` if possible; inputs may be results."""
+        return function(*inputs)
 
-    @abstractmethod
     def gather(self, results: Iterable[Result]) -> list[Any]:
         """Return results in this process."""
+        return list(results)
 
-    @abstractmethod
     def share(self, value: Any) -> Result:
         """Return a value as a result, which is sent once to each worker that needs it."""
+        return value
 
-    @abstractmethod
     def split(self, n: int, height: int) -> list[slice]:
-        """Return the parts of the n rows of a block that a task computes: if threads share them, of this height."""
+        """Return the parts of n rows that one task computes: of this height if threads share them, otherwise all."""
+        return [slice(start, min(start + height, n)) for start in range(0, n, height)]
 
-    @abstractmethod
     def homes(self, results: Sequence[Result]) -> list[Sequence[str]]:
         """Return the workers that hold each of these results, after they are computed.
 
         A task with two blocks as inputs is submitted to the home of one of them. A scheduler would send either of them,
         and one worker could end up with all blocks.
         """
-
-    @abstractmethod
-    def copy(self, block: Result) -> Result:
-        """Return a block as another result, which other workers delete as soon as they have used it."""
-
-
-class InMemory(Tasks):
-    """Functions are computed at once, in the threads of a map."""
-
-    def __init__(self, map_blocks: Map = serial_map) -> None:
-        self.map = self.map_here = self.map_in_task = map_blocks
-
-    def submit(self, function: Callable[..., Any], *inputs: Any, at: Sequence[str] = ()) -> Result:
-        return function(*inputs)
-
-    def gather(self, results: Iterable[Result]) -> list[Any]:
-        return list(results)
-
-    def share(self, value: Any) -> Result:
-        return value
-
-    def split(self, n: int, height: int) -> list[slice]:
-        return [slice(start, min(start + height, n)) for start in range(0, n, height)]
-
-    def homes(self, results: Sequence[Result]) -> list[Sequence[str]]:
         return [()] * len(results)
 
     def copy(self, block: Result) -> Result:
+        """Return a block as another result, which other workers delete as soon as they have used it."""
         return block
 
 
@@ -90,7 +68,7 @@ class Blocks(NamedTuple):
     @classmethod
     def of(cls, rows: Matrix, map_blocks: Map = serial_map) -> Blocks:
         """Return rows in memory, which are one block."""
-        return cls(InMemory(map_blocks), [rows], [rows.shape[0]], rows.shape[1])
+        return cls(Tasks(map_blocks), [rows], [rows.shape[0]], rows.shape[1])
 
     @property
     def places(self) -> list[slice]:
