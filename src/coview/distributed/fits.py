@@ -21,6 +21,7 @@ from coview.distributed.views import DaskViews, as_dask_views
 from coview.errors import InputError, InputTypeError
 from coview.kernels import RBF, AutoKernel, Graph, Kernel, kernel_per_view
 from coview.methods.kernel_method import KernelMethod
+from coview.model.clusterer import Clusterer
 from coview.model.schema import Schema
 
 Model = TypeVar("Model", bound=Any)
@@ -78,7 +79,7 @@ def fit(model: Model, views: DaskViews | Mapping[str, Any]) -> Model:
     the model
         The same object.
     """
-    if hasattr(model, "train") and not isinstance(model, type):
+    if isinstance(model, Clusterer) and hasattr(model, "train"):
         return model.train(as_dask_views(views))
     kind = getattr(model, "__name__", type(model).__name__)
     if not (isinstance(model, KernelMethod) and model.fuses_sparse):

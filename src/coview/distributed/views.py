@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
 from operator import getitem
 from typing import Any, NamedTuple, TypeAlias
 from uuid import uuid4
@@ -78,6 +77,7 @@ class DaskViews(BlocksOfViews):
             raise InputError(f"view {first!r} has 0 samples while a minimum of 1 is required.")
         self._example = Views.of({name: example.tables[name] for name, (_, example) in opened.items()})
         self._arrays, self._heights = arrays, _common_heights([array.chunks[0] for array in arrays.values()])
+        self._tasks = _Tasks.of(arrays, self._heights)
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name}: {width}" for name, width in self.n_features.items())
@@ -136,7 +136,8 @@ class DaskViews(BlocksOfViews):
 
     def in_large_blocks(self) -> DaskViews:
         """Return the same views with small blocks merged: those take more time to schedule than to compute."""
-        return self._with(self._arrays, _merged_heights(self._heights))
+        heights = _merged_heights(self._heights)
+        return self if heights == self._heights else self._with(self._arrays, heights)
 
     def on(self, cluster: DaskCluster) -> dict[str, Blocks]:
         """Return the rows of each view on a cluster, after they are validated; all samples must have all views."""
@@ -171,13 +172,8 @@ class DaskViews(BlocksOfViews):
     def _with(self, arrays: Mapping[str, DaskArray], heights: tuple[int, ...]) -> DaskViews:
         """Return some of the views in blocks of these heights."""
         new = copy(self)
-        vars(new).pop("_tasks", None)
-        new._arrays, new._heights = dict(arrays), heights
+        new._arrays, new._heights, new._tasks = dict(arrays), heights, _Tasks.of(arrays, heights)
         return new
-
-    @cached_property
-    def _tasks(self) -> _Tasks:
-        return _Tasks.of(self._arrays, self._heights)
 
     def _computed_by(self, function: Callable[..., Any], settings: Mapping[int, Sequence[Any]] | None = None) -> Any:
         """Return a function of each block as delayed values; of some blocks if their settings are given."""
