@@ -381,9 +381,9 @@ def test_without_dask_the_message_says_how_to_install_it(monkeypatch):
 
 
 def test_without_a_cluster_the_model_is_a_task():
-    load, pickled = _model("key", b"")
-    assert callable(load)
-    assert pickled == b""
+    task = _model(b"")
+    assert task.key.startswith("coview-model")
+    assert not task.dependencies
 
 
 def test_a_worker_without_another_library_names_it(monkeypatch):

@@ -5,12 +5,11 @@ import numpy as np
 import pytest
 from distributed import Client
 
-from coview.core.sparse import slab_places
-from coview.distributed.cluster import DaskCluster, RowBlocks
-from coview.distributed.search import neighbor_lists
+from coview.distributed.cluster import DaskCluster
 from coview.neighbors.approximate import local_axes
+from coview.neighbors.blocks import Blocks
 from coview.neighbors.duplicates import Duplicates
-from coview.neighbors.nearest import nearest_neighbors
+from coview.neighbors.nearest import nearest_neighbors, neighbor_lists
 
 N, K = 1500, 10
 
@@ -27,16 +26,15 @@ def cluster():
 def small_cells(monkeypatch):
     """Approximate search of few rows, in small blocks, that compares each row with too few others at first."""
     monkeypatch.setattr("coview.neighbors.nearest.EXACT_ROWS", 500)
-    for module in ("neighbors.cells", "neighbors.approximate", "distributed.cells"):
-        monkeypatch.setattr(f"coview.{module}.ROWS_PER_BLOCK", 256)
+    monkeypatch.setattr("coview.neighbors.partition.ROWS_PER_BLOCK", 256)
     for limit in ("_LEAST_AROUND", "_MOST_AROUND", "_CHEAP_AROUND"):
         monkeypatch.setattr(f"coview.neighbors.approximate.{limit}", 120)
     monkeypatch.setattr("coview.neighbors.approximate._LEAST_PER_NEIGHBOUR", 0)
 
 
 def on_cluster(cluster, rows, height=400):
-    places = slab_places([len(part) for part in np.array_split(rows, range(height, len(rows), height))])
-    return RowBlocks(cluster, [cluster.share(rows[place]) for place in places], places, rows.shape[1])
+    parts = np.array_split(rows, range(height, len(rows), height))
+    return Blocks(cluster, [cluster.share(part) for part in parts], [len(part) for part in parts], rows.shape[1])
 
 
 def clouds(width, rng):
@@ -58,9 +56,9 @@ def with_duplicates(rows):
 def compare(cluster, rows, recall):
     duplicates = Duplicates(rows)
     expected = nearest_neighbors(rows, duplicates, K, recall=recall)
-    parts = cluster.gather(neighbor_lists(on_cluster(cluster, rows), duplicates, K, recall))
-    for part, found in zip(expected, zip(*parts, strict=True), strict=True):
-        np.testing.assert_array_equal(np.concatenate(found), part)
+    there = neighbor_lists(on_cluster(cluster, rows), duplicates, K, recall).gathered()
+    for part, found in zip(expected, there, strict=True):
+        np.testing.assert_array_equal(found, part)
     return expected
 
 

@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 
 from coview.base.runtime import Workers
 from coview.neighbors import approximate, nearest
+from coview.neighbors.blocks import Blocks
 from coview.neighbors.duplicates import Duplicates
 from coview.neighbors.exact import ExactSearch
+from coview.neighbors.lists import ComparedRows, Lists, merged, smallest_of_each
 from coview.neighbors.partition import Cells
 from tests import naive
 
@@ -105,22 +107,18 @@ def test_a_group_is_refined_by_neighbours_in_both_directions_and_theirs(monkeypa
     rows = cloud_rows(300)
     searched = {}
 
-    def recorded(search, own, among):
+    def recorded(compared, own, among):
         searched[tuple(own)] = among.tolist()
-        return near(search, own, among)
+        return near(compared, own, among)
 
-    near = approximate.CellSearch.near
-    finder, queries = ExactSearch(rows), np.arange(0, 300, 10)
-    true = approximate.exact_lists(finder, queries, 4).rows
-    points = finder.augmented
-    plan = approximate.Plan.learn(300, points[approximate.sample_rows(300)], points[queries], points[true], 0.5)
-    search = approximate.CellSearch(finder, finder, plan, 4)
+    near = ComparedRows.near
+    search = approximate.CellSearch(Blocks.of(rows).searches(), 4, 0.5)
     lists = search.first()
-    monkeypatch.setattr(approximate.CellSearch, "near", recorded)
+    monkeypatch.setattr(ComparedRows, "near", recorded)
     search.refined(lists)
     assert sum(map(len, searched)) == 300
     for own, among in searched.items():
-        assert among == naive.neighbours_of_neighbours(lists.rows.tolist(), own)
+        assert among == naive.neighbours_of_neighbours(lists.gathered().rows.tolist(), own)
 
 
 @given(st.integers(1, 6), st.integers(0, 99))
@@ -130,11 +128,11 @@ def test_merged_lists_have_the_nearest_rows_of_both_once(k, seed):
     lists = []
     for _ in range(2):
         rows = np.array([sorted(rng.choice(12, k, replace=False), key=lambda j: (distances[j], j)) for _ in range(5)])
-        lists.append(approximate.Lists(rows, distances[rows]))
-    merged = approximate.merged(*lists)
+        lists.append(Lists(rows, distances[rows]))
+    both = merged(*lists)
     for i in range(5):
         a, b = ([(distances[j], j) for j in each.rows[i]] for each in lists)
-        assert list(zip(merged.distances[i], merged.rows[i], strict=True)) == naive.merged_list(a, b, k)
+        assert list(zip(both.distances[i], both.rows[i], strict=True)) == naive.merged_list(a, b, k)
 
 
 def test_a_sample_that_differs_from_the_other_rows_leaves_no_cell_without_candidates(monkeypatch):
@@ -198,13 +196,13 @@ def test_the_smallest_numbers_of_each_query_are_found_in_order(k, n_queries, dty
     query = np.repeat(np.arange(n_queries), rng.integers(k, 9, size=n_queries))
     unit = 2.0 ** rng.integers(-1000 if dtype == np.float64 else -120, 100)
     numbers = (rng.integers(0, 5, size=len(query)) * unit).astype(dtype)
-    found = approximate.smallest_of_each(query, numbers, k, n_queries)
+    found = smallest_of_each(query, numbers, k, n_queries)
     np.testing.assert_array_equal(found, naive.smallest_of_each(query, numbers, k, n_queries))
 
 
 def test_numbers_that_differ_by_a_millionth_are_not_ties():
     numbers = 1 + 1e-6 * np.random.default_rng(0).permutation(50)
-    found = approximate.smallest_of_each(np.zeros(50, dtype=np.int64), numbers, 50, 1)
+    found = smallest_of_each(np.zeros(50, dtype=np.int64), numbers, 50, 1)
     np.testing.assert_array_equal(found[0], np.argsort(numbers))
 
 
@@ -213,15 +211,15 @@ def test_cells_without_rows_are_left_out(monkeypatch):
     monkeypatch.setattr(approximate, "_LEAST_AROUND", 200)
     rows = np.random.default_rng(0).normal(size=(2001, 16))
     rows[::2] += 1e9
-    found = approximate.approximate_neighbors(ExactSearch(rows), 10, 0.95)
-    assert found.rows.shape == (2001, 10)
-    assert np.array_equal(found.rows % 2, np.repeat(np.arange(2001) % 2, 10).reshape(-1, 10))  # of the same group
+    find = approximate.approximate_pairs(Blocks.of(rows).searches(), 10, 0.95)
+    found = find(0, slice(0, 2001)).rows.reshape(2001, 10)
+    assert np.array_equal(found % 2, np.repeat(np.arange(2001) % 2, 10).reshape(-1, 10))  # of the same group
 
 
 def test_groups_with_fewer_rows_than_candidates_are_refined():
     rows = np.random.default_rng(0).normal(size=(15, 64))
     coordinates = ExactSearch(rows[:, :32])
-    compared = approximate.ComparedRows(coordinates, rows, 10, 1.0)
+    compared = ComparedRows(coordinates, rows, 10, 1.0)
     found = compared.near(np.arange(15), np.arange(15))
     distances = np.linalg.norm(rows[:, None] - rows, axis=2)
     np.testing.assert_allclose(found.distances, np.sort(distances, axis=1)[:, 1:11], rtol=1e-12)

@@ -31,7 +31,7 @@ def test_rows_around_a_cell_are_those_within_its_reach_and_the_nearest_come_firs
     rows = augmented_rows(6000)  # more than one block
     cells = Cells(rows[::3], 40)
     reach = cells.reach(rows[::3], [0.01, 0.1]) + 1e-5  # itself the distance of a row, which rounding would decide
-    around = cells.around(slice(8, 33), reach, rows)
+    around = [np.concatenate(parts) for parts in cells.parts_around(slice(8, 33), reach, rows)]
     for cell, found in zip(range(8, 33), around, strict=True):
         radii = np.sqrt(reach[cell] + (cells.centres[cell] ** 2).sum())
         assert found.tolist() == naive.rows_around(cells.centres[cell], rows[:, :-2], radii)

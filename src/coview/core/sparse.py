@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate, pairwise
 from math import ceil
 from typing import Any, Self, TypeAlias
 
@@ -11,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from coview.base.runtime import Workers
+from coview.data.rows import slab_places
 from coview.data.view import Array, Matrix
 
 _SLAB_ROWS = 4096
@@ -68,11 +68,6 @@ def row_slabs(n: int) -> list[slice]:
     """Return slabs of rows that are large enough for a thread; they depend on the number of rows only."""
     step = max(_SLAB_ROWS, ceil(n / _SLABS))
     return [slice(start, min(start + step, n)) for start in range(0, n, step)]
-
-
-def slab_places(heights: Sequence[int]) -> list[slice]:
-    """Return the rows of consecutive slabs, given the number of rows of each."""
-    return [slice(start, stop) for start, stop in pairwise(accumulate(heights, initial=0))]
 
 
 def slab_diagonal(rows: slice, slab: Matrix) -> Array:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
 from math import frexp
 from typing import Any
 
@@ -80,6 +81,11 @@ def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
     step = max(1, _BLOCK_NUMBERS // width)
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
+
+
+def slab_places(heights: Sequence[int]) -> list[slice]:
+    """Return the rows of consecutive slabs, given the number of rows of each."""
+    return [slice(start, stop) for start, stop in pairwise(accumulate(heights, initial=0))]
 
 
 def largest_value(x: Matrix) -> float:

@@ -1,18 +1,16 @@
-"""Tasks whose results stay on the workers of a cluster, and rows of one view as such results."""
+"""Tasks whose results stay on the workers of a cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Self, TypeAlias
+from copy import copy
+from typing import Any, Self, TypeAlias
 from uuid import uuid4
 
-import numpy as np
-
-from coview.base.runtime import Workers
-from coview.data.view import Array, Matrix
+from coview.base.runtime import Map, Workers, serial_map
 from coview.errors import InputError
-from coview.neighbors.duplicates import Integers
+from coview.neighbors.blocks import Tasks
 
 Future: TypeAlias = Any  # of `distributed`, which has no types
 _SECONDS_BETWEEN_CHECKS = 5.0  # while results are awaited
@@ -43,11 +41,12 @@ def submit(
         )
 
 
-class DaskCluster:
-    """The workers of the active client."""
+class DaskCluster(Tasks):
+    """The workers of the active client; `map_here` is for what this process computes."""
 
-    def __init__(self, client: Any) -> None:
-        self._client = client
+    def __init__(self, client: Any, map_here: Map = serial_map) -> None:
+        super().__init__()
+        self._client, self.map_here = client, map_here
 
     @classmethod
     def active(cls, kind: str) -> Self:
@@ -60,29 +59,27 @@ class DaskCluster:
             )
         return cls(client)
 
+    def with_threads(self, map_here: Map) -> DaskCluster:
+        """Return the same cluster, with threads for what this process computes."""
+        return DaskCluster(self._client, map_here)
+
     def submit(self, function: Callable[..., Any], *inputs: Any, at: Sequence[str] = ()) -> Future:
-        """Return the future result of a function on a worker, computed in one thread; inputs may be future results."""
-        key = (
-            f"coview-{function.__name__.strip('_').replace('_', '-')}-{uuid4().hex}"  # by which Dask shows its progress
-        )
+        # By the name, Dask shows the progress.
+        key = f"coview-{function.__name__.strip('_').replace('_', '-')}-{uuid4().hex}"
         return submit(self._running(), _in_one_thread, function, *inputs, key=key, at=at)
 
-    def homes(self, futures: Sequence[Future]) -> list[Sequence[str]]:
-        """Return the workers that hold each of these results, after they are computed.
+    def split(self, n: int, height: int) -> list[slice]:
+        return [slice(0, n)]
 
-        Tasks with two blocks as inputs are submitted to the home of one of them. The scheduler would send either of
-        them, and one worker could end up with all blocks.
-        """
-        self._wait(futures)
-        found = self._running().who_has(futures)
-        return [found.get(future.key, ()) for future in futures]
+    def homes(self, results: Sequence[Future]) -> list[Sequence[str]]:
+        self._wait(results)
+        found = self._running().who_has(results)
+        return [found.get(each.key, ()) for each in results]
 
     def copy(self, block: Future) -> Future:
-        """Return a block as another result, which other workers delete as soon as they have used it."""
-        return self.submit(np.copy, block)
+        return self.submit(copy, block)
 
     def share(self, value: Any) -> Future:
-        """Return a value as a future result, which is sent once to each worker that needs it."""
         return submit(self._running(), _identity, value)
 
     def compute(self, lazy: Sequence[Any]) -> list[Future]:
@@ -90,9 +87,8 @@ class DaskCluster:
         futures: list[Future] = self._client.compute(list(lazy))
         return futures
 
-    def gather(self, futures: Iterable[Future]) -> list[Any]:
-        """Return results in this process."""
-        futures = list(futures)
+    def gather(self, results: Iterable[Future]) -> list[Any]:
+        futures = list(results)
         self._wait(futures)
         with _named_failures():
             found: list[Any] = self._running().gather(futures)
@@ -160,73 +156,3 @@ def _in_one_thread(function: Callable[..., Any], *inputs: Any) -> Any:
 
 def _identity(value: Any) -> Any:
     return value
-
-
-class RowBlocks(NamedTuple):
-    """The rows of one view on a cluster, as consecutive blocks."""
-
-    cluster: DaskCluster
-    blocks: list[Future]
-    places: list[slice]
-    width: int
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.places[-1].stop, self.width
-
-    def map(self, function: Callable[..., Any], *inputs: Any) -> list[Future]:
-        """Return the function of each block."""
-        return [self.cluster.submit(function, block, *inputs) for block in self.blocks]
-
-    def take(self, numbers: Integers) -> Array:
-        """Return some rows in this process, given their numbers in increasing order."""
-        inside = [numbers[slice(*np.searchsorted(numbers, [rows.start, rows.stop]))] for rows in self.places]
-        parts = [
-            self.cluster.submit(take_rows, block, some - rows.start)
-            for block, rows, some in zip(self.blocks, self.places, inside, strict=True)
-            if len(some)
-        ]
-        return np.concatenate(self.cluster.gather(parts))
-
-    def in_blocks(self, places: Sequence[slice]) -> RowBlocks:
-        """Return the same rows in other consecutive blocks."""
-        return self._replace(blocks=[self.range(rows) for rows in places], places=list(places))
-
-    def in_order(self, order: Integers, places: Sequence[slice]) -> RowBlocks:
-        """Return the rows in another order, as these blocks; a task for each pair of an old and a new block."""
-        blocks = []
-        for place in places:
-            numbers = order[place]
-            pieces, where = [], []
-            for block, rows in zip(self.blocks, self.places, strict=True):
-                inside = np.flatnonzero((numbers >= rows.start) & (numbers < rows.stop))
-                if len(inside):
-                    pieces.append(self.cluster.submit(take_rows, block, numbers[inside] - rows.start))
-                    where.append(inside)
-            blocks.append(self.cluster.submit(_put, np.concatenate(where), *pieces))
-        return self._replace(blocks=blocks, places=list(places))
-
-    def range(self, rows: slice) -> Future:
-        """Return consecutive rows as one block."""
-        parts = [
-            self.cluster.submit(take_rows, block, slice(max(rows.start - place.start, 0), rows.stop - place.start))
-            for block, place in zip(self.blocks, self.places, strict=True)
-            if place.start < rows.stop and rows.start < place.stop
-        ]
-        return self.cluster.submit(_join, *parts)
-
-
-def take_rows(block: Matrix, numbers: Integers | slice) -> Matrix:
-    """Return some rows of a block."""
-    return block[numbers]
-
-
-def _put(where: Integers, *pieces: Array) -> Array:
-    rows = np.concatenate(pieces)
-    placed = np.empty_like(rows)
-    placed[where] = rows
-    return placed
-
-
-def _join(*pieces: Array) -> Array:
-    return np.concatenate(pieces)

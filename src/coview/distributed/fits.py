@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from coview.base.parameters import check_integer
 from coview.base.progress import reporting
 from coview.base.runtime import require_memory
-from coview.compose import FixedSize
 from coview.core.fuse import fuses_sparse
 from coview.core.score import ScoreMap
 from coview.core.select import Rows, as_selector
@@ -22,6 +21,7 @@ from coview.distributed.views import DaskViews, as_dask_views
 from coview.errors import InputError, InputTypeError
 from coview.kernels import RBF, AutoKernel, Graph, Kernel, kernel_per_view
 from coview.methods.kernel_method import KernelMethod
+from coview.model.clusterer import Clusterer
 from coview.model.schema import Schema
 
 Model = TypeVar("Model", bound=Any)
@@ -79,7 +79,7 @@ def fit(model: Model, views: DaskViews | Mapping[str, Any]) -> Model:
     the model
         The same object.
     """
-    if isinstance(model, FixedSize):
+    if isinstance(model, Clusterer) and hasattr(model, "train"):
         return model.train(as_dask_views(views))
     kind = getattr(model, "__name__", type(model).__name__)
     if not (isinstance(model, KernelMethod) and model.fuses_sparse):
@@ -139,7 +139,7 @@ def _check_kernels(kind: str, kernels: Mapping[str, Kernel]) -> None:
 
 
 def _fit_on_cluster(model: KernelMethod, views: DaskViews, cluster: DaskCluster) -> None:
-    on_cluster = ViewsOnCluster(views.on(cluster))
+    on_cluster = ViewsOnCluster(views.on(cluster), cluster)
     fingerprint = on_cluster.fingerprint()
     # The shapes without values, which the checks of a fit in memory need.
     shapes = views.example.map(

@@ -12,7 +12,7 @@ from coview.base.runtime import Workers
 from coview.data.view import Array
 from coview.distributed.cluster import active_client, submit
 from coview.distributed.tasks import sent
-from coview.distributed.views import DaskArray, DaskViews, as_dask_views, checked, compute_block
+from coview.distributed.views import DaskArray, DaskViews, RowBlock, as_dask_views, checked
 from coview.errors import InputError
 
 
@@ -81,44 +81,36 @@ def transform(model: Any, views: DaskViews | Mapping[str, Any]) -> DaskArray:
 
 def _lazily(method: str, model: Any, views: DaskViews) -> DaskArray:
     import cloudpickle
-    import dask.array as da
-    from dask.base import tokenize
 
     if not hasattr(model, method):
         raise InputError(f"{type(model).__name__} has no {method}; use a method that has one, such as TMvKSCR")
     views = views.filled_by(model)
     # One row of arbitrary numbers: the model refuses unsuitable views here, not later on a worker.
-    like = np.asarray(getattr(model, method)(views._example))
-    dtype = np.dtype(np.int64) if method == "predict" else like.dtype
-    pickled = cloudpickle.dumps(model)
-    name = f"coview-{method}-{tokenize(pickled, views._token)}"
-    model_key = f"coview-model-{tokenize(pickled)}"
-    columns = [0] * (like.ndim - 1)
-    tasks = {
-        (name, i, *columns): views._task(i, _label, [tuple(views._empty_cells), method, dtype.str], model_key)
-        for i in range(len(views._heights))
-    }
-    tasks[model_key] = _model(model_key, pickled)  # type: ignore[index]
-    return da.Array(views._graph(name, tasks), name, (views._heights, *((n,) for n in like.shape[1:])), dtype)
+    like = np.asarray(getattr(model, method)(views.example), dtype=np.int64 if method == "predict" else None)
+    settings = views.cells_may_be_empty, method, like.dtype.str
+    return views.lazily(f"coview-{method}", _label, settings, _model(cloudpickle.dumps(model)), like)
 
 
-def _model(key: str, pickled: bytes) -> Any:
+def _model(pickled: bytes) -> Any:
     """Return the task that loads the model, or its future result if there is a cluster."""
-    load, client = sent(_load), active_client()
+    from dask.base import tokenize
+    from dask.task_spec import Task
+
+    key, load, client = f"coview-model-{tokenize(pickled)}", sent(_load), active_client()
     # Submitted, so that it is sent once.
-    return (load, pickled) if client is None else submit(client, load, pickled, key=key)
+    return Task(key, load, pickled) if client is None else submit(client, load, pickled, key=key)
 
 
 def _load(pickled: bytes) -> Any:
     return pickle.loads(pickled)
 
 
-def _label(parts: list[Any], empty_cells: Sequence[str], method: str, dtype: str, model: Any, *given: Any) -> Array:
+def _label(empty_cells: Sequence[str], method: str, dtype: str, model: Any, block: RowBlock) -> Array:
     """Return the labels or scores of one block of rows."""
     from joblib import parallel_config
 
-    blocks, rows = compute_block(parts, given)
-    views = checked(blocks, empty_cells, rows)
+    rows, of_views = block
+    views = checked(of_views, empty_cells, rows)
     # One thread: Dask runs as many blocks at the same time as there are processors.
     with Workers(1), parallel_config("sequential"):
         try:

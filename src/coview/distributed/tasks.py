@@ -10,8 +10,7 @@ from coview._version import __version__
 
 def sent(function: Callable[..., Any], *settings: Any) -> Callable[..., Any]:
     """Return a function of a module, with its first arguments, for a worker."""
-    # Nested, so that it is pickled by value, and with built-in types only: a worker without coview can load it.
-    plain = [[tuple(part) for part in s] if isinstance(s, list) else s for s in settings]
+    # Nested, so that it is pickled by value. A worker without coview can load it if the settings have built-in types.
     name, parts = function.__name__, function.__module__.split(".")
     # Packages first: otherwise two threads can end with a deadlock error of the import system.
     modules = [".".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
@@ -26,6 +25,6 @@ def sent(function: Callable[..., Any], *settings: Any) -> Callable[..., Any]:
             if str(error.name).split(".")[0] != "coview":
                 raise
             raise ImportError(advice) from None
-        return getattr(home, name)(*plain, *given)
+        return getattr(home, name)(*settings, *given)
 
     return call

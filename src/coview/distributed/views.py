@@ -5,28 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from itertools import accumulate, pairwise
 from operator import getitem
 from typing import Any, NamedTuple, TypeAlias
+from uuid import uuid4
 
 import numpy as np
 import scipy.sparse as sp
 
 from coview.base.extras import load_extra
 from coview.core.select import Rows
-from coview.core.sparse import slab_places
+from coview.data.rows import slab_places
 from coview.data.source import BlocksOfViews, checked_block, rows_with_values
 from coview.data.view import Array, Matrix
 from coview.data.views import Views
-from coview.distributed.cluster import DaskCluster, RowBlocks
+from coview.distributed.cluster import DaskCluster
 from coview.distributed.tasks import sent
 from coview.errors import InputError, InputTypeError, kind_of
+from coview.neighbors.blocks import Blocks
 
 _FEWEST_ROWS = 8192  # smaller blocks are merged: they take more time to schedule than to label
 
 DaskArray: TypeAlias = Any  # dask's arrays have no element types
 Key: TypeAlias = Hashable
-Graph: TypeAlias = dict[Any, Any]
+RowBlock: TypeAlias = tuple[range, dict[str, Matrix]]  # the numbers of its rows, and the rows by view
 
 
 class DaskViews(BlocksOfViews):
@@ -75,11 +76,8 @@ class DaskViews(BlocksOfViews):
         if len(arrays[first]) == 0:
             raise InputError(f"view {first!r} has 0 samples while a minimum of 1 is required.")
         self._example = Views.of({name: example.tables[name] for name, (_, example) in opened.items()})
-        self._heights = _common_heights([array.chunks[0] for array in arrays.values()])
-        self._tasks = [
-            _ViewTasks.of(name, array.rechunk((self._heights, array.shape[1:]), method="tasks"))
-            for name, array in arrays.items()
-        ]
+        self._arrays, self._heights = arrays, _common_heights([array.chunks[0] for array in arrays.values()])
+        self._tasks = _Tasks.of(arrays, self._heights)
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name}: {width}" for name, width in self.n_features.items())
@@ -115,13 +113,12 @@ class DaskViews(BlocksOfViews):
         numbers = np.ndim(rows) == 1 and wanted.size > 0 and wanted.dtype.kind in "iu"
         if not numbers or wanted[0] < 0 or wanted[-1] >= self.n_samples:
             raise InputError(f"rows: expected one or more row numbers from 0 to {self.n_samples - 1}")
-        name = f"coview-take-{dask.base.tokenize(wanted, self._token, sorted(self._empty_cells))}"
-        tasks: Graph = {}
-        for i, (start, stop) in enumerate(pairwise(accumulate(self._heights, initial=0))):
-            inside = wanted[slice(*np.searchsorted(wanted, [start, stop]))]
+        chosen = {}
+        for i, place in enumerate(slab_places(self._heights)):
+            inside = wanted[slice(*np.searchsorted(wanted, [place.start, place.stop]))]
             if len(inside):
-                tasks[name, i] = self._task(i, _pick, [tuple(self._empty_cells), inside - start])
-        pieces = self._computed(name, tasks)
+                chosen[i] = [self.cells_may_be_empty, inside - place.start]
+        pieces = dask.compute(*self._computed_by(_pick, chosen))
         gathered = {view: _stack([piece[v] for piece in pieces]) for v, view in enumerate(self.names)}
         checked = Views(gathered, may_have_empty_cells=self._empty_cells.__contains__)
         columns = self._example.columns
@@ -132,142 +129,188 @@ class DaskViews(BlocksOfViews):
         """An arbitrary row, with the columns and dtypes of the views."""
         return self._example
 
+    @property
+    def cells_may_be_empty(self) -> tuple[str, ...]:
+        """The names of the views whose empty cells are not refused."""
+        return tuple(sorted(self._empty_cells))
+
     def in_large_blocks(self) -> DaskViews:
         """Return the same views with small blocks merged: those take more time to schedule than to compute."""
-        merged = copy(self)
-        merged._heights = _merged_heights(self._heights)
-        if merged._heights != self._heights:
-            merged._tasks = [
-                _ViewTasks.of(name, view.array.rechunk((merged._heights, view.array.shape[1:]), method="tasks"))
-                for name, view in zip(self.names, self._tasks, strict=True)
-            ]
-        return merged
+        heights = _merged_heights(self._heights)
+        return self if heights == self._heights else self._with(self._arrays, heights)
 
-    def on(self, cluster: DaskCluster) -> dict[str, RowBlocks]:
+    def on(self, cluster: DaskCluster) -> dict[str, Blocks]:
         """Return the rows of each view on a cluster, after they are validated; all samples must have all views."""
-        from dask.base import tokenize
-        from dask.delayed import Delayed
-
-        name = f"coview-blocks-{tokenize(self._token)}"
-        tasks: Graph = {(name, i): self._task(i, _complete_block, []) for i in range(len(self._heights))}
-        graph = self._graph(name, tasks)
-        blocks = cluster.compute([Delayed(key, graph, layer=name) for key in tasks])
-        places = slab_places(self._heights)
+        blocks = cluster.compute(self._computed_by(_complete_block))
         return {
-            view: RowBlocks(cluster, [cluster.submit(getitem, block, v) for block in blocks], places, width)
+            view: Blocks(cluster, [cluster.submit(getitem, block, v) for block in blocks], self._heights, width)
             for v, (view, width) in enumerate(self.n_features.items())
         }
 
-    def _rows_with(self, view: str) -> Sequence[Rows]:
-        alone = copy(self)
-        alone._tasks = [self._tasks[self.names.index(view)]]
-        name = f"coview-rows-{alone._token[0]}"
-        tasks: Graph = {(name, i): alone._task(i, _with_values, []) for i in range(len(self._heights))}
-        return alone._computed(name, tasks)
+    def lazily(self, name: str, function: Callable[..., Any], settings: Sequence[Any], model: Any, like: Array) -> Any:
+        """Return a function of settings, a model and each block as a dask array whose rows are like those of `like`.
 
-    def _computed(self, name: str, tasks: Graph) -> Sequence[Any]:
-        """Return the results of the tasks."""
+        `model` is the task of the model, or its future result on a cluster.
+        """
+        import dask.array as da
+        from dask.base import tokenize
+
+        name = (
+            f"{name}-{tokenize(model.key, *(array.name for array in self._arrays.values()), self._heights, settings)}"
+        )
+        of_blocks = dict.fromkeys(range(len(self._heights)), settings)
+        graph = self._graph(name, function, of_blocks, (0,) * (like.ndim - 1), model)
+        return da.Array(graph, name, (self._heights, *((n,) for n in like.shape[1:])), like.dtype)
+
+    def _rows_with(self, view: str) -> Sequence[Rows]:
         import dask
+
+        alone = self._with({view: self._arrays[view]}, self._heights)
+        found: Sequence[Rows] = dask.compute(*alone._computed_by(_with_values))
+        return found
+
+    def _with(self, arrays: Mapping[str, DaskArray], heights: tuple[int, ...]) -> DaskViews:
+        """Return some of the views in blocks of these heights."""
+        new = copy(self)
+        new._arrays, new._heights, new._tasks = dict(arrays), heights, _Tasks.of(arrays, heights)
+        return new
+
+    def _computed_by(self, function: Callable[..., Any], settings: Mapping[int, Sequence[Any]] | None = None) -> Any:
+        """Return a function of each block as delayed values; of some blocks if their settings are given."""
         from dask.delayed import Delayed
 
-        graph = self._graph(name, tasks)
-        results: Sequence[Any] = dask.compute(*(Delayed(key, graph, layer=name) for key in tasks))
-        return results
+        name = f"coview-blocks-{uuid4().hex}"
+        of_blocks: Mapping[int, Sequence[Any]] = settings or dict.fromkeys(range(len(self._heights)), ())
+        graph = self._graph(name, function, of_blocks)
+        return [Delayed((name, i), graph, layer=name) for i in of_blocks]
 
-    @property
-    def _token(self) -> list[Key]:
-        return [view.array.name for view in self._tasks]
-
-    def _task(self, i: int, function: Callable[..., Any], settings: Sequence[Any], *first: Key) -> tuple[Any, ...]:
-        """Return a task: a function of a module, called with the keys `first` and row block i of all views."""
-        parts = [view.parts[i] for view in self._tasks]
-        return sent(function, parts, *settings), *first, *(key for part in parts for key in part.inputs)
-
-    def _graph(self, name: str, tasks: Graph) -> Any:
-        """Return the tasks with all of their dependencies."""
+    def _graph(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        settings: Mapping[int, Sequence[Any]],
+        columns: tuple[int, ...] = (),
+        model: Any = None,
+    ) -> Any:
+        """Return a graph with a task for each of some blocks: a function of its settings, the model and the block."""
         from dask.highlevelgraph import HighLevelGraph
+        from dask.task_spec import Task, TaskRef
 
-        layer = dict(tasks)
-        for view in self._tasks:
-            layer |= view.shared
-        return HighLevelGraph.from_collections(
-            name, layer, dependencies=[view.array for view in self._tasks if view.unchanged]
-        )
-
-
-class _Part(NamedTuple):
-    """Some rows of one view: the tasks that compute them, the key of the result, and the keys of other inputs."""
-
-    view: str
-    start: int
-    stop: int
-    width: int
-    tasks: Graph
-    key: Key
-    inputs: list[Key]
+        graph = dict(self._tasks.shared)
+        first = [] if model is None else [TaskRef(model.key)]
+        for i, some in settings.items():
+            block = self._tasks.blocks[i]
+            key = (name, i, *columns)
+            graph[key] = Task.fuse(block, Task(key, sent(function, *some), *first, TaskRef(block.key)))
+        if model is not None:
+            graph[model.key] = model
+        return HighLevelGraph.from_collections(name, graph, dependencies=self._tasks.annotated)
 
 
-class _ViewTasks(NamedTuple):
-    """The tasks of one view: those that serve one row block only are part of its task, the others are shared.
+class _Tasks(NamedTuple):
+    """A task for each block of rows, and what else they need.
 
-    A row block is then read in the task that uses it: it is not sent between workers, and errors name view and rows.
+    All that only one block needs is part of its task. So a block is read in the task that uses it, not sent between
+    workers, and errors name the view and the rows.
     """
 
-    array: DaskArray
-    parts: list[_Part]
-    shared: Graph
-    unchanged: bool
+    blocks: list[Any]
+    shared: dict[Key, Any]
+    annotated: list[DaskArray]  # whose tasks stay as they are: they have resources, retries or shuffles
 
     @classmethod
-    def of(cls, view: str, array: DaskArray) -> _ViewTasks:
-        from dask.core import get_dependencies, toposort
+    def of(cls, arrays: Mapping[str, DaskArray], heights: tuple[int, ...]) -> _Tasks:
+        from dask.task_spec import Task, TaskRef
 
-        starts = [0, *accumulate(array.chunks[0])]
-        keys = [(array.name, i, 0) for i in range(len(starts) - 1)]
-
-        def part(first: int, last: int, tasks: Graph, key: Key) -> _Part:
-            inside = set().union(*(needs[k] for k in tasks)) - tasks.keys() if tasks else {key}
-            return _Part(view, starts[first], starts[last + 1], array.shape[1], tasks, key, sorted(inside, key=str))
-
-        if any(layer.annotations for layer in array.dask.layers.values()):  # resources, retries, shuffles
-            return cls(array, [part(i, i, {}, key) for i, key in enumerate(keys)], {}, unchanged=True)
-
-        graph = dict(array.dask)
-        needs = {key: get_dependencies(graph, key) for key in graph}
-        held = {key for key in graph if key in needs[key]}  # by the cluster: a future depends on itself
-        order = toposort(graph, dependencies={key: needs[key] - {key} for key in graph})
-        serves = {key: (i, i) for i, key in enumerate(keys)}  # the first and the last block that need a task
-        for key in reversed(order):
-            if key in serves:
-                first, last = serves[key]
-                for need in needs[key]:
-                    before = serves.get(need, (first, last))
-                    serves[need] = min(first, before[0]), max(last, before[1])
-
-        own: list[Graph] = [{} for _ in keys]
-        shared: Graph = {}
-        for key, (first, last) in serves.items():
-            if key in held:
-                shared[key] = graph[key]
-            elif first == last:
-                own[first][key] = graph[key]
+        places = slab_places(heights)
+        own: list[list[Any]] = [[] for _ in heights]
+        found = cls([], {}, [])
+        aligned = {view: array.rechunk((heights, array.shape[1:]), method="tasks") for view, array in arrays.items()}
+        for view, array in aligned.items():
+            if any(layer.annotations for layer in array.dask.layers.values()):
+                found.annotated.append(array)
             else:
-                alone = part(first, last, {key: graph[key]}, key)
-                shared[key] = (sent(_compute, [alone]), *alone.inputs)
-        return cls(array, [part(i, i, own[i], key) for i, key in enumerate(keys)], shared, unchanged=False)
+                found._add_view(view, array, places, own)
+        widths = {view: array.shape[1] for view, array in aligned.items()}
+        for i, (place, tasks) in enumerate(zip(places, own, strict=True)):
+            inputs = [TaskRef((array.name, i, 0)) for array in aligned.values()]
+            block = Task(f"coview-rows-{i}", sent(_row_block, place.start, place.stop, widths), *inputs)
+            found.blocks.append(Task.fuse(*tasks, block))
+        return found
+
+    def _add_view(self, view: str, array: DaskArray, places: Sequence[slice], own: Sequence[list[Any]]) -> None:
+        """Add the tasks of a view: to those of a block that alone needs them, or to the shared ones."""
+        import dask
+        from dask.task_spec import Task, TaskRef
+
+        with dask.config.set({"optimization.fuse.active": None}):  # so that all tasks have the present format
+            tasks = dict(dask.optimize(array)[0].dask)
+        keys: list[Key] = [(array.name, i, 0) for i in range(len(places))]
+        first, from_end = _first_users(tasks, keys), _first_users(tasks, keys[::-1])
+        of_block: list[list[Any]] = [[] for _ in keys]
+
+        def named(task: Any, first: int, last: int) -> Any:
+            inputs = sorted(task.dependencies, key=str)
+            compute = sent(_computed, view, places[first].start, places[last].stop, task, inputs)
+            return Task(task.key, compute, *map(TaskRef, inputs))
+
+        for key, i in first.items():
+            last = len(keys) - 1 - from_end[key]
+            if key not in tasks:  # a result that a cluster holds
+                self.shared[key] = array.dask[key]
+            elif i < last:
+                self.shared[key] = named(tasks[key], i, last)
+            else:
+                of_block[i].append(tasks[key])
+        for i, needed in enumerate(of_block):
+            own[i].extend([named(Task.fuse(*needed), i, i)] if needed else [])
 
 
-def _pick(parts: list[Any], empty_cells: Sequence[str], chosen: Rows, *given: Any) -> list[Matrix]:
+def _first_users(tasks: Mapping[Key, Any], keys: Sequence[Key]) -> dict[Key, int]:
+    """Return which of the results with these keys is the first that needs each task."""
+    found: dict[Key, int] = {}
+    for i, result in enumerate(keys):
+        waiting = [result]
+        while waiting:
+            key = waiting.pop()
+            if key not in found:
+                found[key] = i
+                waiting += tasks[key].dependencies if key in tasks else []
+    return found
+
+
+def _computed(view: str, start: int, stop: int, task: Any, inputs: Sequence[Key], *given: Any) -> Any:
+    """Return the result of a task of a view that these rows need."""
+    try:
+        return task(dict(zip(inputs, given, strict=True)))
+    except Exception as error:
+        raise InputError(
+            f"view {view!r} cannot be computed in rows {start} to {stop - 1}: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _row_block(start: int, stop: int, widths: Mapping[str, int], *blocks: Any) -> RowBlock:
+    """Return the numbers of the rows of a block, and the rows by view."""
+    for (view, width), block in zip(widths.items(), blocks, strict=True):
+        if np.shape(block) != (stop - start, width):
+            raise InputError(
+                f"view {view!r} has a block of shape {np.shape(block)} for rows {start} to {stop - 1}; "
+                f"its metadata say {(stop - start, width)}"
+            )
+    return range(start, stop), dict(zip(widths, blocks, strict=True))
+
+
+def _pick(empty_cells: Sequence[str], chosen: Rows, block: RowBlock) -> list[Matrix]:
     """Return some rows of one block."""
-    blocks, rows = compute_block(parts, given)
-    some = {view: block[chosen] for view, block in blocks.items()}
+    rows, of_views = block
+    some = {view: x[chosen] for view, x in of_views.items()}
     return list(checked(some, empty_cells, chosen + rows[0]).values())
 
 
-def _complete_block(parts: list[Any], *given: Any) -> list[Array]:
+def _complete_block(block: RowBlock) -> list[Array]:
     """Return one block of rows of every view."""
-    blocks, rows = compute_block(parts, given)
-    views = checked(blocks, (), rows)
+    rows, of_views = block
+    views = checked(of_views, (), rows)
     for view, x in views.items():
         if sp.issparse(x):
             raise InputError(
@@ -282,42 +325,10 @@ def _complete_block(parts: list[Any], *given: Any) -> list[Array]:
     return list(views.values())
 
 
-def _with_values(parts: list[Any], *given: Any) -> Rows:
-    """Return the numbers of the rows of one block that have its view."""
-    blocks, rows = compute_block(parts, given)
-    (block,) = blocks.values()
-    return rows_with_values(block) + rows[0]
-
-
-def _compute(parts: list[Any], *given: Any) -> Any:
-    """Return the result of one part: a row block of a view, or a task that several row blocks need."""
-    from dask.core import get
-
-    (part,) = map(_Part._make, parts)
-    values = dict(zip(part.inputs, given, strict=True))
-    try:
-        return get(part.tasks, [part.key], cache=values)[0] if part.tasks else values[part.key]
-    except Exception as error:
-        raise InputError(
-            f"view {part.view!r} cannot be computed in rows {part.start} to {part.stop - 1}: "
-            f"{type(error).__name__}: {error}"
-        ) from error
-
-
-def compute_block(parts: list[Any], given: Sequence[Any]) -> tuple[dict[str, Any], range]:
-    """Return one block of rows of every view, and the numbers of these rows."""
-    blocks, taken = {}, 0
-    for part in map(_Part._make, parts):
-        block = _compute([part], *given[taken : taken + len(part.inputs)])
-        taken += len(part.inputs)
-        expected = part.stop - part.start, part.width
-        if np.shape(block) != expected:
-            raise InputError(
-                f"view {part.view!r} has a block of shape {np.shape(block)} for rows {part.start} to {part.stop - 1}; "
-                f"its metadata say {expected}"
-            )
-        blocks[part.view] = block
-    return blocks, range(part.start, part.stop)
+def _with_values(block: RowBlock) -> Rows:
+    """Return the numbers of the rows of a block of one view that have it."""
+    rows, of_views = block
+    return np.concatenate([rows_with_values(x) for x in of_views.values()]) + rows[0]
 
 
 def checked(blocks: Mapping[str, Any], empty_cells: Sequence[str], rows: Sequence[int] | Rows) -> Views:

@@ -85,8 +85,8 @@ class FuzzyGraph(Graph):
     def normalize(self, weights: Matrix, first_row: int, degrees: Array) -> Matrix:
         roots = np.sqrt(degrees)
         own = roots[first_row : first_row + weights.shape[0]]
-        weights.data /= np.repeat(own, np.diff(weights.indptr)) * roots[weights.indices]
-        return weights
+        values = weights.data / (np.repeat(own, np.diff(weights.indptr)) * roots[weights.indices])
+        return sp.csr_array((values, weights.indices, weights.indptr), shape=weights.shape)
 
     def similarity(self, training: TrainingGraph) -> FuzzySimilarity:
         rows, scales, gram, radii, closeness, local_scales, degrees = training

@@ -16,9 +16,10 @@ from coview.data.rows import as_array, column_statistics, l2_normalize, largest_
 from coview.data.view import Array, Matrix
 from coview.errors import InputError
 from coview.kernels.base import Kernel, Similarity, check_integer_parameter
+from coview.neighbors.blocks import Blocks
 from coview.neighbors.duplicates import Duplicates, Integers, fingerprints
 from coview.neighbors.exact import ExactSearch, rank_in_group, sort_pairs
-from coview.neighbors.nearest import Neighbors, nearest_neighbors
+from coview.neighbors.nearest import Neighbors, neighbor_lists
 
 _METRICS = ("euclidean", "cosine", "seuclidean")
 _SAME_DIRECTION = 1e-12  # 1 less a cosine: a smaller difference may be a rounding error
@@ -61,7 +62,7 @@ class Graph(Kernel):
         """Return the weights of a slab of rows, from the directed weights from and to these rows."""
 
     def normalize(self, weights: Matrix, first_row: int, degrees: Array) -> Matrix:
-        """Return the similarities of a slab of rows, from the weights; they may be overwritten."""
+        """Return the similarities of a slab of rows, from the weights."""
         return weights
 
     def own_closeness(self, near: Neighbors, radii: Array) -> Array:
@@ -129,27 +130,42 @@ class Graph(Kernel):
     ) -> GraphSimilarity:
         scales = self.column_scales(rows)
         normalized = self.normalized(rows, scales)
-        duplicates = Duplicates(normalized)
-        # If all rows are equal, none is nearer than another, and the graph has no edges.
-        width = min(self.n_distances, rows.shape[0] - 1) if len(duplicates) > 1 else 0
-        near = nearest_neighbors(normalized, duplicates, width, map_blocks, self.recall)
-        local_scales, radii = self.local_scales(near), last_distances(near, self.n_neighbors)
-        directed = self.directed(near, 0, local_scales)
-        weights = self.symmetric(directed, directed.T.tocsr(), 0)
-        degrees = weights.sum(axis=1)
-        gram = self.normalize(weights, 0, degrees).astype(dtype)
-        closeness = self.own_closeness(near, radii)
-        similarity = self.similarity(TrainingGraph(normalized, scales, gram, radii, closeness, local_scales, degrees))
+        training, duplicates = self.training_graph(Blocks.of(normalized, map_blocks), scales, dtype, sp.issparse(rows))
+        similarity = self.similarity(training._replace(rows=normalized, gram=training.gram.blocks[0]))
         vars(similarity)["_duplicates"] = duplicates  # already computed
         return similarity
+
+    def training_graph(
+        self, rows: Blocks, scales: Array, dtype: type[np.floating[Any]], sparse: bool = False
+    ) -> tuple[TrainingGraph, Duplicates]:
+        """Return the graph of normalised rows, with the Gram matrix in slabs, and the duplicates of the rows."""
+        tasks, n = rows.tasks, rows.shape[0]
+        duplicates = Duplicates.of_fingerprints(rows.converted(fingerprints).gathered())
+        # If all rows are equal, none is nearer than another, and the graph has no edges.
+        width = min(self.n_distances, n - 1) if len(duplicates) > 1 else 0
+        near = neighbor_lists(rows, duplicates, width, self.recall, sparse)
+        local_scales = near.converted(self.local_scales).gathered()
+        radii = near.converted(last_distances, self.n_neighbors).gathered()
+        closeness = near.converted(self.own_closeness, tasks.share(radii)).gathered()
+        directed = near.converted_with_places(self.directed, tasks.share(local_scales))
+        weights = rows._replace(
+            blocks=[
+                tasks.submit(_symmetric, self, slab, place, *directed.results(_towards, place))
+                for slab, place in zip(directed.blocks, rows.places, strict=True)
+            ],
+            width=n,
+        )
+        degrees = weights.converted(_row_sums).gathered()
+        gram = weights.converted_with_places(self.normalize, tasks.share(degrees)).converted(_as_dtype, dtype)
+        return TrainingGraph(rows, scales, gram, radii, closeness, local_scales, degrees), duplicates
 
 
 class TrainingGraph(NamedTuple):
     """The training rows of a view with their graph, and a few numbers of each row."""
 
-    rows: Matrix  # normalised
+    rows: Any  # normalised, in memory or in blocks
     scales: Array  # factors of the columns
-    gram: Matrix
+    gram: Any  # in memory or in slabs
     radii: Array
     closeness: Array
     local_scales: Array
@@ -302,6 +318,25 @@ def directed_graph(neighbours: Integers, values: Array, diagonal: float, first_r
     directed = sp.csr_array((entries.ravel(), columns.ravel(), starts), shape=(height, n))
     directed.sort_indices()
     return directed
+
+
+def _towards(directed: Matrix, columns: slice) -> Matrix:
+    """Return the weights from a slab of rows to a range of rows, transposed."""
+    return directed[:, columns].T.tocsr()
+
+
+def _symmetric(kernel: Graph, there: Matrix, own: slice, *back: Matrix) -> Matrix:
+    whole = back[0] if len(back) == 1 else sp.csr_array(sp.hstack(back, format="csr"))
+    return kernel.symmetric(there, whole, own.start)
+
+
+def _row_sums(weights: Matrix) -> Array:
+    sums: Array = weights.sum(axis=1)
+    return sums
+
+
+def _as_dtype(similarities: Matrix, dtype: type[np.floating[Any]]) -> Matrix:
+    return similarities.astype(dtype)
 
 
 def last_distances(near: Neighbors, n_neighbors: int) -> Array:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from math import ceil
+from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from coview.base.runtime import Map, serial_map
-from coview.data.rows import evenly_spaced, squared_norms
+from coview.data.rows import evenly_spaced, slab_places, squared_norms
 from coview.data.view import Array
+from coview.neighbors import partition
+from coview.neighbors.blocks import Blocks, Result, joined, take_rows
 from coview.neighbors.duplicates import Integers
-from coview.neighbors.exact import BLOCK_ROWS, ExactSearch, Pairs, take
-from coview.neighbors.partition import ROWS_PER_BLOCK, Cells
+from coview.neighbors.exact import ExactSearch, Pairs, rank_in_group
+from coview.neighbors.lists import ComparedRows, Lists, fit_float32, merged
+from coview.neighbors.partition import Cells
 
 _QUERIES = 400  # rows that are searched exactly
+_QUERIES_PER_TASK = 64
 _SAMPLE_ROWS_PER_CELL = 16
 _LEAST_SAMPLE = 4096
 _CELL_SIZE = 8.0  # times the fourth root of the number of rows
@@ -33,86 +37,46 @@ _AXES_ROWS = 2048  # rows from which the axes are learnt
 _VARIANCE_RATIO = 0.8  # part of the squared distances to near rows that the axes explain
 _LEAST_AXES = 32  # fewer do not save time
 _MOST_AXES = 0.5  # times the number of columns: more save too little time
-_CANDIDATES = 1.8  # for each neighbour
-_TINY = 1e-30  # squares of this size are near the end of the range of float32
-_PLACE_BITS = 24
-
-Found = TypeVar("Found")
 
 
-class Lists(NamedTuple):
-    """The k nearest rows found for each of some rows, nearest first: numbers and distances, of shape (rows, k)."""
+def approximate_pairs(finder: Blocks, k: int, recall: float) -> Callable[[int, slice], Result]:
+    """Return a function of a part of a block that returns k near neighbours of each of its rows, as `Pairs`.
 
-    rows: Integers
-    distances: Array
-
-    @classmethod
-    def empty(cls, n: int, k: int) -> Lists:
-        """Return memory for the lists of n rows."""
-        return cls(np.empty((n, k), dtype=np.int64), np.empty((n, k)))
-
-    @classmethod
-    def joined(cls, parts: Sequence[Lists]) -> Lists:
-        """Return the lists of several groups of rows as one."""
-        rows, distances = zip(*parts, strict=True)
-        return cls(np.concatenate(rows), np.concatenate(distances))
-
-    def of_rows(self, rows: Integers) -> Lists:
-        """Return the lists of some rows."""
-        return Lists(self.rows[rows], self.distances[rows])
-
-    def with_numbers(self, numbers: Integers) -> Lists:
-        """Return the same lists with other numbers of the neighbours."""
-        return Lists(numbers[self.rows], self.distances)
-
-    def as_pairs(self) -> Pairs:
-        """Return all of them as pairs."""
-        n, k = self.rows.shape
-        return Pairs(np.repeat(np.arange(n), k), self.rows.ravel(), self.distances.ravel())
-
-
-def approximate_neighbors(finder: ExactSearch, k: int, recall: float, map_blocks: Map = serial_map) -> Lists:
-    """Return k near neighbours of each row; the part of the true neighbours among them is to be at least `recall`.
-
-    The rows around each cell are compared with the rows of the cell. How many rows these are depends on a few rows that
-    are searched exactly. If they are not enough, the lists are refined by neighbours of neighbours.
+    `finder` has searches among the rows. The part of the true neighbours that is found is to be at least `recall`. The
+    rows around each cell are compared with the rows of the cell. How many rows these are depends on a few rows that are
+    searched exactly. If they are not enough, the lists are refined by neighbours of neighbours.
     """
-    n = len(finder.rows)
-    queries = query_rows(n)
-    true = exact_lists(finder, queries, k, map_blocks).rows
-    axes = local_axes(finder.points[axes_rows(n)])
-    coordinates = finder if axes is None else ExactSearch(projected(finder.points, axes, map_blocks))
-    rows = coordinates.augmented
-    plan = Plan.learn(n, rows[sample_rows(n)], rows[queries], rows[true], recall, map_blocks)
-    search = CellSearch(finder, coordinates, plan, k, map_blocks)
-    lists = refined_until_found(
-        search.first(),
-        search.refined,
-        lambda lists: fraction_found(true, search.of_rows(lists, queries).rows),
-        recall,
-    )
-    return search.of_rows(lists, np.arange(n))
-
-
-def refined_until_found(
-    lists: Found, refined: Callable[[Found], Found], fraction: Callable[[Found], float], recall: float
-) -> Found:
-    """Return lists that are refined until they have this fraction of the true neighbours, or gain little."""
-    found = fraction(lists)
+    search = CellSearch(finder, k, recall)
+    lists = search.first()
+    found = search.fraction_found(lists)
     for _ in range(_PASSES):
         if found >= recall - _TOLERANCE:
             break
-        lists = refined(lists)
-        before, found = found, fraction(lists)
+        lists = search.refined(lists)
+        before, found = found, search.fraction_found(lists)
         if found < before + _LEAST_GAIN:
             break
-    return lists
+    of_rows, submit = search.in_given_order(lists, finder.heights), finder.tasks.submit
+    return lambda block, part: submit(_pairs_of_part, of_rows.blocks[block], part)
 
 
-def exact_lists(finder: ExactSearch, queries: Integers, k: int, map_blocks: Map = serial_map) -> Lists:
+def _pairs_of_part(lists: Lists, part: slice) -> Pairs:
+    return Lists(*(each[part] for each in lists)).as_pairs()
+
+
+def exact_lists(finder: Blocks, queries: Integers, k: int) -> Lists:
     """Return the k nearest neighbours of some rows among all rows."""
-    parts = map_blocks(lambda own: _nearest(finder, own, k), np.array_split(queries, max(len(queries) // 64, 1)))
-    return Lists.joined(parts)
+    x = finder.take(queries).rows
+
+    def one(part: slice) -> Lists:
+        near = finder.near(x[part], k + 1)
+        others = near.rows != queries[part][near.queries]
+        query, row, distance = (each[others] for each in near)
+        first = rank_in_group(query) < k
+        return Lists(row[first].reshape(-1, k), distance[first].reshape(-1, k))
+
+    found: Lists = joined(*finder.tasks.map(one, finder.tasks.split(len(queries), _QUERIES_PER_TASK)))
+    return found
 
 
 def fraction_found(true: Integers, found: Integers) -> float:
@@ -133,12 +97,6 @@ def axes_rows(n: int) -> Integers:
 def sample_rows(n: int) -> Integers:
     """Return the rows from which the cells are learnt, among n rows."""
     return evenly_spaced(n, max(_SAMPLE_ROWS_PER_CELL * _count_cells(n), _LEAST_SAMPLE))
-
-
-def projected(points: Array, axes: Array, map_blocks: Map = serial_map) -> Array:
-    """Return the coordinates of points along the axes."""
-    starts = range(0, len(points), ROWS_PER_BLOCK)
-    return np.concatenate(map_blocks(lambda start: points[start : start + ROWS_PER_BLOCK] @ axes, starts))
 
 
 def _count_cells(n: int) -> int:
@@ -181,167 +139,266 @@ def rows_around(parts: Array, n: int, recall: float, k: int) -> int:
     return min(max(min(max(enough, cheap, _LEAST_AROUND), _MOST_AROUND), least), n)
 
 
-class CellSearch:
-    """The search of all rows by a plan, cell by cell. Rows are in the order of the cells, and `numbers` are theirs."""
+class Settings(NamedTuple):
+    """What all tasks of a search need."""
 
-    def __init__(
-        self, finder: ExactSearch, coordinates: ExactSearch, plan: Plan, k: int, map_blocks: Map = serial_map
-    ) -> None:
-        self._plan, self._k, self._map = plan, k, map_blocks
-        cell = plan.cells.of_rows(coordinates.augmented, map_blocks)
-        self.numbers: Integers = np.argsort(cell, kind="stable")
-        self._ends = np.cumsum(np.bincount(cell, minlength=len(plan.cells)))
-        self._search = coordinates.in_order(self.numbers)
-        self._rows: Array | None = None
-        if coordinates is not finder:
-            rows = finder.rows * 2.0**-finder.exponent
-            rows = rows.astype(np.float32) if fit_float32(rows) else rows
-            self._rows = np.ascontiguousarray(rows[self.numbers])
-        self._compared = ComparedRows(self._search, self._rows, k, 2.0**finder.exponent)
-
-    def of_rows(self, lists: Lists, rows: Integers) -> Lists:
-        """Return the lists of some rows with the numbers of the rows as they were given."""
-        place = np.empty(len(self.numbers), dtype=np.int64)
-        place[self.numbers] = np.arange(len(place))
-        return lists.of_rows(place[rows]).with_numbers(self.numbers)
-
-    def first(self) -> Lists:
-        """Return the neighbours of all rows among the rows around their cells."""
-        plan, lists = self._plan, self._empty()
-
-        def one(cells: slice) -> None:
-            around = plan.cells.around(cells, plan.reach, self._search.augmented)
-            for cell, among in zip(range(cells.start, cells.stop), around, strict=True):
-                own = self._own(cell)
-                if len(among) < plan.n_around // 2:  # the sample differs from the other rows
-                    among = np.arange(len(self.numbers))
-                lists.rows[own], lists.distances[own] = self.near(own, among)
-
-        self._map(one, self._plan.tasks())
-        return lists
-
-    def refined(self, lists: Lists) -> Lists:
-        """Return the neighbours of all rows among neighbours, in both directions, of their cell, and theirs."""
-        n = len(self.numbers)
-        better = self._empty()
-        ones = np.ones(lists.rows.size, dtype=np.bool_)
-        graph = sp.csr_array((ones, lists.rows.ravel(), np.arange(0, len(ones) + 1, self._k)), shape=(n, n))
-        reverse = graph.tocsc()
-
-        def one(cells: slice) -> None:
-            for cell in range(cells.start, cells.stop):
-                own = self._own(cell)
-                if len(own):
-                    backward = reverse.indices[reverse.indptr[own[0]] : reverse.indptr[own[-1] + 1]]
-                    near = np.unique(np.concatenate([lists.rows[own].ravel(), backward]))
-                    among = np.unique(np.concatenate([near, lists.rows[near].ravel()]))
-                    found = self.near(own, among)
-                    if self._rows is not None:
-                        found = merged(Lists(lists.rows[own], lists.distances[own]), found)
-                    better.rows[own], better.distances[own] = found
-
-        self._map(one, self._plan.tasks())
-        return better
-
-    def near(self, own: Integers, among: Integers) -> Lists:
-        """Return the nearest of the rows `among` for each of a group of rows."""
-        return self._compared.near(own, among)
-
-    def _own(self, cell: int) -> Integers:
-        return np.arange(self._ends[cell - 1] if cell else 0, self._ends[cell])
-
-    def _empty(self) -> Lists:
-        return Lists.empty(len(self.numbers), self._k)
-
-
-class ComparedRows(NamedTuple):
-    """Rows that are compared with each other by their coordinates, and then by the full rows if these are others."""
-
-    search: ExactSearch
-    rows: Array | None
+    plan: Plan
+    ends: Integers  # of the cells, in the order of the cells
     k: int
     unit: float  # of the full rows
 
-    def near(self, own: Integers, among: Integers) -> Lists:
-        """Return the nearest of the rows `among` for each of a group of rows."""
-        if len(own) == 0:
-            return Lists.empty(0, self.k)
-        if self.rows is None:
-            return _nearest(self.search, own, self.k, among)
-        rows = self.rows
-        step = max(min(BLOCK_ROWS, 2**_PLACE_BITS // len(among)), 1)
-        parts = [self._measured(rows, own[start : start + step], among) for start in range(0, len(own), step)]
-        return Lists.joined(parts)
 
-    def _measured(self, rows: Array, own: Integers, among: Integers) -> Lists:
-        """Return the nearest of the rows that are nearest in their coordinates, for a block of rows."""
-        count = min(int(_CANDIDATES * self.k), len(among) - 1)
-        i, j = self.search.candidates(self.search.rows[own], count, own=own, among=among)
-        chosen = smallest_of_each(i, _pair_squares(self.search.points, own[i], j), count, len(own)).ravel()
-        i, j = np.repeat(np.arange(len(own)), count), j[chosen]
-        squares = _pair_squares(rows, own[i], j)
-        chosen = smallest_of_each(i, squares, self.k, len(own))
-        if squares.dtype == np.float64:
-            chosen = np.take_along_axis(chosen, np.argsort(squares[chosen], axis=1, kind="stable"), axis=1)
-        return Lists(j[chosen], np.sqrt(squares[chosen].astype(np.float64)) * self.unit)
+class Strip(NamedTuple):
+    """Consecutive rows in the order of the cells: a search among their coordinates, and the full rows."""
+
+    search: ExactSearch
+    rows: Array | None  # None if the coordinates are those of the full rows
 
 
-def fit_float32(rows: Array) -> bool:
-    """Return whether float32 is exact, as for many images and counts."""
-    return bool((rows.astype(np.float32) == rows).all())
+class CellGroup(NamedTuple):
+    """Consecutive cells whose lists are one block: slices that a task searches, and the places of their rows."""
+
+    tasks: list[slice]
+    place: slice
 
 
-def merged(a: Lists, b: Lists) -> Lists:
-    """Return the nearest rows of two lists of the same queries; the distance of a row is the same in both."""
-    rows, distances = np.hstack([a.rows, b.rows]), np.hstack([a.distances, b.distances])
-    order = np.lexsort((rows, distances))
-    rows, distances = np.take_along_axis(rows, order, axis=1), np.take_along_axis(distances, order, axis=1)
-    again = np.zeros(rows.shape, dtype=np.bool_)
-    again[:, 1:] = rows[:, 1:] == rows[:, :-1]
-    kept = np.argsort(again, axis=1, kind="stable")[:, : a.rows.shape[1]]
-    return Lists(np.take_along_axis(rows, kept, axis=1), np.take_along_axis(distances, kept, axis=1))
+class CellSearch:
+    """The search of all rows by a plan, cell by cell, with the rows in the order of the cells.
 
-
-def _nearest(search: ExactSearch, own: Integers, k: int, among: Integers | None = None) -> Lists:
-    near = search.near(search.rows[own], k, own=own, among=among)
-    first = np.searchsorted(near.queries, np.arange(len(own)))[:, None] + np.arange(k)
-    return Lists(near.rows[first], near.distances[first])
-
-
-def smallest_of_each(query: Integers, squares: Array, k: int, n_queries: int) -> Integers:
-    """Return the places of the k smallest numbers of each query, in increasing order; ties go to the first.
-
-    Query (below 256), number and place are packed into 64 bits: non-negative floats have the order of their bits, and
-    sorting one key is several times faster than sorting three. Of numbers in float64 the first 32 bits are packed, so
-    numbers with a relative difference below 5e-7 may be treated as ties.
+    They are in strips of rows, and their lists in groups of cells: one of each in memory, so that a task finds all rows
+    in its strip, and several on a cluster, where it borrows them. Products have the same shapes in both, so that they
+    are rounded alike: strips start at multiples of the blocks of rows that are multiplied in memory.
     """
-    if squares.dtype == np.float64:
-        keys = squares.view(np.uint64) >> np.uint64(31)
-    else:
-        keys = squares.view(np.uint32).astype(np.uint64)
-    keys <<= np.uint64(_PLACE_BITS)
-    keys |= query.astype(np.uint64) << np.uint64(_PLACE_BITS + 32)
-    keys |= np.arange(len(query), dtype=np.uint64)
-    keys.sort()
-    counts = np.bincount(query, minlength=n_queries)
-    chosen = keys[(np.cumsum(counts) - counts)[:, None] + np.arange(k)]
-    return (chosen & np.uint64(2**_PLACE_BITS - 1)).astype(np.int64)
+
+    def __init__(self, finder: Blocks, k: int, recall: float) -> None:
+        self._tasks = tasks = finder.tasks
+        n, count = finder.shape[0], len(finder.blocks)
+        height = partition.ROWS_PER_BLOCK * ceil(n / count / partition.ROWS_PER_BLOCK)
+        heights = [min(height, n - start) for start in range(0, n, height)]
+        self._queries = query_rows(n)
+        self._true = exact_lists(finder, self._queries, k).rows
+        # In one order of memory, because products may be rounded differently in another.
+        axes = local_axes(np.ascontiguousarray(finder.take(axes_rows(n)).points))
+        self._projects = axes is not None
+        coordinates = aligned = finder.in_blocks(heights)
+        if axes is not None:
+            projected = aligned.converted(_projected, tasks.share(axes), tasks.map_in_task)
+            coordinates = projected._replace(width=axes.shape[1]).searches()
+        queries, sample = (coordinates.take(numbers).augmented for numbers in (self._queries, sample_rows(n)))
+        distinct, place = np.unique(self._true, return_inverse=True)
+        true = coordinates.take(distinct).augmented[place.reshape(self._true.shape)]
+        plan = Plan.learn(n, sample, queries, true, recall, tasks.map_here)
+        of_rows = coordinates.results(_cell_of_rows, tasks.share(plan.cells), tasks.map_in_task)
+        cell = np.concatenate(tasks.gather(of_rows))
+        self.numbers: Integers = np.argsort(cell, kind="stable")
+        self._place = np.argsort(self.numbers)
+        ends = np.cumsum(np.bincount(cell, minlength=len(plan.cells)))
+        exponent = finder.take(self._queries[:1]).exponent
+        self._settings = tasks.share(Settings(plan, ends, k, 2.0**exponent))
+        self._groups = _groups(plan.tasks(), ends, count)
+        full = [None] * len(heights) if axes is None else self._full_rows(aligned, exponent).blocks
+        self._strips = [
+            tasks.submit(Strip, search, rows)
+            for search, rows in zip(coordinates.in_order(self.numbers, heights).blocks, full, strict=True)
+        ]
+        self._places = slab_places(heights)
+
+    def _full_rows(self, aligned: Blocks, exponent: int) -> Blocks:
+        """Return the rows in the order of the cells, in units near their largest entry, and in float32 if possible."""
+        scaled = aligned.converted(_scaled_rows, exponent)
+        if all(self._tasks.gather(scaled.results(fit_float32))):
+            scaled = scaled.converted(_as_float32)
+        return scaled.in_order(self.numbers, aligned.heights)
+
+    def first(self) -> Blocks:
+        """Return the lists of the groups: the neighbours of their rows among the rows around their cells."""
+        submit = self._tasks.submit
+
+        def one(cells: slice) -> Result:
+            around = [
+                submit(_around, self._settings, cells, strip, place.start)
+                for strip, place in zip(self._strips, self._places, strict=True)
+            ]
+            return self._nearest(cells, submit(_among_around, self._settings, *around))
+
+        return self._lists([self._tasks.map(one, group.tasks) for group in self._groups])
+
+    def refined(self, lists: Blocks) -> Blocks:
+        """Return the neighbours of all rows among neighbours of their cell, in both directions, and theirs."""
+        submit, others = self._tasks.submit, list(zip(lists.blocks, lists.places, strict=True))
+
+        def of_group(group: CellGroup, before: Result) -> list[Result]:
+            pointing = [submit(_pointing, other, place, group.place) for other, place in others]
+            pointing_here = submit(_sorted_by_target, *pointing)
+
+            def one(cells: slice) -> Result:
+                near = submit(_near_cells, self._settings, cells, group.place, before, pointing_here)
+                wanted = submit(_union, near)
+                borrowed = [submit(_borrowed_lists, other, place, wanted) for other, place in others]
+                found = self._nearest(cells, submit(_among_cells, near, wanted, *borrowed))
+                return submit(_merged, self._settings, cells, group.place, before, found) if self._projects else found
+
+            return self._tasks.map(one, group.tasks)
+
+        return self._lists([of_group(*each) for each in zip(self._groups, lists.blocks, strict=True)])
+
+    def in_given_order(self, lists: Blocks, heights: Sequence[int]) -> Blocks:
+        """Return the lists of rows in the order in which they were given, with their numbers."""
+        return lists.in_order(self._place, heights).converted(Lists.with_numbers, self._tasks.share(self.numbers))
+
+    def fraction_found(self, lists: Blocks) -> float:
+        """Return the part of the true neighbours of some rows that is in the lists."""
+        found = lists.take(self._place[self._queries]).rows
+        return fraction_found(self._true, self.numbers[found])
+
+    def _nearest(self, cells: slice, among: Result) -> Result:
+        """Return the lists of the rows of some cells, given the rows that those of each cell are compared with."""
+        submit = self._tasks.submit
+        if len(self._strips) == 1:
+            return submit(_lists_of_cells, self._settings, cells, among, None, *self._strips)
+        needed = submit(_needed, self._settings, cells, among)
+        borrowed = [
+            submit(_borrowed_rows, strip, place, needed)
+            for strip, place in zip(self._strips, self._places, strict=True)
+        ]
+        return submit(_lists_of_cells, self._settings, cells, among, needed, *borrowed)
+
+    def _lists(self, of_groups: Sequence[Sequence[Result]]) -> Blocks:
+        blocks = [self._tasks.submit(joined, *parts) for parts in of_groups]
+        return Blocks(self._tasks, blocks, [group.place.stop - group.place.start for group in self._groups])
 
 
-def _pair_squares(rows: Array, i: Integers, j: Integers) -> Array:
-    """Return the squared distances between rows i and rows j, in float64 if float32 cannot hold some of them."""
-    squares = _squared_distances(take(rows, i), take(rows, j))
-    tiny = np.flatnonzero(squares < _TINY)
-    if len(tiny):
-        squares = squares.astype(np.float64)
-        squares[tiny] = _squared_distances(rows[i[tiny]].astype(np.float64), rows[j[tiny]])
-    return squares
+def _groups(tasks: Sequence[slice], ends: Integers, count: int) -> list[CellGroup]:
+    """Return about so many groups of cells, which have about the same number of rows."""
+    bounds = np.arange(1, count + 1) * ends[-1] / count
+    last = np.searchsorted(bounds, [ends[task.stop - 1] for task in tasks])
+    groups, start = [], 0
+    for number in np.unique(last):
+        some = [task for task, each in zip(tasks, last, strict=True) if each == number]
+        stop = int(ends[some[-1].stop - 1])
+        groups.append(CellGroup(some, slice(start, stop)))
+        start = stop
+    return groups
 
 
-def _squared_distances(a: Array, b: Array) -> Array:
-    """Return the squared distances between the rows of a, which are overwritten, and those of b."""
-    a -= b
-    return squared_norms(a)
+def _projected(search: ExactSearch, axes: Array, map_blocks: Map) -> Array:
+    """Return the coordinates of points along the axes."""
+    points, height = search.points, partition.ROWS_PER_BLOCK
+    starts = range(0, len(points), height)
+    return np.concatenate(map_blocks(lambda start: points[start : start + height] @ axes, starts))
+
+
+def _cell_of_rows(search: ExactSearch, cells: Cells, map_blocks: Map) -> Integers:
+    return cells.of_rows(search.augmented, map_blocks)
+
+
+def _scaled_rows(search: ExactSearch, exponent: int) -> Array:
+    scaled: Array = search.rows * 2.0**-exponent
+    return scaled
+
+
+def _as_float32(rows: Array) -> Array:
+    return rows.astype(np.float32)
+
+
+def _own_places(settings: Settings, cells: slice) -> Iterator[Integers]:
+    """Yield the places of the rows of each of these cells."""
+    for cell in range(cells.start, cells.stop):
+        yield np.arange(settings.ends[cell - 1] if cell else 0, settings.ends[cell])
+
+
+def _around(settings: Settings, cells: slice, strip: Strip, start: int) -> list[tuple[Integers, Integers]]:
+    """Return the places of the rows of a strip that are within reach of each of these cells, in two parts."""
+    plan = settings.plan
+    parts = plan.cells.parts_around(cells, plan.reach, strip.search.augmented)
+    return [(near + start, outer + start) for near, outer in parts]
+
+
+def _among_around(settings: Settings, *around: list[tuple[Integers, Integers]]) -> list[Integers]:
+    """Return the rows that those of each cell are compared with: those within reach, the nearer ones first."""
+    among = [
+        np.concatenate([*(near for near, _ in parts), *(outer for _, outer in parts)])
+        for parts in zip(*around, strict=True)
+    ]
+    n, n_around = int(settings.ends[-1]), settings.plan.n_around
+    # All rows if there are few within reach: the sample differs from the other rows.
+    return [np.arange(n) if len(places) < n_around // 2 else places for places in among]
+
+
+def _union(places: Sequence[Integers]) -> Integers:
+    return np.unique(np.concatenate(places))
+
+
+def _needed(settings: Settings, cells: slice, among: list[Integers]) -> Integers:
+    """Return the places of all rows of these cells, and of all rows that they are compared with."""
+    return _union([*among, *_own_places(settings, cells)])
+
+
+def _inside(places: Integers, own: slice) -> Integers:
+    """Return those of increasing places that are in a range, counted from its start."""
+    return places[slice(*np.searchsorted(places, [own.start, own.stop]))] - own.start
+
+
+def _borrowed_rows(strip: Strip, own: slice, needed: Integers) -> Strip:
+    found: Strip = take_rows(strip, _inside(needed, own))
+    return found
+
+
+def _borrowed_lists(lists: Lists, own: slice, wanted: Integers) -> Integers:
+    return lists.rows[_inside(wanted, own)]
+
+
+def _lists_of_cells(
+    settings: Settings, cells: slice, among: list[Integers], needed: Integers | None, *strips: Strip
+) -> Lists:
+    """Return the lists of the rows of some cells; strips have the needed rows, or all rows if these are None."""
+    strip: Strip = joined(*strips)
+    compared = ComparedRows(strip.search, strip.rows, settings.k, settings.unit)
+    found = []
+    for own, places in zip(_own_places(settings, cells), among, strict=True):
+        if needed is None:
+            found.append(compared.near(own, places))
+        else:
+            found.append(compared.near(np.searchsorted(needed, own), np.searchsorted(needed, places)))
+    lists: Lists = joined(*found)
+    return lists if needed is None else lists.with_numbers(needed)
+
+
+def _pointing(lists: Lists, own: slice, towards: slice) -> tuple[Integers, Integers]:
+    """Return the places of neighbours in a range, and of the rows that have them."""
+    i, j = np.nonzero((lists.rows >= towards.start) & (lists.rows < towards.stop))
+    return lists.rows[i, j], i + own.start
+
+
+def _sorted_by_target(*pointing: tuple[Integers, Integers]) -> tuple[Integers, Integers]:
+    target, source = (np.concatenate(part) for part in zip(*pointing, strict=True))
+    order = np.argsort(target, kind="stable")
+    return target[order], source[order]
+
+
+def _near_cells(
+    settings: Settings, cells: slice, group: slice, lists: Lists, pointing: tuple[Integers, Integers]
+) -> list[Integers]:
+    """Return for each cell the neighbours of its rows, and the rows that have one of these as neighbour."""
+    target, source = pointing
+    near = []
+    for own in _own_places(settings, cells):
+        backward = source[slice(*np.searchsorted(target, [own[0], own[-1] + 1]))] if len(own) else own
+        near.append(np.unique(np.concatenate([lists.rows[own - group.start].ravel(), backward])))
+    return near
+
+
+def _among_cells(near: list[Integers], wanted: Integers, *borrowed: Integers) -> list[Integers]:
+    """Return for each cell the rows near it and their neighbours."""
+    neighbours = np.concatenate(borrowed)
+    return [_union([rows, neighbours[np.searchsorted(wanted, rows)].ravel()]) for rows in near]
+
+
+def _merged(settings: Settings, cells: slice, group: slice, before: Lists, found: Lists) -> Lists:
+    """Return the nearest rows of the lists of some cells before and after a refinement."""
+    first, last = settings.ends[cells.start - 1] if cells.start else 0, settings.ends[cells.stop - 1]
+    own = slice(first - group.start, last - group.start)
+    return merged(Lists(before.rows[own], before.distances[own]), found)
 
 
 def local_axes(sample: Array) -> Array | None:

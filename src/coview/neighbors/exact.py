@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from math import ceil, frexp
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ _NARROW = 8  # up to this many columns, products are cheap in float64, and float
 _TIE = 1e-9  # relative difference of squared distances of sparse rows that may be a rounding error
 _MORE_CANDIDATES = 32
 _FOLDS = 8  # times k: with more columns they are folded
+_OF_EACH_ROW = ("rows", "augmented", "_norms", "_lowest", "_slack")  # attributes of a search
 _TOO_FAR = 1e9  # in units of the largest entry; such a row has no neighbours, and similarity 0
 
 
@@ -39,21 +41,6 @@ class Frame(NamedTuple):
 
     centre: Array
     largest: float
-
-
-def centre_rows(n: int) -> Integers:
-    """Return the rows that determine the centre of n rows."""
-    return evenly_spaced(n, _CENTRE_ROWS)
-
-
-def middle(rows: Matrix) -> Array:
-    """Return the centre of rows; any point serves, and the median is robust to outliers."""
-    return np.asarray(np.median(as_float64(rows), axis=0))
-
-
-def largest_entry(x: Matrix) -> float:
-    """Return the largest absolute value."""
-    return max(float(x.max()), -float(x.min()))
 
 
 NO_PAIRS = Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
@@ -88,28 +75,40 @@ class ExactSearch:
         self._dtype: Any = np.float64
         self._centre: Array | None = None
         if not self._sparse:
-            self._centre = middle(rows[centre_rows(rows.shape[0])]) if frame is None else frame.centre
+            self._centre = _middle(rows[centre_rows(rows.shape[0])]) if frame is None else frame.centre
             self._dtype = np.float64 if rows.shape[1] <= _NARROW else np.float32
         moved = self._moved(rows)
-        self.exponent = frexp(largest_entry(moved) if frame is None else frame.largest)[1]
+        self.exponent = frexp(_largest_entry(moved) if frame is None else frame.largest)[1]
         # Twice the rounding error of a sum of this many products, in units of the two squared norms.
         terms = int(np.diff(moved.indptr).max()) if self._sparse else rows.shape[1]
         self._error = 2 * (terms + 16) * float(np.finfo(self._dtype).eps)
-        self.points = self._scaled(moved)
-        self._norms = squared_norms(self.points)
+        points = self._scaled(moved)
+        self._norms = squared_norms(points)
         self._lowest = (1 - self._error) * self._norms
         self._slack = 2 * self._error * self._norms
-        self.augmented = self.points  # with two more columns, one product of dense rows gives the whole bound
+        self.augmented = points  # with two more columns, one product of dense rows gives the whole bound
         if not self._sparse:
-            self.augmented = append_columns(self.points, np.ones_like(self._lowest), self._lowest)
-            self.points = self.augmented[:, :-2]
+            self.augmented = append_columns(points, np.ones_like(self._lowest), self._lowest)
 
-    def in_order(self, order: Integers) -> ExactSearch:
-        """Return a search among the same rows in another order; rows that are searched together can be adjacent."""
+    def __len__(self) -> int:
+        return int(self.rows.shape[0])
+
+    @property
+    def points(self) -> Matrix:
+        return self.augmented if self._sparse else self.augmented[:, :-2]
+
+    def __getitem__(self, numbers: Integers | slice) -> ExactSearch:
+        """Return the search among some of the rows, or all in another order."""
+        return self._of({name: take(getattr(self, name), numbers) for name in _OF_EACH_ROW})
+
+    @classmethod
+    def joined(cls, searches: Sequence[ExactSearch]) -> ExactSearch:
+        """Return the search among the rows of several searches in the same coordinates."""
+        return searches[0]._of({name: np.concatenate([vars(each)[name] for each in searches]) for name in _OF_EACH_ROW})
+
+    def _of(self, parts: dict[str, Any]) -> ExactSearch:
         search = copy(self)
-        search.rows, search.augmented = take(self.rows, order), take(self.augmented, order)
-        search.points = search.augmented[:, :-2]
-        search._norms, search._lowest, search._slack = self._norms[order], self._lowest[order], self._slack[order]
+        vars(search).update(parts)
         return search
 
     def _moved(self, x: Matrix) -> Matrix:
@@ -262,6 +261,44 @@ def row_distances(a: Matrix, b: Matrix) -> Array:
         difference = sp.csr_array(a.astype(np.float64) - b)
         squares = np.square(difference.data)
         return np.sqrt(np.bincount(row_of_entries(difference), weights=squares, minlength=a.shape[0]))
+
+
+def centre_rows(n: int) -> Integers:
+    """Return the rows that determine the centre of n rows."""
+    return evenly_spaced(n, _CENTRE_ROWS)
+
+
+def frame_part(rows: Matrix, some: Matrix) -> Frame:
+    """Return the coordinates that some rows determine, with the largest entry of the rows of one block."""
+    centre = _middle(some)
+    return Frame(centre, _largest_entry(rows - centre))
+
+
+def _middle(rows: Matrix) -> Array:
+    """Return the centre of rows; any point serves, and the median is robust to outliers."""
+    return np.asarray(np.median(as_float64(rows), axis=0))
+
+
+def _largest_entry(x: Matrix) -> float:
+    return max(float(x.max()), -float(x.min()))
+
+
+def merged_pairs(pairs: Sequence[Pairs], places: Sequence[slice], k: int, reach: Array | None = None) -> Pairs:
+    """Return the pairs no further than the k-th nearest row of all blocks, or within reach, sorted by distance."""
+    if len(pairs) == 1:
+        return pairs[0]
+    query, row, distance = sort_pairs(
+        np.concatenate([each.queries for each in pairs]),
+        np.concatenate([each.rows + place.start for each, place in zip(pairs, places, strict=True)]),
+        np.concatenate([each.distances for each in pairs]),
+    )
+    last = np.full(int(query.max(initial=-1)) + 1, np.inf)
+    kth = rank_in_group(query) == k - 1
+    last[query[kth]] = distance[kth]
+    kept = distance <= last[query]
+    if reach is not None:
+        kept |= distance < reach[row]
+    return Pairs(query[kept], row[kept], distance[kept])
 
 
 def rank_in_group(groups: Integers) -> Integers:

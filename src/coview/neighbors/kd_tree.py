@@ -25,6 +25,9 @@ class TreeSearch:
         self._points = as_float64(finder.rows)
         self._tree = cKDTree(self._points)
 
+    def __len__(self) -> int:
+        return len(self._points)
+
     def near(self, x: Array, k: int, own: Integers | None = None) -> Pairs:
         """Return the rows no further from a row of x than its k-th nearest row.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -9,9 +11,10 @@ import scipy.sparse as sp
 
 from coview.base.runtime import Map, serial_map
 from coview.data.view import Array, Matrix
-from coview.neighbors.approximate import approximate_neighbors
+from coview.neighbors.approximate import approximate_pairs
+from coview.neighbors.blocks import Blocks, Result, joined
 from coview.neighbors.duplicates import Duplicates, Integers
-from coview.neighbors.exact import BLOCK_ROWS, NO_PAIRS, ExactSearch, Pairs, sort_pairs
+from coview.neighbors.exact import BLOCK_ROWS, NO_PAIRS, ExactSearch, Pairs, merged_pairs, sort_pairs
 from coview.neighbors.kd_tree import MOST_COLUMNS, TreeSearch
 
 EXACT_ROWS = 10_000
@@ -35,31 +38,64 @@ def nearest_neighbors(
     few columns are searched by a k-d tree, others by products of blocks. Above 10,000 dense rows the search is
     approximate unless `recall` is 1: it finds about this part of the neighbours, and breaks ties in any order.
     """
-    finder = ExactSearch(rows if duplicates.all_distinct else rows[duplicates.first])
-    n_distinct = len(duplicates)
-    wanted = min(k, n_distinct - 1)
-    length = list_length(k, duplicates)
-    listed = np.empty((n_distinct, length), dtype=np.int64)
-    distances = np.empty((n_distinct, length))
-    apart = np.full(n_distinct, np.inf)
+    found: Neighbors = neighbor_lists(Blocks.of(rows, map_blocks), duplicates, k, recall, sp.issparse(rows)).blocks[0]
+    return found
 
-    def keep(own: Integers, near: Pairs) -> None:
-        listed[own], distances[own], apart[own] = as_lists(own, near, duplicates, k)
 
-    blocks = [np.arange(start, min(start + BLOCK_ROWS, n_distinct)) for start in range(0, n_distinct, BLOCK_ROWS)]
-    if wanted == 0:
-        keep(np.arange(n_distinct), NO_PAIRS)
-    elif not sp.issparse(rows) and rows.shape[1] <= MOST_COLUMNS:
-        tree = TreeSearch(finder)
-        map_blocks(lambda own: keep(own, tree.near(finder.rows[own], wanted, own)), blocks)
-    elif sp.issparse(rows) or not is_approximate(n_distinct, k, recall):
-        map_blocks(lambda own: keep(own, finder.near(finder.rows[own], wanted, own=own)), blocks)
+def neighbor_lists(rows: Blocks, duplicates: Duplicates, k: int, recall: float, sparse: bool = False) -> Blocks:
+    """Return the same for rows in blocks, as `Neighbors` of each block."""
+    tasks, distinct, narrow = rows.tasks, rows.distinct(duplicates), not sparse and rows.width <= MOST_COLUMNS
+    wanted, searches = min(k, len(duplicates) - 1), distinct.searches()
+    if narrow or sparse or not is_approximate(len(duplicates), k, recall):
+        find = _exact_pairs(distinct, searches.converted(TreeSearch) if narrow else searches, wanted)
     else:
-        lists = approximate_neighbors(finder, wanted, recall, map_blocks)
-        map_blocks(lambda own: keep(own, lists.of_rows(own).as_pairs()), blocks)
+        find = approximate_pairs(searches, wanted, recall)
+    shared, places = tasks.share(duplicates), distinct.places
 
-    found = Neighbors(listed, distances, apart)
-    return found if duplicates.all_distinct else without_itself(found, duplicates.of_row, 0, k)
+    def lists_of(part: tuple[int, slice]) -> Result:
+        block, inside = part
+        own = np.arange(inside.start, inside.stop) + places[block].start
+        return tasks.submit(as_lists, own, find(block, inside), shared, k)
+
+    parts = [(block, inside) for block, n in enumerate(distinct.heights) for inside in tasks.split(n, BLOCK_ROWS)]
+    found = iter(tasks.map(lists_of, parts))
+    of_blocks = [list(islice(found, len(tasks.split(n, BLOCK_ROWS)))) for n in distinct.heights]
+    lists = distinct._replace(blocks=[tasks.submit(joined, *each) for each in of_blocks])
+    if duplicates.all_distinct:
+        return lists
+    of_rows = lists.in_order(duplicates.of_row, rows.heights)
+    return of_rows._replace(
+        blocks=[
+            tasks.submit(_without_itself, block, place.start, k)
+            for block, place in zip(of_rows.blocks, rows.places, strict=True)
+        ]
+    )
+
+
+def _exact_pairs(rows: Blocks, searches: Blocks, k: int) -> Callable[[int, slice], Result]:
+    """Return a function of a part of a block that finds the nearest rows in all blocks, as `Pairs`."""
+    tasks, places, homes = rows.tasks, rows.places, rows.tasks.homes(searches.blocks)
+
+    def find(block: int, part: slice) -> Result:
+        queries = tasks.copy(rows.blocks[block])
+        pairs = [
+            tasks.submit(_near, queries, part, search, k, other == block, at=home)
+            for other, (search, home) in enumerate(zip(searches.blocks, homes, strict=True))
+        ]
+        return tasks.submit(_merged, places, k, *pairs)
+
+    return find
+
+
+def _near(rows: Matrix, part: slice, search: ExactSearch | TreeSearch, k: int, same: bool) -> Pairs:
+    """Return the nearest rows in one block; a query is not its own neighbour in its own block."""
+    k = min(k, len(search) - same)
+    own = np.arange(part.start, part.stop) if same else None
+    return search.near(rows[part], k, own=own) if k else NO_PAIRS
+
+
+def _merged(places: Sequence[slice], k: int, *pairs: Pairs) -> Pairs:
+    return merged_pairs(pairs, places, k)
 
 
 def is_approximate(n_distinct: int, k: int, recall: float) -> bool:
@@ -85,10 +121,10 @@ def as_lists(own: Integers, near: Pairs, duplicates: Duplicates, k: int) -> Neig
     return Neighbors(near.rows[first], distances, apart)
 
 
-def without_itself(of_distinct: Neighbors, places: Integers, first_row: int, k: int) -> Neighbors:
-    """Return the lists of rows from `first_row` on, whose distinct rows have the lists in these places."""
-    listed, distances, apart = (part[places] for part in of_distinct)
-    itself = listed == np.arange(first_row, first_row + len(places))[:, None]
+def _without_itself(lists: Neighbors, first_row: int, k: int) -> Neighbors:
+    """Return the lists of rows from `first_row` on, given those of the distinct rows that they are equal to."""
+    listed, distances, apart = lists
+    itself = listed == np.arange(first_row, first_row + len(listed))[:, None]
     others = np.argsort(itself, axis=1, kind="stable")[:, :k]  # without the row itself, which is last
     return Neighbors(np.take_along_axis(listed, others, axis=1), np.take_along_axis(distances, others, axis=1), apart)
 

@@ -74,22 +74,11 @@ class Cells:
 
         return np.concatenate(map_blocks(one, range(0, len(self), _CELLS_PER_BLOCK)))
 
-    def around(self, cells: slice, reach: Array, rows: Array) -> list[Integers]:
+    def parts_around(self, cells: slice, reach: Array, rows: Array) -> list[tuple[Integers, Integers]]:
         """Return the numbers of the rows within reach of the centre of each of these cells, at most 128 cells.
 
-        `reach` has two distances for each cell; the rows within the first one come first.
+        `reach` has two distances for each cell: the rows within the first one, and those within the second one only.
         """
-        found, ends = self._sorted_around(cells, reach, rows)
-        return np.split(found, ends[1:-1:2])
-
-    def parts_around(self, cells: slice, reach: Array, rows: Array) -> list[tuple[Integers, Integers]]:
-        """Return the same as two arrays for each cell: the rows within the first distance, and the others."""
-        found, ends = self._sorted_around(cells, reach, rows)
-        parts = np.split(found, ends[:-1])
-        return list(zip(parts[::2], parts[1::2], strict=True))
-
-    def _sorted_around(self, cells: slice, reach: Array, rows: Array) -> tuple[Integers, Integers]:
-        """Return the rows of both parts of each cell, and where each part ends."""
         near, far = reach[cells, :1], reach[cells, 1:]
         found = []
         for start in range(0, len(rows), ROWS_PER_BLOCK):
@@ -100,8 +89,9 @@ class Cells:
             outer = distances.ravel()[places] > near[cell, 0]
             found.append(((2 * cell + outer).astype(np.uint8), row + start))  # NumPy sorts short integers by radix sort
         part, row = (np.concatenate(each) for each in zip(*found, strict=True))
-        counts = np.bincount(part, minlength=2 * len(near))
-        return row[np.argsort(part, kind="stable")], np.cumsum(counts)
+        ends = np.cumsum(np.bincount(part, minlength=2 * len(near)))
+        parts = np.split(row[np.argsort(part, kind="stable")], ends[:-1])
+        return list(zip(parts[::2], parts[1::2], strict=True))
 
 
 def spatial_order(points: Array) -> Integers:
