@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coview.base.parameters import check_integer
-from coview.certainty.columns import check_columns, sample_columns
+from coview.certainty.columns import SampleColumns, check_columns, sample_columns
 from coview.data.source import BlocksOfViews, checked_block, rows_with_values
+from coview.data.view import Array
 from coview.data.views import Views
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.io.align import check_counts, check_ids, notes_on_order
@@ -272,13 +273,23 @@ def label_file(
         raise InputError(f"{path} is one of the sources; write the labels to another file")
     ids_name, wanted = reader.ids or "sample", columns_in(path, check_columns("columns", columns))
     views_and_ids = reader.filled_by(model)._blocks()
-    blocks = (
-        (ids, sample_columns(model.model_, model.check(views), wanted=wanted).in_file(wanted))
-        for views, ids in views_and_ids
-    )
+    blocks = ((ids, _columns_of(model, views, wanted)) for views, ids in views_and_ids)
     write_label_blocks(path, ids_name, reader.n_samples, blocks)
     write_description(path, ids_name, wanted)
     return path
+
+
+def _columns_of(model: Any, views: Views, wanted: tuple[str, ...]) -> Mapping[str, Array | None]:
+    """Return the wanted columns of a block; a model of another library has labels only."""
+    if hasattr(model, "model_"):
+        return sample_columns(model.model_, model.check(views), wanted=wanted).in_file(wanted)
+    labels = np.asarray(model.predict(views))
+    if labels.shape != (views.n_samples,) or labels.dtype.kind not in "iu":
+        raise InputError(
+            f"{type(model).__name__}.predict returned {labels.dtype} of shape {labels.shape} for {views.n_samples} "
+            "rows; expected one integer per row"
+        )
+    return SampleColumns(labels).in_file(wanted)
 
 
 def _kind_of_id(kind: Any) -> str:
