@@ -8,7 +8,6 @@ import scipy.sparse as sp
 
 from coview import InputError
 from coview.io import ViewsReader, read_labels, read_views
-from coview.io.ipc import batch_sizes
 
 GIB = 2**30
 COORDINATES = "%%MatrixMarket matrix coordinate real general\n"
@@ -73,11 +72,9 @@ def test_batches_of_arrow_are_counted_before_they_are_decompressed(tmp_path, mon
     with opened(path, table.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
         writer.write_table(table, max_chunksize=200_000)
     assert path.stat().st_size < 100_000 or compression is None
-    sizes = list(batch_sizes(path))
-    assert [size.n_rows for size in sizes] == [0, 200_000, 200_000, 100_000]
-    assert 12 * 500_000 <= sum(size.n_bytes for size in sizes) < 13 * 500_000
     assert read_views({"a": path}).views.n_features == {"a": 2}
-    monkeypatch.setattr("coview.base.runtime.available_memory", lambda: 10**7)
+    monkeypatch.setattr("coview.base.runtime.available_memory", lambda: 10**7 if kind == "file" else 5 * 10**6)
+    monkeypatch.setattr("coview.io.arrow._from_arrow", None)  # refused before
     refused(path, r"a table of \d+ values needs about 0.0 GiB")
 
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from coview.base.extras import load_extra
 from coview.data.table import as_string, category_order
-from coview.io.ipc import batch_sizes
 from coview.io.table import EXACT, STRING_BYTES, TOO_LARGE, AsStrings, InputFile, RawTable, check_names
+
+_BITS_OF_OFFSET = 32  # by which a string or a list is found
 
 
 def read_parquet(source: InputFile, as_strings: AsStrings) -> RawTable:
@@ -18,8 +19,6 @@ def read_parquet(source: InputFile, as_strings: AsStrings) -> RawTable:
     with parquet.ParquetFile(source.path) as file:
         source.require_memory((file.metadata.num_rows, file.metadata.num_columns), 16)  # stored and converted
         texts = [field.name for field in file.schema_arrow if types.is_string(field.type)]
-        if not texts:
-            return _from_arrow(source, file.read(), as_strings)
     # Each different string once, as a file may store a long one and its number for millions of rows.
     with parquet.ParquetFile(source.path, read_dictionary=texts) as file:
         return _from_arrow(source, file.read(), as_strings, frozenset(texts))
@@ -28,21 +27,41 @@ def read_parquet(source: InputFile, as_strings: AsStrings) -> RawTable:
 def read_ipc(source: InputFile, as_strings: AsStrings) -> RawTable:
     """Return the table of an Arrow file, in the file format (Feather, most .arrow files) or the stream format."""
     pa = load_arrow()
-    n_bytes = 0
-    for batch in batch_sizes(source.path):
-        n_bytes += batch.n_bytes
-        source.require_memory((n_bytes,), 2)  # stored and converted
     with pa.OSFile(str(source.path)) as file:
         try:
             opened = pa.ipc.open_file(file)
         except pa.ArrowInvalid as not_a_file:
             file.seek(0)
             try:
-                opened = pa.ipc.open_stream(file)
+                batches = opened = pa.ipc.open_stream(file)
             except (pa.ArrowException, OSError):
                 raise not_a_file from None
-        with opened:
-            return _from_arrow(source, opened.read_all(), as_strings)
+        else:
+            source.require_memory((count_rows(opened) * _bits_of_row(opened.schema) // 8,), 2)  # stored and converted
+            batches = map(opened.get_batch, range(opened.num_record_batches))
+        before, stored = pa.total_allocated_bytes(), []
+        for batch in batches:
+            stored.append(batch)
+            source.require_memory((pa.total_allocated_bytes() - before,), 1)  # converted, as all before are stored
+        return _from_arrow(source, pa.Table.from_batches(stored, opened.schema), as_strings)
+
+
+def count_rows(opened: Any) -> int:
+    """Return the number of rows of an open Arrow file, from the metadata of its batches."""
+    if hasattr(opened, "count_rows"):  # since pyarrow 26
+        return int(opened.count_rows())
+    return sum(opened.get_batch(i).num_rows for i in range(opened.num_record_batches))
+
+
+def _bits_of_row(schema: Any) -> int:
+    """Return the size of a row in memory without the text of its strings."""
+    total = 0
+    for kind in schema.types:
+        try:
+            total += kind.bit_width
+        except ValueError:  # not of a fixed width
+            total += _BITS_OF_OFFSET
+    return total
 
 
 def _from_arrow(source: InputFile, table: Any, as_strings: AsStrings, texts: frozenset[str] = frozenset()) -> RawTable:
@@ -61,12 +80,11 @@ def _from_arrow(source: InputFile, table: Any, as_strings: AsStrings, texts: fro
         kind = column.type
         if index == {name}:  # a multi-index gives no row names
             row_names = tuple(cell or "" for cell in _cells_of(source, column))
-        if as_strings(name):
+        is_text = types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view"
+        if as_strings(name) or (name not in index and (is_text or name in texts)):
             strings[name] = _cells_of(source, column)
         elif name in index:
             continue
-        elif name in texts:
-            strings[name] = _cells_of(source, column)
         elif types.is_dictionary(kind) or name in numbered:
             strings[name] = _cells_of(source, column)
             categories[name] = category_order(column) if types.is_dictionary(kind) and kind.ordered else None
@@ -76,8 +94,6 @@ def _from_arrow(source: InputFile, table: Any, as_strings: AsStrings, texts: fro
                 others[name] = TOO_LARGE
             else:
                 numbers[name] = column
-        elif types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view":
-            strings[name] = _cells_of(source, column)
         else:
             what = "dates or times" if types.is_temporal(kind) else "values"
             others[name] = f"{what} of type {kind}"

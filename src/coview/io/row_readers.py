@@ -17,8 +17,7 @@ from coview.base.extras import load_extra
 from coview.data.table import as_string, is_part_of_order
 from coview.data.view import Array, Categories
 from coview.errors import InputError, InputTypeError, kind_of
-from coview.io.arrow import index_columns, load_arrow, numbered_categories
-from coview.io.ipc import batch_sizes
+from coview.io.arrow import count_rows, index_columns, load_arrow, numbered_categories
 from coview.io.table import check_names, reading, refuse_url
 
 RowBlock = tuple[Array, Any]  # rows of one view, and their ids as an Arrow array or None
@@ -133,8 +132,8 @@ class TableRows(RowReader):
     """Parquet or Arrow files, read by record batches."""
 
     def __init__(self, view: str, path: Path, files: tuple[Path, ...], ids: str | None) -> None:
-        self.where, self.files, self._ids = f"{view} ({path})", files, ids
-        self._named = [f"{view} ({file})" for file in files]
+        self.where, self.files, self._ids = f"view {view!r} ({path})", files, ids
+        self._named = [f"view {view!r} ({file})" for file in files]
         self._format = _TABLES[files[0].suffix.lower()]
         schemas, self._counts = [], []
         for where, file in zip(self._named, files, strict=True):
@@ -198,31 +197,24 @@ class TableRows(RowReader):
                 )
 
     def blocks(self, size: int) -> Iterator[RowBlock]:
-        values, ids, filled = self._empty(size), [], 0
+        pieces, n_rows = [], 0
         for _, batch in self._batches(0, self.n_samples):
-            at = 0
-            while at < batch.num_rows:
-                piece = batch.slice(at, size - filled)
-                self._fill(values[filled : filled + piece.num_rows], piece)
-                ids.append(piece)
-                at, filled = at + piece.num_rows, filled + piece.num_rows
-                if filled == size:
-                    yield values, self._ids_of(ids)
-                    values, ids, filled = self._empty(size), [], 0
-        if filled:
-            yield values[:filled], self._ids_of(ids)
+            while batch.num_rows:
+                pieces.append(batch.slice(0, size - n_rows))
+                batch = batch.slice(pieces[-1].num_rows)
+                n_rows += pieces[-1].num_rows
+                if n_rows == size:
+                    yield self._converted(pieces)
+                    pieces, n_rows = [], 0
+        if pieces:
+            yield self._converted(pieces)
 
     def take(self, rows: NDArray[np.int64]) -> RowBlock:
-        values, ids, filled = self._empty(len(rows)), [], 0
+        pieces = []
         for start, batch in self._batches(int(rows[0]), int(rows[-1]) + 1):
             here = rows[slice(*np.searchsorted(rows, [start, start + batch.num_rows]))] - start
-            ids.append(batch.take(load_arrow().array(here)))
-            self._fill(values[filled : filled + len(here)], ids[-1])
-            filled += len(here)
-        return values, self._ids_of(ids)
-
-    def _empty(self, n_rows: int) -> Array:
-        return np.empty((min(n_rows, self.n_samples), self.n_features), self._dtype)
+            pieces.append(batch.take(load_arrow().array(here)))
+        return self._converted(pieces)
 
     def _batches(self, first: int, stop: int) -> Iterator[tuple[int, Any]]:
         """Yield record batches with their first row, of all files with rows from first up to stop."""
@@ -252,22 +244,30 @@ class TableRows(RowReader):
             if at < min(end, stop) or at > end:
                 raise _changed(where)
 
-    def _fill(self, values: Array, batch: Any) -> None:
-        """Write the features of a batch into values; empty cells are NaN."""
-        for j, name in enumerate(self.columns or ()):
-            column = batch.column(j)
-            values[:, j] = self._codes[name](column) if name in self._codes else column.to_numpy(zero_copy_only=False)
+    def _converted(self, batches: list[Any]) -> RowBlock:
+        """Return the rows of batches as one block; empty cells are NaN."""
+        values = np.empty((sum(batch.num_rows for batch in batches), self.n_features), self._dtype)
+        with reading(self.where):
+            end = 0
+            for batch in batches:
+                start, end = end, end + batch.num_rows
+                for j, name in enumerate(self.columns or ()):
+                    convert = self._codes.get(name, _numbers_of)
+                    values[start:end, j] = convert(batch.column(j))
+            if self._ids is None:
+                return values, None
+            pa = load_arrow()
+            columns = [batch.column(self.n_features) for batch in batches]
+            return values, pa.concat_arrays([x.dictionary_decode() if hasattr(x, "dictionary") else x for x in columns])
 
     @property
     def categories(self) -> Mapping[str, Categories]:  # type: ignore[override]
         return {name: codes.categories for name, codes in self._codes.items()}
 
-    def _ids_of(self, batches: list[Any]) -> Any:
-        if self._ids is None:
-            return None
-        pa = load_arrow()
-        columns = [batch.column(self.n_features) for batch in batches]
-        return pa.concat_arrays([x.dictionary_decode() if pa.types.is_dictionary(x.type) else x for x in columns])
+
+def _numbers_of(column: Any) -> Array:
+    found: Array = column.to_numpy(zero_copy_only=False)
+    return found
 
 
 def _schema_and_count(file: Path, kind: str) -> tuple[Any, int]:
@@ -278,8 +278,8 @@ def _schema_and_count(file: Path, kind: str) -> tuple[Any, int]:
             return parquet.schema_arrow, int(parquet.metadata.num_rows)
     pa = load_arrow()
     with pa.OSFile(str(file)) as opened:
-        schema = pa.ipc.open_file(opened).schema
-    return schema, sum(batch.n_rows for batch in batch_sizes(file))
+        reader = pa.ipc.open_file(opened)
+        return reader.schema, count_rows(reader)
 
 
 def _changed(where: str) -> InputError:
@@ -305,31 +305,35 @@ def _ipc_batches(file: Path) -> Iterator[Any]:
 def open_rows(name: str, source: Any, ids: str | None) -> RowReader:
     """Return a reader of the rows of one view, whose source is a path or an array as in `ViewsReader`."""
     view = f"view {name!r}"
-    if isinstance(source, np.ndarray):
-        if np.ma.isMaskedArray(source):
-            raise InputError(f"{view} is a masked array; impute the masked values and give a plain array")
-        file = getattr(source, "filename", None)  # of a memmap
-        return ArrayRows(view, lambda: source, () if file is None else (Path(file),))
-    if not isinstance(source, (str, os.PathLike)):
+    if isinstance(source, (str, os.PathLike)):
+        refuse_url(view, os.fspath(source))
+        where = f"{view} ({source})"
+        with reading(where):
+            return _open_file(name, where, Path(source), ids)
+    if not isinstance(source, np.ndarray):
         raise InputTypeError(f"{view} is {kind_of(source)}; expected a path or a NumPy array")
-    refuse_url(view, os.fspath(source))
-    path = Path(source)
-    where, ending = f"{view} ({path})", path.suffix.lower()
+    if np.ma.isMaskedArray(source):
+        raise InputError(f"{view} is a masked array; impute the masked values and give a plain array")
+    file = getattr(source, "filename", None)  # of a memmap
+    return ArrayRows(view, lambda: source, () if file is None else (Path(file),))
+
+
+def _open_file(name: str, where: str, path: Path, ids: str | None) -> RowReader:
+    ending = path.suffix.lower()
     if not path.exists():
         raise InputError(f"{where} does not exist; check the path")
     if ending == ".zarr":
         zarr = load_extra("zarr", "zarr", "reading zarr arrays")
         return ArrayRows(where, partial(zarr.open_array, str(path), mode="r"), (path,))
     if path.is_dir():
-        return TableRows(view, path, _files_in(where, path), ids)
+        return TableRows(name, path, _files_in(where, path), ids)
     if ending == ".npy":
         return ArrayRows(where, partial(np.lib.format.open_memmap, path, mode="r"), (path,))
     if ending == ".npz":
-        with reading(where):
-            array = _array_of_archive(name, where, path)
+        array = _array_of_archive(name, where, path)
         return ArrayRows(where, lambda: array, (path,))
     if ending in _TABLES:
-        return TableRows(view, path, (path,), ids)
+        return TableRows(name, path, (path,), ids)
     raise InputError(f"{where} has an unknown ending; expected one of {', '.join(_ENDINGS)}, or a folder of tables")
 
 
