@@ -72,6 +72,40 @@ def test_a_wrong_stated_range_of_a_sheet_is_not_used(tmp_path):
     np.testing.assert_array_equal(read_views({"a": tmp_path / "x.xlsx"}).views["a"], [[1, 2], [3, 4]])
 
 
+def with_sheet(path, content):
+    """Write a workbook whose only sheet has this XML."""
+    whole = zipfile.ZipFile(sheets(one=[["x"], [1]])(path.parent))
+    with whole, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as changed:
+        for name in whole.namelist():
+            changed.writestr(name, content if "worksheets/" in name else whole.read(name))
+
+
+START = b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
+END = b"</sheetData></worksheet>"
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (b"<row><c><v>1</v></c><c><v>2</v></c></row>" * 500_000, "more than 100 times the bytes of the compressed"),
+    ],
+)
+def test_sheets_that_would_fill_the_memory_are_refused(tmp_path, rows, message):
+    needs_openpyxl()
+    with_sheet(tmp_path / "x.xlsx", START + rows + END)
+    with pytest.raises(InputError, match=message):
+        read_views({"a": tmp_path / "x.xlsx"})
+
+
+@pytest.mark.parametrize("places", [True, False])
+def test_cells_without_places_and_empty_cells_far_away_are_read(tmp_path, places):
+    needs_openpyxl()
+    cells = [b'<c><v>3</v></c><c r="B1"><v>1</v></c>', b"<c><v>5</v></c><c><v>1.5</v></c>", b'<c r="XFD9" s="1"/>']
+    rows = [b'<row r="%d">%s</row>' % (i, x) if places else b"<row>%s</row>" % x for i, x in enumerate(cells, start=1)]
+    with_sheet(tmp_path / "x.xlsx", START + b"".join(rows) + END)
+    np.testing.assert_array_equal(read_views({"a": tmp_path / "x.xlsx"}).views["a"], [[3, 1], [5, 1.5]])
+
+
 def test_damaged_workbooks_raise_input_errors_only(tmp_path):
     needs_openpyxl()
     rng = np.random.default_rng(0)

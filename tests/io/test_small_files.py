@@ -122,12 +122,13 @@ def test_wide_text_tables_are_read_in_small_blocks(tmp_path, monkeypatch):
     assert sizes == [5, 5, 2]
 
 
-@pytest.mark.parametrize("ending", [".csv.gz", ".jsonl.gz"])
-def test_millions_of_empty_lines_are_refused(tmp_path, ending):
+@pytest.mark.parametrize("ending", [".csv.gz", ".jsonl.gz", ".mtx.gz"])
+@pytest.mark.parametrize("line", [b"\n", b"1.5,2.25\n"])
+def test_lines_without_end_are_refused_before_they_are_read(tmp_path, ending, line):
     path = tmp_path / f"x{ending}"
-    path.write_bytes(gzip.compress(b"\n" * 1_200_000))
-    assert path.stat().st_size < 2000
-    refused(path, "has more than 1000000 empty lines; delete them")
+    path.write_bytes(gzip.compress(line * (2**24 // len(line) + 1)))
+    assert path.stat().st_size < 40_000
+    refused(path, "contains more than 300 times the bytes of the compressed file")
 
 
 def test_tables_are_read_with_one_thread_of_arrow(tmp_path):

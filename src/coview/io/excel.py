@@ -12,7 +12,7 @@ from zipfile import ZipFile
 from coview.base.extras import load_extra
 from coview.errors import InputError
 from coview.io.cells import CellRows, from_cells
-from coview.io.table import AsStrings, InputFile, RawTable
+from coview.io.table import MOST_XML, AsStrings, InputFile, RawTable
 
 
 def sheets_of_xlsx(source: InputFile) -> dict[str, str]:
@@ -33,9 +33,10 @@ def _opened_workbook(source: InputFile) -> Iterator[Any]:
     openpyxl = load_extra("openpyxl", "io", "reading .xlsx files")
     with source.path.open("rb") as file:
         with ZipFile(file) as archive:
-            for member in archive.infolist():
-                # Sheets are read row by row, and pictures are not read.
-                if member.filename.endswith(".xml") and not member.filename.startswith("xl/worksheets/"):
+            members = [member for member in archive.infolist() if member.filename.endswith(".xml")]  # not pictures
+            source.check_expansion(sum(member.file_size for member in members), MOST_XML)
+            for member in members:
+                if not member.filename.startswith("xl/worksheets/"):  # which are read row by row
                     source.require_memory((member.file_size,), 4)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # on styles, validation and dates, which are not used

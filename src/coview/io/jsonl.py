@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import closing
 from functools import partial
 from typing import Any
 
 from coview.errors import InputError
-from coview.io.cells import CellRows, from_cells
-from coview.io.table import MOST_EMPTY_LINES, AsStrings, InputFile, RawTable, check_names
+from coview.io.cells import CellRows, from_cells, text_lines
+from coview.io.table import AsStrings, InputFile, RawTable, check_names
 
-_LONGEST_LINE = 2**28  # bytes; a line without an end must not fill the memory
 _TEXTS = {None: "", True: "true", False: "false"}
 
 
@@ -25,20 +25,14 @@ def _object_rows(source: InputFile) -> CellRows:
     # Pairs instead of dictionaries, because these hide a key that is there twice; numbers keep their digits.
     decode = json.JSONDecoder(object_pairs_hook=_Object, parse_float=str, parse_int=str, parse_constant=str).decode
     keys: list[str] = []
-    n_empty = 0
-    with source.opened() as file:
-        for number, line in enumerate(iter(partial(file.readline, _LONGEST_LINE), b""), start=1):
-            if len(line) == _LONGEST_LINE:
-                raise InputError(f"{source.where} has a line {number} of more than {_LONGEST_LINE} bytes")
+    with closing(text_lines(source)) as lines:
+        for number, line in enumerate(lines, start=1):
             if not line.strip():
-                n_empty += 1
-                if n_empty > MOST_EMPTY_LINES:
-                    raise InputError(f"{source.where} has more than {MOST_EMPTY_LINES} empty lines; delete them")
                 continue
             try:
-                found = decode(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+                found = decode(line)
             except (ValueError, RecursionError) as error:
-                reason = getattr(error, "msg", None) or "not UTF-8, or nested too deeply"
+                reason = getattr(error, "msg", None) or "nested too deeply"
                 raise InputError(f"{source.where} is not JSON in line {number} ({reason}); correct that line") from None
             if not isinstance(found, _Object):
                 what = "list" if isinstance(found, list) else "value"
