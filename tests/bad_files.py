@@ -359,10 +359,12 @@ bad("missing key", "lacks the key 'x' in line 2; write null if its value is miss
 bad("additional key", "the key 'y' in line 3, which the lines before lack")(
     text(".jsonl", "\n".join([*OBJECTS[:2], '{"sample": "s2", "y": 1, "x": 1}', *OBJECTS[3:]]))
 )
-bad("key that is there twice", "the key 'x' in line 3, twice")(
+bad("key that is there twice", "in line 3 (the key 'x' is there twice); correct that line")(
     text(".jsonl", "\n".join([*OBJECTS[:2], '{"sample": "s2", "x": 2, "x": 1}', *OBJECTS[3:]]))
 )
-bad("key that is there twice in the first line", "two columns named 'x'")(text(".jsonl", '{"x": 1, "x": 2}'))
+bad("key that is there twice in the first line", "in line 1 (the key 'x' is there twice)")(
+    text(".jsonl", '{"x": 1, "x": 2}')
+)
 bad("list in .jsonl", "a list under the key 'x' in line 2")(
     text(".jsonl", f'{OBJECTS[0]}\n{{"sample": "s1", "x": [1]}}')
 )

@@ -122,10 +122,10 @@ class CategoryCodes:
             )
         for value in known:
             self._code.setdefault(value, len(self._code))
-        codes = np.array([np.nan if value is None else self._code[value] for value in values] or [np.nan])
+        codes = np.array([*(np.nan if value is None else self._code[value] for value in values), np.nan])
         places = column.indices.to_numpy(zero_copy_only=False)
-        found: Array = codes[np.where(np.isnan(places), 0, places).astype(int)]
-        return np.where(np.isnan(places), np.nan, found)
+        found: Array = codes[np.where(np.isnan(places), len(values), places).astype(int)]
+        return found
 
 
 class TableRows(RowReader):
@@ -139,8 +139,8 @@ class TableRows(RowReader):
         for where, file in zip(self._named, files, strict=True):
             with reading(where):
                 schema, count = _schema_and_count(file, self._format)
-                schemas.append(schema)
-                self._counts.append(count)
+            schemas.append(schema)
+            self._counts.append(count)
         index = index_columns(schemas[0])
         self.index = next(iter(index)) if len(index) == 1 else None
         self.columns = tuple(name for name in schemas[0].names if name not in {ids, *index})
@@ -160,31 +160,31 @@ class TableRows(RowReader):
         self._dtype = np.float32 if common.kind == "f" and common.itemsize <= 4 else np.float64  # as in Views
 
     def _check_columns(self, where: str, schema: Any) -> None:
-        types, wanted = load_arrow().types, set(self._wanted)
         check_names(where, schema.names)
-        missing, unknown = sorted(wanted - set(schema.names)), sorted({*schema.names} - wanted - index_columns(schema))
+        missing = sorted({*self._wanted} - {*schema.names})
+        unknown = sorted({*schema.names} - {*self._wanted} - index_columns(schema))
         if missing:
             raise InputError(f"{where} has no column {missing[0]!r}; every table of the view needs it")
         if unknown:
             raise InputError(f"{where} has the column {unknown[0]!r}, which {self.files[0]} does not have; drop it")
-        numbered = numbered_categories(schema)
+        types, numbered = load_arrow().types, numbered_categories(schema)
         for name in self.columns or ():
             kind = schema.field(name).type
-            ordered = types.is_dictionary(kind) and kind.ordered
-            stored = "ordered categories" if ordered else "categories"
-            if not (types.is_dictionary(kind) or name in numbered):
-                stored = "other values"
+            if types.is_dictionary(kind) or name in numbered:
+                ordered = getattr(kind, "ordered", False)
+                stored = "ordered categories" if ordered else "categories"
+                self._codes.setdefault(name, CategoryCodes(where, name, ordered=ordered))
+            elif types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
+                stored = "numbers"
+            else:
+                raise InputError(
+                    f"{where} has the column {name!r} of type {kind}; encode it as numbers, drop it, name it by ids=, "
+                    "or store it as categories (dictionary in Arrow, category in pandas)"
+                )
             if self._stored.setdefault(name, stored) != stored:
                 raise InputError(
                     f"{where} has {stored} in the column {name!r}, but {self.files[0]} has {self._stored[name]}; store "
                     "it alike in all files"
-                )
-            if stored != "other values":
-                self._codes.setdefault(name, CategoryCodes(where, name, ordered=ordered))
-            elif not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
-                raise InputError(
-                    f"{where} has the column {name!r} of type {kind}; encode it as numbers, drop it, name it by ids=, "
-                    "or store it as categories (dictionary in Arrow, category in pandas)"
                 )
         if self._ids is not None:
             kind = schema.field(self._ids).type
