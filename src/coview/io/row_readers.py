@@ -6,9 +6,10 @@ import mmap
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from coview.io.table import check_names, reading, refuse_url
 
 RowBlock = tuple[Array, Any]  # rows of one view, and their ids as an Arrow array or None
 
-_TABLES = {".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc"}
+_TABLES = (".parquet", ".arrow", ".feather")
 _ENDINGS = (".npy", ".npz", ".zarr", *_TABLES)
 _SCAN_ROWS = 4096  # rows of a Parquet batch: a few megabytes for hundreds of columns
 
@@ -128,33 +129,67 @@ class CategoryCodes:
         return found
 
 
+class _TableFile(NamedTuple):
+    """A Parquet or Arrow file, and what its metadata state when the reader is made."""
+
+    where: str
+    path: Path
+    schema: Any
+    n_rows: int
+
+    def batches(self) -> Iterator[Any]:
+        with reading(self.where), _opened_table(self.path) as (schema, n_rows, batches):
+            if n_rows != self.n_rows or not schema.equals(self.schema):
+                raise _changed(self.where)
+            for batch in batches:
+                batch.validate(full=True)  # damaged offsets of strings would end the process, not raise
+                yield batch
+
+
+@contextmanager
+def _opened_table(path: Path) -> Iterator[tuple[Any, int, Iterator[Any]]]:
+    """Yield the schema, the number of rows, and the record batches, which are read one by one.
+
+    Datasets of Arrow read ahead, so that memory grows with the rows, and wait forever if ARROW_IO_THREADS is 1.
+    """
+    if path.suffix.lower() == ".parquet":
+        parquet = load_arrow("pyarrow.parquet")
+        with parquet.ParquetFile(path, buffer_size=2**16, pre_buffer=False) as opened:
+            yield opened.schema_arrow, opened.metadata.num_rows, opened.iter_batches(_SCAN_ROWS)
+        return
+    pa = load_arrow()
+    with pa.OSFile(str(path)) as file:
+        opened = pa.ipc.open_file(file)
+        yield opened.schema, count_rows(opened), map(opened.get_batch, range(opened.num_record_batches))
+
+
+def _changed(where: str) -> InputError:
+    return InputError(f"{where} has changed since the reader was made; make a new ViewsReader")
+
+
 class TableRows(RowReader):
     """Parquet or Arrow files, read by record batches."""
 
     def __init__(self, view: str, path: Path, files: tuple[Path, ...], ids: str | None) -> None:
         self.where, self.files, self._ids = f"view {view!r} ({path})", files, ids
-        self._named = [f"view {view!r} ({file})" for file in files]
-        self._format = _TABLES[files[0].suffix.lower()]
-        schemas, self._counts = [], []
-        for where, file in zip(self._named, files, strict=True):
-            with reading(where):
-                schema, count = _schema_and_count(file, self._format)
-            schemas.append(schema)
-            self._counts.append(count)
-        index = index_columns(schemas[0])
+        self._tables = []
+        for file in files:
+            where = f"view {view!r} ({file})"
+            with reading(where), _opened_table(file) as (schema, n_rows, _):
+                self._tables.append(_TableFile(where, file, schema, n_rows))
+        index = index_columns(self._tables[0].schema)
         self.index = next(iter(index)) if len(index) == 1 else None
-        self.columns = tuple(name for name in schemas[0].names if name not in {ids, *index})
+        self.columns = tuple(name for name in self._tables[0].schema.names if name not in {ids, *index})
         self._wanted = [*self.columns, *([] if ids is None else [ids])]
         self._codes: dict[str, CategoryCodes] = {}
         self._stored: dict[str, str] = {}  # what each column holds, in words
-        for where, schema in zip(self._named, schemas, strict=True):
-            self._check_columns(where, schema)
-        self._types = [{name: schema.field(name).type for name in self._wanted} for schema in schemas]
-        self.n_samples, self.n_features = sum(self._counts), len(self.columns)
+        for table in self._tables:
+            self._check_columns(table.where, table.schema)
+        self.n_samples, self.n_features = sum(table.n_rows for table in self._tables), len(self.columns)
         self._check_shape()
         numbers = [name for name in self.columns if name not in self._codes]
         common = np.result_type(
-            *(types[name].to_pandas_dtype() for types in self._types for name in numbers),
+            *(table.schema.field(name).type.to_pandas_dtype() for table in self._tables for name in numbers),
             *([np.float64] if self._codes else []),
         )
         self._dtype = np.float32 if common.kind == "f" and common.itemsize <= 4 else np.float64  # as in Views
@@ -219,30 +254,22 @@ class TableRows(RowReader):
     def _batches(self, first: int, stop: int) -> Iterator[tuple[int, Any]]:
         """Yield record batches with their first row, of all files with rows from first up to stop."""
         end = 0
-        for where, file, types, count in zip(self._named, self.files, self._types, self._counts, strict=True):
-            at, end = end, end + count
+        for table in self._tables:
+            at, end = end, end + table.n_rows
             if end <= first or at >= stop:
                 continue
-            batches = _parquet_batches(file) if self._format == "parquet" else _ipc_batches(file)
-            while at < stop:
-                with reading(where):
-                    batch = next(batches, None)
-                if batch is None:
-                    break
-                found = dict(zip(batch.schema.names, batch.schema.types, strict=True))
-                if any(found.get(name) != kind for name, kind in types.items()):
-                    raise _changed(where)
-                batch = batch.select(self._wanted)
+            for whole in table.batches():
+                batch = whole.select(self._wanted)
                 if self._ids is not None and (ids := batch.column(self.n_features)).null_count:
                     row = at + int(ids.is_null().to_numpy(zero_copy_only=False).argmax())
                     raise InputError(
-                        f"{where} has no value in column {self._ids!r} in row {row} of the view; each sample needs an "
-                        "id"
+                        f"{table.where} has no value in column {self._ids!r} in row {row} of the view; each sample "
+                        "needs an id"
                     )
                 yield at, batch
                 at += batch.num_rows
-            if at < min(end, stop) or at > end:
-                raise _changed(where)
+                if at >= stop:
+                    return
 
     def _converted(self, batches: list[Any]) -> RowBlock:
         """Return the rows of batches as one block; empty cells are NaN."""
@@ -268,38 +295,6 @@ class TableRows(RowReader):
 def _numbers_of(column: Any) -> Array:
     found: Array = column.to_numpy(zero_copy_only=False)
     return found
-
-
-def _schema_and_count(file: Path, kind: str) -> tuple[Any, int]:
-    """Return the schema of a table and its number of rows, from its metadata."""
-    # Datasets of Arrow would do, but wait forever if Arrow has one thread for input (ARROW_IO_THREADS=1).
-    if kind == "parquet":
-        with load_arrow("pyarrow.parquet").ParquetFile(file) as parquet:
-            return parquet.schema_arrow, int(parquet.metadata.num_rows)
-    pa = load_arrow()
-    with pa.OSFile(str(file)) as opened:
-        reader = pa.ipc.open_file(opened)
-        return reader.schema, count_rows(reader)
-
-
-def _changed(where: str) -> InputError:
-    return InputError(f"{where} has changed since the reader was made; make a new ViewsReader")
-
-
-# Batches are read one by one: Arrow's dataset scanner reads ahead, and memory would grow with the rows.
-def _parquet_batches(file: Path) -> Iterator[Any]:
-    with load_arrow("pyarrow.parquet").ParquetFile(file, buffer_size=2**16, pre_buffer=False) as opened:
-        yield from opened.iter_batches(_SCAN_ROWS)
-
-
-def _ipc_batches(file: Path) -> Iterator[Any]:
-    pa = load_arrow()
-    with pa.OSFile(str(file)) as opened:
-        reader = pa.ipc.open_file(opened)
-        for i in range(reader.num_record_batches):
-            batch = reader.get_batch(i)
-            batch.validate(full=True)  # damaged offsets of strings would end the process, not raise
-            yield batch
 
 
 def open_rows(name: str, source: Any, ids: str | None) -> RowReader:
