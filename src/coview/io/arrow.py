@@ -10,7 +10,7 @@ from coview.base.extras import load_extra
 from coview.data.table import as_string, category_order
 from coview.io.table import EXACT, STRING_BYTES, TOO_LARGE, AsStrings, InputFile, RawTable, check_names
 
-_BITS_OF_OFFSET = 32  # by which a string or a list is found
+_BITS_OF_OFFSET = 32  # by which a string or a category is found; its text is counted once it is read
 
 
 def read_parquet(source: InputFile, as_strings: AsStrings) -> RawTable:
@@ -37,7 +37,9 @@ def read_ipc(source: InputFile, as_strings: AsStrings) -> RawTable:
             except (pa.ArrowException, OSError):
                 raise not_a_file from None
         else:
-            source.require_memory((count_rows(opened) * _bits_of_row(opened.schema) // 8,), 2)  # stored and converted
+            is_number = pa.types.is_primitive
+            bits = sum(kind.bit_width if is_number(kind) else _BITS_OF_OFFSET for kind in opened.schema.types)
+            source.require_memory((count_rows(opened) * bits // 8,), 2)  # stored and converted
             batches = map(opened.get_batch, range(opened.num_record_batches))
         before, stored = pa.total_allocated_bytes(), []
         for batch in batches:
@@ -51,17 +53,6 @@ def count_rows(opened: Any) -> int:
     if hasattr(opened, "count_rows"):  # since pyarrow 26
         return int(opened.count_rows())
     return sum(opened.get_batch(i).num_rows for i in range(opened.num_record_batches))
-
-
-def _bits_of_row(schema: Any) -> int:
-    """Return the size of a row in memory without the text of its strings."""
-    total = 0
-    for kind in schema.types:
-        try:
-            total += kind.bit_width
-        except ValueError:  # not of a fixed width
-            total += _BITS_OF_OFFSET
-    return total
 
 
 def _from_arrow(source: InputFile, table: Any, as_strings: AsStrings, texts: frozenset[str] = frozenset()) -> RawTable:
@@ -108,19 +99,15 @@ def _cells_of(source: InputFile, column: Any) -> list[str | None]:
     """Return a column as strings; rows of the same category share one string."""
     cells: list[str | None] = []
     for chunk in column.chunks:
+        n_bytes = 2 * chunk.get_total_buffer_size()
         if not hasattr(chunk, "dictionary"):
-            source.require_memory((2 * _bytes_of_chunk(chunk) + STRING_BYTES * len(chunk),), 1)
+            source.require_memory((n_bytes + STRING_BYTES * len(chunk),), 1)
             cells += [as_string(value) for value in chunk.to_pylist()]
             continue
-        source.require_memory((2 * _bytes_of_chunk(chunk) + 16 * len(chunk) + STRING_BYTES * len(chunk.dictionary),), 1)
+        source.require_memory((n_bytes + 16 * len(chunk) + STRING_BYTES * len(chunk.dictionary),), 1)
         values = [as_string(value) for value in chunk.dictionary.to_pylist()]
         cells += [None if code is None else values[code] for code in chunk.indices.to_pylist()]
     return cells
-
-
-def _bytes_of_chunk(chunk: Any) -> int:
-    """Return the memory of a part of a column; older versions of pyarrow have no `nbytes` of views of strings."""
-    return int(chunk.get_total_buffer_size() if "string_view" in str(chunk.type) else chunk.nbytes)
 
 
 def index_columns(schema: Any) -> set[str]:

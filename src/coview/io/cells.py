@@ -134,31 +134,30 @@ class _DecimalMarks:
 
     def note(self, source: InputFile) -> list[str]:
         """Return a note on decimal commas; marks that contradict each other are refused."""
-        if self._comma is None and not (self._decimal == "," and self._point is not None):
-            return []
-        if self._comma is None or self._point is not None:
-            found = [
-                f"a {mark} ({place[0]!r} in the column {place[1]!r})"
-                for mark, place in (("comma", self._comma), ("decimal point", self._point))
-                if place is not None
-            ]
-            if self._decimal == ",":
+        point = "a decimal point ({!r} in the column {!r})".format(*self._point) if self._point else None
+        if self._decimal == ",":
+            if point is not None:
                 raise InputError(
-                    f"{source.where} has numbers with {found[-1]}, but the decimal mark is set to a comma; correct "
-                    "them, or leave out the decimal mark (decimal=',')"
+                    f"{source.where} has numbers with {point}, but the decimal mark is set to a comma; correct them, "
+                    "or leave out the decimal mark (decimal=',')"
                 )
-            raise InputError(
-                f"{source.where} has numbers with {' and with '.join(found)}; write all of them with one decimal mark "
-                "and without separators of thousands, or read cells with commas as strings (decimal='.')"
-            )
+            return []
+        if self._comma is None:
+            return []
         cell, column = self._comma
+        if point is not None:
+            raise InputError(
+                f"{source.where} has numbers with a comma ({cell!r} in the column {column!r}) and with {point}; write "
+                "all of them with one decimal mark and without separators of thousands, or read cells with commas as "
+                "strings (decimal='.')"
+            )
         if not self._comma_is_decimal:
             raise InputError(
                 f"{source.where} has numbers such as {cell!r} in the column {column!r}, whose comma may be a "
                 "decimal mark or separate thousands; state that it is a decimal mark (decimal=','), or remove the "
                 "separators"
             )
-        return [] if self._decimal == "," else [f"commas are read as decimal marks, as in {cell!r}"]
+        return [f"commas are read as decimal marks, as in {cell!r}"]
 
 
 class _Columns:

@@ -33,6 +33,7 @@ from coview.registry import CLUSTER_COLUMN, LABEL_COLUMNS
 
 # Ids of some samples, as a list or an Arrow array, and their values by column; None for columns without values.
 LabelBlocks: TypeAlias = Iterable[tuple[Any, Mapping[str, Array | None]]]
+_Tables: TypeAlias = Iterator[Mapping[str, Any]]  # the columns of each block, the ids first; None for a blank column
 _DECIMALS = 4  # of numbers in text files
 _GROUP_ROWS = 2**17  # rows of a Parquet row group; small groups are slow to read
 
@@ -318,8 +319,8 @@ def delimited_rows(file: IO[bytes], delimiter: str = ",") -> Iterator[Any]:
     text.detach()
 
 
-def _tables(ids_name: str, blocks: LabelBlocks) -> Iterator[Mapping[str, Any]]:
-    """Yield the columns of each block, first the ids or the numbers of the samples; None for a blank column."""
+def _tables(ids_name: str, blocks: LabelBlocks) -> _Tables:
+    """Yield the tables of blocks; samples without ids are numbered."""
     start = 0
     for ids, columns in blocks:
         labels = columns[CLUSTER_COLUMN]
@@ -329,7 +330,7 @@ def _tables(ids_name: str, blocks: LabelBlocks) -> Iterator[Mapping[str, Any]]:
         start = end
 
 
-def _write_delimited(delimiter: str, file: IO[bytes], n_samples: int, tables: Iterator[Mapping[str, Any]]) -> None:
+def _write_delimited(delimiter: str, file: IO[bytes], n_samples: int, tables: _Tables) -> None:
     with delimited_rows(file, delimiter) as rows:
         for i, table in enumerate(tables):
             if i == 0:
@@ -350,14 +351,14 @@ def _text_cells(values: Any, n_rows: int) -> Iterable[Any]:
     return ["" if math.isnan(value) else f"{value:.{_DECIMALS}f}" for value in values.tolist()]
 
 
-def _write_npy(file: IO[bytes], n_samples: int, tables: Iterator[Mapping[str, Any]]) -> None:
+def _write_npy(file: IO[bytes], n_samples: int, tables: _Tables) -> None:
     header = {"descr": np.lib.format.dtype_to_descr(np.dtype(np.int64)), "fortran_order": False}
     np.lib.format.write_array_header_1_0(file, header | {"shape": (n_samples,)})
     for table in tables:
         file.write(table[CLUSTER_COLUMN].astype(np.int64).tobytes())
 
 
-def _write_parquet(file: IO[bytes], n_samples: int, tables: Iterator[Mapping[str, Any]]) -> None:
+def _write_parquet(file: IO[bytes], n_samples: int, tables: _Tables) -> None:
     pa, parquet = load_arrow(), load_arrow("pyarrow.parquet")
 
     def arrow_cells(values: Any, n_rows: int) -> Any:
@@ -382,7 +383,7 @@ def _write_parquet(file: IO[bytes], n_samples: int, tables: Iterator[Mapping[str
         writer.write_table(waiting, row_group_size=_GROUP_ROWS)
 
 
-_WRITERS: Mapping[str, Callable[[IO[bytes], int, Iterator[Mapping[str, Any]]], None]] = {
+_WRITERS: Mapping[str, Callable[[IO[bytes], int, _Tables], None]] = {
     ".csv": partial(_write_delimited, ","),
     ".tsv": partial(_write_delimited, "\t"),
     ".parquet": _write_parquet,
