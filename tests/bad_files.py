@@ -330,7 +330,7 @@ by_order("a zip archive renamed to .xlsx", "cannot be read", needs="openpyxl")(
 )
 by_order(
     ".xlsx with several sheets",
-    "has 2 sheets: rna (A1:A2), protein (A1:A2); select one as bad.xlsx::NAME",
+    "has 2 sheets: rna (2x1), protein (2x1); select one as bad.xlsx::NAME",
     needs="openpyxl",
 )(sheets(rna=[["x"], [1]], empty=[], protein=[["x"], [1]]))
 by_order(".xlsx without the sheet", "no sheet 'dna'; it has rna", needs="openpyxl")(
@@ -359,10 +359,12 @@ bad("missing key", "lacks the key 'x' in line 2; write null if its value is miss
 bad("additional key", "the key 'y' in line 3, which the lines before lack")(
     text(".jsonl", "\n".join([*OBJECTS[:2], '{"sample": "s2", "y": 1, "x": 1}', *OBJECTS[3:]]))
 )
-bad("key that is there twice", "the key 'x' in line 3, twice")(
+bad("key that is there twice", "in line 3 (the key 'x' is there twice); correct that line")(
     text(".jsonl", "\n".join([*OBJECTS[:2], '{"sample": "s2", "x": 2, "x": 1}', *OBJECTS[3:]]))
 )
-bad("key that is there twice in the first line", "two columns named 'x'")(text(".jsonl", '{"x": 1, "x": 2}'))
+bad("key that is there twice in the first line", "in line 1 (the key 'x' is there twice)")(
+    text(".jsonl", '{"x": 1, "x": 2}')
+)
 bad("list in .jsonl", "a list under the key 'x' in line 2")(
     text(".jsonl", f'{OBJECTS[0]}\n{{"sample": "s1", "x": [1]}}')
 )

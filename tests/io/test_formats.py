@@ -20,7 +20,7 @@ IDS = tuple(f"s{i}" for i in range(N))
 
 
 def needs_openpyxl():
-    return pytest.importorskip("openpyxl", reason="Excel needs openpyxl: pip install 'coview[io]'")
+    return pytest.importorskip("openpyxl", reason="the workbooks of the tests are written with openpyxl")
 
 
 # Excel
@@ -34,7 +34,7 @@ def test_a_sheet_is_read_as_a_text_table(tmp_path):
     np.testing.assert_array_equal(loaded.views["a"], [[0.1, 1, 1], [-2e-300, 0, 0]])
     assert loaded.views.columns["a"] == ("x", "seen", "colour")
     assert (loaded.ids, loaded.notes) == (("s", "t"), ())
-    assert describe_file(path)["variables"] == {"one": "(A1:D4)"}
+    assert describe_file(path)["variables"] == {"one": "(4x4)"}
     assert describe_file(path)["shape"] == [2, 4]
 
 
@@ -58,18 +58,72 @@ def test_sheets_without_column_names_dates_and_rows_with_empty_ends(tmp_path):
     with pytest.raises(InputError, match=r"no value in row 1, column 'y'"):
         read_views({"a": sheets(one=[["x", "y"], [1, 2], [3]])(tmp_path)})
     day = datetime.datetime(2020, 2, 2)
-    with pytest.raises(InputError, match=r"strings in the column 'day' \('2020-02-02 00:00:00' in row 0\)"):
+    with pytest.raises(InputError, match=r"strings in the column 'day' \('2020-02-02' in row 0\)"):
         read_views({"a": sheets(one=[["x", "day"], [1, day], [2, day]])(tmp_path)})
 
 
 def test_a_wrong_stated_range_of_a_sheet_is_not_used(tmp_path):
-    """Some programs state the range A1 for every sheet; openpyxl then returns one cell."""
+    """Some programs state the range A1 for every sheet."""
     needs_openpyxl()
     whole = zipfile.ZipFile(sheets(one=[["x", "y"], [1, 2], [3, 4]])(tmp_path))
     with whole, zipfile.ZipFile(tmp_path / "x.xlsx", "w") as changed:
         for name in whole.namelist():
             changed.writestr(name, whole.read(name).replace(b'ref="A1:B3"', b'ref="A1"'))
     np.testing.assert_array_equal(read_views({"a": tmp_path / "x.xlsx"}).views["a"], [[1, 2], [3, 4]])
+
+
+def with_sheet(path, content):
+    """Write a workbook whose only sheet has this XML."""
+    whole = zipfile.ZipFile(sheets(one=[["x"], [1]])(path.parent))
+    with whole, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as changed:
+        for name in whole.namelist():
+            changed.writestr(name, content if "worksheets/" in name else whole.read(name))
+
+
+START = b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
+END = b"</sheetData></worksheet>"
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (b'<row><c r="A1"><v>1</v></c><c s="" r="XFD1048576"><v>2</v></c></row>', "a table of 17179869184 values"),
+        (b'<row r="1048576"/><row><c><v>2</v></c></row>', "more cells than Excel allows"),
+        (b'<row><c t="a>b" r="XFE1"><v>2</v></c></row>', "more cells than Excel allows"),
+        (b"<row><c><v>1</v></c><c><v>2</v></c></row>" * 500_000, "more than 100 times the bytes of the compressed"),
+    ],
+)
+def test_sheets_that_would_fill_the_memory_are_refused(tmp_path, rows, message):
+    needs_openpyxl()
+    with_sheet(tmp_path / "x.xlsx", START + rows + END)
+    with pytest.raises(InputError, match=message):
+        read_views({"a": tmp_path / "x.xlsx"})
+
+
+@pytest.mark.parametrize("places", [True, False])
+def test_errors_in_long_sheets_are_found_at_their_place(tmp_path, places):
+    needs_openpyxl()
+    n_rows, bad_row = 30_000, 29_000  # 2 MB
+
+    def row(i):
+        value = '<c t="e"><v>#REF!</v></c>' if i == bad_row else f"<c><v>{i}</v></c>"
+        values = [f"<c><v>{i % 7}</v></c>", value]
+        if places:
+            values = [cell.replace("<c", f'<c r="{column}{i}"') for cell, column in zip(values, "AB", strict=True)]
+        return f'<row r="{i}">{"".join(values)}</row>' if places else f"<row>{''.join(values)}</row>"
+
+    with_sheet(tmp_path / "x.xlsx", START + "".join(map(row, range(1, n_rows + 1))).encode() + END)
+    with pytest.raises(InputError, match=rf"strings in the column 'column1' \('#REF!' in row {bad_row - 1}\)"):
+        read_views({"a": tmp_path / "x.xlsx"})
+
+
+@pytest.mark.parametrize("places", [True, False])
+def test_cells_without_places_and_empty_cells_far_away_are_read(tmp_path, places):
+    needs_openpyxl()
+    cells = [b'<c><v>3</v></c><c r="B1"><v>1</v></c>', b"<c><v>5</v></c><c><v>1.5</v></c>", b'<c r="XFD9" s="1"/>']
+    rows = [b'<row r="%d">%s</row>' % (i, x) if places else b"<row>%s</row>" % x for i, x in enumerate(cells, start=1)]
+    with_sheet(tmp_path / "x.xlsx", START + b"".join(rows) + END)
+    np.testing.assert_array_equal(read_views({"a": tmp_path / "x.xlsx"}).views["a"], [[3, 1], [5, 1.5]])
 
 
 def test_damaged_workbooks_raise_input_errors_only(tmp_path):
@@ -91,11 +145,10 @@ def test_damaged_workbooks_raise_input_errors_only(tmp_path):
     assert refused > 20
 
 
-def test_without_openpyxl_the_extra_is_named(tmp_path, monkeypatch):
+def test_without_calamine_the_extra_is_named(tmp_path, monkeypatch):
     path = sheets(one=[["x"], [1]])(tmp_path) if needs_openpyxl() else ""
-    for loaded in [loaded for loaded in sys.modules if loaded.split(".")[0] == "openpyxl"]:
-        monkeypatch.setitem(sys.modules, loaded, None)
-    with pytest.raises(ImportError, match=r'reading .xlsx files needs openpyxl: pip install "coview\[io\]"'):
+    monkeypatch.setitem(sys.modules, "python_calamine", None)
+    with pytest.raises(ImportError, match=r'reading .xlsx files needs python_calamine: pip install "coview\[io\]"'):
         read_views({"a": path})
 
 

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 import coview.base.runtime
 from coview import InputError
 from coview.data.view import Categories
-from coview.io import ViewsReader, cells, delimited, describe_file, read_labels, read_views, write_labels
+from coview.io import ViewsReader, cells, describe_file, read_labels, read_views, write_labels
 from tests.bad_files import BAD_FILES, WHOLE, N, annotated, cut, hdf5, lines, mat, npz
 
 X = np.random.default_rng(0).normal(size=(N, 3)).round(6) * np.array([1, 1e-9, 1e12])
@@ -509,7 +509,7 @@ def test_values_of_text_tables_are_exact(tmp_path, monkeypatch):
 
 
 def test_lines_without_an_end_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(delimited, "_LONGEST_LINE", 1000)
+    monkeypatch.setattr(cells, "_LONGEST_LINE", 1000)
     with pytest.raises(InputError, match="line 2 of more than 1000 characters"):
         csv_view(tmp_path, "u,v\n" + "1" * 5000)
 
@@ -895,7 +895,7 @@ def test_all_other_formats_work_without_the_extras(tmp_path):
     (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in named))
     script = """
 import sys
-sys.modules |= dict.fromkeys("pyarrow openpyxl h5py anndata mudata pandas matplotlib plotly jinja2 dask".split())
+sys.modules |= dict.fromkeys("pyarrow python_calamine h5py anndata mudata pandas matplotlib plotly jinja2 dask".split())
 from pathlib import Path
 from coview import KSC
 from coview.io import describe_file, read_labels, read_views, write_labels

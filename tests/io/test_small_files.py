@@ -8,7 +8,6 @@ import scipy.sparse as sp
 
 from coview import InputError
 from coview.io import ViewsReader, read_labels, read_views
-from coview.io.ipc import batch_sizes
 
 GIB = 2**30
 COORDINATES = "%%MatrixMarket matrix coordinate real general\n"
@@ -73,11 +72,9 @@ def test_batches_of_arrow_are_counted_before_they_are_decompressed(tmp_path, mon
     with opened(path, table.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
         writer.write_table(table, max_chunksize=200_000)
     assert path.stat().st_size < 100_000 or compression is None
-    sizes = list(batch_sizes(path))
-    assert [size.n_rows for size in sizes] == [0, 200_000, 200_000, 100_000]
-    assert 12 * 500_000 <= sum(size.n_bytes for size in sizes) < 13 * 500_000
     assert read_views({"a": path}).views.n_features == {"a": 2}
-    monkeypatch.setattr("coview.base.runtime.available_memory", lambda: 10**7)
+    monkeypatch.setattr("coview.base.runtime.available_memory", lambda: 10**7 if kind == "file" else 5 * 10**6)
+    monkeypatch.setattr("coview.io.arrow._from_arrow", None)  # refused before
     refused(path, r"a table of \d+ values needs about 0.0 GiB")
 
 
@@ -125,12 +122,13 @@ def test_wide_text_tables_are_read_in_small_blocks(tmp_path, monkeypatch):
     assert sizes == [5, 5, 2]
 
 
-@pytest.mark.parametrize("ending", [".csv.gz", ".jsonl.gz"])
-def test_millions_of_empty_lines_are_refused(tmp_path, ending):
+@pytest.mark.parametrize("ending", [".csv.gz", ".jsonl.gz", ".mtx.gz"])
+@pytest.mark.parametrize("line", [b"\n", b"1.5,2.25\n"])
+def test_lines_without_end_are_refused_before_they_are_read(tmp_path, ending, line):
     path = tmp_path / f"x{ending}"
-    path.write_bytes(gzip.compress(b"\n" * 1_200_000))
-    assert path.stat().st_size < 2000
-    refused(path, "has more than 1000000 empty lines; delete them")
+    path.write_bytes(gzip.compress(line * (2**24 // len(line) + 1)))
+    assert path.stat().st_size < 40_000
+    refused(path, "contains more than 300 times the bytes of the compressed file")
 
 
 def test_tables_are_read_with_one_thread_of_arrow(tmp_path):

@@ -8,8 +8,9 @@ import numpy as np
 
 from coview.base.extras import load_extra
 from coview.data.table import as_string, category_order
-from coview.io.ipc import batch_sizes
 from coview.io.table import EXACT, STRING_BYTES, TOO_LARGE, AsStrings, InputFile, RawTable, check_names
+
+_BITS_OF_OFFSET = 32  # by which a string or a category is found; its text is counted once it is read
 
 
 def read_parquet(source: InputFile, as_strings: AsStrings) -> RawTable:
@@ -18,8 +19,6 @@ def read_parquet(source: InputFile, as_strings: AsStrings) -> RawTable:
     with parquet.ParquetFile(source.path) as file:
         source.require_memory((file.metadata.num_rows, file.metadata.num_columns), 16)  # stored and converted
         texts = [field.name for field in file.schema_arrow if types.is_string(field.type)]
-        if not texts:
-            return _from_arrow(source, file.read(), as_strings)
     # Each different string once, as a file may store a long one and its number for millions of rows.
     with parquet.ParquetFile(source.path, read_dictionary=texts) as file:
         return _from_arrow(source, file.read(), as_strings, frozenset(texts))
@@ -28,21 +27,32 @@ def read_parquet(source: InputFile, as_strings: AsStrings) -> RawTable:
 def read_ipc(source: InputFile, as_strings: AsStrings) -> RawTable:
     """Return the table of an Arrow file, in the file format (Feather, most .arrow files) or the stream format."""
     pa = load_arrow()
-    n_bytes = 0
-    for batch in batch_sizes(source.path):
-        n_bytes += batch.n_bytes
-        source.require_memory((n_bytes,), 2)  # stored and converted
     with pa.OSFile(str(source.path)) as file:
         try:
             opened = pa.ipc.open_file(file)
         except pa.ArrowInvalid as not_a_file:
             file.seek(0)
             try:
-                opened = pa.ipc.open_stream(file)
+                batches = opened = pa.ipc.open_stream(file)
             except (pa.ArrowException, OSError):
                 raise not_a_file from None
-        with opened:
-            return _from_arrow(source, opened.read_all(), as_strings)
+        else:
+            is_number = pa.types.is_primitive
+            bits = sum(kind.bit_width if is_number(kind) else _BITS_OF_OFFSET for kind in opened.schema.types)
+            source.require_memory((count_rows(opened) * bits // 8,), 2)  # stored and converted
+            batches = map(opened.get_batch, range(opened.num_record_batches))
+        before, stored = pa.total_allocated_bytes(), []
+        for batch in batches:
+            stored.append(batch)
+            source.require_memory((pa.total_allocated_bytes() - before,), 1)  # converted, as all before are stored
+        return _from_arrow(source, pa.Table.from_batches(stored, opened.schema), as_strings)
+
+
+def count_rows(opened: Any) -> int:
+    """Return the number of rows of an open Arrow file, from the metadata of its batches."""
+    if hasattr(opened, "count_rows"):  # since pyarrow 26
+        return int(opened.count_rows())
+    return sum(opened.get_batch(i).num_rows for i in range(opened.num_record_batches))
 
 
 def _from_arrow(source: InputFile, table: Any, as_strings: AsStrings, texts: frozenset[str] = frozenset()) -> RawTable:
@@ -61,12 +71,11 @@ def _from_arrow(source: InputFile, table: Any, as_strings: AsStrings, texts: fro
         kind = column.type
         if index == {name}:  # a multi-index gives no row names
             row_names = tuple(cell or "" for cell in _cells_of(source, column))
-        if as_strings(name):
+        is_text = types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view"
+        if as_strings(name) or (name not in index and (is_text or name in texts)):
             strings[name] = _cells_of(source, column)
         elif name in index:
             continue
-        elif name in texts:
-            strings[name] = _cells_of(source, column)
         elif types.is_dictionary(kind) or name in numbered:
             strings[name] = _cells_of(source, column)
             categories[name] = category_order(column) if types.is_dictionary(kind) and kind.ordered else None
@@ -76,8 +85,6 @@ def _from_arrow(source: InputFile, table: Any, as_strings: AsStrings, texts: fro
                 others[name] = TOO_LARGE
             else:
                 numbers[name] = column
-        elif types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view":
-            strings[name] = _cells_of(source, column)
         else:
             what = "dates or times" if types.is_temporal(kind) else "values"
             others[name] = f"{what} of type {kind}"
@@ -92,19 +99,15 @@ def _cells_of(source: InputFile, column: Any) -> list[str | None]:
     """Return a column as strings; rows of the same category share one string."""
     cells: list[str | None] = []
     for chunk in column.chunks:
+        n_bytes = 2 * chunk.get_total_buffer_size()
         if not hasattr(chunk, "dictionary"):
-            source.require_memory((2 * _bytes_of_chunk(chunk) + STRING_BYTES * len(chunk),), 1)
+            source.require_memory((n_bytes + STRING_BYTES * len(chunk),), 1)
             cells += [as_string(value) for value in chunk.to_pylist()]
             continue
-        source.require_memory((2 * _bytes_of_chunk(chunk) + 16 * len(chunk) + STRING_BYTES * len(chunk.dictionary),), 1)
+        source.require_memory((n_bytes + 16 * len(chunk) + STRING_BYTES * len(chunk.dictionary),), 1)
         values = [as_string(value) for value in chunk.dictionary.to_pylist()]
         cells += [None if code is None else values[code] for code in chunk.indices.to_pylist()]
     return cells
-
-
-def _bytes_of_chunk(chunk: Any) -> int:
-    """Return the memory of a part of a column; older versions of pyarrow have no `nbytes` of views of strings."""
-    return int(chunk.get_total_buffer_size() if "string_view" in str(chunk.type) else chunk.nbytes)
 
 
 def index_columns(schema: Any) -> set[str]:

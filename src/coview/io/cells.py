@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
+from functools import partial
+from io import TextIOWrapper
 from itertools import chain, islice
 
 import numpy as np
@@ -15,6 +17,7 @@ from coview.io.table import EXACT, STRING_BYTES, TOO_LARGE, AsStrings, InputFile
 
 CellRows = Generator[list[str], None, None]  # rows of equal widths; only the first may lack the name of the row names
 
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _MISSING = {"", "na", "n/a", "#n/a", "nan", "null"}
 _BOOLEANS = {"true": "1", "false": "0"}
 _MAYBE_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # 1,234 but neither 0,123 nor 1,5
@@ -22,9 +25,32 @@ _HEADER_NOTES = {
     True: "the first line numbers the columns and is read as column names",
     False: "the first line contains numbers and is read as a sample; the columns have no names",
 }
+_LONGEST_LINE = 2**28  # characters; a line without an end must not fill the memory
+_LONG_LINE = 2**20  # characters, from which the memory for the cells of the line is counted
 _BLOCK_ROWS = 4096
 _BLOCK_CELLS = 2**20
 _SHARED_STRINGS = 10_000  # different strings of a column up to which equal cells are one string
+
+
+def text_lines(source: InputFile) -> Generator[str, None, None]:
+    """Yield the lines of a text file, with their ends."""
+    with TextIOWrapper(source.opened(), encoding="utf-8-sig", newline="") as text:
+        try:
+            for number, line in enumerate(iter(partial(text.readline, _LONGEST_LINE), ""), start=1):
+                if len(line) == _LONGEST_LINE:
+                    raise InputError(f"{source.where} has a line {number} of more than {_LONGEST_LINE} characters")
+                if len(line) > _LONG_LINE:
+                    n_cells = 1 + max(map(line.count, DELIMITERS))
+                    source.require_memory((n_cells,), STRING_BYTES, text_bytes=len(line))
+                yield line
+        except UnicodeDecodeError:
+            with source.opened() as file:
+                decoded = (line.decode("utf-8", errors="replace") for line in file)
+                bad = next(i for i, line in enumerate(decoded, start=1) if "\ufffd" in line)
+            raise InputError(
+                f"{source.where} is not UTF-8 in line {bad}; save it as UTF-8 (it may be Latin-1 or Windows-1252, or "
+                "mix encodings)"
+            ) from None
 
 
 def from_cells(
@@ -108,31 +134,30 @@ class _DecimalMarks:
 
     def note(self, source: InputFile) -> list[str]:
         """Return a note on decimal commas; marks that contradict each other are refused."""
-        if self._comma is None and not (self._decimal == "," and self._point is not None):
-            return []
-        if self._comma is None or self._point is not None:
-            found = [
-                f"a {mark} ({place[0]!r} in the column {place[1]!r})"
-                for mark, place in (("comma", self._comma), ("decimal point", self._point))
-                if place is not None
-            ]
-            if self._decimal == ",":
+        point = "a decimal point ({!r} in the column {!r})".format(*self._point) if self._point else None
+        if self._decimal == ",":
+            if point is not None:
                 raise InputError(
-                    f"{source.where} has numbers with {found[-1]}, but the decimal mark is set to a comma; correct "
-                    "them, or leave out the decimal mark (decimal=',')"
+                    f"{source.where} has numbers with {point}, but the decimal mark is set to a comma; correct them, "
+                    "or leave out the decimal mark (decimal=',')"
                 )
-            raise InputError(
-                f"{source.where} has numbers with {' and with '.join(found)}; write all of them with one decimal mark "
-                "and without separators of thousands, or read cells with commas as strings (decimal='.')"
-            )
+            return []
+        if self._comma is None:
+            return []
         cell, column = self._comma
+        if point is not None:
+            raise InputError(
+                f"{source.where} has numbers with a comma ({cell!r} in the column {column!r}) and with {point}; write "
+                "all of them with one decimal mark and without separators of thousands, or read cells with commas as "
+                "strings (decimal='.')"
+            )
         if not self._comma_is_decimal:
             raise InputError(
                 f"{source.where} has numbers such as {cell!r} in the column {column!r}, whose comma may be a "
                 "decimal mark or separate thousands; state that it is a decimal mark (decimal=','), or remove the "
                 "separators"
             )
-        return [] if self._decimal == "," else [f"commas are read as decimal marks, as in {cell!r}"]
+        return [f"commas are read as decimal marks, as in {cell!r}"]
 
 
 class _Columns:

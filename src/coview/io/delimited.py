@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 
 from coview.errors import InputError
-from coview.io.cells import CellRows, as_numbers, from_cells
-from coview.io.table import MOST_EMPTY_LINES, STRING_BYTES, AsStrings, InputFile, RawTable, is_counting
+from coview.io.cells import DELIMITERS, CellRows, as_numbers, from_cells, text_lines
+from coview.io.table import AsStrings, InputFile, RawTable, is_counting
 
-_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _QUOTED = r'(?:^|(?<=,)) *("[^"]*(?:""[^"]*)*(?:"(?=[,\r\n]|\Z)|\Z))'  # a cell, with the delimiter as a comma
 _SAMPLED_LINES = 20  # from which the delimiter is detected
 _SAMPLED_CHARACTERS = 2**22  # after which no further line is sampled
-_LONGEST_LINE = 2**28  # characters; a line without an end must not fill the memory
-_LONG_LINE = 2**20  # characters, from which the memory for the cells of the line is counted
 
 
 def read_delimited(source: InputFile, as_strings: AsStrings) -> RawTable:
     """Return the table of a CSV or TSV file."""
     _check_encoding(source)
-    with _opened_text(source) as text:
-        start = _sampled(line for line in _lines(source, text) if line.strip())
+    with closing(text_lines(source)) as lines:
+        start = _sampled(filter(str.strip, lines))
     expected = "\t" if source.ending == ".tsv" else ","
     delimiter = _detect_delimiter(source, start, expected)
     table = from_cells(source, partial(_line_rows, source, delimiter), as_strings, decimal=source.decimal)
     if delimiter == expected:
         return table
-    return replace(table, notes=(f"the columns are separated by {_DELIMITERS[delimiter]}", *table.notes))
+    return replace(table, notes=(f"the columns are separated by {DELIMITERS[delimiter]}", *table.notes))
 
 
 def _sampled(lines: Iterator[str]) -> list[str]:
@@ -47,9 +44,8 @@ def _sampled(lines: Iterator[str]) -> list[str]:
 
 def _line_rows(source: InputFile, delimiter: str) -> CellRows:
     """Yield the lines that are not empty, which have equal widths; the first may lack one column name."""
-    with _opened_text(source) as text:
-        lines = _lines(source, text)
-        start = islice((line for line in lines if line.strip()), 2)
+    with closing(text_lines(source)) as lines:
+        start = islice(filter(str.strip, lines), 2)
         # Spaces before quoted cells do not belong to them. Others are kept, because a note says that ids lose theirs.
         quoted = re.compile(_QUOTED.replace(",", re.escape(delimiter)))
         plain = (quoted.sub(r"\1", line) if ' "' in line else line for line in chain(start, lines))
@@ -74,34 +70,6 @@ def _line_rows(source: InputFile, delimiter: str) -> CellRows:
             raise InputError(f"{source.where}, line {reader.line_num}: {error}; check its quotes") from None
 
 
-def _opened_text(source: InputFile) -> io.TextIOWrapper:
-    return io.TextIOWrapper(source.opened(), encoding="utf-8-sig", newline="")
-
-
-def _lines(source: InputFile, text: io.TextIOWrapper) -> Iterator[str]:
-    n_empty = 0
-    try:
-        for number, line in enumerate(iter(partial(text.readline, _LONGEST_LINE), ""), start=1):
-            if len(line) == _LONGEST_LINE:
-                raise InputError(f"{source.where} has a line {number} of more than {_LONGEST_LINE} characters")
-            if len(line) > _LONG_LINE:
-                n_cells = 1 + max(map(line.count, _DELIMITERS))
-                source.require_memory((n_cells,), STRING_BYTES, text_bytes=len(line))
-            elif len(line) < 3 and not line.strip():
-                n_empty += 1
-                if n_empty > MOST_EMPTY_LINES:
-                    raise InputError(f"{source.where} has more than {MOST_EMPTY_LINES} empty lines; delete them")
-            yield line
-    except UnicodeDecodeError:
-        with source.opened() as file:
-            decoded = (line.decode("utf-8", errors="replace") for line in file)
-            bad = next(i for i, line in enumerate(decoded, start=1) if "\ufffd" in line)
-        raise InputError(
-            f"{source.where} is not UTF-8 in line {bad}; save it as UTF-8 (it may be Latin-1 or Windows-1252, or mix "
-            "encodings)"
-        ) from None
-
-
 def _check_encoding(source: InputFile) -> None:
     with source.opened() as file:
         start = file.read(4096)
@@ -113,7 +81,7 @@ def _check_encoding(source: InputFile) -> None:
 
 def _detect_delimiter(source: InputFile, start: list[str], expected: str) -> str:
     """Return the delimiter that gives the first lines equal widths, preferably that of the ending."""
-    tables = {delimiter: rows for delimiter in _DELIMITERS if (rows := _split(start, delimiter))}
+    tables = {delimiter: rows for delimiter in DELIMITERS if (rows := _split(start, delimiter))}
     # The name of the row names is rarely left out, so that a string with a delimiter below one name is one cell.
     named = {delimiter: rows for delimiter, rows in tables.items() if len(rows[0]) == len(rows[-1])}
     tables = named or {
@@ -137,7 +105,7 @@ def _detect_delimiter(source: InputFile, start: list[str], expected: str) -> str
         return numeric[0]
     if not numeric and expected in tables:
         return expected
-    listed = " or by ".join(_DELIMITERS[delimiter] for delimiter in numeric or tables)
+    listed = " or by ".join(DELIMITERS[delimiter] for delimiter in numeric or tables)
     raise InputError(
         f"{source.where} may be separated by {listed}; state the decimal mark (decimal=',' or decimal='.'), or save "
         "it as .tsv"
@@ -184,6 +152,6 @@ def _refuse_spaces(source: InputFile, start: list[str], expected: str) -> None:
     words = start[-1].split()
     if len(widths) == 1 and len(words) > 1 and as_numbers(words[1:] if len(words) > 2 else words) is not None:
         raise InputError(
-            f"{source.where} is separated by spaces, but {source.ending} means {_DELIMITERS[expected]}; save it with "
-            f"{_DELIMITERS[expected]}"
+            f"{source.where} is separated by spaces, but {source.ending} means {DELIMITERS[expected]}; save it with "
+            f"{DELIMITERS[expected]}"
         )

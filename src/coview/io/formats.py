@@ -84,6 +84,9 @@ def find(what: str, path: Any, variable: str | None = None, decimal: str | None 
     if kind is None or (source.gzipped and not kind.may_be_gzipped):
         known, zipped = ", ".join(FORMATS), ", ".join(name for name in FORMATS if FORMATS[name].may_be_gzipped)
         raise InputError(f"{source.where} has an unknown ending; expected {known}, or .gz after one of {zipped}")
+    if source.gzipped:
+        with reading(source.where):
+            source.check_text()
     return source, kind
 
 

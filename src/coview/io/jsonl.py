@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import closing
 from functools import partial
 from typing import Any
 
 from coview.errors import InputError
-from coview.io.cells import CellRows, from_cells
-from coview.io.table import MOST_EMPTY_LINES, AsStrings, InputFile, RawTable, check_names
+from coview.io.cells import CellRows, from_cells, text_lines
+from coview.io.table import AsStrings, InputFile, RawTable
 
-_LONGEST_LINE = 2**28  # bytes; a line without an end must not fill the memory
 _TEXTS = {None: "", True: "true", False: "false"}
 
 
@@ -22,61 +22,51 @@ def read_jsonl(source: InputFile, as_strings: AsStrings) -> RawTable:
 
 def _object_rows(source: InputFile) -> CellRows:
     """Yield the keys, then the values of each line as text."""
-    # Pairs instead of dictionaries, because these hide a key that is there twice; numbers keep their digits.
-    decode = json.JSONDecoder(object_pairs_hook=_Object, parse_float=str, parse_int=str, parse_constant=str).decode
-    keys: list[str] = []
-    n_empty = 0
-    with source.opened() as file:
-        for number, line in enumerate(iter(partial(file.readline, _LONGEST_LINE), b""), start=1):
-            if len(line) == _LONGEST_LINE:
-                raise InputError(f"{source.where} has a line {number} of more than {_LONGEST_LINE} bytes")
+    # Numbers keep their digits.
+    decode = json.JSONDecoder(object_pairs_hook=_object, parse_float=str, parse_int=str, parse_constant=str).decode
+    first: dict[str, Any] = {}
+    with closing(text_lines(source)) as lines:
+        for number, line in enumerate(lines, start=1):
             if not line.strip():
-                n_empty += 1
-                if n_empty > MOST_EMPTY_LINES:
-                    raise InputError(f"{source.where} has more than {MOST_EMPTY_LINES} empty lines; delete them")
                 continue
             try:
-                found = decode(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+                found = decode(line)
             except (ValueError, RecursionError) as error:
-                reason = getattr(error, "msg", None) or "not UTF-8, or nested too deeply"
+                reason = getattr(error, "msg", str(error))
                 raise InputError(f"{source.where} is not JSON in line {number} ({reason}); correct that line") from None
-            if not isinstance(found, _Object):
-                what = "list" if isinstance(found, list) else "value"
-                raise InputError(f"{source.where} has a {what} in line {number}; write one object per line")
-            names = [name for name, _ in found]
-            if not keys:
-                keys = names
-                check_names(source.where, names)
-                if not keys:
-                    raise InputError(f"{source.where} has an object without keys in line {number}; give it values")
-                yield keys
-            if names != keys:
-                found = _in_order(source, number, found, keys)
-            yield [value if type(value) is str else _value_text(source, number, name, value) for name, value in found]
+            if not isinstance(found, dict) or not found:
+                what = "an object without keys" if found == {} else "a list" if isinstance(found, list) else "a value"
+                raise InputError(f"{source.where} has {what} in line {number}; write one object per line")
+            if not first:
+                first = found
+                yield list(first)
+            if found.keys() != first.keys():
+                for key in first:
+                    if key not in found:
+                        raise InputError(
+                            f"{source.where} lacks the key {key!r} in line {number}; write null if its value is missing"
+                        )
+                key = next(key for key in found if key not in first)
+                raise InputError(
+                    f"{source.where} has the key {key!r} in line {number}, which the lines before lack; use the same "
+                    "keys in all"
+                )
+            values = ((key, found[key]) for key in first)
+            yield [value if type(value) is str else _text(source, number, key, value) for key, value in values]
 
 
-class _Object(list[tuple[str, Any]]):
-    """The keys and values of a JSON object."""
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; json would keep the last of two values of a key."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"the key {twice!r} is there twice")
+    return found
 
 
-def _in_order(source: InputFile, number: int, found: _Object, keys: list[str]) -> _Object:
-    values = dict(found)
-    lacking = next((key for key in keys if key not in values), None)
-    if lacking is not None:
-        raise InputError(
-            f"{source.where} lacks the key {lacking!r} in line {number}; write null if its value is missing"
-        )
-    if len(found) > len(keys):
-        counts = Counter(name for name, _ in found)
-        name = next(name for name, count in counts.items() if count > 1 or name not in keys)
-        fault = "twice" if name in keys else "which the lines before lack"
-        raise InputError(f"{source.where} has the key {name!r} in line {number}, {fault}; use the same keys in all")
-    return _Object((key, values[key]) for key in keys)
-
-
-def _value_text(source: InputFile, number: int, key: str, value: Any) -> str:
-    if isinstance(value, list):  # or an object
-        what = "an object" if isinstance(value, _Object) else "a list"
+def _text(source: InputFile, number: int, key: str, value: Any) -> str:
+    if isinstance(value, (list, dict)):
+        what = "an object" if isinstance(value, dict) else "a list"
         raise InputError(
             f"{source.where} has {what} under the key {key!r} in line {number}; expected a number, a string, true, "
             "false or null: give every number a key of its own"

@@ -33,6 +33,7 @@ from coview.registry import CLUSTER_COLUMN, LABEL_COLUMNS
 
 # Ids of some samples, as a list or an Arrow array, and their values by column; None for columns without values.
 LabelBlocks: TypeAlias = Iterable[tuple[Any, Mapping[str, Array | None]]]
+_Tables: TypeAlias = Iterator[Mapping[str, Any]]  # the columns of each block, the ids first; None for a blank column
 _DECIMALS = 4  # of numbers in text files
 _GROUP_ROWS = 2**17  # rows of a Parquet row group; small groups are slow to read
 
@@ -233,7 +234,7 @@ def write_label_blocks(path: str | os.PathLike[str], ids_name: str, n_samples: i
     check_ids_name(ids_name)
     # Otherwise a process that is killed here could leave new labels beside the description of other columns.
     with complete_or_absent(path, outdated=[description_path(path)]) as file:
-        _WRITERS[path.suffix.lower()](file, ids_name, n_samples, blocks)
+        _WRITERS[path.suffix.lower()](file, n_samples, _tables(ids_name, blocks))
     return path
 
 
@@ -318,68 +319,71 @@ def delimited_rows(file: IO[bytes], delimiter: str = ",") -> Iterator[Any]:
     text.detach()
 
 
-def _write_delimited(delimiter: str, file: IO[bytes], ids_name: str, n_samples: int, blocks: LabelBlocks) -> None:
+def _tables(ids_name: str, blocks: LabelBlocks) -> _Tables:
+    """Yield the tables of blocks; samples without ids are numbered."""
+    start = 0
+    for ids, columns in blocks:
+        labels = columns[CLUSTER_COLUMN]
+        assert labels is not None
+        end = start + len(labels)
+        yield {ids_name: np.arange(start, end) if ids is None else ids, **columns}
+        start = end
+
+
+def _write_delimited(delimiter: str, file: IO[bytes], n_samples: int, tables: _Tables) -> None:
     with delimited_rows(file, delimiter) as rows:
-        for start, ids, columns in _numbered(blocks):
-            if start == 0:
-                rows.writerow([ids_name, *columns])
-            ids = ids.to_pylist() if hasattr(ids, "to_pylist") else ids
-            rows.writerows(zip(ids, *(_cells(values, len(ids)) for values in columns.values()), strict=True))
+        for i, table in enumerate(tables):
+            if i == 0:
+                rows.writerow(table)
+            n_rows = len(table[CLUSTER_COLUMN])
+            rows.writerows(zip(*(_text_cells(values, n_rows) for values in table.values()), strict=True))
 
 
-def _cells(values: Array | None, n_rows: int) -> Iterable[Any]:
-    """Return the values as they are written to text; NaN and None are blank."""
+def _text_cells(values: Any, n_rows: int) -> Iterable[Any]:
     if values is None:
         return repeat("", n_rows)
+    if hasattr(values, "to_pylist"):  # of Arrow
+        return values.to_pylist()
+    if not isinstance(values, np.ndarray):
+        return values
     if values.dtype.kind != "f":
         return values.tolist()
     return ["" if math.isnan(value) else f"{value:.{_DECIMALS}f}" for value in values.tolist()]
 
 
-def _write_npy(file: IO[bytes], ids_name: str, n_samples: int, blocks: LabelBlocks) -> None:
+def _write_npy(file: IO[bytes], n_samples: int, tables: _Tables) -> None:
     header = {"descr": np.lib.format.dtype_to_descr(np.dtype(np.int64)), "fortran_order": False}
     np.lib.format.write_array_header_1_0(file, header | {"shape": (n_samples,)})
-    for _, columns in blocks:
-        labels = columns[CLUSTER_COLUMN]
-        assert labels is not None
-        file.write(labels.astype(np.int64).tobytes())
+    for table in tables:
+        file.write(table[CLUSTER_COLUMN].astype(np.int64).tobytes())
 
 
-def _write_parquet(file: IO[bytes], ids_name: str, n_samples: int, blocks: LabelBlocks) -> None:
+def _write_parquet(file: IO[bytes], n_samples: int, tables: _Tables) -> None:
     pa, parquet = load_arrow(), load_arrow("pyarrow.parquet")
-    writer, group = None, []
-    n_written = n_grouped = 0
 
-    def cells(values: Array | None, n_rows: int) -> Any:
+    def arrow_cells(values: Any, n_rows: int) -> Any:
         if values is None:
             return pa.nulls(n_rows)
+        if not isinstance(values, np.ndarray):
+            return values
         kind = {"i": np.int64, "u": np.int64, "f": np.float64}.get(values.dtype.kind, values.dtype)
         return pa.array(values.astype(kind, copy=False), from_pandas=True)  # NaN is null
 
-    try:
-        for _, ids, columns in _numbered(blocks):
-            table = {ids_name: ids, **{name: cells(values, len(ids)) for name, values in columns.items()}}
-            group.append(pa.table(table))
-            n_grouped += len(ids)
-            if n_grouped >= _GROUP_ROWS or n_written + n_grouped == n_samples:
-                writer = writer or parquet.ParquetWriter(file, group[0].schema)
-                writer.write_table(pa.concat_tables(group), row_group_size=_GROUP_ROWS)
-                n_written, n_grouped, group = n_written + n_grouped, 0, []
-    finally:
-        if writer is not None:
-            writer.close()
+    converted = (
+        pa.table({name: arrow_cells(values, len(table[CLUSTER_COLUMN])) for name, values in table.items()})
+        for table in tables
+    )
+    waiting = next(converted)
+    with parquet.ParquetWriter(file, waiting.schema) as writer:
+        for table in converted:
+            if waiting.num_rows >= _GROUP_ROWS:
+                writer.write_table(waiting, row_group_size=_GROUP_ROWS)
+                waiting = waiting.slice(waiting.num_rows)
+            waiting = pa.concat_tables([waiting, table])
+        writer.write_table(waiting, row_group_size=_GROUP_ROWS)
 
 
-def _numbered(blocks: LabelBlocks) -> Iterator[tuple[int, Any, Mapping[str, Array | None]]]:
-    """Yield the number of the first sample of each block, the ids or the numbers of its samples, and the columns."""
-    start = 0
-    for ids, columns in blocks:
-        n_rows = len(next(values for values in columns.values() if values is not None))
-        yield start, np.arange(start, start + n_rows) if ids is None else ids, columns
-        start += n_rows
-
-
-_WRITERS: Mapping[str, Callable[[IO[bytes], str, int, LabelBlocks], None]] = {
+_WRITERS: Mapping[str, Callable[[IO[bytes], int, _Tables], None]] = {
     ".csv": partial(_write_delimited, ","),
     ".tsv": partial(_write_delimited, "\t"),
     ".parquet": _write_parquet,

@@ -6,9 +6,10 @@ import mmap
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +18,12 @@ from coview.base.extras import load_extra
 from coview.data.table import as_string, is_part_of_order
 from coview.data.view import Array, Categories
 from coview.errors import InputError, InputTypeError, kind_of
-from coview.io.arrow import index_columns, load_arrow, numbered_categories
-from coview.io.ipc import batch_sizes
+from coview.io.arrow import count_rows, index_columns, load_arrow, numbered_categories
 from coview.io.table import check_names, reading, refuse_url
 
 RowBlock = tuple[Array, Any]  # rows of one view, and their ids as an Arrow array or None
 
-_TABLES = {".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc"}
+_TABLES = (".parquet", ".arrow", ".feather")
 _ENDINGS = (".npy", ".npz", ".zarr", *_TABLES)
 _SCAN_ROWS = 4096  # rows of a Parquet batch: a few megabytes for hundreds of columns
 
@@ -123,69 +123,103 @@ class CategoryCodes:
             )
         for value in known:
             self._code.setdefault(value, len(self._code))
-        codes = np.array([np.nan if value is None else self._code[value] for value in values] or [np.nan])
+        codes = np.array([*(np.nan if value is None else self._code[value] for value in values), np.nan])
         places = column.indices.to_numpy(zero_copy_only=False)
-        found: Array = codes[np.where(np.isnan(places), 0, places).astype(int)]
-        return np.where(np.isnan(places), np.nan, found)
+        found: Array = codes[np.where(np.isnan(places), len(values), places).astype(int)]
+        return found
+
+
+class _TableFile(NamedTuple):
+    """A Parquet or Arrow file, and what its metadata state when the reader is made."""
+
+    where: str
+    path: Path
+    schema: Any
+    n_rows: int
+
+    def batches(self) -> Iterator[Any]:
+        with reading(self.where), _opened_table(self.path) as (schema, n_rows, batches):
+            if n_rows != self.n_rows or not schema.equals(self.schema):
+                raise _changed(self.where)
+            for batch in batches:
+                batch.validate(full=True)  # damaged offsets of strings would end the process, not raise
+                yield batch
+
+
+@contextmanager
+def _opened_table(path: Path) -> Iterator[tuple[Any, int, Iterator[Any]]]:
+    """Yield the schema, the number of rows, and the record batches, which are read one by one.
+
+    Datasets of Arrow read ahead, so that memory grows with the rows, and wait forever if ARROW_IO_THREADS is 1.
+    """
+    if path.suffix.lower() == ".parquet":
+        parquet = load_arrow("pyarrow.parquet")
+        with parquet.ParquetFile(path, buffer_size=2**16, pre_buffer=False) as opened:
+            yield opened.schema_arrow, opened.metadata.num_rows, opened.iter_batches(_SCAN_ROWS)
+        return
+    pa = load_arrow()
+    with pa.OSFile(str(path)) as file:
+        opened = pa.ipc.open_file(file)
+        yield opened.schema, count_rows(opened), map(opened.get_batch, range(opened.num_record_batches))
+
+
+def _changed(where: str) -> InputError:
+    return InputError(f"{where} has changed since the reader was made; make a new ViewsReader")
 
 
 class TableRows(RowReader):
     """Parquet or Arrow files, read by record batches."""
 
     def __init__(self, view: str, path: Path, files: tuple[Path, ...], ids: str | None) -> None:
-        self.where, self.files, self._ids = f"{view} ({path})", files, ids
-        self._named = [f"{view} ({file})" for file in files]
-        self._format = _TABLES[files[0].suffix.lower()]
-        schemas, self._counts = [], []
-        for where, file in zip(self._named, files, strict=True):
-            with reading(where):
-                schema, count = _schema_and_count(file, self._format)
-                schemas.append(schema)
-                self._counts.append(count)
-        index = index_columns(schemas[0])
+        self.where, self.files, self._ids = f"view {view!r} ({path})", files, ids
+        self._tables = []
+        for file in files:
+            where = f"view {view!r} ({file})"
+            with reading(where), _opened_table(file) as (schema, n_rows, _):
+                self._tables.append(_TableFile(where, file, schema, n_rows))
+        index = index_columns(self._tables[0].schema)
         self.index = next(iter(index)) if len(index) == 1 else None
-        self.columns = tuple(name for name in schemas[0].names if name not in {ids, *index})
+        self.columns = tuple(name for name in self._tables[0].schema.names if name not in {ids, *index})
         self._wanted = [*self.columns, *([] if ids is None else [ids])]
         self._codes: dict[str, CategoryCodes] = {}
         self._stored: dict[str, str] = {}  # what each column holds, in words
-        for where, schema in zip(self._named, schemas, strict=True):
-            self._check_columns(where, schema)
-        self._types = [{name: schema.field(name).type for name in self._wanted} for schema in schemas]
-        self.n_samples, self.n_features = sum(self._counts), len(self.columns)
+        for table in self._tables:
+            self._check_columns(table.where, table.schema)
+        self.n_samples, self.n_features = sum(table.n_rows for table in self._tables), len(self.columns)
         self._check_shape()
         numbers = [name for name in self.columns if name not in self._codes]
         common = np.result_type(
-            *(types[name].to_pandas_dtype() for types in self._types for name in numbers),
+            *(table.schema.field(name).type.to_pandas_dtype() for table in self._tables for name in numbers),
             *([np.float64] if self._codes else []),
         )
         self._dtype = np.float32 if common.kind == "f" and common.itemsize <= 4 else np.float64  # as in Views
 
     def _check_columns(self, where: str, schema: Any) -> None:
-        types, wanted = load_arrow().types, set(self._wanted)
         check_names(where, schema.names)
-        missing, unknown = sorted(wanted - set(schema.names)), sorted({*schema.names} - wanted - index_columns(schema))
+        missing = sorted({*self._wanted} - {*schema.names})
+        unknown = sorted({*schema.names} - {*self._wanted} - index_columns(schema))
         if missing:
             raise InputError(f"{where} has no column {missing[0]!r}; every table of the view needs it")
         if unknown:
             raise InputError(f"{where} has the column {unknown[0]!r}, which {self.files[0]} does not have; drop it")
-        numbered = numbered_categories(schema)
+        types, numbered = load_arrow().types, numbered_categories(schema)
         for name in self.columns or ():
             kind = schema.field(name).type
-            ordered = types.is_dictionary(kind) and kind.ordered
-            stored = "ordered categories" if ordered else "categories"
-            if not (types.is_dictionary(kind) or name in numbered):
-                stored = "other values"
+            if types.is_dictionary(kind) or name in numbered:
+                ordered = getattr(kind, "ordered", False)
+                stored = "ordered categories" if ordered else "categories"
+                self._codes.setdefault(name, CategoryCodes(where, name, ordered=ordered))
+            elif types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
+                stored = "numbers"
+            else:
+                raise InputError(
+                    f"{where} has the column {name!r} of type {kind}; encode it as numbers, drop it, name it by ids=, "
+                    "or store it as categories (dictionary in Arrow, category in pandas)"
+                )
             if self._stored.setdefault(name, stored) != stored:
                 raise InputError(
                     f"{where} has {stored} in the column {name!r}, but {self.files[0]} has {self._stored[name]}; store "
                     "it alike in all files"
-                )
-            if stored != "other values":
-                self._codes.setdefault(name, CategoryCodes(where, name, ordered=ordered))
-            elif not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
-                raise InputError(
-                    f"{where} has the column {name!r} of type {kind}; encode it as numbers, drop it, name it by ids=, "
-                    "or store it as categories (dictionary in Arrow, category in pandas)"
                 )
         if self._ids is not None:
             kind = schema.field(self._ids).type
@@ -198,138 +232,103 @@ class TableRows(RowReader):
                 )
 
     def blocks(self, size: int) -> Iterator[RowBlock]:
-        values, ids, filled = self._empty(size), [], 0
+        pieces, n_rows = [], 0
         for _, batch in self._batches(0, self.n_samples):
-            at = 0
-            while at < batch.num_rows:
-                piece = batch.slice(at, size - filled)
-                self._fill(values[filled : filled + piece.num_rows], piece)
-                ids.append(piece)
-                at, filled = at + piece.num_rows, filled + piece.num_rows
-                if filled == size:
-                    yield values, self._ids_of(ids)
-                    values, ids, filled = self._empty(size), [], 0
-        if filled:
-            yield values[:filled], self._ids_of(ids)
+            while batch.num_rows:
+                pieces.append(batch.slice(0, size - n_rows))
+                batch = batch.slice(pieces[-1].num_rows)
+                n_rows += pieces[-1].num_rows
+                if n_rows == size:
+                    yield self._converted(pieces)
+                    pieces, n_rows = [], 0
+        if pieces:
+            yield self._converted(pieces)
 
     def take(self, rows: NDArray[np.int64]) -> RowBlock:
-        values, ids, filled = self._empty(len(rows)), [], 0
+        pieces = []
         for start, batch in self._batches(int(rows[0]), int(rows[-1]) + 1):
             here = rows[slice(*np.searchsorted(rows, [start, start + batch.num_rows]))] - start
-            ids.append(batch.take(load_arrow().array(here)))
-            self._fill(values[filled : filled + len(here)], ids[-1])
-            filled += len(here)
-        return values, self._ids_of(ids)
-
-    def _empty(self, n_rows: int) -> Array:
-        return np.empty((min(n_rows, self.n_samples), self.n_features), self._dtype)
+            pieces.append(batch.take(load_arrow().array(here)))
+        return self._converted(pieces)
 
     def _batches(self, first: int, stop: int) -> Iterator[tuple[int, Any]]:
         """Yield record batches with their first row, of all files with rows from first up to stop."""
         end = 0
-        for where, file, types, count in zip(self._named, self.files, self._types, self._counts, strict=True):
-            at, end = end, end + count
+        for table in self._tables:
+            at, end = end, end + table.n_rows
             if end <= first or at >= stop:
                 continue
-            batches = _parquet_batches(file) if self._format == "parquet" else _ipc_batches(file)
-            while at < stop:
-                with reading(where):
-                    batch = next(batches, None)
-                if batch is None:
-                    break
-                found = dict(zip(batch.schema.names, batch.schema.types, strict=True))
-                if any(found.get(name) != kind for name, kind in types.items()):
-                    raise _changed(where)
-                batch = batch.select(self._wanted)
+            for whole in table.batches():
+                batch = whole.select(self._wanted)
                 if self._ids is not None and (ids := batch.column(self.n_features)).null_count:
                     row = at + int(ids.is_null().to_numpy(zero_copy_only=False).argmax())
                     raise InputError(
-                        f"{where} has no value in column {self._ids!r} in row {row} of the view; each sample needs an "
-                        "id"
+                        f"{table.where} has no value in column {self._ids!r} in row {row} of the view; each sample "
+                        "needs an id"
                     )
                 yield at, batch
                 at += batch.num_rows
-            if at < min(end, stop) or at > end:
-                raise _changed(where)
+                if at >= stop:
+                    return
 
-    def _fill(self, values: Array, batch: Any) -> None:
-        """Write the features of a batch into values; empty cells are NaN."""
-        for j, name in enumerate(self.columns or ()):
-            column = batch.column(j)
-            values[:, j] = self._codes[name](column) if name in self._codes else column.to_numpy(zero_copy_only=False)
+    def _converted(self, batches: list[Any]) -> RowBlock:
+        """Return the rows of batches as one block; empty cells are NaN."""
+        values = np.empty((sum(batch.num_rows for batch in batches), self.n_features), self._dtype)
+        with reading(self.where):
+            end = 0
+            for batch in batches:
+                start, end = end, end + batch.num_rows
+                for j, name in enumerate(self.columns or ()):
+                    convert = self._codes.get(name, _numbers_of)
+                    values[start:end, j] = convert(batch.column(j))
+            if self._ids is None:
+                return values, None
+            pa = load_arrow()
+            columns = [batch.column(self.n_features) for batch in batches]
+            return values, pa.concat_arrays([x.dictionary_decode() if hasattr(x, "dictionary") else x for x in columns])
 
     @property
     def categories(self) -> Mapping[str, Categories]:  # type: ignore[override]
         return {name: codes.categories for name, codes in self._codes.items()}
 
-    def _ids_of(self, batches: list[Any]) -> Any:
-        if self._ids is None:
-            return None
-        pa = load_arrow()
-        columns = [batch.column(self.n_features) for batch in batches]
-        return pa.concat_arrays([x.dictionary_decode() if pa.types.is_dictionary(x.type) else x for x in columns])
 
-
-def _schema_and_count(file: Path, kind: str) -> tuple[Any, int]:
-    """Return the schema of a table and its number of rows, from its metadata."""
-    # Datasets of Arrow would do, but wait forever if Arrow has one thread for input (ARROW_IO_THREADS=1).
-    if kind == "parquet":
-        with load_arrow("pyarrow.parquet").ParquetFile(file) as parquet:
-            return parquet.schema_arrow, int(parquet.metadata.num_rows)
-    pa = load_arrow()
-    with pa.OSFile(str(file)) as opened:
-        schema = pa.ipc.open_file(opened).schema
-    return schema, sum(batch.n_rows for batch in batch_sizes(file))
-
-
-def _changed(where: str) -> InputError:
-    return InputError(f"{where} has changed since the reader was made; make a new ViewsReader")
-
-
-# Batches are read one by one: Arrow's dataset scanner reads ahead, and memory would grow with the rows.
-def _parquet_batches(file: Path) -> Iterator[Any]:
-    with load_arrow("pyarrow.parquet").ParquetFile(file, buffer_size=2**16, pre_buffer=False) as opened:
-        yield from opened.iter_batches(_SCAN_ROWS)
-
-
-def _ipc_batches(file: Path) -> Iterator[Any]:
-    pa = load_arrow()
-    with pa.OSFile(str(file)) as opened:
-        reader = pa.ipc.open_file(opened)
-        for i in range(reader.num_record_batches):
-            batch = reader.get_batch(i)
-            batch.validate(full=True)  # damaged offsets of strings would end the process, not raise
-            yield batch
+def _numbers_of(column: Any) -> Array:
+    found: Array = column.to_numpy(zero_copy_only=False)
+    return found
 
 
 def open_rows(name: str, source: Any, ids: str | None) -> RowReader:
     """Return a reader of the rows of one view, whose source is a path or an array as in `ViewsReader`."""
     view = f"view {name!r}"
-    if isinstance(source, np.ndarray):
-        if np.ma.isMaskedArray(source):
-            raise InputError(f"{view} is a masked array; impute the masked values and give a plain array")
-        file = getattr(source, "filename", None)  # of a memmap
-        return ArrayRows(view, lambda: source, () if file is None else (Path(file),))
-    if not isinstance(source, (str, os.PathLike)):
+    if isinstance(source, (str, os.PathLike)):
+        refuse_url(view, os.fspath(source))
+        where = f"{view} ({source})"
+        with reading(where):
+            return _open_file(name, where, Path(source), ids)
+    if not isinstance(source, np.ndarray):
         raise InputTypeError(f"{view} is {kind_of(source)}; expected a path or a NumPy array")
-    refuse_url(view, os.fspath(source))
-    path = Path(source)
-    where, ending = f"{view} ({path})", path.suffix.lower()
+    if np.ma.isMaskedArray(source):
+        raise InputError(f"{view} is a masked array; impute the masked values and give a plain array")
+    file = getattr(source, "filename", None)  # of a memmap
+    return ArrayRows(view, lambda: source, () if file is None else (Path(file),))
+
+
+def _open_file(name: str, where: str, path: Path, ids: str | None) -> RowReader:
+    ending = path.suffix.lower()
     if not path.exists():
         raise InputError(f"{where} does not exist; check the path")
     if ending == ".zarr":
         zarr = load_extra("zarr", "zarr", "reading zarr arrays")
         return ArrayRows(where, partial(zarr.open_array, str(path), mode="r"), (path,))
     if path.is_dir():
-        return TableRows(view, path, _files_in(where, path), ids)
+        return TableRows(name, path, _files_in(where, path), ids)
     if ending == ".npy":
         return ArrayRows(where, partial(np.lib.format.open_memmap, path, mode="r"), (path,))
     if ending == ".npz":
-        with reading(where):
-            array = _array_of_archive(name, where, path)
+        array = _array_of_archive(name, where, path)
         return ArrayRows(where, lambda: array, (path,))
     if ending in _TABLES:
-        return TableRows(view, path, (path,), ids)
+        return TableRows(name, path, (path,), ids)
     raise InputError(f"{where} has an unknown ending; expected one of {', '.join(_ENDINGS)}, or a folder of tables")
 
 

@@ -11,16 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coview.base.parameters import check_integer
-from coview.certainty.columns import check_columns, sample_columns
+from coview.certainty.columns import SampleColumns, check_columns, sample_columns
 from coview.data.source import BlocksOfViews, checked_block, rows_with_values
+from coview.data.view import Array
 from coview.data.views import Views
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.io.align import check_counts, check_ids, notes_on_order
 from coview.io.arrow import load_arrow
 from coview.io.identifiers import notes_on_identifiers, refuse_identifiers
 from coview.io.labels import check_label_path, columns_in, write_description, write_label_blocks
-from coview.io.row_readers import RowBlock, RowReader, open_rows
-from coview.io.table import RawTable, reading
+from coview.io.row_readers import RowBlock, open_rows
+from coview.io.table import RawTable
 
 _HEAD_ROWS = 256  # enough to see that values are different or number the rows
 
@@ -88,7 +89,7 @@ class ViewsReader(BlocksOfViews):
         self.batch_size = check_integer("batch_size", batch_size, 1)
         if len({str(name) for name in sources}) < len(sources):
             raise InputError(f"two views have the same name among {', '.join(map(str, sources))}; rename one")
-        self._readers = {str(name): _opened_rows(str(name), source, self.ids) for name, source in sources.items()}
+        self._readers = {str(name): open_rows(str(name), source, self.ids) for name, source in sources.items()}
         where = {name: reader.where for name, reader in self._readers.items()}
         self._notes = notes_on_identifiers(where, self._heads()) if ids else []
         if ids is None:
@@ -147,18 +148,18 @@ class ViewsReader(BlocksOfViews):
         wanted = wanted.astype(np.int64)
         if wanted[0] < 0 or wanted[-1] >= self.n_samples or not (np.diff(wanted) > 0).all():
             raise InputError(f"rows: expected different row numbers below {self.n_samples} in increasing order")
-        return self._aligned({name: _taken(reader, wanted) for name, reader in self._readers.items()}, wanted)[0]
+        return self._aligned({name: reader.take(wanted) for name, reader in self._readers.items()}, wanted)[0]
 
     def _rows_with(self, view: str) -> Iterator[NDArray[np.int64]]:
         start = 0
-        for block, _ in _blocks_of(self._readers[view], self.batch_size):
+        for block, _ in self._readers[view].blocks(self.batch_size):
             yield rows_with_values(block) + start
             start += len(block)
 
     def _heads(self) -> dict[str, RawTable]:
         """Return the first values of the columns, by which ids are recognised; the others are not read for this."""
         return {
-            name: RawTable(_taken(reader, np.arange(min(reader.n_samples, _HEAD_ROWS)))[0], reader.columns)
+            name: RawTable(reader.take(np.arange(min(reader.n_samples, _HEAD_ROWS)))[0], reader.columns)
             if reader.columns is not None
             else RawTable(np.empty((0, 0)))
             for name, reader in self._readers.items()
@@ -168,13 +169,13 @@ class ViewsReader(BlocksOfViews):
         """Read the indexes of data frames as ids, if all tables have one and they can be compared."""
         if any(reader.index is None for reader in self._readers.values()):
             return
-        readers = {str(name): _opened_rows(str(name), x, self._readers[str(name)].index) for name, x in sources.items()}
+        readers = {str(name): open_rows(str(name), x, self._readers[str(name)].index) for name, x in sources.items()}
         if len({_kind_of_id(reader.id_type) for reader in readers.values()}) == 1:
             self._readers = readers
 
     def _blocks(self) -> Iterator[tuple[Views, Any]]:
         """Yield the blocks in order, with their ids."""
-        streams = [_blocks_of(reader, self.batch_size) for reader in self._readers.values()]
+        streams = [reader.blocks(self.batch_size) for reader in self._readers.values()]
         start = 0
         for parts in zip(*streams, strict=True):
             rows = np.arange(start, start + len(parts[0][0]))
@@ -199,28 +200,6 @@ class ViewsReader(BlocksOfViews):
         where = {name: reader.where for name, reader in self._readers.items()}
         categories = {name: reader.categories for name, reader in self._readers.items()}
         return checked_block(values, columns, self._empty_cells, where, rows, categories), ids
-
-
-# A damaged file may raise errors of many types wherever it is touched.
-def _opened_rows(name: str, source: Any, ids: str | None) -> RowReader:
-    where = f"view {name!r} ({source})" if isinstance(source, (str, os.PathLike)) else f"view {name!r}"
-    with reading(where):
-        return open_rows(name, source, ids)
-
-
-def _taken(reader: RowReader, rows: NDArray[np.int64]) -> RowBlock:
-    with reading(reader.where):
-        return reader.take(rows)
-
-
-def _blocks_of(reader: RowReader, size: int) -> Iterator[RowBlock]:
-    blocks = reader.blocks(size)
-    while True:
-        with reading(reader.where):
-            block = next(blocks, None)
-        if block is None:
-            return
-        yield block
 
 
 def label_file(
@@ -272,13 +251,23 @@ def label_file(
         raise InputError(f"{path} is one of the sources; write the labels to another file")
     ids_name, wanted = reader.ids or "sample", columns_in(path, check_columns("columns", columns))
     views_and_ids = reader.filled_by(model)._blocks()
-    blocks = (
-        (ids, sample_columns(model.model_, model.check(views), wanted=wanted).in_file(wanted))
-        for views, ids in views_and_ids
-    )
+    blocks = ((ids, _columns_of(model, views, wanted)) for views, ids in views_and_ids)
     write_label_blocks(path, ids_name, reader.n_samples, blocks)
     write_description(path, ids_name, wanted)
     return path
+
+
+def _columns_of(model: Any, views: Views, wanted: tuple[str, ...]) -> Mapping[str, Array | None]:
+    """Return the wanted columns of a block; a model of another library has labels only."""
+    if hasattr(model, "model_"):
+        return sample_columns(model.model_, model.check(views), wanted=wanted).in_file(wanted)
+    labels = np.asarray(model.predict(views))
+    if labels.shape != (views.n_samples,) or labels.dtype.kind not in "iu":
+        raise InputError(
+            f"{type(model).__name__}.predict returned {labels.dtype} of shape {labels.shape} for {views.n_samples} "
+            "rows; expected one integer per row"
+        )
+    return SampleColumns(labels).in_file(wanted)
 
 
 def _kind_of_id(kind: Any) -> str:
