@@ -6,7 +6,6 @@ import csv
 import json
 import math
 import os
-import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -21,7 +20,7 @@ import numpy as np
 from coview.base.atomic import complete_or_absent, write_complete
 from coview.data.table import as_string
 from coview.data.view import Array
-from coview.errors import InputError
+from coview.errors import InputError, warn
 from coview.io.align import Ids, check_ids, refuse_duplicates, take_ids
 from coview.io.arrow import load_arrow
 from coview.io.cells import as_numbers
@@ -84,7 +83,7 @@ def read_labels(
     classes, notes = read_classes(path, column, ids, order, decimal)
     if order is not None and ids is not False:
         for note in notes:
-            warnings.warn(note, UserWarning, stacklevel=2)
+            warn(note)
     return classes
 
 

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from coview.errors import InputError
 from coview.io.arrays import from_array
 from coview.io.isolate import require_array
-from coview.io.table import EXACT, MOST_EMPTY_LINES, TOO_LARGE, AsStrings, InputFile, RawTable
+from coview.io.table import EXACT, TOO_LARGE, AsStrings, InputFile, RawTable
 
 _LONGEST_LINE = 2**16
+_MOST_EMPTY_LINES = 10**6  # a small compressed file may have thousands of millions
 _LAYOUTS = ("coordinate", "array")
 _VALUES = ("real", "double", "integer", "unsigned-integer", "pattern")
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
@@ -35,7 +36,7 @@ def read_matrix_market(source: InputFile, as_strings: AsStrings) -> RawTable:
             raise InputError(f"{source.where} is a {' '.join(words[2:])} matrix; save it as real and general")
         # A longer line becomes several, which do not have the right number of values.
         lines = iter(partial(file.readline, _LONGEST_LINE), b"")
-        header = (line for line in islice(lines, MOST_EMPTY_LINES) if line.split(b"%")[0].strip())
+        header = (line for line in islice(lines, _MOST_EMPTY_LINES) if line.split(b"%")[0].strip())
         sizes = tuple(int(word) if word.isdigit() else -1 for word in next(header, b"").split())
         if len(sizes) != 2 + (layout == "coordinate") or min(sizes) < 0:
             raise InputError(f"{source.where} has no line of integers that gives its size; it may be truncated")
@@ -66,7 +67,7 @@ def _numbers(source: InputFile, lines: Iterator[bytes], n_lines: int, width: int
     """Return the numbers below the header, which states the number of lines."""
     start = [b"0 " * width]  # NumPy warns of files without lines
     try:
-        body = np.loadtxt(chain(start, islice(lines, n_lines + MOST_EMPTY_LINES)), comments="%", ndmin=2)[1:]
+        body = np.loadtxt(chain(start, islice(lines, n_lines + _MOST_EMPTY_LINES)), comments="%", ndmin=2)[1:]
     except ValueError as error:
         why = str(error).partition(" at row ")[0]
         raise InputError(f"{source.where} has a line that is not {width} numbers ({why})") from None
