@@ -15,16 +15,33 @@ FILES = sorted(SOURCE.rglob("*.py"))
 TREES = {path: ast.parse(path.read_text()) for path in FILES}
 ESTIMATORS = [*METHODS.values(), *WRAPPERS.values()]
 
-# Lines of each package.
+# Lines of each package, and of everything: what is added replaces something, or the bound is raised with a reason.
 MOST_LINES = {
-    "base": 1000,
-    "data": 1900,
+    "base": 850,
+    "certainty": 550,
+    "cli": 2000,
+    "compose": 1000,
+    "core": 2550,
+    "data": 1700,
+    "distributed": 1200,
+    "evaluate": 2000,
+    "io": 3950,
+    "kernels": 1650,
+    "methods": 3800,
+    "model": 1450,
+    "neighbors": 1500,
+    "persist": 750,
+    "plots": 550,
+    "preprocess": 800,
+    "report": 600,
+    "summary": 2050,
 }
+MOST_LINES_IN_ALL = 30_000
 MOST_LINES_OF_A_FILE = 450
 MOST_ROOT_MODULES = 12
 WRAPPER_NAMES = {"Concat", "FixedSize", "PerView", "Preprocessed", "Wrapper"}
 # Modules with the same name as another one, until they are renamed or merged.
-NOT_UNIQUE = {"compare", "exact", "fit", "formats", "graphs", "labels", "table", "views", "cells"}
+NOT_UNIQUE = {"compare", "graphs", "labels", "table", "views"}
 
 
 def lines(path):
@@ -42,6 +59,14 @@ def test_few_modules_are_at_the_root():
 @pytest.mark.parametrize("package", MOST_LINES)
 def test_packages_do_not_grow(package):
     assert sum(map(lines, (SOURCE / package).rglob("*.py"))) <= MOST_LINES[package]
+
+
+def test_the_library_does_not_grow():
+    assert sum(map(lines, FILES)) <= MOST_LINES_IN_ALL
+
+
+def test_every_package_has_a_bound():
+    assert {path.relative_to(SOURCE).parts[0] for path in FILES if path.parent != SOURCE} == {*MOST_LINES}
 
 
 def test_names_of_modules_are_unique():
@@ -100,18 +125,15 @@ def test_public_methods_of_estimators_are_defined_once():
     assert again == []
 
 
-def test_views_are_built_from_parts_only_where_they_are_defined():
-    """Elsewhere they are validated, or made from other views."""
-    found = []
+def test_views_are_built_from_tables_only_where_tables_are_joined_or_opened():
+    """Elsewhere they are validated, or changed by their methods, which keep row labels and what is known of tables."""
+    found = set()
     for path, tree in TREES.items():
-        if path.relative_to(SOURCE).parts[0] == "data":
-            continue
         for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and node.attr == "__new__" and "Views" in ast.dump(node):
-                found.append(path.name)
-            if isinstance(node, ast.Attribute) and node.attr == "trusted":
-                found.append(path.name)
-    assert found == []
+            is_views = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "Views"
+            if is_views and node.attr in ("of", "__new__") and path.relative_to(SOURCE).parts[0] != "data":
+                found.add(str(path.relative_to(SOURCE)))
+    assert found == {"compose/concat.py", "distributed/views.py"}
 
 
 def _is_private(name):
