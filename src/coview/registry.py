@@ -95,7 +95,7 @@ WRAPPERS = Registry(
 )
 KERNELS = Registry(
     {
-        "auto": Entry("coview.kernels.auto:AutoKernel", "fuzzy graph with a metric that suits the view"),
+        "auto": Entry("coview.kernels.fuzzy:AutoKernel", "fuzzy graph with a metric that suits the view"),
         "rbf": Entry("coview.kernels.rbf:RBF", "Gaussian kernel"),
         "linear": Entry("coview.kernels.products:Linear", "inner product"),
         "poly": Entry("coview.kernels.products:Polynomial", "polynomial kernel"),

@@ -13,7 +13,7 @@ NEW = {name: x[:5] for name, x in VIEWS.items()}
 
 @pytest.mark.parametrize(
     ("model", "fit", "predict"),
-    [(TMvKSCR(**K, n_jobs=1), 36, 15), (Coview(3, n_jobs=1, random_state=0), 38, 18)],
+    [(TMvKSCR(**K, n_jobs=1), 35, 15), (Coview(3, n_jobs=1, random_state=0), 38, 18)],
     ids=["TMvKSCR", "Coview"],
 )
 def test_a_call_enters_few_files(model, fit, predict):

@@ -144,8 +144,6 @@ class BestView(Predictor):
     def can(self, question: str) -> bool:
         if question == "labels_by_view":
             return True
-        if question == "scores_by_view":
-            return self.can("scores")
         return super().can(question) and all(model.can(question) for model in self.models.values())
 
     def labels_and_ties(self, views: Views) -> Labels:

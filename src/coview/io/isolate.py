@@ -52,7 +52,7 @@ def isolated(read: Callable[..., Answer]) -> Callable[..., Answer]:
 def require_array(source: InputFile, shape: Sequence[int], itemsize: int, stored: int) -> None:
     """Refuse an array that does not fit in memory twice, or whose size cannot follow from the bytes that are stored.
 
-    It has two copies, before and after it is checked, or in the process that reads it and the one that asked.
+    It is held twice: before and after it is checked, or in the process that reads it and the one that asked.
     """
     source.require_memory(shape, 2 * itemsize)
     if prod(map(int, shape)) * itemsize > max(_ANY_FILE, _MOST_EXPANSION * stored):

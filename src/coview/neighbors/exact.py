@@ -1,4 +1,7 @@
-"""Exact nearest-neighbour search: products exclude distant rows, and distances by differences decide."""
+"""Exact nearest-neighbour search: products exclude distant rows, and distances by differences decide.
+
+Rows with few columns are searched by a k-d tree, with the same result.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,10 @@ from coview.data.view import Array, Matrix
 from coview.neighbors.duplicates import Integers
 
 BLOCK_ROWS = 256
+# With more columns a tree visits most rows, and products of blocks are faster: measured between 8 and 16 columns.
+MOST_COLUMNS = 8
+_ROWS_OF_TREE = 8  # the second query of a tree asks for this many times k rows
+_TIE_OF_TREE = 1e-9  # relative difference of distances below which a tree may order them differently
 _TILE = 2**18  # squared distances at a time: in float32 they stay in the cache of one core
 _LEAST_COLUMNS = 1024
 _DIFFERENCE_BYTES = 2**19
@@ -249,6 +256,61 @@ class ExactSearch:
             pairs = slice(start, start + step)
             distances[pairs] = row_distances(take(x, i[pairs]), take(self.rows, j[pairs]))
         return distances
+
+
+class TreeSearch:
+    """Search among the rows of an exact search for the nearest neighbours of any rows, by a k-d tree."""
+
+    def __init__(self, finder: ExactSearch) -> None:
+        from scipy.spatial import cKDTree
+
+        self._finder = finder
+        self._points = as_float64(finder.rows)
+        self._tree = cKDTree(self._points)
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+    def near(self, x: Array, k: int, own: Integers | None = None) -> Pairs:
+        """Return the rows no further from a row of x than its k-th nearest row.
+
+        `own` has the numbers of the queries among the rows: a query is then not its own neighbour. If there is a tie at
+        the k-th place, as on a grid, the tree is asked for more rows; ties that remain are left to the exact search.
+        """
+        found, tied = self._query(x, k, k + 2, own)  # the row itself, and one more to see a gap
+        parts = [(found, np.arange(len(x)))]
+        if len(tied):
+            found, still = self._query(x[tied], k, _ROWS_OF_TREE * k, None if own is None else own[tied])
+            parts.append((found, tied))
+            tied = tied[still]
+        if len(tied):
+            parts.append((self._finder.near(x[tied], k, own=None if own is None else own[tied]), tied))
+        query = np.concatenate([places[pairs.queries] for pairs, places in parts])
+        order = np.argsort(query, kind="stable")
+        row, distance = (np.concatenate([pairs[part] for pairs, _ in parts]) for part in (1, 2))
+        return Pairs(query[order], row[order], distance[order])
+
+    def _query(self, x: Array, k: int, count: int, own: Integers | None) -> tuple[Pairs, Integers]:
+        """Return the nearest rows among `count` rows from the tree, and the positions of the queries with ties."""
+        count = min(count, len(self._points))
+        rows = self._tree.query(as_float64(x), k=np.arange(1, count + 1))[1]
+        i, j = np.repeat(np.arange(len(x)), count), rows.ravel().astype(np.int64)
+        if own is not None:
+            others = j != own[i]
+            i, j = i[others], j[others]
+        distances = self._finder.distances(x, i, j)
+        i, j, distances = sort_pairs(i, j, distances)
+        last, furthest = np.full(len(x), np.inf), np.zeros(len(x))
+        kth = rank_in_group(i) == k - 1
+        last[i[kth]] = distances[kth]
+        np.maximum.at(furthest, i, distances)
+        tied = furthest <= last * (1 + _TIE_OF_TREE)
+        if count == len(self._points):  # all rows were returned
+            tied[:] = False
+        if own is not None:
+            tied |= np.bincount(i, minlength=len(x)) >= count  # the row itself was not returned
+        kept = ~tied[i] & (distances <= last[i])
+        return Pairs(i[kept], j[kept], distances[kept]), np.flatnonzero(tied)
 
 
 def row_distances(a: Matrix, b: Matrix) -> Array:

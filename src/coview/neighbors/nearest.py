@@ -14,8 +14,16 @@ from coview.data.view import Array, Matrix
 from coview.neighbors.approximate import approximate_pairs
 from coview.neighbors.blocks import Blocks, Result, joined
 from coview.neighbors.duplicates import Duplicates, Integers
-from coview.neighbors.exact import BLOCK_ROWS, NO_PAIRS, ExactSearch, Pairs, merged_pairs, sort_pairs
-from coview.neighbors.kd_tree import MOST_COLUMNS, TreeSearch
+from coview.neighbors.exact import (
+    BLOCK_ROWS,
+    MOST_COLUMNS,
+    NO_PAIRS,
+    ExactSearch,
+    Pairs,
+    TreeSearch,
+    merged_pairs,
+    sort_pairs,
+)
 
 EXACT_ROWS = 10_000
 _ROWS_PER_NEIGHBOUR = 40  # with fewer rows for each neighbour the search is exact

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from coview.base.records import Json, StateError, entries, require
+from coview.core.assign import Labels
 from coview.errors import InputError, InputTypeError, kind_of
 from coview.model.clusterer import Clusterer
 from coview.model.model import Model
@@ -19,6 +20,24 @@ from coview.persist.codec import read_estimator, read_value, write_estimator, wr
 from coview.persist.file import Tensors, open_file, read_arrays, read_document, write_file
 
 __all__ = ["describe_model", "load", "save"]
+
+
+class FittedModel(Protocol):
+    """What every saved model has; type checkers would accept any attribute of estimators, whose bases have no types."""
+
+    @property
+    def labels_(self) -> Labels: ...
+
+    @property
+    def view_names_(self) -> tuple[str, ...]: ...
+
+    @property
+    def view_n_features_(self) -> dict[str, int]: ...
+
+    @property
+    def n_features_in_(self) -> int: ...
+
+    def predict(self, X: Any) -> Labels: ...
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> Path:
@@ -72,7 +91,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     return path
 
 
-def load(path: str | os.PathLike[str]) -> Clusterer:
+def load(path: str | os.PathLike[str]) -> FittedModel:
     """Return the model in a file made by `save`.
 
     A file holds no code. A file that is missing, damaged, foreign, of a newer format or inconsistent gives
@@ -107,7 +126,7 @@ def load(path: str | os.PathLike[str]) -> Clusterer:
     """
     with open_file(path) as file:
         document = read_document(file)
-        model: Clusterer = _read(document["model"], Tensors(read_arrays(file, document)))
+        model: FittedModel = _read(document["model"], Tensors(read_arrays(file, document)))
         return model
 
 
