@@ -11,6 +11,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -42,16 +43,30 @@ def known_estimator(name: Any) -> Any:
 
 def _known_value(name: Any) -> Any:
     """Return the dataclass of this name in the packages of what is learnt, or beside a registered estimator."""
+    home, _, name = str(name).rpartition(":")
+    if home:
+        known = home in {*METHODS.homes.values(), *WRAPPERS.homes.values()}
+        return _dataclass_in(home, name) if known else None
     for registry in (KERNELS, STEPS, ASSIGNERS, SELECTORS):  # whose modules may not be imported yet
         for key in registry:
             registry[key]
-    home, _, name = str(name).rpartition(":")
-    homes = [each for each in (*METHODS.homes.values(), *WRAPPERS.homes.values()) if each == home]
-    for module in homes or ([] if home else [each for each in sys.modules if each.startswith(_PACKAGES)]):
-        cls = vars(sys.modules[module]).get(name) if module in sys.modules else None
-        if isinstance(cls, type) and is_dataclass(cls) and cls.__module__ == module:
-            return cls
-    return None
+    try:
+        return _own_class(name)
+    except LookupError:
+        return None
+
+
+@cache  # but not of errors: the module may be imported later
+def _own_class(name: str) -> Any:
+    for module in list(sys.modules):
+        if module.startswith(_PACKAGES) and (found := _dataclass_in(module, name)):
+            return found
+    raise LookupError(name)
+
+
+def _dataclass_in(module: str, name: str) -> Any:
+    cls = vars(sys.modules[module]).get(name) if module in sys.modules else None
+    return cls if isinstance(cls, type) and is_dataclass(cls) and cls.__module__ == module else None
 
 
 def _name_of(cls: type) -> str:
