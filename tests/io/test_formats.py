@@ -87,7 +87,7 @@ END = b"</sheetData></worksheet>"
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (b'<row><c r="A1"><v>1</v></c><c s="" r="XFD1048576"><v>2</v></c></row>', "a table of 17179869184 values"),
+        (b'<row><c r="A1"><v>1</v></c><c s="" r="XFD1048576"><v>2</v></c></row>', "a table of 1048576 x 16384 values"),
         (b'<row r="1048576"/><row><c><v>2</v></c></row>', "more cells than Excel allows"),
         (b'<row><c t="a>b" r="XFE1"><v>2</v></c></row>', "more cells than Excel allows"),
         (b"<row><c><v>1</v></c><c><v>2</v></c></row>" * 500_000, "more than 100 times the bytes of the compressed"),
@@ -97,23 +97,6 @@ def test_sheets_that_would_fill_the_memory_are_refused(tmp_path, rows, message):
     needs_openpyxl()
     with_sheet(tmp_path / "x.xlsx", START + rows + END)
     with pytest.raises(InputError, match=message):
-        read_views({"a": tmp_path / "x.xlsx"})
-
-
-@pytest.mark.parametrize("places", [True, False])
-def test_errors_in_long_sheets_are_found_at_their_place(tmp_path, places):
-    needs_openpyxl()
-    n_rows, bad_row = 30_000, 29_000  # 2 MB
-
-    def row(i):
-        value = '<c t="e"><v>#REF!</v></c>' if i == bad_row else f"<c><v>{i}</v></c>"
-        values = [f"<c><v>{i % 7}</v></c>", value]
-        if places:
-            values = [cell.replace("<c", f'<c r="{column}{i}"') for cell, column in zip(values, "AB", strict=True)]
-        return f'<row r="{i}">{"".join(values)}</row>' if places else f"<row>{''.join(values)}</row>"
-
-    with_sheet(tmp_path / "x.xlsx", START + "".join(map(row, range(1, n_rows + 1))).encode() + END)
-    with pytest.raises(InputError, match=rf"strings in the column 'column1' \('#REF!' in row {bad_row - 1}\)"):
         read_views({"a": tmp_path / "x.xlsx"})
 
 

@@ -19,19 +19,19 @@ _MOST_ROWS, _MOST_COLUMNS = 2**20, 2**14  # of a sheet of Excel
 # A row or cell with its attributes, such as <row r="2"> and <c r="B2">, or the value of a cell if it is an error.
 _TAGS = re.compile(rb"""<(?:\w{1,9}:)?(?:(row|c)((?:\s[^<>"']*(?:"[^"]*"|'[^']*'))*)\s*(/?)>|v>(#[^<]{1,30}))""")
 _PLACE = re.compile(rb"""\sr\s*=\s*["']([A-Za-z]*)(\d+)["']""")
+_LONGEST_TAG = 2**12  # bytes
 
 
 def sheets_of_xlsx(source: InputFile) -> dict[str, str]:
     """Return the names of the sheets that have any cell, with their shapes."""
     with _opened_workbook(source) as (book, _):
-        return _shapes(_filled_sheets(book))
+        return _shapes(book)
 
 
 def read_xlsx(source: InputFile, as_strings: AsStrings) -> RawTable:
     """Return the selected sheet, or the only one that has any cell, by the rules of text tables."""
     with _opened_workbook(source) as (book, errors):
-        sheets = _filled_sheets(book)
-        sheet = sheets[source.choose(_shapes(sheets), "sheet")]
+        sheet = book.get_sheet_by_name(source.choose(_shapes(book), "sheet"))
         return from_cells(source, partial(_sheet_rows, source, sheet, errors), as_strings)
 
 
@@ -40,7 +40,6 @@ def _opened_workbook(source: InputFile) -> Iterator[tuple[Any, dict[tuple[int, i
     """Yield the workbook, and the errors of formulas by their places in any of its sheets."""
     calamine = load_extra("python_calamine", "io", "reading .xlsx files")
     errors: dict[tuple[int, int], str] = {}
-    n_cells = 0
     # calamine ends the process if the memory does not suffice.
     with ZipFile(source.path) as archive:
         members = [member for member in archive.infolist() if member.filename.endswith((".xml", ".rels"))]
@@ -53,8 +52,7 @@ def _opened_workbook(source: InputFile) -> Iterator[tuple[Any, dict[tuple[int, i
                 continue
             if n_rows > _MOST_ROWS or n_columns > _MOST_COLUMNS:
                 raise InputError(f"{source.where} has a sheet with more cells than Excel allows; it may be damaged")
-            n_cells += n_rows * n_columns
-            source.require_memory((n_cells,), _CELL_BYTES)
+            source.require_memory((n_rows, n_columns), _CELL_BYTES)
     with calamine.load_workbook(source.path) as book:
         yield book, errors
 
@@ -67,10 +65,7 @@ def _extent(file: IO[bytes], errors: dict[tuple[int, int], str]) -> tuple[int, i
     row = column = n_rows = n_columns = 0
     rest = b""
     while chunk := file.read(2**20):
-        text = rest + chunk
-        end = max(text.rfind(b"<"), 0)  # tags before it are complete
-        rest = text[end:]
-        for kind, attributes, is_empty, error in _TAGS.findall(text[:end]):
+        for kind, attributes, is_empty, error in _TAGS.findall(rest + chunk):
             if error:
                 errors[row, column] = error.decode(errors="replace")
                 continue
@@ -82,6 +77,7 @@ def _extent(file: IO[bytes], errors: dict[tuple[int, int], str]) -> tuple[int, i
             row, column = int(digits[:9] or row), _number_of_column(letters[:9]) or column + 1
             if not is_empty:
                 n_rows, n_columns = max(row, n_rows), max(column, n_columns)
+        rest = chunk[-_LONGEST_TAG:]
     return n_rows, n_columns
 
 
@@ -93,12 +89,9 @@ def _number_of_column(letters: bytes) -> int:
     return number
 
 
-def _filled_sheets(book: Any) -> dict[str, Any]:
-    return {sheet.name: sheet for sheet in map(book.get_sheet_by_name, book.sheet_names) if sheet.height}
-
-
-def _shapes(sheets: dict[str, Any]) -> dict[str, str]:
-    return {name: shape_text((sheet.height, sheet.width)) for name, sheet in sheets.items()}
+def _shapes(book: Any) -> dict[str, str]:
+    sheets = map(book.get_sheet_by_name, book.sheet_names)
+    return {sheet.name: shape_text((sheet.height, sheet.width)) for sheet in sheets if sheet.height}
 
 
 def _sheet_rows(source: InputFile, sheet: Any, errors: dict[tuple[int, int], str]) -> CellRows:
