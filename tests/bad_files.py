@@ -330,7 +330,7 @@ by_order("a zip archive renamed to .xlsx", "cannot be read", needs="openpyxl")(
 )
 by_order(
     ".xlsx with several sheets",
-    "has 2 sheets: rna (2x1), protein (2x1); select one as bad.xlsx::NAME",
+    "has 2 sheets: rna (A1:A2), protein (A1:A2); select one as bad.xlsx::NAME",
     needs="openpyxl",
 )(sheets(rna=[["x"], [1]], empty=[], protein=[["x"], [1]]))
 by_order(".xlsx without the sheet", "no sheet 'dna'; it has rna", needs="openpyxl")(

@@ -162,8 +162,8 @@ def modules_after(code):
 
 NUMERIC = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl", "narwhals", "safetensors"}
 OPTIONAL = {
-    *("anndata", "dask", "distributed", "h5py", "jinja2", "matplotlib", "mudata", "pandas", "plotly", "polars"),
-    *("pyarrow", "python_calamine", "zarr", "tqdm", "IPython"),
+    *("anndata", "dask", "distributed", "h5py", "jinja2", "matplotlib", "mudata", "openpyxl", "pandas", "plotly"),
+    *("polars", "pyarrow", "zarr", "tqdm", "IPython"),
 }
 
 

@@ -895,7 +895,7 @@ def test_all_other_formats_work_without_the_extras(tmp_path):
     (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in named))
     script = """
 import sys
-sys.modules |= dict.fromkeys("pyarrow python_calamine h5py anndata mudata pandas matplotlib plotly jinja2 dask".split())
+sys.modules |= dict.fromkeys("pyarrow openpyxl h5py anndata mudata pandas matplotlib plotly jinja2 dask".split())
 from pathlib import Path
 from coview import KSC
 from coview.io import describe_file, read_labels, read_views, write_labels

@@ -8,6 +8,7 @@ import numpy as np
 
 from coview.base.extras import load_extra
 from coview.data.table import as_string, category_order
+from coview.io.isolate import isolated
 from coview.io.table import EXACT, STRING_BYTES, TOO_LARGE, AsStrings, InputFile, RawTable, check_names
 
 _BITS_OF_OFFSET = 32  # by which a string or a category is found; its text is counted once it is read
@@ -36,6 +37,7 @@ def read_ipc(source: InputFile, as_strings: AsStrings) -> RawTable:
                 batches = opened = pa.ipc.open_stream(file)
             except (pa.ArrowException, OSError):
                 raise not_a_file from None
+            source.require_memory((_bytes_of_stream(source),), 2)  # stored and converted
         else:
             is_number = pa.types.is_primitive
             bits = sum(kind.bit_width if is_number(kind) else _BITS_OF_OFFSET for kind in opened.schema.types)
@@ -46,6 +48,14 @@ def read_ipc(source: InputFile, as_strings: AsStrings) -> RawTable:
             stored.append(batch)
             source.require_memory((pa.total_allocated_bytes() - before,), 1)  # converted, as all before are stored
         return _from_arrow(source, pa.Table.from_batches(stored, opened.schema), as_strings)
+
+
+@isolated
+def _bytes_of_stream(source: InputFile) -> int:
+    """Return the bytes of the batches of a stream, which are not known before it is decompressed."""
+    pa = load_arrow()
+    with pa.OSFile(str(source.path)) as file:
+        return sum(batch.nbytes for batch in pa.ipc.open_stream(file))
 
 
 def count_rows(opened: Any) -> int:

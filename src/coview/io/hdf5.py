@@ -156,8 +156,9 @@ def values_of(source: InputFile, node: Any) -> Any:
     is_text = check_string_dtype(node.dtype) is not None
     if node.shape is None or not (is_text or node.dtype.kind in "fiubc"):
         raise InputError(f"{source.where} has values of type {node.dtype} in {node.name}; expected numbers or strings")
+    itemsize = node.dtype.itemsize
     for shape in (node.shape, node.chunks or ()):
-        require_array(source, shape, STRING_BYTES if is_text else node.dtype.itemsize, node.id.get_storage_size())
+        require_array(source, shape, max(itemsize, STRING_BYTES * is_text), node.id.get_storage_size())
     return node[()]
 
 

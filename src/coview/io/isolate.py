@@ -30,6 +30,8 @@ _BYTES_PER_SECOND = 2 * 10**6  # of the file, in addition; its arrays may have 3
 _LIBRARIES = 2**30  # bytes of memory that libraries reserve
 _MOST_EXPANSION = 10**4  # bytes of an array for each one that is stored; gzip of zeros reaches 1,032
 _ANY_FILE = 10**8  # bytes that an array may have in any case
+_MOST_MEMORY = 4  # times the largest array of the file, for its copies
+_BEGIN = b"coview\n"  # of the answer; a sitecustomize may print before
 _PROGRAM = "from coview.io.isolate import answer_request; answer_request()"
 Answer = TypeVar("Answer")
 
@@ -63,32 +65,42 @@ def require_array(source: InputFile, shape: Sequence[int], itemsize: int, stored
 def answer_request() -> None:
     """Run the reader that standard input names, and write what it returns or raises to standard output."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one ends it
-    seconds, module, name, source, strings = pickle.load(sys.stdin.buffer)
+    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answers:
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no answer
+        answer = _answer_to(*pickle.load(sys.stdin.buffer))
+        answers.write(_BEGIN)
+        pickle.dump(answer, answers, protocol=5)
+
+
+def _answer_to(seconds: float, module: str, name: str, source: InputFile, strings: list[str]) -> Any:
+    """Return what a reader returns, or the error that it raises."""
     faulthandler.dump_traceback_later(seconds, exit=True)  # also in compiled code
-    _limit_memory()
+    _limit_memory(source.path.stat().st_size)
     try:
         with reading(source.where):
-            answer = getattr(import_module(module), name).__wrapped__(source, *strings)
+            return getattr(import_module(module), name).__wrapped__(source, *strings)
     except (InputError, ImportError) as error:
-        answer = error
-    faulthandler.cancel_dump_traceback_later()
-    pickle.dump(answer, sys.stdout.buffer, protocol=5)
+        return error
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
-def _limit_memory() -> None:
-    """Let allocations beyond the available memory fail, on systems with such a limit."""
+def _limit_memory(stored: int) -> None:
+    """Let allocations fail beyond the available memory, or what a file of this size may need, if the system can."""
+    wanted = _MOST_MEMORY * max(_ANY_FILE, _MOST_EXPANSION * stored)
     available = available_memory()
     with suppress(ImportError, ValueError, OSError):
         import resource
 
-        if available is not None:
-            _, most = resource.getrlimit(resource.RLIMIT_DATA)
-            resource.setrlimit(resource.RLIMIT_DATA, (available + _LIBRARIES, most))
+        _, most = resource.getrlimit(resource.RLIMIT_DATA)
+        limit = _LIBRARIES + (wanted if available is None else min(wanted, available))
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
 
 
 def _answer(source: InputFile, request: tuple[Any, ...]) -> Any:
     """Return the answer of a new process to a request."""
-    environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"}
+    path = [os.path.abspath(folder) for folder in sys.path if isinstance(folder, str)]  # "" is the current folder
+    environment = {"PYTHONPATH": os.pathsep.join(path), "OPENBLAS_NUM_THREADS": "1"}
     with tempfile.TemporaryFile() as errors:
         child = subprocess.Popen(
             [sys.executable, "-P", "-c", _PROGRAM],
@@ -101,14 +113,20 @@ def _answer(source: InputFile, request: tuple[Any, ...]) -> Any:
             with suppress(BrokenPipeError), child.stdin as requests:  # type: ignore[union-attr]
                 pickle.dump(request, requests)
             with child.stdout as answers:  # type: ignore[union-attr]
-                return pickle.load(answers)
+                if _BEGIN in iter(answers.readline, b""):
+                    return pickle.load(answers)
+            raise EOFError
         except (EOFError, pickle.UnpicklingError):
             code = child.wait()
             errors.seek(0)
-            ended = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-            why = f"the library that reads it crashed ({ended})"
-            if b"Timeout (" in errors.read():  # of faulthandler
+            printed = errors.read().decode(errors="replace").strip()
+            if "Timeout (" in printed:  # of faulthandler
                 why = f"the library that reads it gave no answer for {request[0]:.0f} seconds and was stopped"
+            elif code < 0:
+                why = f"the library that reads it crashed ({signal.Signals(-code).name})"
+            else:
+                why = f"the process that reads it ended (exit code {code}: {printed.rpartition(chr(10))[2][:200]})"
+                raise InputError(f"{source.where} cannot be read: {why}") from None
             raise InputError(f"{source.where} cannot be read: {why}; the file may be damaged") from None
         finally:
             child.kill()

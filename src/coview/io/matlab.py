@@ -20,9 +20,9 @@ _NOT_NUMERIC |= {"function": "function", "opaque": "object", "unknown": "object"
 
 
 class _Variable(NamedTuple):
-    """A variable by itself, as a file."""
+    """A variable of a file, or by itself as a file."""
 
-    file: BytesIO
+    file: str | BytesIO
     shape: tuple[int, ...]
     kind: str
 
@@ -55,14 +55,14 @@ def read_mat(source: InputFile) -> RawTable:
     if what is None:
         # A logical matrix may be sparse, too.
         sides = (max(shape) + 1,) if kind in ("sparse", "logical") else shape
-        require_array(source, sides, 8, file.getbuffer().nbytes)
+        require_array(source, sides, 8, source.path.stat().st_size)
         values = loadmat(file, variable_names=[name])[name]
         what = "complex numbers" if values.dtype.kind == "c" else None
     if what is not None:
         raise InputError(f"{source.where}: expected real numbers in the variable {name!r}, got {what}")
     # Values are stored in a smaller type than that of the variable if they fit.
     dtype = "float64" if sp.issparse(values) else {"logical": "uint8"}.get(kind, kind)
-    return from_array(source, values.astype(np.dtype(dtype)))
+    return from_array(source, values.astype(np.dtype(dtype), copy=False))
 
 
 def _variables(source: InputFile) -> dict[str, _Variable]:
@@ -72,6 +72,10 @@ def _variables(source: InputFile) -> dict[str, _Variable]:
     with source.path.open("rb") as file:
         if file.read(128)[126:] not in (b"IM", b"MI"):
             raise InputError(f"{source.where} is not a MATLAB file of version 5 or later; save it with -v7 or -v7.3")
+        file.seek(0)
+        with suppress(TypeError):  # SciPy cannot list objects of newer versions
+            path, listed = str(source.path), whosmat(file)
+            return {name: _Variable(path, tuple(shape), kind) for name, shape, kind in listed if name[:2] != "__"}
         file.seek(0)
         parts = varmats_from_mat(file)
     found = {}

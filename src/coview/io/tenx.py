@@ -73,7 +73,10 @@ def _part(source: InputFile, names: tuple[str, ...]) -> InputFile:
     """Return the first of these files that is in the folder."""
     for name in names:
         if (source.path / name).is_file():
-            return InputFile(source.what, source.path / name)
+            part = InputFile(source.what, source.path / name)
+            if part.gzipped:
+                part.check_text()
+            return part
     raise InputError(f"{source.where} lacks {' or '.join(names)}; a folder of 10x has a matrix, barcodes and features")
 
 
