@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,9 +53,10 @@ def test_a_damaged_file_that_keeps_the_library_busy_ends_with_an_error(tmp_path,
     ("code", "message"),
     [
         ("import os; os.abort()", "the library that reads it crashed (SIGABRT)"),
-        ("raise SystemExit(3)", "the library that reads it crashed (exit code 3)"),
-        ("", "the library that reads it crashed (exit code 0)"),
-        ("print('no answer')", "the library that reads it crashed"),
+        ("raise SystemExit(3)", "the process that reads it ended (exit code 3: )"),
+        ("", "the process that reads it ended (exit code 0: )"),
+        ("print('no answer')", "the process that reads it ended (exit code 0: )"),
+        ("import nowhere", "(exit code 1: ModuleNotFoundError: No module named 'nowhere')"),
     ],
 )
 def test_a_reader_that_ends_without_an_answer_is_explained(tmp_path, monkeypatch, code, message):
@@ -92,7 +94,8 @@ def test_an_interrupt_stops_the_reader_at_once(tmp_path, monkeypatch):
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit the memory of a process")
 def test_a_reader_has_a_limit_of_memory(monkeypatch):
     code = (
-        "from coview.io import isolate; isolate.available_memory = lambda: 2**20; isolate._limit_memory(); bytes(2**31)"
+        "from coview.io import isolate; isolate.available_memory = lambda: 2**20; "
+        "isolate._limit_memory(10**9); bytes(2**31)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stderr.endswith("MemoryError\n")
@@ -161,3 +164,29 @@ def test_reading_does_not_import_the_library_into_this_process(tmp_path):
     code = "import sys; from coview.io import read_views; read_views({'x': sys.argv[1]}); print('h5py' in sys.modules)"
     run = [sys.executable, "-c", code, str(tmp_path / "x.h5ad")]
     assert subprocess.run(run, capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_a_small_file_cannot_take_all_memory(monkeypatch):
+    code = "from coview.io import isolate; isolate._limit_memory(1000); bytes(2**31)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr.endswith("MemoryError\n")
+
+
+def test_strings_of_fixed_length_are_counted(tmp_path):
+    with h5py.File(tmp_path / "x.h5ad", "w") as file:
+        file.create_dataset("X", data=np.ones((20, 2)))
+        file.create_dataset("obs/_index", shape=(20,), dtype="S100000000", chunks=(1,))
+        file["obs"].attrs["_index"] = "_index"
+    with pytest.raises(InputError, match="states a table of 20 values but stores 0 bytes"):
+        read_views({"a": tmp_path / "x.h5ad"}, ids="_index")
+
+
+def test_a_script_from_standard_input_reads_files_with_the_library_of_its_folder(tmp_path):
+    with h5py.File(tmp_path / "x.h5ad", "w") as file:
+        file.create_dataset("X", data=np.ones((5, 2)))
+    path = str(tmp_path / "x.h5ad")
+    code = "import sys; sys.path.insert(0, ''); from coview import read_views; "
+    code += f"print(read_views({{'a': {path!r}}}).views)"
+    folder = Path(isolate.__file__).parents[2]
+    done = subprocess.run([sys.executable, "-"], input=code, capture_output=True, text=True, cwd=folder)
+    assert done.stdout == "Views(5 samples; a: 2)\n", done.stderr

@@ -22,7 +22,7 @@ STRING_BYTES = 100  # of a string in Python and its place in lists, beside its t
 # Contents of a compressed file for each byte of it. Text of a table with 0.3 % of its values different from 0 is 250
 # times larger than its .gz file, sheets of zeros 15 times larger than their .xlsx file; zeros without end are 1,000.
 MOST_TEXT, MOST_XML = 300, 100
-_SMALL = 2**26  # bytes of contents that are read from any file
+_SMALL = 2**24  # bytes of contents that are read from any file
 _COLUMN_BYTES = 200  # of a column without values: its name and its statistics, several times
 TOO_LARGE = "integers beyond 2^53, which floats round"
 
