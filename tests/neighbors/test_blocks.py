@@ -1,12 +1,14 @@
 """Rows in blocks: they are found wherever they are, and searched as if they were together."""
 
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from coview.neighbors.blocks import Blocks, Tasks
 from coview.neighbors.duplicates import Duplicates
-from coview.neighbors.exact import ExactSearch
+from coview.neighbors.exact import ExactSearch, TreeSearch
 from coview.neighbors.lists import Lists
 from coview.neighbors.nearest import nearest_neighbors, neighbor_lists
 
@@ -66,3 +68,11 @@ def test_rows_in_blocks_have_the_neighbours_of_rows_in_one_block(monkeypatch, wi
     apart = neighbor_lists(in_blocks(rows, [400, 700, 400]), duplicates, 10, recall).gathered()
     for expected, found in zip(together, apart, strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+def test_the_size_of_a_search_is_that_of_its_arrays():
+    """Dask decides by it where a search is used, and when it goes to disk."""
+    rows = np.random.default_rng(0).normal(size=(1000, 6))
+    search = ExactSearch(rows)
+    assert sys.getsizeof(search) > rows.nbytes
+    assert sys.getsizeof(TreeSearch(search)) > sys.getsizeof(search) + rows.nbytes

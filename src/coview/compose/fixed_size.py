@@ -91,6 +91,8 @@ class FixedSize(Wrapper):
     train_rows_: Rows
     agreements_: Array
 
+    trains_on_some_rows = True
+
     def __init__(
         self,
         estimator: Any,

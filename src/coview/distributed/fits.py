@@ -79,7 +79,7 @@ def fit(model: Model, views: DaskViews | Mapping[str, Any]) -> Model:
     the model
         The same object.
     """
-    if isinstance(model, Clusterer) and hasattr(model, "train"):
+    if isinstance(model, Clusterer) and model.trains_on_some_rows:
         return model.train(as_dask_views(views))
     kind = getattr(model, "__name__", type(model).__name__)
     if not (isinstance(model, KernelMethod) and model.fuses_sparse):

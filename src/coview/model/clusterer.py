@@ -43,6 +43,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     abilities: ClassVar[frozenset[str]] = frozenset()  # wrappers have those of the estimator inside
     may_lack_views: ClassVar[bool] = False  # whether samples need not have all views
+    trains_on_some_rows: ClassVar[bool] = False  # whether it has the method `train`, of a source of rows
     n_clusters: Any
     views: Any = None  # methods of one view do not have this parameter
     random_state: Any

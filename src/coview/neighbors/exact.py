@@ -5,6 +5,7 @@ Rows with few columns are searched by a k-d tree, with the same result.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from copy import copy
 from math import ceil, frexp
@@ -99,6 +100,10 @@ class ExactSearch:
 
     def __len__(self) -> int:
         return int(self.rows.shape[0])
+
+    def __sizeof__(self) -> int:
+        """Return the bytes of the arrays, by which Dask decides where a search is used and when it goes to disk."""
+        return sum(getattr(vars(self)[name], "nbytes", 0) for name in _OF_EACH_ROW)
 
     @property
     def points(self) -> Matrix:
@@ -270,6 +275,9 @@ class TreeSearch:
 
     def __len__(self) -> int:
         return len(self._points)
+
+    def __sizeof__(self) -> int:
+        return sys.getsizeof(self._finder) + 2 * self._points.nbytes  # the tree has about as many
 
     def near(self, x: Array, k: int, own: Integers | None = None) -> Pairs:
         """Return the rows no further from a row of x than its k-th nearest row.
