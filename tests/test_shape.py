@@ -17,7 +17,7 @@ ESTIMATORS = [*METHODS.values(), *WRAPPERS.values()]
 
 # Lines of each package, and of everything: what is added replaces something, or the bound is raised with a reason.
 MOST_LINES = {
-    "base": 850,
+    "base": 860,
     "certainty": 550,
     "cli": 2000,
     "compose": 1000,

@@ -21,6 +21,18 @@ def test_results_keep_the_order_of_the_items_for_any_number_of_threads():
             assert workers.map(lambda i: i, []) == []
 
 
+def test_either_large_items_or_their_parts_are_in_threads():
+    def threads(item, workers):
+        own = threading.current_thread() is threading.main_thread()
+        return own, workers.n_threads
+
+    with Workers(2) as workers:
+        assert workers.map_large(threads, [0]) == [(True, 2)]
+        assert workers.map_large(threads, range(4)) == [(False, 1)] * 4
+    with Workers(1) as workers:
+        assert workers.map_large(threads, range(2)) == [(True, 1)] * 2
+
+
 def test_blas_has_one_thread_inside_and_its_usual_number_outside():
     before = blas_threads()
     with Workers(2) as workers:

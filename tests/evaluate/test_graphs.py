@@ -35,7 +35,7 @@ def path_graph(n=24, seed=0):
 
 def learn(weights, graphs, n_components):
     with Workers(1) as workers:
-        return Walk.learn(weights, [sp.csr_array(graph) for graph in graphs], n_components, workers)
+        return Walk.learn([sp.csr_array(graph) for graph in graphs], n_components, weights, workers)
 
 
 def learn_graph(views, steps):
@@ -135,7 +135,7 @@ def test_the_components_of_training_samples_are_their_vectors(missing):
     views = Views(views)
     graphs = [learn_graph(views, {name: "standard+block"}) for name in views]
     with Workers(1) as workers:
-        walk = Walk.learn((1.0, 1.0), [graph.adjacency() for graph in graphs], 5, workers)
+        walk = Walk.learn([graph.adjacency() for graph in graphs], 5, (1.0, 1.0), workers)
     assert walk.eigenvalues.min() > 0.2
     components = walk.components(walk.steps([graph.training_similarities() for graph in graphs]))
     # A residual of 1e-4 in the norm by degrees, divided by the eigenvalue and by the root of a sample's part of all

@@ -117,6 +117,15 @@ class Workers:
             pass
         return results
 
+    def map_large(self, function: Callable[[Item, Workers], Result], items: Sequence[Item]) -> list[Result]:
+        """Return a function of every item and of workers for its parts: either items or their parts are in threads.
+
+        Items in threads leave less to compute one after the other, but all threads need one.
+        """
+        if len(items) < self.n_threads:
+            return [function(item, self) for item in items]
+        return self.map(lambda item: function(item, Workers(1)), items)
+
 
 def count_threads(n_jobs: int | None) -> int:
     """Return the number of threads: negative numbers count as in scikit-learn, None is the number that BLAS uses.

@@ -101,7 +101,7 @@ class Walk:
 
     @classmethod
     def learn(
-        cls, weights: Sequence[float], adjacencies: Sequence[Matrix], n_components: int, workers: Workers
+        cls, adjacencies: Sequence[Matrix], n_components: int, weights: Sequence[float], workers: Workers
     ) -> Walk:
         """Return the walk on the weighted sum of these graphs."""
         graph = weighted_sum(weights, adjacencies)

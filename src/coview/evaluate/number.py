@@ -87,7 +87,8 @@ def select_number(
     The valleys are those of the sum of all graphs of the pool.
     """
     clusterings = {k: pool.cluster([k], seed, workers, _STARTS) for k in numbers_for(views.n_samples)}
-    partitions = {k: clusters_of_tree(each, k) for k, each in clusterings.items()}
+    levels = workers.map(lambda k: clusters_of_tree(clusterings[k], k), list(clusterings))
+    partitions = dict(zip(clusterings, levels, strict=True))
     merged = workers.map(valleys.merged, list(partitions.values()))
     votes = Counter(int(labels.max()) + 1 for labels in merged)
     n_parts = max(votes, key=lambda number: (votes[number], number))

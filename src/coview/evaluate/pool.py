@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -65,13 +66,13 @@ class Graphs:
     @classmethod
     def learn(cls, views: Views, workers: Workers) -> Graphs:
         """Return the graphs of these training samples."""
-        graphs: list[RepresentationGraph] = []
+        represented: list[Mapping[str, str]] = []  # the steps of each graph
         sums: list[dict[int, float]] = []
         stacked: list[int] = []
 
         def add(*steps: Mapping[str, str]) -> dict[int, float]:
-            places = range(len(graphs), len(graphs) + len(steps))
-            graphs.extend(RepresentationGraph.learn(views, each, workers) for each in steps)
+            places = range(len(represented), len(represented) + len(steps))
+            represented.extend(steps)
             sums.append(dict.fromkeys(places, 1.0))
             return sums[-1]
 
@@ -80,12 +81,13 @@ class Graphs:
             joint |= add(*({name: step} for name, step in steps.items()))
             if len(steps) > 1 and views.has_all().mean() >= _LEAST_COMPLETE:
                 joint |= dict.fromkeys(add(steps), float(len(steps)))  # as much as those of single views together
-                stacked.append(len(graphs) - 1)
+                stacked.append(len(represented) - 1)
             elif len(steps) == 1:
-                stacked.append(len(graphs) - 1)
+                stacked.append(len(represented) - 1)
         if len(joint) > 1:
             sums.append(joint)
-        weights = (tuple(each.get(place, 0.0) for place in range(len(graphs))) for each in sums)
+        weights = (tuple(each.get(place, 0.0) for place in range(len(represented))) for each in sums)
+        graphs = workers.map_large(partial(RepresentationGraph.learn, views), represented)
         return cls(tuple(graphs), tuple(graph.adjacency() for graph in graphs), tuple(weights), tuple(stacked))
 
     def sum(self, place: int) -> Matrix:
@@ -106,10 +108,11 @@ class Pool:
     def learn(cls, views: Views, n_clusters: int, workers: Workers) -> Pool:
         """Return the pool of these training samples, for members with up to this number of clusters."""
         graphs, n_components = Graphs.learn(views, workers), n_components_for(n_clusters)
-        walks = tuple(Walk.learn(each, graphs.adjacencies, n_components, workers) for each in graphs.weights)
-        samples = Located.of([graph.of_training(views) for graph in graphs.graphs], walks)
+        learn = partial(Walk.learn, graphs.adjacencies, n_components)
+        walks = workers.map_large(learn, graphs.weights)
+        samples = Located.of(workers.map(lambda graph: graph.of_training(views), graphs.graphs), walks)
         columns = tuple(Columns.learn(place, samples.rows[place].table) for place in graphs.of_all_views)
-        return cls(graphs, walks, samples, columns)
+        return cls(graphs, tuple(walks), samples, columns)
 
     def coordinates(self, n_clusters: int) -> list[Coordinates]:
         """Return the spaces of the members with this number of clusters."""
